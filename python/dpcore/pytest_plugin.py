@@ -24,16 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
 
-from .errors import (
-    AssumptionWarning,
-    confidence_level,
-    count,
-    integer,
-    invalid,
-    mistyped,
-    real,
-    suggest_arguments,
-)
+from . import errors
 
 if TYPE_CHECKING:
     from .auditing.run import AuditOptions
@@ -88,24 +79,24 @@ class Settings:
     """
 
     trials: int | None = _make_setting(
-        None, "draws that dp_audit counts on each side (default 1e5, of OpenDP 1e4)", count
+        None, "draws that dp_audit counts on each side (default 1e5, of OpenDP 1e4)", errors.count
     )
     confidence: float = _make_setting(
         0.9999,
         "confidence of dp_audit's bounds (default 0.9999)",
-        lambda label, value: confidence_level(value, label),
+        lambda label, value: errors.confidence_level(value, label),
         float,
     )
     seed: int = _make_setting(
         0,
         "a number that changes the seeds of all audits made by dp_audit (default 0)",
-        partial(integer, low=0),
+        partial(errors.integer, low=0),
         int,
     )
     min_share: float = _make_setting(
         0.0,
         "share of its claim that dp_audit must certify, or the test fails (default 0)",
-        partial(real, low=0.0, high=1.0, open_high=True),
+        partial(errors.real, low=0.0, high=1.0, open_high=True),
         float,
     )
 
@@ -227,7 +218,7 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
         given = marker.kwargs
         if marker.args or not set(given) <= set(_SETTING_READERS):
             need = f"given the keywords {', '.join(_SETTING_READERS)} only"
-            raise mistyped("marker dp", need, (*marker.args, *given))
+            raise errors.mistyped("marker dp", need, (*marker.args, *given))
         found = {name: _SETTING_READERS[name](f"dp({name})", given[name]) for name in given}
         settings = replace(settings, **found)
     return DPAudit(node, settings)
@@ -245,7 +236,7 @@ class DPAudit:
         self._node, self._settings = node, settings
         self._calls = 0
 
-    @suggest_arguments
+    @errors.suggest_arguments
     def __call__(
         self,
         mechanism: Any,
@@ -274,7 +265,7 @@ class DPAudit:
         """
         return self._standing(self._audit(mechanism, pair, claim, options))
 
-    @suggest_arguments
+    @errors.suggest_arguments
     def outputs(
         self,
         outputs: Any,
@@ -303,12 +294,12 @@ class DPAudit:
 
         claim = _choose_claim(claim, options)
         if claim is None:
-            raise invalid("claim", "given, for recorded outputs make none", None)
+            raise errors.invalid("claim", "given, for recorded outputs make none", None)
         settings = self._settled(options, "trials")
         found = audit_outputs(outputs, outputs_prime, claim=claim, **settings)
         return self._standing(self._told(found))
 
-    @suggest_arguments
+    @errors.suggest_arguments
     def refutes(
         self,
         mechanism: Any,
@@ -339,7 +330,7 @@ class DPAudit:
             self._fail(audit, "is not refuted")
         return self._kept(audit)
 
-    @suggest_arguments
+    @errors.suggest_arguments
     def table(
         self,
         table: Any,
@@ -372,7 +363,7 @@ class DPAudit:
             self._fail(found, "is refuted")
         return self._kept(found)
 
-    @suggest_arguments
+    @errors.suggest_arguments
     def refutes_table(
         self,
         table: Any,
@@ -413,7 +404,7 @@ class DPAudit:
         settings.pop("epsilon", None)
         found = audit_table(table, distances, claim=claim, log=log, **settings)
         if found.claim is None:
-            raise invalid("claim", "given for a table that makes none itself", None)
+            raise errors.invalid("claim", "given for a table that makes none itself", None)
         line = f"{_format_claim(found)} {found.verdict}, {_format_certified(found)}"
         self._node.user_properties.append(("dp_audit", f"{found.name}: {line}"))
         command = f"pytest {self._node.nodeid}"
@@ -431,7 +422,7 @@ class DPAudit:
         found_as = mechanism if adapted is None else adapted
         advice = mechanism_attribute(found_as, "claim_advice")
         if claim is None and settings.get("neighbour") is None and advice:
-            raise invalid("claim", f"given, or neighbour= ({advice})", None)
+            raise errors.invalid("claim", f"given, or neighbour= ({advice})", None)
         remark = ""
         if settings["trials"] is None:
             own = _find_own_trials(found_as, pair)
@@ -439,7 +430,7 @@ class DPAudit:
             remark = f", {own:,} trials (default for {type(found_as).__name__})" if own else ""
         found = audit(mechanism, pair, claim=claim, **settings)
         if found.claim is None:
-            raise invalid("claim", "given for a mechanism that makes none itself", None)
+            raise errors.invalid("claim", "given for a mechanism that makes none itself", None)
         if found.partial:
             # Ctrl-C is meant for the whole run of tests.
             raise KeyboardInterrupt
@@ -475,7 +466,7 @@ class DPAudit:
                 f"{self._node.nodeid}, which may pass now and fail then; draw from its argument "
                 "rng (said once a run)"
             )
-            warnings.warn(text, AssumptionWarning, stacklevel=5)
+            warnings.warn(text, errors.AssumptionWarning, stacklevel=5)
 
     def _standing(self, audit: _FoundAudit) -> _FoundAudit:
         """Return the audit, unless its claim is refuted, or was not or hardly tested."""
@@ -520,12 +511,12 @@ def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
     other = options.get("epsilon")
     if claim is not None and other is not None:
         requirement = "given once, as claim or as epsilon"
-        raise invalid("claim", requirement, f"claim={claim!r} and epsilon={other!r}")
+        raise errors.invalid("claim", requirement, f"claim={claim!r} and epsilon={other!r}")
     if isinstance(claim, Claim) or isinstance(other, Claim):
         return other if claim is None else claim
     if other is not None:
-        return real("epsilon", other, low=0.0)
-    return None if claim is None else real("claim", claim, low=0.0)
+        return errors.real("epsilon", other, low=0.0)
+    return None if claim is None else errors.real("claim", claim, low=0.0)
 
 
 def seed_of(nodeid: str, number: int, base: int = 0) -> int:

@@ -21,14 +21,7 @@ from ..attacks.candidates import has_rare_presence, read_candidates
 from ..attacks.threshold import NegativeZeros
 from ..errors import about, show
 from ..events.event import Event, Never, Score, evaluate_event, scores_of
-from ..mechanisms.answers import (
-    bytes_of,
-    call_facts,
-    is_frame,
-    join_outputs,
-    outputs_of,
-    refuse_nested,
-)
+from ..mechanisms import answers
 from ..mechanisms.callables import call_mechanism, make_generator, makes_tensors, one_by_one
 from ..mechanisms.declarations import name_of
 from ..records import Counts, Floats, Pair, SeenOutput, one_line
@@ -122,14 +115,14 @@ def form_of(
         return answer
 
     answer = ask(0)
-    outputs = outputs_of(name, answer, _PROBE_ROWS)
+    outputs = answers.outputs_of(name, answer, _PROBE_ROWS)
     shape, fields = outputs.shape[1:], outputs.dtype.names or ()
     if outputs.dtype == object:
-        refuse_nested(name, outputs.tolist())
+        answers.refuse_nested(name, outputs.tolist())
     if not one_by_one(mechanism) and not makes_tensors(mechanism):
-        _refuse_facts(name, call_facts(answer), ask)
+        _refuse_facts(name, answers.call_facts(answer), ask)
     of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or one_by_one(mechanism)
-    if is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
+    if answers.is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
         # Two lists may be equally long by chance.
         rows = _PROBE_ROWS_OF_LISTS
         if one_by_one(mechanism):
@@ -144,7 +137,7 @@ def form_of(
 
 def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
     """Refuse a mechanism if a fact stated once per call, for all its rows, shows the input."""
-    both = facts, call_facts(ask(1, 0))
+    both = facts, answers.call_facts(ask(1, 0))
     facts_prime = both[1]
     differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
     for number in range(_MAX_FACT_CALLS):
@@ -152,7 +145,7 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
             return
         # Each side is the first in half of the calls: what alternates is not the input's.
         order = (1, 0) if number % 2 else (0, 1)
-        again = {side: call_facts(ask(side, number + 2)) for side in order}
+        again = {side: answers.call_facts(ask(side, number + 2)) for side in order}
         differing = [w for w in differing if all(again[i].get(w) == both[i][w] for i in (0, 1))]
     for what in differing:
         one = _format_differences(facts[what], facts_prime[what])
@@ -289,7 +282,7 @@ class PilotDraws:
         place = Place(_TYPE_CHECK_CALLS + 1, rows, 0, rows)
         source.course.drew(rows)
         some = source.draws.draw(PROBE, 0, place)
-        kept = max(_MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, bytes_of(some))))
+        kept = max(_MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, answers.bytes_of(some))))
         return kept, some.dtype.kind in "OUSV"
 
     def _draw_rest(
@@ -325,7 +318,7 @@ class PilotDraws:
         trained = outputs, outputs_prime
         (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept)
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
-        if irregular and has_rare_presence(*map(join_outputs, wholes)):
+        if irregular and has_rare_presence(*map(answers.join_outputs, wholes)):
             # More draws say whether it is luck.
             selection += self.size
             (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept)
@@ -415,7 +408,7 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
 
 def _join_unlike_parts(parts: tuple[Outputs, ...]) -> tuple[Outputs, ...]:
     """Return the parts of a pilot; join them if one of them has rows of another shape."""
-    return parts if len({part.shape[1:] for part in parts}) == 1 else (join_outputs(parts),)
+    return parts if len({part.shape[1:] for part in parts}) == 1 else (answers.join_outputs(parts),)
 
 
 def _float_scores(source: Source, sides: Sides, pair: Pair) -> tuple[Score, ...]:

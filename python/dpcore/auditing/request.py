@@ -13,28 +13,12 @@ from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
-from .. import _core
+from .. import _core, errors
 from ..attacks import AttackName, Auto, named
 from ..attacks.attack import Attack, AuditAttack, Goal, attack_of, require_scores
 from ..bounds import BOUNDS, BoundName
 from ..bounds.declaration import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
-from ..errors import (
-    AssumptionWarning,
-    about,
-    choice,
-    claim_level,
-    confidence_level,
-    count,
-    delta_level,
-    flag,
-    integer,
-    invalid,
-    message,
-    mistyped,
-    real,
-    whole,
-)
 from ..mechanisms.callables import is_shared, mechanism_of, one_by_one
 from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.declarations import (
@@ -200,7 +184,7 @@ class UnsettledRequest(CommonArguments):
         if is_native(self.mechanism):
             dim = dim_of(pair)
             size = self._block(dim)
-            integer("block", size, 1, MOST_DRAWS // dim)
+            errors.integer("block", size, 1, MOST_DRAWS // dim)
             native = NativeDraws(self.mechanism, pair, self.seed, size)
             threads = threads_of(self.threads)
             return Source(native, threads, end, self.executor, self.route, **options)
@@ -286,27 +270,31 @@ def request_of(
     """
     course.step("probe", "trying the mechanism")
     made = provenance_of(given.mechanism, given.source)
-    trials = None if given.trials is None else count("trials", given.trials)
-    start = integer("start", whole(given.start), 0)
-    delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
+    trials = None if given.trials is None else errors.count("trials", given.trials)
+    start = errors.integer("start", errors.whole(given.start), 0)
+    delta, confidence = errors.delta_level(given.delta), errors.confidence_level(given.confidence)
     _refuse_encoder(given.mechanism, given.pair)
     neighbour = None if given.neighbour is None else neighbour_of(given.neighbour)
     mechanism, claim, delta = _read_privacy_map(
         _adapt_mechanism(given.mechanism), neighbour, given.claim, delta
     )
-    route = choice("route", given.route, get_args(Route))
-    choice("bound", given.bound, tuple(BOUNDS))
-    choice("stop", given.stop, get_args(Stop))
-    flag("floats", given.floats)
-    flag("same_bits", given.same_bits)
+    route = errors.choice("route", given.route, get_args(Route))
+    errors.choice("bound", given.bound, tuple(BOUNDS))
+    errors.choice("stop", given.stop, get_args(Stop))
+    errors.flag("floats", given.floats)
+    errors.flag("same_bits", given.same_bits)
     find_declaration(BOUNDS[given.bound]).check_delta(given.bound, delta)
     check_curve(given.claim, given.delta, given.bound)
-    pilot = None if given.pilot is None else integer("pilot", whole(given.pilot), 2)
-    block = None if given.block is None else integer("block", whole(given.block), 1, 2**40)
+    pilot = None if given.pilot is None else errors.integer("pilot", errors.whole(given.pilot), 2)
+    block = (
+        None
+        if given.block is None
+        else errors.integer("block", errors.whole(given.block), 1, 2**40)
+    )
     executor = given.executor
     if not (executor is None or isinstance(executor, Executor) or is_dask_client(executor)):
         need = "a concurrent.futures.Executor, a Dask client or None"
-        raise mistyped("executor", need, executor)
+        raise errors.mistyped("executor", need, executor)
     if executor is not None:
         # Asked once: an executor that was shut down raises here.
         runs_in(executor)
@@ -319,7 +307,7 @@ def request_of(
     if is_native(mechanism):
         route = _choose_native_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
-        raise invalid("route", "'auto' for a Python callable", route)
+        raise errors.invalid("route", "'auto' for a Python callable", route)
     elif not attack.times and mechanism_attribute(mechanism, "thread_safe") is False:
         refuse_threads(given.threads, given.executor, "that is not thread-safe")
     checked = replace(
@@ -409,19 +397,21 @@ def _check_size(request: UnsettledRequest) -> None:
         return
     source = request.make_source(request.probe_pair)
     if (request.start + request.trials) * source.elements >= MOST_DRAWS:
-        raise invalid("trials", "small enough that trials x dim is below 2**63", request.trials)
+        raise errors.invalid(
+            "trials", "small enough that trials x dim is below 2**63", request.trials
+        )
     if request.start % source.block and not source.draws.native:
         requirement = f"a multiple of block = {source.block} for a Python callable"
-        raise invalid("start", requirement, request.start)
+        raise errors.invalid("start", requirement, request.start)
     if request.floats and (request.stop == "refuted" or request.attack.scoring is None):
         requirement = "False but for an attack that makes scores and a fixed number of trials"
-        raise invalid("floats", requirement, request.floats)
+        raise errors.invalid("floats", requirement, request.floats)
     if request.attack.pools and isinstance(request.claim, Claim):
         requirement = "one that counts one event where claim is a curve"
-        raise invalid("attack", requirement, request.attack.given)
+        raise errors.invalid("attack", requirement, request.attack.given)
     fixed_form = request.stop == "refuted" or request.attack.pools
     if fixed_form and not find_declaration(BOUNDS[request.bound]).implied:
-        raise invalid(
+        raise errors.invalid(
             "bound", "left alone for stop='refuted' and for Coordinatewise", request.bound
         )
     if request.stop == "refuted":
@@ -441,7 +431,7 @@ def _refuse_encoder(given: Any, pair: Any) -> None:
             "a mechanism, and not an encoder of texts (write "
             "dpcore.audit(dpcore.torch.mechanism(encoder, noise), pair, claim=...))"
         )
-        raise mistyped("mechanism", need, given)
+        raise errors.mistyped("mechanism", need, given)
 
 
 def _adapt_mechanism(mechanism: Any) -> Any:
@@ -478,7 +468,7 @@ def _choose_larger_delta(own: float, delta: float, whose: str) -> float:
     """Return the larger of requested and own delta; refuse a smaller positive request."""
     if 0.0 < delta < own:
         # With a larger delta the claim stays true; with a smaller one it is another.
-        raise invalid("delta", f"at least {own!r}, {whose}", delta)
+        raise errors.invalid("delta", f"at least {own!r}, {whose}", delta)
     return max(delta, own)
 
 
@@ -498,9 +488,9 @@ def _choose_native_route(
     dim = dim_of(pair)
     reason = _core.no_integer_route(describe_natively(mechanism, dim))
     if route == "integer" and not attack.by_ballot:
-        raise invalid("route", "'sampled' or 'auto' for any attack but MajorityVote", route)
+        raise errors.invalid("route", "'sampled' or 'auto' for any attack but MajorityVote", route)
     if route == "integer" and reason is not None:
-        raise invalid("route", f"'sampled' or 'auto' here ({reason})", route)
+        raise errors.invalid("route", f"'sampled' or 'auto' here ({reason})", route)
     if route != "auto":
         return route
     if reason or not attack.by_ballot:
@@ -525,8 +515,8 @@ def settle_request(asked: UnsettledRequest) -> Request:
         clean = None
     if clean is not None and not asked.null and inputs_equal(clean.x, clean.x_prime):
         requirement = "two inputs that the mechanism does not encode to one vector"
-        error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
-        raise about(error, "pair", null="True")
+        error = ValueError(f"{errors.message('pair', requirement, pair)} (null=True allows them)")
+        raise errors.about(error, "pair", null="True")
     claim = _resolve_claim(mechanism, pair, asked.claim)
     advice = mechanism_attribute(mechanism, "claim_advice") if claim is None else ""
     request = Request(
@@ -543,7 +533,7 @@ def settle_request(asked: UnsettledRequest) -> Request:
         ),
     )
     for said in request.notes:
-        warnings.warn(said, AssumptionWarning, stacklevel=4)
+        warnings.warn(said, errors.AssumptionWarning, stacklevel=4)
     return request
 
 
@@ -584,10 +574,10 @@ def check_curve(claim: Any, delta: float, bound: str) -> None:
     if not isinstance(claim, Claim):
         return
     if delta:
-        raise invalid("delta", f"left out where claim is a curve ({claim})", delta)
+        raise errors.invalid("delta", f"left out where claim is a curve ({claim})", delta)
     if find_declaration(BOUNDS[bound]).deltas == "zero":
         requirement = "left out, or one that has a form for delta, where claim is a curve"
-        raise invalid("bound", requirement, bound)
+        raise errors.invalid("bound", requirement, bound)
 
 
 def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> float | Claim | None:
@@ -595,20 +585,23 @@ def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> f
     if isinstance(claim, Claim):
         if pair.distance != 1.0:
             requirement = f"1 where claim is a curve ({claim})"
-            raise invalid("distance of the pair", requirement, pair.distance)
+            raise errors.invalid("distance of the pair", requirement, pair.distance)
         return claim
     if claim is not None:
-        return claim_level(claim)
+        return errors.claim_level(claim)
     own = mechanism_attribute(mechanism, "claim")
     if own is None or callable(own):
         return None
     norm, most = (mechanism_attribute(mechanism, name) for name in ("norm", "sensitivity"))
     if isinstance(norm, str) and most is not None:
-        apart, most = distance(pair, cast(Any, norm)), real("sensitivity of the mechanism", most)
+        apart, most = (
+            distance(pair, cast(Any, norm)),
+            errors.real("sensitivity of the mechanism", most),
+        )
         if apart > most * (1.0 + _DISTANCE_SLACK):
             shown = norm.replace("linf", "Linf").replace("l", "L", 1)
             requirement = f"at {shown} distance at most {most!r}"
-            text = message("pair", requirement, apart)
+            text = errors.message("pair", requirement, apart)
             error = ValueError(f"{text} (or give claim=, which is then tested as it stands)")
-            raise about(error, "pair", claim="")
-    return real("claim of the mechanism", own, low=0.0)
+            raise errors.about(error, "pair", claim="")
+    return errors.real("claim of the mechanism", own, low=0.0)

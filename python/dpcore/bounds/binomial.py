@@ -12,16 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
-from ..errors import (
-    choice,
-    confidence_level,
-    delta_level,
-    instance,
-    integer,
-    invalid,
-    mistyped,
-    suggest_arguments,
-)
+from .. import errors
 from ..records import Counts
 from .declaration import Declared
 
@@ -32,7 +23,7 @@ _MIN_CONDITIONAL_CONFIDENCE = 0.6
 
 
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True, curves="point")
-@suggest_arguments
+@errors.suggest_arguments
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon from an event's counts on the two sides.
 
@@ -63,8 +54,8 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
         >>> round(clopper_pearson(Counts(900, 1000, 100, 1000)), 4)
         1.9897
     """
-    counts, delta = instance("counts", counts, Counts), delta_level(delta)
-    alpha = (1.0 - confidence_level(confidence)) / 2.0
+    counts, delta = errors.instance("counts", counts, Counts), errors.delta_level(delta)
+    alpha = (1.0 - errors.confidence_level(confidence)) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]
     if p_low <= delta:
         return 0.0
@@ -72,7 +63,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
     return max(0.0, math.log(p_low - delta) - math.log(q_high))
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
     """Compute one-sided limits for the probability of an event seen k times in n draws.
 
@@ -99,11 +90,11 @@ def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
         >>> low, round(high, 4)
         (0.0, 0.2589)
     """
-    n = integer("n", n, 1)
+    n = errors.integer("n", n, 1)
     if n >= 2**63:
-        raise invalid("n", "below 2**63", n)
-    k = integer("k", k, 0, n)
-    alpha = confidence_level(alpha, "alpha")
+        raise errors.invalid("n", "below 2**63", n)
+    k = errors.integer("k", k, 0, n)
+    alpha = errors.confidence_level(alpha, "alpha")
     # The two ends have closed forms, which keep every digit: alpha = low^n at k = n.
     end = math.log(alpha) / n
     low = 0.0 if k == 0 else math.exp(end) if k == n else _beta_quantile(k, n - k + 1, alpha, False)
@@ -142,7 +133,7 @@ def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
 
 
 @Declared(title="conditional binomial", deltas="zero")
-@suggest_arguments
+@errors.suggest_arguments
 def conditional(
     counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: Sides = "fixed"
 ) -> float:
@@ -189,15 +180,15 @@ def conditional(
         >>> round(conditional(Counts(90, 1000, 10, 1000)), 4)
         1.6308
     """
-    counts, delta = instance("counts", counts, Counts), delta_level(delta)
-    alpha = 1.0 - confidence_level(confidence)
-    choice("sides", sides, SIDES)
+    counts, delta = errors.instance("counts", counts, Counts), errors.delta_level(delta)
+    alpha = 1.0 - errors.confidence_level(confidence)
+    errors.choice("sides", sides, SIDES)
     if delta != 0.0:
         reason = "0 (given the number of hits, their sides depend on more than epsilon)"
-        raise invalid("delta", f"{reason} for the conditional bound", delta)
+        raise errors.invalid("delta", f"{reason} for the conditional bound", delta)
     if sides == "fixed" and confidence < _MIN_CONDITIONAL_CONFIDENCE:
         need = f"at least {_MIN_CONDITIONAL_CONFIDENCE} for fixed sides"
-        raise invalid("confidence", need, confidence)
+        raise errors.invalid("confidence", need, confidence)
     if counts.k == 0:
         return 0.0
     hits = counts.k + counts.k_prime
@@ -208,7 +199,7 @@ def conditional(
     return max(0.0, math.log(share) - math.log(rest) - trials)
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def every_coordinate(
     pooled: Sequence[Counts],
     multiplicities: Sequence[int],
@@ -253,8 +244,8 @@ def every_coordinate(
         21.89
     """
     groups, sizes = _check_groups(pooled, multiplicities)
-    delta = delta_level(delta)
-    alpha = (1.0 - confidence_level(confidence)) / (2.0 * len(groups))
+    delta = errors.delta_level(delta)
+    alpha = (1.0 - errors.confidence_level(confidence)) / (2.0 * len(groups))
     log_p, log_q = 0.0, 0.0
     for counts, size in zip(groups, sizes, strict=True):
         p_low = limits(counts.k, counts.n, alpha)[0]
@@ -274,10 +265,12 @@ def every_coordinate(
 def _check_groups(pooled: Any, multiplicities: Any) -> tuple[list[Counts], list[int]]:
     for name, value in (("pooled", pooled), ("multiplicities", multiplicities)):
         if not isinstance(value, Sequence):
-            raise mistyped(name, "a sequence", value)
+            raise errors.mistyped(name, "a sequence", value)
         if len(value) == 0:
-            raise invalid(name, "a non-empty sequence", value)
+            raise errors.invalid(name, "a non-empty sequence", value)
     if len(pooled) != len(multiplicities):
-        raise invalid("multiplicities", f"of length {len(pooled)} like pooled", multiplicities)
-    groups = [instance("pooled", counts, Counts) for counts in pooled]
-    return groups, [integer("multiplicities", size, 1) for size in multiplicities]
+        raise errors.invalid(
+            "multiplicities", f"of length {len(pooled)} like pooled", multiplicities
+        )
+    groups = [errors.instance("pooled", counts, Counts) for counts in pooled]
+    return groups, [errors.integer("multiplicities", size, 1) for size in multiplicities]

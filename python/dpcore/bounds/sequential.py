@@ -29,16 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import (
-    confidence_level,
-    delta_level,
-    instance,
-    integer,
-    invalid,
-    mistyped,
-    real,
-    suggest_arguments,
-)
+from .. import errors
 from ..records import Counts, Floats
 from .canaries import bisect_largest
 from .declaration import Declared
@@ -61,7 +52,7 @@ class _Bets(NamedTuple):
 
 
 @Declared(title="anytime valid", anytime=True, implied=True)
-@suggest_arguments
+@errors.suggest_arguments
 def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon that holds at every number of draws at once.
 
@@ -104,10 +95,10 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
         >>> round(anytime(Counts(900, 1000, 100, 1000)), 4)
         1.8492
     """
-    counts, delta = instance("counts", counts, Counts), delta_level(delta)
-    alpha = 1.0 - confidence_level(confidence)
+    counts, delta = errors.instance("counts", counts, Counts), errors.delta_level(delta)
+    alpha = 1.0 - errors.confidence_level(confidence)
     if counts.n != counts.n_prime:
-        raise invalid("n_prime", f"{counts.n} like n at every look", counts.n_prime)
+        raise errors.invalid("n_prime", f"{counts.n} like n at every look", counts.n_prime)
     seen = _make_outcome_counts(counts.k, counts.k_prime, counts.n)
     bets = _uninformed_bets(delta, 1.0)
     # What rounding can add to a sum of n logarithms must not certify.
@@ -122,7 +113,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     return bisect_largest(rejects)
 
 
-@suggest_arguments
+@errors.suggest_arguments
 class Martingale:
     """The evidence against one claim, multiplied up over slices of draws.
 
@@ -160,8 +151,8 @@ class Martingale:
     """
 
     def __init__(self, claim: float, delta: float = 0.0) -> None:
-        self.claim = real("claim", claim, low=0.0)
-        self.delta = delta_level(delta)
+        self.claim = errors.real("claim", claim, low=0.0)
+        self.delta = errors.delta_level(delta)
         self._bets = _uninformed_bets(self.delta, self._s)
         self._factors = _log_factors(self._bets, self.delta, self._s)
         self._learners: dict[Hashable, tuple[Floats, float]] = {}
@@ -197,8 +188,10 @@ class Martingale:
             TypeError: if a count is not an integer, or a rate not a number.
             ValueError: if one of them is out of range.
         """
-        n = integer("n", n, 1)
-        seen = _make_outcome_counts(integer("k", k, 0, n), integer("k_prime", k_prime, 0, n), n)
+        n = errors.integer("n", n, 1)
+        seen = _make_outcome_counts(
+            errors.integer("k", k, 0, n), errors.integer("k_prime", k_prime, 0, n), n
+        )
         step = self._learn(event, seen)
         self._mixed += step
         if predicted is None:
@@ -244,7 +237,7 @@ class Martingale:
             TypeError: if `confidence` is not a number.
             ValueError: if it is out of range.
         """
-        return self.log_peak >= -math.log1p(-confidence_level(confidence)) + 1e-9
+        return self.log_peak >= -math.log1p(-errors.confidence_level(confidence)) + 1e-9
 
     def __repr__(self) -> str:
         """Return one line: the claim and the wealth."""
@@ -304,10 +297,10 @@ def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
 
 def _choose_rates(predicted: Any) -> tuple[float, float]:
     if not isinstance(predicted, (tuple, list)) or len(predicted) != 2:
-        raise mistyped("predicted", "a pair of rates (p, q)", predicted)
+        raise errors.mistyped("predicted", "a pair of rates (p, q)", predicted)
     p, q = predicted
-    p = real("predicted p", p, low=0.0, high=1.0)
-    return p, real("predicted q", q, low=0.0, high=1.0)
+    p = errors.real("predicted p", p, low=0.0, high=1.0)
+    return p, errors.real("predicted q", q, low=0.0, high=1.0)
 
 
 def _log_sum(values: Floats) -> float:

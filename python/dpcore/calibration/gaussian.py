@@ -9,16 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from .. import errors
 from ..bounds.tradeoff import epsilon_of, log_delta, mu_of
-from ..errors import (
-    choice,
-    confidence_level,
-    delta_level,
-    instance,
-    invalid,
-    real,
-    suggest_arguments,
-)
 from ..mechanisms.gaussian import Gaussian, noise_ratio
 from ..mechanisms.native import positive
 from ..pairs import dimension
@@ -71,12 +63,12 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         """Check the fields."""
         for name in ("sigma", "epsilon", "sensitivity"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
-        object.__setattr__(self, "delta", confidence_level(self.delta, "delta"))
-        object.__setattr__(self, "true_delta", delta_level(self.true_delta, "true_delta"))
+        object.__setattr__(self, "delta", errors.confidence_level(self.delta, "delta"))
+        object.__setattr__(self, "true_delta", errors.delta_level(self.true_delta, "true_delta"))
         if self.true_delta > self.delta:
-            raise invalid("true_delta", f"at most delta, {self.delta:g}", self.true_delta)
-        choice("formula", self.formula, FORMULAS)
-        instance("note", self.note, str)
+            raise errors.invalid("true_delta", f"at most delta, {self.delta:g}", self.true_delta)
+        errors.choice("formula", self.formula, FORMULAS)
+        errors.instance("note", self.note, str)
 
     @property
     def mechanism(self) -> Gaussian:
@@ -116,7 +108,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         return f"{line}; {self.note}" if self.note else line
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivity) -> float:
     """Compute the smallest delta that Gaussian noise has at an epsilon: its privacy profile.
 
@@ -143,12 +135,12 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
         >>> round(gaussian_delta(1.0, 1.0, 1.0), 6)
         0.126937
     """
-    epsilon = real("epsilon", epsilon, low=0.0)
+    epsilon = errors.real("epsilon", epsilon, low=0.0)
     mu = noise_ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))
     return math.exp(log_delta(epsilon, mu))
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivity) -> float:
     """Compute Gaussian noise's smallest epsilon at a delta: the inverse of `gaussian_delta`.
 
@@ -172,12 +164,12 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
         >>> round(gaussian_epsilon(1.0, 1e-5, 1.0), 3)
         4.377
     """
-    delta = delta_level(delta)
+    delta = errors.delta_level(delta)
     mu = noise_ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))
     return math.inf if delta == 0.0 else epsilon_of(mu, delta)
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def gaussian_classical(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:
@@ -214,7 +206,7 @@ def gaussian_classical(
         ValueError: epsilon must be small enough for the classical formula, whose true delta here
         is 2.27e-05, above the declared 1e-05 (gaussian_analytic has no such limit), got 10.0
     """
-    epsilon, delta = positive("epsilon", epsilon), confidence_level(delta, "delta")
+    epsilon, delta = positive("epsilon", epsilon), errors.confidence_level(delta, "delta")
     apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l2"))
     # A difference of logarithms: 1.25 / delta overflows where delta is subnormal.
     width = apart * math.sqrt(2.0 * (math.log(1.25) - math.log(delta)))
@@ -225,7 +217,7 @@ def gaussian_classical(
             f"small enough for the classical formula, whose true delta here is {true_delta:.3g}, "
             f"above the declared {delta:g} (gaussian_analytic has no such limit)"
         )
-        raise invalid("epsilon", requirement, epsilon)
+        raise errors.invalid("epsilon", requirement, epsilon)
     note = ""
     if epsilon >= 1.0:
         note = (
@@ -235,7 +227,7 @@ def gaussian_classical(
     return CalibratedGaussian(sigma, epsilon, delta, apart, true_delta, "classical", note)
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def gaussian_analytic(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:
@@ -268,7 +260,7 @@ def gaussian_analytic(
         0.499889
     """
     epsilon = positive("epsilon", epsilon)
-    delta = confidence_level(delta, "delta")
+    delta = errors.confidence_level(delta, "delta")
     apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l2"))
     sigma = noise_scale("sensitivity / mu", apart, mu_of(epsilon, delta))
     step = 2.0**-52

@@ -25,15 +25,7 @@ import numpy.typing as npt
 from ..errors import invalid, mistyped, real, suggest_arguments
 from ..packages import has_all
 from ..records import Floats, frozen_array, set_fields
-from .trade_off import (
-    Claim,
-    TradeOff,
-    check_number_row,
-    check_rising,
-    least_deltas,
-    outer_corners,
-    tangent_slopes,
-)
+from . import trade_off
 
 _MAX_LOG_ODDS: Final = 800.0
 """Log odds beyond which a rate is 0 or 1 as a float64."""
@@ -79,7 +71,7 @@ _MAX_PROFILE_EPSILON: Final = 700.0
 _PROFILE_EPSILON_COUNT: Final = 1000
 
 
-class Renyi(Claim):
+class Renyi(trade_off.Claim):
     """Base of claims on Renyi divergences at several orders."""
 
     __slots__ = ()
@@ -98,7 +90,7 @@ class Renyi(Claim):
 
     def tangents(self) -> tuple[Floats, Floats]:
         """Return the (epsilon, delta) among which a pilot chooses, delta from a polygon."""
-        epsilons = tangent_slopes(self)
+        epsilons = trade_off.tangent_slopes(self)
         p, q = _find_boundary(self)
         return epsilons, (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1).clip(0.0, 1.0)
 
@@ -214,11 +206,11 @@ class RDP(Renyi, word="RDP"):
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
-        alphas = check_number_row("alphas", self.alphas)
-        epsilons = check_number_row("epsilons", self.epsilons, (alphas, "order"))
+        alphas = trade_off.check_number_row("alphas", self.alphas)
+        epsilons = trade_off.check_number_row("epsilons", self.epsilons, (alphas, "order"))
         if not (np.isfinite(alphas) & (alphas > 1.0)).all():
             raise invalid("alphas", "finite and above 1 in every entry", self.alphas)
-        check_rising("alphas", alphas)
+        trade_off.check_rising("alphas", alphas)
         if not (epsilons >= 0.0).all():
             raise invalid("epsilons", "at least 0 in every entry", self.epsilons)
         if not np.isfinite(epsilons).any():
@@ -362,11 +354,11 @@ def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
     p, _ = _compute_greatest_power(_EDGE_LOG_ODDS, orders[::step], levels[::step])
     keep = np.isfinite(p)
     # q is a convex function of p.
-    return outer_corners(_compute_rate(p[keep]), _compute_rate(_EDGE_LOG_ODDS[keep]))
+    return trade_off.outer_corners(_compute_rate(p[keep]), _compute_rate(_EDGE_LOG_ODDS[keep]))
 
 
 @suggest_arguments
-def of(held: Any) -> Claim:
+def of(held: Any) -> trade_off.Claim:
     """Return the claim that an accountant, a privacy loss distribution or a measurement holds.
 
     The claim is a copy: what is counted later does not change it.
@@ -404,7 +396,7 @@ def of(held: Any) -> Claim:
             ...
             dpcore.audit(mechanism, pair, claim=dpcore.claims.of(engine.accountant))
     """
-    if isinstance(held, Claim):
+    if isinstance(held, trade_off.Claim):
         return held
     names = {base.__name__ for base in type(held).__mro__ if base.__module__.startswith("opacus")}
     if "GaussianAccountant" in names:
@@ -440,7 +432,7 @@ def _read_rdp_accountant(accountant: Any) -> RDP:
     return RDP(_OPACUS_ORDERS, np.where(np.isnan(total), math.inf, total))
 
 
-def _read_loss_distribution(losses: Any) -> TradeOff:
+def _read_loss_distribution(losses: Any) -> trade_off.TradeOff:
     """Return the deltas of a privacy loss distribution at epsilons up to where they are tiny."""
     least = float(losses.get_delta_for_epsilon(_MAX_PROFILE_EPSILON))
     most = float(losses.get_epsilon_for_delta(least * (1.0 + 1e-6) + _PROFILE_DELTAS[-1]))
@@ -450,7 +442,7 @@ def _read_loss_distribution(losses: Any) -> TradeOff:
     return _make_table(epsilons, deltas, "a privacy loss distribution")
 
 
-def _read_measurement(adapter: Any) -> Claim:
+def _read_measurement(adapter: Any) -> trade_off.Claim:
     """Return what an OpenDP measurement's privacy map says at the adapter's `d_in`."""
     measure = str(adapter.measurement.output_measure)
     if adapter.d_in is None:
@@ -469,7 +461,7 @@ def _read_measurement(adapter: Any) -> Claim:
     raise invalid("held", "a measurement whose measure is an epsilon, a profile or zCDP", measure)
 
 
-def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> TradeOff:
+def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> trade_off.TradeOff:
     """Return the table of the pairs that say something, the least delta at each epsilon."""
     # A negative epsilon at some delta holds as 0 does.
     epsilons = np.maximum(epsilons, 0.0)
@@ -477,5 +469,5 @@ def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> TradeOff:
     epsilons, deltas = epsilons[says], deltas[says]
     if not epsilons.size:
         raise invalid("held", "something that claims a finite epsilon", origin)
-    epsilons, deltas = least_deltas(epsilons, deltas)
-    return TradeOff(epsilons=epsilons, deltas=deltas, origin=origin)
+    epsilons, deltas = trade_off.least_deltas(epsilons, deltas)
+    return trade_off.TradeOff(epsilons=epsilons, deltas=deltas, origin=origin)

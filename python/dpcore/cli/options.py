@@ -1,4 +1,4 @@
-"""Options of the commands, each declared once: name, type, default, help, and panel.
+"""Options of the commands, each declared once, and the exit status at the end of a command.
 
 A command's options are the fields of a class. A field has the name of the argument of the function
 that does the work; `OPTIONS` gives its spelling on the command line.

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import choice, confidence_level, flag, integer, invalid, mistyped, suggest_arguments
 from ..records import Floats, set_fields
 from ..streams import Rng, seed_of, threads_of
+from . import reliability
 from .certificates import certify, epsilon_lower, hold_out
 from .estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
 from .points import (
@@ -29,15 +30,6 @@ from .points import (
     plan_replicates,
 )
 from .record import Beside, Diagnostics, Estimate
-from .reliability import (
-    Case,
-    Judged,
-    exact_zero,
-    find_outside_units,
-    fitting_note,
-    judge_estimate,
-    to_see,
-)
 from .score import CrossFit, cross_fit, score_ball
 from .two_sample_tests import check_equality, size_p_value, two_laws
 
@@ -183,10 +175,8 @@ def _warn_few_rows(points: Points, k: int, fitted: bool) -> None:
         return
     told = f"error bars from {smaller} rows are rough: {_MIN_ERROR_BAR_ROWS} or more are needed"
     if fitted:
-        told += (
-            f", and {to_see(points.dim, k, fitted):,} for a fitted score of {points.dim:,} numbers "
-            "to see half of one nat"
-        )
+        needed = f"{reliability.to_see(points.dim, k, fitted):,}"
+        told += f", and {needed} for a fitted score of {points.dim:,} numbers to see half of one nat"
     warnings.warn(told, stacklevel=6)
 
 
@@ -278,9 +268,9 @@ def run_estimate(request: Request) -> Estimate:
         )
     score = beside if other == "score" else None
     if points.identical and certificate is None:
-        judged = exact_zero(request.grid)
+        judged = reliability.exact_zero(request.grid)
     else:
-        case = Case(
+        case = reliability.Case(
             alphas=request.grid,
             raw=raw,
             sizes=used.sizes,
@@ -295,7 +285,7 @@ def run_estimate(request: Request) -> Estimate:
             inconsistent=request.method.startswith("paper"),
             asked=np.isin(request.grid, request.wanted),
         )
-        judged = judge_estimate(case)
+        judged = reliability.judge_estimate(case)
     notes = _list_notes(request, raw, used, fit, score, size_p)
     found = {"checks": checked, "held_out": held_out, "notes": notes, "certificate": shown}
     return _make_estimate(request, raw, judged, None if beside is None else (other, beside), found)
@@ -351,7 +341,7 @@ def _describe_outside(request: Request, fit: CrossFit | None) -> tuple[str | Non
     if request.points.identical:
         return None, None
     scores, rng = fit if request.method == "score" else None, request.stream(BEYOND)
-    return find_outside_units(request.points, scores, rng, threads_of(request.threads))
+    return reliability.find_outside_units(request.points, scores, rng, threads_of(request.threads))
 
 
 def _list_notes(
@@ -372,7 +362,7 @@ def _list_notes(
         )
     rows, kind = min(points.sizes), None if fit is None else fit.kind
     if request.method == "score" and kind == "logistic" and rows < 2 * points.dim:
-        notes.append(fitting_note(rows, points.dim, request.k))
+        notes.append(reliability.fitting_note(rows, points.dim, request.k))
     notes += two_laws(size_p)
     value = raw.value[:, np.isin(request.grid, request.wanted)]
     if (value < 0.0).any():
@@ -395,7 +385,7 @@ def _list_notes(
 def _make_estimate(
     request: Request,
     raw: Raw,
-    judged: Judged,
+    judged: reliability.Judged,
     beside: tuple[str, Raw] | None,
     found: dict[str, Any],
 ) -> Estimate:

@@ -20,15 +20,7 @@ from ..errors import invalid
 from ..progress import Progress
 from ..records import Flags, Floats
 from ..streams import threads_of
-from .neighbours import (
-    Four,
-    average_ratios,
-    count_copies,
-    from_lists,
-    iterate_queries,
-    list_length,
-    refuse_zeros,
-)
+from . import neighbours
 from .points import Ids, Labels, Points, Raw, ResamplingPlan, Task, Weights
 
 KAPPA = 5
@@ -263,7 +255,7 @@ class _BallDirection:
             np.nonzero(mask)[0].astype(np.uint32)
             for mask in ((m_a > 0) & ~atom, (m_b > 0) & ~atom, (m_a > 0) & atom)
         )
-        self.entries = list_length(self.depth, task.plan, len(self.other))
+        self.entries = neighbours.list_length(self.depth, task.plan, len(self.other))
         self.cap = max(CAP, CAP_BYTES // (4 * max(1, len(self.queries))))
         self.counted = {"rescans": 0, "run_outs": 0, "capped": 0}
         self.lists: Arrays = ()
@@ -271,7 +263,10 @@ class _BallDirection:
     def counts(self, keep: bool, shown: Progress) -> Arrays:
         """Search, count, and gather equal cells: n, j, atom and weight of each, shape (c,)."""
         m_a, m_b = self.points.multiplicity[self.a], self.points.multiplicity[self.b]
-        copies_a, copies_b = count_copies(self.points, self.a), count_copies(self.points, self.b)
+        copies_a, copies_b = (
+            neighbours.count_copies(self.points, self.a),
+            neighbours.count_copies(self.points, self.b),
+        )
         parts = [(m_a[self.atoms] - 1, m_b[self.atoms], np.ones(len(self.atoms), bool))]
         kept = []
         for block, lists in self._searched():
@@ -315,7 +310,9 @@ class _BallDirection:
                 yield slice(0, len(self.queries)), _no_lists(len(self.queries))
             return
         each = 20 * self.entries + 4 * min(self.cap, len(self.queries))
-        for block in iterate_queries(len(self.queries), len(self.other), self.points.dim, each):
+        for block in neighbours.iterate_queries(
+            len(self.queries), len(self.other), self.points.dim, each
+        ):
             places = first[self.queries[block]]
             starts, near, squared, again = _core.nearest(
                 *rows, places, first[self.other], self.entries, self.threads
@@ -374,7 +371,7 @@ def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Flo
     with Progress("resampling", 2 * plan.replicates, task.progress) as shown:
         for start, stop in plan.chunks(sum(points.sizes) + 2 * points.unique):
             drawn = [
-                np.stack([count_copies(points, a, rows) for rows in weights])
+                np.stack([neighbours.count_copies(points, a, rows) for rows in weights])
                 for a, weights in enumerate(plan.weights(start, stop))
             ]
             for side in sides:
@@ -435,8 +432,8 @@ def estimate_by_distances(task: Task) -> Raw:
     _check_distances(points, alphas, k, task.plan)
     orders = alphas - 1.0
     constants = _log_constants(k, orders)
-    four = Four(task, own=False)
-    refuse_zeros("poczos", points, four.zeros(k))
+    four = neighbours.Four(task, own=False)
+    neighbours.refuse_zeros("poczos", points, four.zeros(k))
 
     def formula(*weights: Weights) -> tuple[Floats, Floats]:
         # Rows are present (weight 1) or not; NaN if a set has too few rows for k.
@@ -450,10 +447,10 @@ def estimate_by_distances(task: Task) -> Raw:
             nu = four.lists[a][b].reach(weights[b], there, k)[1]
             ratios = 0.5 * points.dim * (nu - rho) + np.log(sizes[b] / (sizes[a] - 1))
             every = np.ones(len(ratios))
-            value[a], effective[a] = average_ratios(ratios, every, orders, constants)
+            value[a], effective[a] = neighbours.average_ratios(ratios, every, orders, constants)
         return value, effective
 
-    raw = from_lists(task, four, formula)
+    raw = neighbours.from_lists(task, four, formula)
     return replace(raw, notes=_list_distance_notes(points, alphas, k))
 
 
@@ -471,7 +468,7 @@ def _check_distances(points: Points, alphas: Floats, k: int, plan: ResamplingPla
         )
         raise invalid("error", requirement, plan.kind)
     several = sum(points.multiplicity) > 1
-    refuse_zeros("poczos", points, [int(m[several].sum()) for m in points.multiplicity])
+    neighbours.refuse_zeros("poczos", points, [int(m[several].sum()) for m in points.multiplicity])
 
 
 def _log_constants(k: int, orders: Floats) -> Floats:
@@ -551,8 +548,8 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
     if min(distinct) < 2 and not self_neighbour:
         name = "y0" if distinct[0] < 2 else "y1"
         raise invalid(name, "of at least 2 distinct rows, each other's neighbours", min(distinct))
-    four, orders = Four(task, own=self_neighbour), task.alphas - 1.0
-    refuse_zeros(method, points, four.zeros(k))
+    four, orders = neighbours.Four(task, own=self_neighbour), task.alphas - 1.0
+    neighbours.refuse_zeros(method, points, four.zeros(k))
 
     def find_densities(
         a: int, b: int, weights: tuple[Weights, ...], there: npt.NDArray[np.bool_]
@@ -577,12 +574,12 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
                 value[a] = kl + entropy / np.where(orders == 0.0, np.inf, orders)
             else:
                 nothing = np.zeros(len(orders))
-                value[a], effective[a] = average_ratios(ratios, times, orders, nothing)
+                value[a], effective[a] = neighbours.average_ratios(ratios, times, orders, nothing)
         return value, effective
 
     repeated = find_atoms(points.multiplicity)
     return replace(
-        from_lists(task, four, formula),
+        neighbours.from_lists(task, four, formula),
         unseen_share=np.full(2, np.nan),
         atom_share=repeated.share,
         rows_per_atom=repeated.rows_per_atom,

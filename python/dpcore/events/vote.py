@@ -12,17 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import choice, invalid, mistyped, suggest_arguments, vector
 from ..records import Pair, frozen_array, pair_of, set_fields
-from .event import (
-    Ballot,
-    EventRecord,
-    Held,
-    Seen,
-    at_least,
-    cache_per_device,
-    group_rows,
-    hits_of,
-    move_to_host,
-)
+from . import event
 
 Side = Literal["x_prime", "x"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
@@ -31,7 +21,7 @@ SIDES: Final[tuple[Side, ...]] = get_args(Side)
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Vote(EventRecord, word="Vote"):
+class Vote(event.EventRecord, word="Vote"):
     """A majority vote over the entries of an output: does it look like x' or like x?
 
     Entry i votes for x' when its output is at or beyond the threshold on the side of x'
@@ -133,7 +123,7 @@ class Vote(EventRecord, word="Vote"):
         answers, dim = np.zeros(len(outputs), np.bool_), self.threshold.size
         tables = [
             (places, rows)
-            for places, rows in group_rows(outputs)[0]
+            for places, rows in event.group_rows(outputs)[0]
             if rows.shape[1:] == (dim,) or (dim, rows.ndim) == (1, 1)
         ]
         if not tables and len(outputs) > 1:
@@ -148,24 +138,24 @@ class Vote(EventRecord, word="Vote"):
         return int(np.count_nonzero(self.towards))
 
     @property
-    def ballot(self) -> Ballot:
+    def ballot(self) -> event.Ballot:
         """The vote as the core counts it."""
-        return Ballot(self.threshold, self.towards, self.vote == "x")
+        return event.Ballot(self.threshold, self.towards, self.vote == "x")
 
     def midway(self, pair: Pair) -> bool:
         """Return True if its thresholds lie midway between two inputs."""
         return replace(self, vote="x_prime") == Vote.between(pair)
 
-    def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
+    def seen(self, outputs: npt.NDArray[Any] | event.Held, name: str) -> event.Seen:
         """Count the vote in the core, which makes no answers, or where the outputs are."""
-        if isinstance(outputs, Held):
+        if isinstance(outputs, event.Held):
             return self._held(outputs, name)
         if outputs.dtype == object:
             answers = self._of_objects(outputs, f"outputs of {name}")
-            return Seen((hits_of(answers),), 0, answers)
+            return event.Seen((event.hits_of(answers),), 0, answers)
         values = np.require(self._rows(outputs, f"outputs of {name}"), np.float64, ("C", "A"))
         votes, nan = _core.count_outputs(values, self.threshold, self.towards)
-        return Seen((self.ballot.hits(votes, len(values)),), nan, None)
+        return event.Seen((self.ballot.hits(votes, len(values)),), nan, None)
 
     def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         """Return outputs as rows of the vote's dimension."""
@@ -179,24 +169,24 @@ class Vote(EventRecord, word="Vote"):
         if shape[1:] != (dim,) and (dim, len(shape)) != (1, 1):
             raise invalid(name, f"of shape (size, {dim})", shape)
 
-    def _held(self, outputs: Held, name: str) -> Seen:
+    def _held(self, outputs: event.Held, name: str) -> event.Seen:
         """Count on the device of the outputs; only the answers are copied."""
         self._check_shape(outputs.shape, f"outputs of {name}")
-        edges, signs, away = cache_per_device(self, outputs, self._edges)
+        edges, signs, away = event.cache_per_device(self, outputs, self._edges)
         # What goes down votes for x' unless it is beyond; NaN is not, and yet votes for x.
         beyond, nan = outputs.at_least(edges), outputs.count_nan()
         votes = beyond.sum(1) if signs is None else beyond @ signs + float(away.sum())
         if nan and signs is not None:
             votes = votes - (outputs.flat.isnan() & away).sum(1)
         won = 2.0 * votes > self.voting
-        answers = move_to_host(Held(won if self.vote == "x_prime" else ~won))
-        return Seen((hits_of(answers),), nan, answers)
+        answers = event.move_to_host(event.Held(won if self.vote == "x_prime" else ~won))
+        return event.Seen((event.hits_of(answers),), nan, answers)
 
     def _edges(self, like: Any, name: str) -> tuple[Any, Any, Any]:
         """Return per entry its edge (NaN: it has no vote), its sign, and if it votes downwards."""
         down = self.towards < 0
         edges = np.where(down, np.nextafter(self.threshold, np.inf), self.threshold)
-        edges = at_least(np.where(self.towards == 0, np.nan, edges), name)
+        edges = event.at_least(np.where(self.towards == 0, np.nan, edges), name)
         signs = None
         if down.any():
             wide = like if like.dtype.itemsize > 2 else like.float()

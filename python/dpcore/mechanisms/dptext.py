@@ -8,50 +8,40 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..errors import choice, suggest_arguments
+from . import native
 from .exponential import log_tails
-from .native import (
-    LN2,
-    Logs,
-    Primitive,
-    Tails,
-    log_complement,
-    make_unbounded_cost,
-    not_negative,
-    positive,
-    with_law,
-)
 
 Undefined = Literal["zero", "resample", "keep"]
 """Treatment of a draw that the formula leaves undefined."""
 
 
-def _dptext_log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
+def _dptext_log_votes(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Tails:
     votes, other = log_tails(noise.scale, a, up)
     if noise.nan == "resample":
         return votes, other
-    half = votes - LN2
+    half = votes - native.LN2
     if noise.nan == "keep":
         # Half of the mass is NaN, which votes for x.
-        return half, log_complement(half)
+        return half, native.log_complement(half)
     # Half of the mass sits at noise 0 and votes wherever 0 does.
     zero = a <= 0 if up else a >= 0
-    half_other = other - LN2
+    half_other = other - native.LN2
     return (
-        np.where(zero, log_complement(half_other), half),
-        np.where(zero, half_other, log_complement(half)),
+        np.where(zero, native.log_complement(half_other), half),
+        np.where(zero, half_other, native.log_complement(half)),
     )
 
 
 @suggest_arguments
-@with_law(
+@native.with_law(
     log_votes=_dptext_log_votes,
-    support=not_negative,
-    cost=make_unbounded_cost(
+    support=native.not_negative,
+    cost=native.make_unbounded_cost(
         "noise that is never negative: an output below one input is impossible there"
     ),
 )
 @dataclass(frozen=True, slots=True, repr=False)
-class DPTextNoise(Primitive):
+class DPTextNoise(native.Primitive):
     """The noise of DPText as published: ``x - b sgn(u) ln(1 - 2 abs(u))``, u uniform on [0, 1).
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
@@ -82,5 +72,5 @@ class DPTextNoise(Primitive):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        object.__setattr__(self, "scale", positive("scale", self.scale))
+        object.__setattr__(self, "scale", native.positive("scale", self.scale))
         choice("nan", self.nan, get_args(Undefined))

@@ -8,33 +8,26 @@ from typing import Any
 import numpy as np
 
 from ..errors import suggest_arguments
-from .native import (
-    Logs,
-    Primitive,
-    Tails,
-    log_complement,
-    make_unbounded_cost,
-    not_negative,
-    positive,
-    with_law,
-)
+from . import native
 
 
-def log_tails(scale: float, a: Logs, up: bool) -> Tails:
+def log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
     """Compute the log tails of a vote for a scale; DPText's noise has them too, in part."""
     above = -np.maximum(a / scale, 0.0)
-    below = log_complement(above)
+    below = native.log_complement(above)
     return (above, below) if up else (below, above)
 
 
 @suggest_arguments
-@with_law(
+@native.with_law(
     log_votes=lambda noise, a, up: log_tails(noise.scale, a, up),
-    support=not_negative,
-    cost=make_unbounded_cost("one-sided noise: an output below one input is impossible there"),
+    support=native.not_negative,
+    cost=native.make_unbounded_cost(
+        "one-sided noise: an output below one input is impossible there"
+    ),
 )
 @dataclass(frozen=True, slots=True, repr=False)
-class Exponential(Primitive):
+class Exponential(native.Primitive):
     """One-sided noise ``x + s`` with density ``exp(-s/b) / b``, not the exponential mechanism.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
@@ -62,7 +55,7 @@ class Exponential(Primitive):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        object.__setattr__(self, "scale", positive("scale", self.scale))
+        object.__setattr__(self, "scale", native.positive("scale", self.scale))
 
     def notes_on(self, pair: Any) -> tuple[str, ...]:
         """Return what a report says of the name."""

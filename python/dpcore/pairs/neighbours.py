@@ -10,17 +10,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, cast, get_args, runt
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import (
-    about,
-    choice,
-    flag,
-    instance,
-    invalid,
-    mistyped,
-    real,
-    suggest_arguments,
-    vector,
-)
+from .. import errors
 from ..records import Floats, Pair, Record, attribute_of
 from .differences import Norm, dimension, distance, distances
 
@@ -45,7 +35,7 @@ _MAX_SHIFT_HALVINGS: Final = 7
 """A move shifts entries by the domain's width times 2^-1 to 2^-7."""
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def zeros_ones(dim: int) -> Pair:
     """Make the pair of the reconstruction attack: all zeros against all ones.
 
@@ -70,7 +60,7 @@ def zeros_ones(dim: int) -> Pair:
     return Pair(np.zeros(dim), np.ones(dim))
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     """List the pairs of query answers that the literature tries, each in one order only.
 
@@ -115,7 +105,7 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
         0.07 not refuted by this attack
     """
     dim = dimension(dim)
-    choice("which", which, WHICH)
+    errors.choice("which", which, WHICH)
     first, front = np.arange(dim) == 0, np.arange(dim) < dim // 2
     ones, zeros = np.ones(dim), np.zeros(dim)
     found: list[tuple[Floats, Floats]] = [(ones, ones - first), (ones, ones + first)]
@@ -209,7 +199,7 @@ def domain_of(
     """Check that a value is a domain, an object and not its class, and return it."""
     # A class has the methods of its objects, too.
     if isinstance(value, type) or not isinstance(value, Domain):
-        raise mistyped(name, requirement, value)
+        raise errors.mistyped(name, requirement, value)
     dimension(value.dim)
     return value
 
@@ -230,11 +220,11 @@ def neighbour_of(value: Any) -> Neighbour:
     parts = [getattr(value, part, None) for part in _RELATION_METHODS]
     if isinstance(value, type) or not all(map(callable, parts)):
         methods = f"a neighbour relation with {', '.join(_RELATION_METHODS)}"
-        raise mistyped("neighbour", f"{methods} (dpcore.pairs.{_RELATION_EXAMPLES})", value)
+        raise errors.mistyped("neighbour", f"{methods} (dpcore.pairs.{_RELATION_EXAMPLES})", value)
     return cast(Neighbour, value)
 
 
-@suggest_arguments
+@errors.suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record, word="Box"):
     """The vectors with all entries between two numbers.
@@ -265,21 +255,21 @@ class Box(Record, word="Box"):
 
     def __post_init__(self) -> None:
         """Check the fields and store plain numbers."""
-        flag("integers", self.integers)
-        low = real("low", self.low)
-        high = real("high", self.high, low=low)
+        errors.flag("integers", self.integers)
+        low = errors.real("low", self.low)
+        high = errors.real("high", self.high, low=low)
         for name, value in (("low", low), ("high", high)):
             # Beyond 2**53 a float no longer tells neighbouring integers apart.
             if self.integers and not (value.is_integer() and abs(value) <= 2.0**53):
-                raise invalid(name, "a whole number of magnitude at most 2**53", value)
+                raise errors.invalid(name, "a whole number of magnitude at most 2**53", value)
             object.__setattr__(self, name, value)
         if not np.isfinite(high - low):
-            raise invalid("high", "at a finite distance from low", high)
+            raise errors.invalid("high", "at a finite distance from low", high)
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def draw(self, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Draw a vector with independent uniform entries, shape `(dim,)`; int64 for integers."""
-        instance("rng", rng, np.random.Generator)
+        errors.instance("rng", rng, np.random.Generator)
         if self.integers:
             return rng.integers(int(self.low), int(self.high), self.dim, endpoint=True)
         return rng.uniform(self.low, self.high, self.dim)
@@ -287,7 +277,7 @@ class Box(Record, word="Box"):
     def contains(self, x: Any) -> bool:
         """Return True if x is a vector of `dim` such entries."""
         try:
-            array = vector("x", x, self.dim)
+            array = errors.vector("x", x, self.dim)
         except (TypeError, ValueError):
             return False
         inside = bool(((array >= self.low) & (array <= self.high)).all())
@@ -303,7 +293,7 @@ class Box(Record, word="Box"):
             TypeError: if x does not hold real numbers.
             ValueError: if it is not a vector of `dim` finite numbers.
         """
-        nearest: npt.NDArray[Any] = np.clip(vector("x", x, self.dim), self.low, self.high)
+        nearest: npt.NDArray[Any] = np.clip(errors.vector("x", x, self.dim), self.low, self.high)
         return np.rint(nearest).astype(np.int64) if self.integers else nearest
 
 
@@ -317,7 +307,7 @@ class _NormBall(Record):
 
     def __post_init__(self) -> None:
         """Check the radius."""
-        radius = real("radius", self.radius, low=0.0, open_low=True)
+        radius = errors.real("radius", self.radius, low=0.0, open_low=True)
         object.__setattr__(self, "radius", radius)
 
     @property
@@ -419,7 +409,7 @@ class _NormBall(Record):
         return pair
 
 
-@suggest_arguments
+@errors.suggest_arguments
 class L1(_NormBall, word="L1"):
     """Neighbours at distance at most `radius` in the sum of absolute differences.
 
@@ -445,7 +435,7 @@ class L1(_NormBall, word="L1"):
     norm = "l1"
 
 
-@suggest_arguments
+@errors.suggest_arguments
 class L2(_NormBall, word="L2"):
     """Neighbours at Euclidean distance at most `radius`.
 
@@ -469,7 +459,7 @@ class L2(_NormBall, word="L2"):
     norm = "l2"
 
 
-@suggest_arguments
+@errors.suggest_arguments
 class Linf(_NormBall, word="Linf"):
     """Neighbours that differ by at most `radius` in every entry.
 
@@ -500,7 +490,7 @@ NORM_BALLS: Final[dict[str, type[_NormBall]]] = {"l1": L1, "l2": L2, "linf": Lin
 
 def _require_bounded(domain: Domain) -> Bounded:
     if not isinstance(domain, Bounded):
-        raise mistyped("domain", "one of vectors, with low, high and clip", domain)
+        raise errors.mistyped("domain", "one of vectors, with low, high and clip", domain)
     return domain
 
 
@@ -590,11 +580,11 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
     if domain_attribute(relation, "apart") is None:
         if not relation.holds(pair, _AnyInput()):
             found = distances(pair) or (pair.x, pair.x_prime)
-            raise invalid("pair", f"two neighbours by {format_neighbour(relation)}", found)
+            raise errors.invalid("pair", f"two neighbours by {format_neighbour(relation)}", found)
         return
     apart = relation.apart(pair)
     # Written so that NaN is refused, too.
     if not apart <= relation.most * (1.0 + SLACK):
         shown = format_neighbour(relation)
-        error = invalid("pair", f"{relation.limit} (neighbour={shown})", apart)
-        raise about(error, "pair", neighbour=shown)
+        error = errors.invalid("pair", f"{relation.limit} (neighbour={shown})", apart)
+        raise errors.about(error, "pair", neighbour=shown)

@@ -12,27 +12,11 @@ from typing import Any, Final, Literal, TypedDict
 
 import numpy as np
 
+from .. import errors
 from ..attacks import Attack, AttackName, Auto, named
 from ..auditing.provenance import provenance_of
 from ..bounds.declaration import RecordedBound, find_declaration
 from ..claims.trade_off import GDP, Claim
-from ..errors import (
-    AssumptionWarning,
-    about,
-    choice,
-    claim_level,
-    confidence_level,
-    delta_level,
-    flag,
-    integer,
-    invalid,
-    mistyped,
-    part_of,
-    real,
-    show,
-    suggest_arguments,
-    suggest_word,
-)
 from ..mechanisms.answers import rows_of, to_object_array
 from ..progress import Progress
 from ..records import Array, Pair
@@ -108,14 +92,14 @@ def _read_scores(name: str, side: Array) -> Array:
     """Read one real number for each canary; refuse NaN, which has no rank to guess by."""
     flat = side[:, 0] if side.ndim == 2 and side.shape[1] == 1 else side
     if flat.dtype.kind not in "buif":
-        raise mistyped(name, "one real number for each canary", flat.dtype)
+        raise errors.mistyped(name, "one real number for each canary", flat.dtype)
     if flat.ndim != 1:
-        raise invalid(name, "one score for each canary, shape (size,)", flat.shape)
+        raise errors.invalid(name, "one score for each canary, shape (size,)", flat.shape)
     scores = flat.astype(np.float64)
     if np.isnan(scores).any():
         row = int(np.isnan(scores).argmax())
         requirement = "scores that can be ranked (-inf or inf for the least or most likely)"
-        raise invalid(name, requirement, f"NaN in row {row + 1}")
+        raise errors.invalid(name, requirement, f"NaN in row {row + 1}")
     return scores
 
 
@@ -123,18 +107,20 @@ def _split_guesses(wanted: Any, canaries: int) -> tuple[int, int]:
     """Return the numbers of canaries guessed in and guessed out."""
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
-            raise invalid("guesses", "a number, a share, or a tuple (in, out)", wanted)
-        with part_of("guesses"):
-            guessed_in = integer("guesses in", wanted[0], 0, canaries)
+            raise errors.invalid("guesses", "a number, a share, or a tuple (in, out)", wanted)
+        with errors.part_of("guesses"):
+            guessed_in = errors.integer("guesses in", wanted[0], 0, canaries)
             least = 0 if guessed_in else 1
-            return guessed_in, integer("guesses out", wanted[1], least, canaries - guessed_in)
+            return guessed_in, errors.integer(
+                "guesses out", wanted[1], least, canaries - guessed_in
+            )
     if wanted is None:
         total = canaries
     elif isinstance(wanted, (float, np.floating)):
-        share = real("guesses", wanted, low=0.0, high=1.0, open_low=True)
+        share = errors.real("guesses", wanted, low=0.0, high=1.0, open_low=True)
         total = max(1, round(share * canaries))
     else:
-        total = integer("guesses", wanted, 1, canaries)
+        total = errors.integer("guesses", wanted, 1, canaries)
     return (total + 1) // 2, total // 2
 
 
@@ -186,7 +172,7 @@ class OutputsOptions(TypedDict, total=False):
     progress: bool | None
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def audit_outputs(
     outputs: Any,
     outputs_prime: Any = None,
@@ -322,21 +308,21 @@ def audit_outputs(
     """
     made = provenance_of(attack, source, "attack")
     kind = _check_rows_kind(rows)
-    delta, confidence = delta_level(delta), confidence_level(confidence)
+    delta, confidence = errors.delta_level(delta), errors.confidence_level(confidence)
     curve = claim if isinstance(claim, Claim) else None
     if curve is None:
-        claim = None if claim is None else claim_level(claim)
+        claim = None if claim is None else errors.claim_level(claim)
     elif delta:
-        raise invalid("delta", f"left out where claim is a curve ({curve})", delta)
+        raise errors.invalid("delta", f"left out where claim is a curve ({curve})", delta)
     _refuse_other_arguments(
         kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses, groups=groups,
-        groups_prime=groups_prime, paired=flag("paired", paired),
-        arranged=flag("arranged", arranged),
+        groups_prime=groups_prime, paired=errors.flag("paired", paired),
+        arranged=errors.flag("arranged", arranged),
     )  # fmt: skip
     limit = _choose_bound(kind, bound, delta, curve, paired)
     if paired and groups is not None:
         requirement = "False where groups are given (keep one row of each pair of groups)"
-        raise invalid("paired", requirement, paired)
+        raise errors.invalid("paired", requirement, paired)
     with Progress("reading", None, progress) as bar:
         reader = Reader(header, sep, encoding, format, bar)
         sides, names, titles, numbers = _read_sides(
@@ -361,7 +347,7 @@ def audit_outputs(
                 sides, numbers, attack, _make_pair(pair), count_share, source, stated
             )
     for said in (*report.doubts, *report.remarks):
-        warnings.warn(said, AssumptionWarning, stacklevel=3)
+        warnings.warn(said, errors.AssumptionWarning, stacklevel=3)
     return report
 
 
@@ -387,7 +373,9 @@ def _audit_runs(
     attack = Auto() if attack is None else attack
     attack = named(attack, "attack") if isinstance(attack, str) else attack
     if not callable(attack):
-        raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
+        raise errors.mistyped(
+            "attack", "a callable (outputs, outputs_prime, pair) -> event", attack
+        )
     settings, paired = (stated["delta"], stated["confidence"]), stated["paired"]
     curve = stated["claim"] if isinstance(stated["claim"], Claim) else None
     found = count_event(sides, attack, pair, share, stated["seed"], settings, paired, groups, curve)
@@ -416,25 +404,25 @@ def _check_rows_kind(rows: Any) -> str:
     if isinstance(rows, str) and rows in ROWS:
         return rows
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
-    text = f"rows must be {' or '.join(map(repr, ROWS))}, got {show(rows)} ({options})"
+    text = f"rows must be {' or '.join(map(repr, ROWS))}, got {errors.show(rows)} ({options})"
     if isinstance(rows, str):
-        raise about(ValueError(text + suggest_word(rows, ROWS)), "rows")
-    raise about(TypeError(text), "rows")
+        raise errors.about(ValueError(text + errors.suggest_word(rows, ROWS)), "rows")
+    raise errors.about(TypeError(text), "rows")
 
 
 def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None, paired: bool) -> str:
     declared = {name: find_declaration(of) for name, of in OUTPUTS_BOUNDS[rows].items()}
-    found = next(iter(declared)) if bound is None else choice("bound", bound, list(declared))
+    found = next(iter(declared)) if bound is None else errors.choice("bound", bound, list(declared))
     if rows == "one_run" and curve is not None:
         curves = {name: one.curves for name, one in declared.items()}
         return _choose_curve_bound(curves, curve, None if bound is None else found)
     if declared[found].curves == "only":
-        raise invalid("bound", "another where claim is a number", found)
+        raise errors.invalid("bound", "another where claim is a number", found)
     declared[found].check_delta(found, delta)
     if paired and not declared[found].paired:
         # With common seeds the exact test refuted 220 of 1,500 true claims at a nominal 10 %.
         requirement = "'clopper_pearson' where paired = True (it alone holds for dependent sides)"
-        raise invalid("bound", requirement, found)
+        raise errors.invalid("bound", requirement, found)
     return found
 
 
@@ -447,7 +435,7 @@ def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | No
     reason = "knows one (epsilon, delta): give claim.epsilon(delta), a number, and delta"
     reason = "speaks of Gaussian claims alone" if gaussian else reason
     requirement = f"{usual!r}, or left out, for this claim ({bound!r} {reason})"
-    raise invalid("bound", requirement, bound)
+    raise errors.invalid("bound", requirement, bound)
 
 
 def _refuse_other_arguments(rows: str, **given: Any) -> None:
@@ -455,13 +443,13 @@ def _refuse_other_arguments(rows: str, **given: Any) -> None:
     for name, value in given.items():
         usual = False if name in ("paired", "arranged") else None
         if (name == "guesses") == (rows == "independent") and value is not usual:
-            raise invalid(name, f"{usual} where rows = {rows!r}", value)
+            raise errors.invalid(name, f"{usual} where rows = {rows!r}", value)
 
 
 def _make_pair(pair: Any) -> Pair:
     pair = Pair(*pair) if isinstance(pair, tuple) and len(pair) == 2 else pair
     if pair is not None and not isinstance(pair, Pair):
-        raise mistyped("pair", "a Pair, a tuple (x, x_prime) or None", pair)
+        raise errors.mistyped("pair", "a Pair, a tuple (x, x_prime) or None", pair)
     return UNKNOWN if pair is None else pair
 
 
@@ -478,21 +466,23 @@ def _read_sides(
     _check_groups(label, *groups)
     if label is not None:
         if outputs_prime is not None:
-            raise invalid("outputs_prime", "None where label is given", outputs_prime)
+            raise errors.invalid("outputs_prime", "None where label is given", outputs_prime)
         sides, titles, listed = by_label(outputs, label, column, label_x, groups[0], reader)
         first, second = (_as_output_rows("outputs", side) for side in sides)
         names = (get_display_name(outputs, "outputs"),) * 2
         return (first, second), names, titles, listed and number_groups(*listed)
     if label_x is not None:
-        raise invalid("label_x", "None where label is not given", label_x)
+        raise errors.invalid("label_x", "None where label is not given", label_x)
     if outputs_prime is None:
         requirement = "the outputs on x', or label= the labels of outputs"
-        raise mistyped("outputs_prime", requirement, None)
+        raise errors.mistyped("outputs_prime", requirement, None)
     given = {"outputs": outputs, "outputs_prime": outputs_prime}
     if all(is_path(one) and str(one) == STDIN for one in given.values()):
-        raise invalid("outputs_prime", "a file where outputs are standard input", outputs_prime)
+        raise errors.invalid(
+            "outputs_prime", "a file where outputs are standard input", outputs_prime
+        )
     if column is not None and not any(map(has_columns, given.values())):
-        raise invalid("column", "None where outputs are arrays", column)
+        raise errors.invalid("column", "None where outputs are arrays", column)
     # A column is one of both sides.
     groups = groups if groups[1] is not None else (groups[0], groups[0])
     read = [
@@ -510,7 +500,9 @@ def _read_sides(
     kinds = {side.dtype.kind in "buif" for side in (first, second) if side.dtype != object}
     if first.shape[1:] != second.shape[1:] or len(kinds) > 1:
         wanted = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
-        raise invalid("outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape))
+        raise errors.invalid(
+            "outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape)
+        )
     names = get_display_name(outputs, "outputs"), get_display_name(outputs_prime, "outputs_prime")
     one, other = read[0][2], read[1][2]
     numbers = None if one is None or other is None else number_groups(one, other)
@@ -521,25 +513,27 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
     """Raise an error unless groups are given for both sides, once."""
     if groups_prime is not None and (groups is None or label is not None):
         other = "label is" if groups is not None else "groups are not"
-        raise invalid("groups_prime", f"None where {other} given", groups_prime)
+        raise errors.invalid("groups_prime", f"None where {other} given", groups_prime)
     if groups_prime is not None and is_column(groups) != is_column(groups_prime):
         # A file with a column of groups has one column more than the other.
-        raise invalid("groups_prime", "a column, or None, where groups are one", groups_prime)
+        raise errors.invalid(
+            "groups_prime", "a column, or None, where groups are one", groups_prime
+        )
     if groups_prime is None and label is None and groups is not None and not is_column(groups):
         requirement = "the groups of outputs_prime where groups are not a column of both"
-        raise mistyped("groups_prime", requirement, None)
+        raise errors.mistyped("groups_prime", requirement, None)
 
 
 def _as_output_rows(name: str, value: Any) -> Array:
     """Convert the outputs of one side to an array with one row for each output."""
     requirement = "an array with one row an output, or the path of a file"
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise invalid(name, "an array without masked entries", value)
+        raise errors.invalid(name, "an array without masked entries", value)
     array = rows_of(name, value, requirement)
     if array.ndim == 0:
-        raise mistyped(name, requirement, value)
+        raise errors.mistyped(name, requirement, value)
     if len(array) == 0:
-        raise invalid(name, "at least one row", value)
+        raise errors.invalid(name, "at least one row", value)
     if array.dtype == object and all(one is None for one in array.ravel().tolist()):
-        raise invalid(name, "at least one output that is not missing", value)
+        raise errors.invalid(name, "at least one output that is not missing", value)
     return array

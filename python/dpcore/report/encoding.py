@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from .. import attacks, pairs
+from .. import attacks, pairs, records
 from ..attacks.attack import AuditAttack
 from ..bounds import BOUNDS
 from ..bounds.declaration import find_declaration
@@ -26,17 +26,6 @@ from ..packages import imported_module
 from ..pairs import distances
 from ..pairs.differences import inputs_equal
 from ..published import NATIVE, SYSTEMS, is_native
-from ..records import (
-    Counts,
-    Pair,
-    Record,
-    StoredRecord,
-    WrittenRecord,
-    attribute_of,
-    class_of,
-    one_line,
-    word_of,
-)
 from ..results.audits import Audit
 from ..results.evidence import LEFT_OUT, Finding, Slice, lists_to_tuples, may_lack, read_field
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
@@ -58,12 +47,12 @@ _UNREPEATED_COMMENTS = {
     "rounding": "# The outputs repeat up to rounding, not bit for bit: counts may differ slightly.",
 }
 
-_AnyRecord = TypeVar("_AnyRecord", bound=Record)
-_AnyStored = TypeVar("_AnyStored", bound=StoredRecord)
+_AnyRecord = TypeVar("_AnyRecord", bound=records.Record)
+_AnyStored = TypeVar("_AnyStored", bound=records.StoredRecord)
 
 AUDIT_FORMAT = "dpcore.audit/2"
 _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-_LOOSE_RECORDS = (Pair, Finding, Slice)
+_LOOSE_RECORDS = (records.Pair, Finding, Slice)
 """Records in which a field may be a mere name."""
 _NATIVE_TYPES = {cls.__name__: cls for cls in NATIVE}
 """Native mechanisms by the names that the compiled core has for them too."""
@@ -125,12 +114,12 @@ def make_script(audit: Audit) -> str:
     if mechanism is not None and not mechanism.startswith("dpcore."):
         imports.insert(0, f"import {audit.mechanism.__module__}")
     lines = [*imports, ""]
-    lines.append(f"mechanism = {mechanism or f'...  # {one_line(audit.name, 200)}'}")
+    lines.append(f"mechanism = {mechanism or f'...  # {records.one_line(audit.name, 200)}'}")
     lines.append(f"pair = {pair_expression(audit) or _stored_pair_code(audit)}")
     if attack_expression(audit) is None:
-        lines.append(f"attack = ...  # {one_line(audit.attack, 200)}")
+        lines.append(f"attack = ...  # {records.one_line(audit.attack, 200)}")
     if audit.neighbour and neighbour_expression(audit) is None:
-        lines.append(f"neighbour = ...  # {one_line(audit.neighbour, 200)}")
+        lines.append(f"neighbour = ...  # {records.one_line(audit.neighbour, 200)}")
     is_whole = len(audit.ranges) == 1 and audit.ranges[0][1] == audit.end and not audit.partial
     lines += [] if is_whole else [_PARTIAL_RUN_COMMENT]
     lines += filter(None, [_UNREPEATED_COMMENTS.get(audit.randomness)])
@@ -147,7 +136,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
     common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
     common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
-    if attribute_of(AuditAttack, getattr(attacks, audit.attack, None), "by_ballot"):
+    if records.attribute_of(AuditAttack, getattr(attacks, audit.attack, None), "by_ballot"):
         # The integer route has the same counts, but only one of the two is the default.
         common += ["route='sampled'"] if audit.route == "sampled" else []
     else:
@@ -256,7 +245,7 @@ def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
 def _stored_pair_code(audit: Audit) -> str:
     if all(isinstance(side, np.ndarray) for side in (audit.pair.x, audit.pair.x_prime)):
         return "dpcore.Audit.from_json(text).pair  # text: the JSON of this audit"
-    return f"...  # {one_line(repr((audit.pair.x, audit.pair.x_prime)), 200)}"
+    return f"...  # {records.one_line(repr((audit.pair.x, audit.pair.x_prime)), 200)}"
 
 
 def encode_float(value: float) -> float | str:
@@ -276,7 +265,7 @@ def encode_value(value: Any) -> Any:
         return {"native": type(value).__name__, **_encode_fields(value)}
     if type(value) is Vote:
         return value.to_dict()
-    word = word_of(type(value))
+    word = records.word_of(type(value))
     if word is not None:
         return _encode_record(word, value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "buif":
@@ -305,11 +294,11 @@ def _find_class(word: Any) -> type:
 
     No file can name a module: only modules of this package are imported.
     """
-    found = class_of(word)
+    found = records.class_of(word)
     for package in _LAZY_PACKAGES:
         if found is None:
             import_module(f"dpcore.{package}")
-            found = class_of(word)
+            found = records.class_of(word)
     if found is None:
         raise invalid("record", "a word that one of dpcore's records declares", word)
     return found
@@ -335,7 +324,9 @@ def decode_value(value: Any) -> Any:
         cls = _find_class(value["record"])
         rest = _decode_fields(value, "record")
         # An input may be a list of its own; every other sequence in a record is a tuple.
-        return cls(**rest if cls is Pair else {key: lists_to_tuples(rest[key]) for key in rest})
+        return cls(
+            **rest if cls is records.Pair else {key: lists_to_tuples(rest[key]) for key in rest}
+        )
     if value.get("event") == "Vote":
         return Vote.from_dict(value)
     if "repr" in value:
@@ -391,7 +382,7 @@ def parse_object(text: Any) -> dict[str, Any]:
     return record
 
 
-def write_json(audit: WrittenRecord, indent: int | None) -> str:
+def write_json(audit: records.WrittenRecord, indent: int | None) -> str:
     """Write the result of `to_dict` as strict JSON."""
     return json.dumps(audit.to_dict(), allow_nan=False, indent=indent)
 
@@ -475,14 +466,14 @@ def outputs_audit_from_dict(cls: type[OutputsAudit], record: Mapping[str, Any]) 
     """Make an audit from its plain data."""
     evidence = record.get("evidence") if isinstance(record, Mapping) else None
     if isinstance(evidence, Mapping):
-        kind = Guesses if record.get("rows") == "one_run" else Counts
+        kind = Guesses if record.get("rows") == "one_run" else records.Counts
         record = {**record, "evidence": {**evidence, "record": kind.__name__}}
     return from_plain(cls, record, OUTPUTS_FORMAT, _check_outputs_fields)
 
 
 def _check_outputs_fields(audit: OutputsAudit) -> None:
     """Refuse fields that no audit of recorded outputs has together."""
-    instance("evidence", audit.evidence, Guesses if audit.rows == "one_run" else Counts)
+    instance("evidence", audit.evidence, Guesses if audit.rows == "one_run" else records.Counts)
     bound = choice("bound", audit.bound, tuple(OUTPUTS_BOUNDS[audit.rows]))
     if audit.rows == "independent":
         choice("direction", audit.direction, SIDES)

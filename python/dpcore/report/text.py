@@ -14,15 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..auditing.early_stop import shared_block
-from ..bounds import BOUNDS, clopper_pearson
+from ..bounds import BOUNDS, clopper_pearson, power
 from ..bounds.declaration import find_declaration
-from ..bounds.power import (
-    AUTO_FACTOR,
-    MOST_TRIALS,
-    gaussian_event,
-    loss_of_factor,
-    trials_for,
-)
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
 from ..mechanisms.declarations import mechanism_attribute
@@ -30,14 +23,7 @@ from ..pairs import distances
 from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..published import is_native
 from ..records import Counts, Pair, one_line
-from ..results.audits import (
-    Audit,
-    draws_needed,
-    exceeds_claim,
-    single_bound_level,
-    tells_nothing,
-    trials_needed,
-)
+from ..results import audits
 from ..results.evidence import numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Guesses, OutputsAudit
 from .card import make_card
@@ -84,7 +70,7 @@ REPEATED = {
 """Notes on how far the seed repeats a callable's draws, by `Audit.randomness`."""
 
 
-def describe_neighbours(audit: Audit) -> str:
+def describe_neighbours(audit: audits.Audit) -> str:
     """Describe in one sentence which inputs are neighbours; return "" without a claim.
 
     Args:
@@ -105,7 +91,7 @@ def describe_neighbours(audit: Audit) -> str:
     return f"not given: the claim is read as one about these two inputs{apart}{own}"
 
 
-def _describe_own_neighbours(audit: Audit) -> str:
+def _describe_own_neighbours(audit: audits.Audit) -> str:
     """Describe the neighbours that the mechanism states, if its own claim was tested."""
     norm, most = (mechanism_attribute(audit.mechanism, name) for name in ("norm", "sensitivity"))
     if audit.own_claim != audit.claim or norm not in _NORM_NAMES or most is None:
@@ -142,7 +128,7 @@ def _format_plural_count(number: int, what: str) -> str:
     return f"{number:,} {what if number == 1 else plural}"
 
 
-def next_step(audit: Audit) -> str:
+def next_step(audit: audits.Audit) -> str:
     """Return one line on steps that may refute a claim not yet refuted, the most promising first.
 
     Args:
@@ -164,11 +150,11 @@ def next_step(audit: Audit) -> str:
     if _is_event_too_weak(audit):
         seen = f"This attack sees a loss of {audit.exact:.4g} on this pair"
         return f"{steps}. {seen}, with any number of trials."
-    if tells_nothing(audit.counts):
+    if audits.tells_nothing(audit.counts):
         return f"{steps}. With this event no number of trials is enough."
-    trials = trials_needed(audit)
+    trials = audits.trials_needed(audit)
     claim = _whole_claim(audit)
-    if trials is None and not exceeds_claim(audit.bound_counts, claim, audit.delta):
+    if trials is None and not audits.exceeds_claim(audit.bound_counts, claim, audit.delta):
         return _describe_step_without_trials(audit, steps)
     more = _describe_more_trials(audit, trials)
     if audit.bound_counts.k_prime == 0 or trials is None:
@@ -179,7 +165,7 @@ def next_step(audit: Audit) -> str:
     return f"{more}; or {steps}."
 
 
-def _describe_step_without_trials(audit: Audit, steps: str) -> str:
+def _describe_step_without_trials(audit: audits.Audit, steps: str) -> str:
     """Describe the next step if the frequencies of the event show no more than the claim."""
     if _is_direction_wrong(audit):
         pilot = f"a larger pilot than {audit.pilot:,} draws a side: it chose the wrong direction"
@@ -193,7 +179,7 @@ def _describe_step_without_trials(audit: Audit, steps: str) -> str:
     return f"{steps}. {_NO_SUFFICIENT_NUMBER.format(rows='trials')}"
 
 
-def _describe_more_trials(audit: Audit, trials: int | None) -> str:
+def _describe_more_trials(audit: audits.Audit, trials: int | None) -> str:
     """Describe the number of trials that would refute the claim."""
     if trials is None:
         return _TOO_MANY_TRIALS.format(rows="trials")
@@ -207,7 +193,7 @@ def _describe_more_trials(audit: Audit, trials: int | None) -> str:
     return f"about {_format_large_number(trials)} trials on each side, {same}"
 
 
-def _list_other_steps(audit: Audit, pair: str) -> list[str]:
+def _list_other_steps(audit: audits.Audit, pair: str) -> list[str]:
     """Return the two most promising steps other than more trials, the better one first."""
     usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
     tried = audit.attack.partition("(")[0].lower()
@@ -222,7 +208,7 @@ def _list_other_steps(audit: Audit, pair: str) -> list[str]:
     return [pair, _OWN_SCORE if _certifies_little(audit) or not left else attacks]
 
 
-def _whole_claim(audit: Audit | OutputsAudit) -> float:
+def _whole_claim(audit: audits.Audit | OutputsAudit) -> float:
     """Return the claim on the pair at its distance, 0 without a claim."""
     return (audit.claimed_epsilon or 0.0) * audit.pair.distance
 
@@ -231,13 +217,13 @@ def _format_large_number(number: int) -> str:
     return f"{number:,}" if number < 10**10 else f"{number:.2g}"
 
 
-def _differs_in_many_entries(audit: Audit) -> bool:
+def _differs_in_many_entries(audit: audits.Audit) -> bool:
     """Return True if an L1 claim's pair differs in many entries, not in one."""
     l1 = mechanism_attribute(audit.mechanism, "norm") == "l1" or audit.neighbour.startswith("L1(")
     return l1 and distances(audit.pair).get("changed", 0) >= _MANY_CHANGED_ENTRIES
 
 
-def _keeps_claim(audit: Audit) -> bool:
+def _keeps_claim(audit: audits.Audit) -> bool:
     """Return True if the declared noise keeps the claim on this pair."""
     whole = (audit.claimed_epsilon or 0.0) * (1.0 if audit.delta else audit.pair.distance)
     return audit.declared_loss is not None and audit.declared_loss <= whole
@@ -261,11 +247,11 @@ def more_rows(audit: OutputsAudit) -> str:
         return better if enough and _certifies_little(audit) else ""
     seen = numerator_first(audit.counts, audit.direction)
     claim = _whole_claim(audit)
-    rows = draws_needed(seen, claim, audit.delta, audit.confidence)
+    rows = audits.draws_needed(seen, claim, audit.delta, audit.confidence)
     other = "outputs of another pair, or another attack"
     if _certifies_little(audit):
         other = f"outputs of another pair, another attack or {_OWN_SCORE}"
-    if rows is None and not exceeds_claim(seen, claim, audit.delta):
+    if rows is None and not audits.exceeds_claim(seen, claim, audit.delta):
         return f"{other}. {_NO_SUFFICIENT_NUMBER.format(rows='rows')}"
     if rows is None:
         return f"{_TOO_MANY_TRIALS.format(rows='counted rows')}."
@@ -274,7 +260,7 @@ def more_rows(audit: OutputsAudit) -> str:
     return f"{more}." if seen.k_prime == 0 else f"{more}; or {other}."
 
 
-def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
+def size_for_a_tenth(audit: audits.Audit | OutputsAudit) -> str:
     """Describe the trials that find noise a tenth too small, if the claim is not refuted.
 
     For an event as likely as the one that was counted, which shows all of the loss; for Gaussian
@@ -290,36 +276,36 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
     if audit.refuted is not False or not audit.claimed_epsilon or counts is None:
         return ""
     seen = numerator_first(counts, audit.direction)
-    if isinstance(audit, Audit) and audit.route == "timed":
+    if isinstance(audit, audits.Audit) and audit.route == "timed":
         # Of calls on either side, half are on each.
         seen = Counts(seen.k, seen.n // 2, seen.k_prime, seen.n_prime // 2)
     claim, delta = _whole_claim(audit), audit.delta
-    true = loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
+    true = power.loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
     mass, trials = _mass_and_trials(
         claim, true, _event_frequency(seen, true), delta, audit.confidence
     )
     shown = true if delta else true / audit.pair.distance
     noise = f"{'Gaussian ' if delta else ''}noise a tenth too small (loss {shown:.4g})"
-    rows = "trials" if isinstance(audit, Audit) else "counted rows"
+    rows = "trials" if isinstance(audit, audits.Audit) else "counted rows"
     if trials is None:
-        return f"{noise} takes more than {MOST_TRIALS:.0e} {rows} on each side."
+        return f"{noise} takes more than {power.MOST_TRIALS:.0e} {rows} on each side."
     found = (
         f"{noise} is refuted with 95 % probability by {_format_large_number(trials)} {rows} on "
         f"each side, for an attacker who knows the event (probability {mass:.2g})."
     )
     # Where the attack saw little, it takes far more.
-    auto = f" `auto` usually takes up to {AUTO_FACTOR} times as many."
+    auto = f" `auto` usually takes up to {power.AUTO_FACTOR} times as many."
     return found if _certifies_little(audit) else f"{found}{auto}"
 
 
-def _certifies_little(audit: Audit | OutputsAudit) -> bool:
+def _certifies_little(audit: audits.Audit | OutputsAudit) -> bool:
     """Return True if less than half of the claim was certified."""
     return audit.epsilon_lower < _SMALL_CLAIM_SHARE * (audit.claimed_epsilon or 0.0)
 
 
 def _event_frequency(seen: Counts, true: float) -> float:
     """Return the frequency of the event, .5 if it shows nothing, limited to a useful maximum."""
-    if tells_nothing(seen) or seen.k == 0:
+    if audits.tells_nothing(seen) or seen.k == 0:
         return 0.5
     # An event of a larger mass whose quotient is e^true shows more on its complement.
     return min(seen.k / seen.n, 1.0 / (1.0 + math.exp(-true)))
@@ -335,24 +321,24 @@ def _mass_and_trials(
     """
     rates = mass, mass * math.exp(-true)
     if delta:
-        rates = gaussian_event(claim, true, delta, confidence, 0.95)
-    trials = trials_for(claim, [rates], delta, confidence, rough=True)
+        rates = power.gaussian_event(claim, true, delta, confidence, 0.95)
+    trials = power.trials_for(claim, [rates], delta, confidence, rough=True)
     if trials is None:
         return rates[0], None
     unit: int = 10 ** max(0, len(str(trials)) - 2)
     return rates[0], -(-trials // unit) * unit
 
 
-def _is_event_too_weak(audit: Audit) -> bool:
+def _is_event_too_weak(audit: audits.Audit) -> bool:
     """Return True if the closed form says that this event cannot refute the claim."""
     claim = (audit.claimed_epsilon or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
 
 
-def _is_direction_wrong(audit: Audit) -> bool:
+def _is_direction_wrong(audit: audits.Audit) -> bool:
     """Return True if the other direction would soon refute the claim."""
     other = replace(audit, direction="x_prime" if audit.direction == "x" else "x")
-    trials = trials_needed(other)
+    trials = audits.trials_needed(other)
     return trials is not None and trials <= _WRONG_DIRECTION_FACTOR * audit.counts.n
 
 
@@ -400,7 +386,7 @@ def format_epsilon(value: float | None) -> str:
     return f"{value:.4f}" if math.isfinite(value) else "infinite"
 
 
-def list_report_rows(audit: Audit) -> list[tuple[str, str]]:
+def list_report_rows(audit: audits.Audit) -> list[tuple[str, str]]:
     """List the rows (label, text) of the report, without time and speed."""
     floats = _describe_floats(audit)
     table = [
@@ -433,12 +419,12 @@ def list_report_rows(audit: Audit) -> list[tuple[str, str]]:
     return [(label, text) for label, text in table if text]
 
 
-def has_nan(audit: Audit) -> bool:
+def has_nan(audit: audits.Audit) -> bool:
     """Return True if an output entry was NaN."""
     return audit.nan + audit.nan_prime > 0
 
 
-def _describe_closed_form(audit: Audit) -> str:
+def _describe_closed_form(audit: audits.Audit) -> str:
     if audit.exact is not None:
         return f"{format_epsilon(audit.exact)} (the loss this attack can see)"
     is_explained = is_native(audit.mechanism)
@@ -446,13 +432,13 @@ def _describe_closed_form(audit: Audit) -> str:
     return f"infinite loss: {reason}" if reason else ""
 
 
-def _format_bound(audit: Audit | OutputsAudit, level: str) -> str:
+def _format_bound(audit: audits.Audit | OutputsAudit, level: str) -> str:
     """Format the certified figure with its unit and its level of confidence."""
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
     return f"{format_certified(audit)}{unit} ({level})"
 
 
-def format_certified(audit: Audit | OutputsAudit) -> str:
+def format_certified(audit: audits.Audit | OutputsAudit) -> str:
     """Return the certified figure: mu or rho of such a claim, the epsilon at its tangent."""
     shown = f"epsilon >= {format_epsilon(audit.epsilon_lower)}"
     if not isinstance(audit.claim, Claim):
@@ -469,12 +455,12 @@ def format_certified(audit: Audit | OutputsAudit) -> str:
     )
 
 
-def _describe_read(audit: Audit | OutputsAudit) -> str:
+def _describe_read(audit: audits.Audit | OutputsAudit) -> str:
     """Describe how much of the outputs was read; return "" for outputs of a single number."""
     return str(audit.read) if audit.read is not None and audit.read.found > 1 else ""
 
 
-def _describe_declared_loss(audit: Audit) -> str:
+def _describe_declared_loss(audit: audits.Audit) -> str:
     """Describe the loss of the pair under the declared noise, or return ""."""
     if audit.declared_loss is None:
         return ""
@@ -483,7 +469,7 @@ def _describe_declared_loss(audit: Audit) -> str:
     return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
 
 
-def _describe_search(audit: Audit) -> str:
+def _describe_search(audit: audits.Audit) -> str:
     """Describe the cost of the search for the pair; return "" without a search."""
     found = audit.searched
     if found is None:
@@ -493,7 +479,7 @@ def _describe_search(audit: Audit) -> str:
     return f"{_format_plural_count(found.evaluations, 'pilot')} compared, {rounds}{ended}"
 
 
-def by_itself(audit: Audit) -> str:
+def by_itself(audit: audits.Audit) -> str:
     """Describe the joint confidence of bound and floating-point finding; else return ""."""
     if audit.floating_point is None or audit.floats or audit.checks:
         return ""
@@ -502,7 +488,7 @@ def by_itself(audit: Audit) -> str:
     return f"`certified` and `rounding` have {level}."
 
 
-def describe_bound(audit: Audit) -> str:
+def describe_bound(audit: audits.Audit) -> str:
     """Describe confidence, bound and stopping rule in a few words."""
     stops = {
         "refuted": f", test martingale over {_format_plural_count(len(audit.slices), 'slice')}",
@@ -524,7 +510,7 @@ def _name_bound(bound: Callable[..., float], counts: Counts) -> str:
     return f"{usual}, since {declared.title} ends at {most:,} draws"
 
 
-def _list_pooled_rows(audit: Audit) -> list[tuple[str, str]]:
+def _list_pooled_rows(audit: audits.Audit) -> list[tuple[str, str]]:
     """List the assumption of pooled coordinates and the counts of each group."""
     if not audit.pooled:
         return []
@@ -533,13 +519,13 @@ def _list_pooled_rows(audit: Audit) -> list[tuple[str, str]]:
     return [("assuming", audit.event.assumption), *rows]
 
 
-def _describe_floats(audit: Audit) -> str:
+def _describe_floats(audit: audits.Audit) -> str:
     """Describe the floating-point finding in one line; return "" if there is none, or no bound."""
     found = audit.floating_point
     if found is None or audit.checks:
         return ""
     # Where it counts it has half of the error probability, as the certified bound says.
-    lower = clopper_pearson(found.bound_counts, found.delta, single_bound_level(audit))
+    lower = clopper_pearson(found.bound_counts, found.delta, audits.single_bound_level(audit))
     counts = "counted in the verdict" if audit.floats else "not part of the verdict"
     return (
         f"the code as it runs: epsilon >= {format_epsilon(lower)} ({counts}): "
@@ -547,7 +533,7 @@ def _describe_floats(audit: Audit) -> str:
     )
 
 
-def format_claim(audit: Audit | OutputsAudit) -> str:
+def format_claim(audit: audits.Audit | OutputsAudit) -> str:
     """Format the claim in words."""
     if audit.claimed_epsilon is None:
         return "none given"
@@ -559,7 +545,7 @@ def format_claim(audit: Audit | OutputsAudit) -> str:
     return f"epsilon <= {audit.claimed_epsilon:g}{delta}"
 
 
-def _describe_claim(audit: Audit) -> str:
+def _describe_claim(audit: audits.Audit) -> str:
     text = format_claim(audit)
     if audit.claimed_epsilon is None:
         return text
@@ -582,7 +568,7 @@ def _shorten_value(value: Any) -> str:
     return f"{' '.join(text.split())}{entries}"
 
 
-def _describe_seed(audit: Audit) -> str:
+def _describe_seed(audit: audits.Audit) -> str:
     trials = " and ".join(f"{start:,} to {stop:,}" for start, stop in audit.ranges)
     repeated = REPEATED[audit.randomness if audit.route == "callable" else "seed"]
     return (
@@ -591,7 +577,7 @@ def _describe_seed(audit: Audit) -> str:
     )
 
 
-def _describe_time(audit: Audit) -> str:
+def _describe_time(audit: audits.Audit) -> str:
     """Describe the time of each step, the number of outputs, and the speed of counting."""
     threads = _format_plural_count(audit.threads, "thread") + _describe_idle_threads(audit)
     speed = f"{audit.draws_per_second:.3g} draws/s on {threads}"
@@ -603,7 +589,7 @@ def _describe_time(audit: Audit) -> str:
     return f"{total:.3g} s, {made:,} outputs in all ({steps}); counted {speed}"
 
 
-def _describe_idle_threads(audit: Audit) -> str:
+def _describe_idle_threads(audit: audits.Audit) -> str:
     """Describe threads that had no work, and the setting that would give them work."""
     blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
     if audit.route != "callable" or audit.threads <= blocks:
@@ -611,17 +597,17 @@ def _describe_idle_threads(audit: Audit) -> str:
     return f", of which {blocks} had work: block={shared_block(audit.trials, audit.threads)}"
 
 
-def format_report(audit: Audit | OutputsAudit) -> str:
+def format_report(audit: audits.Audit | OutputsAudit) -> str:
     """Format the report as lines of text; the last one of an `Audit` has time and speed."""
     return format_rows(audit.name, _list_all_rows(audit))
 
 
-def report_to_html(audit: Audit | OutputsAudit) -> str:
+def report_to_html(audit: audits.Audit | OutputsAudit) -> str:
     """Format the report as HTML for a notebook."""
     return make_card(audit.name, _list_all_rows(audit), audit.refuted)
 
 
-def _list_all_rows(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
+def _list_all_rows(audit: audits.Audit | OutputsAudit) -> list[tuple[str, str]]:
     if isinstance(audit, OutputsAudit):
         return list_outputs_rows(audit)
     return [*list_report_rows(audit), ("time", _describe_time(audit))]
@@ -657,7 +643,7 @@ def list_outputs_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
     return [(label, text) for label, text in table if text]
 
 
-def describe_event(audit: Audit | OutputsAudit) -> str:
+def describe_event(audit: audits.Audit | OutputsAudit) -> str:
     """Describe in words the event or the guesses that were counted."""
     if audit.counts is None:
         return audit.attack

@@ -13,19 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from .. import exact
-from ..bounds import (
-    BOUNDS,
-    Band,
-    Martingale,
-    anytime,
-    clopper_pearson,
-    detectable,
-    every_coordinate,
-    limits,
-    mu_lower,
-    tradeoff_band,
-)
+from .. import bounds, exact
 from ..bounds.declaration import find_declaration
 from ..claims.trade_off import Claim
 from ..errors import delta_level, instance, invalid, mistyped
@@ -35,17 +23,7 @@ from ..published import is_native
 from ..records import Counts, one_line
 from ..sampling.driver import unite_ranges
 from ..sampling.rows import blocks_apart
-from .evidence import (
-    Evidence,
-    empirical_loss,
-    format_verdict,
-    log_ratio,
-    merge_together,
-    merging_of,
-    numerator_first,
-    per_distance,
-    require_equal,
-)
+from . import evidence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,8 +44,8 @@ _MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Audit(Evidence):  # noqa: D101 - the fields say what it is
-    __doc__ = Evidence.__doc__
+class Audit(evidence.Evidence):  # noqa: D101 - the fields say what it is
+    __doc__ = evidence.Evidence.__doc__
 
     if not TYPE_CHECKING:  # for mypy every name would be an attribute
 
@@ -110,7 +88,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
             (1.96, 1.76)
         """
         delta = delta_level(delta)
-        return per_distance(self._certified_at(delta), delta, self.pair.distance)
+        return evidence.per_distance(self._certified_at(delta), delta, self.pair.distance)
 
     def _certified_at(self, delta: float) -> float:
         """Compute the bound that decides the verdict at any delta, whole: not per distance.
@@ -124,7 +102,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         if not self.floats or self.floating_point is None:
             return own
         # Both hold at once with the confidence asked for, so the larger one may be reported.
-        bound = clopper_pearson if self.stop == "fixed" else anytime
+        bound = bounds.clopper_pearson if self.stop == "fixed" else bounds.anytime
         return max(own, bound(self.floating_point.bound_counts, delta, level))
 
     def _bound_at(self, delta: float, confidence: float) -> float:
@@ -132,9 +110,9 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         if self.slices:
             return self._sequential_bound(delta, confidence)
         if self.pooled:
-            groups = [numerator_first(c, self.direction) for c in self.pooled]
-            return every_coordinate(groups, self.event.multiplicities, delta, confidence)
-        return BOUNDS[self.bound](self.bound_counts, delta, confidence)
+            groups = [evidence.numerator_first(c, self.direction) for c in self.pooled]
+            return bounds.every_coordinate(groups, self.event.multiplicities, delta, confidence)
+        return bounds.BOUNDS[self.bound](self.bound_counts, delta, confidence)
 
     def _sequential_bound(self, delta: float, confidence: float) -> float:
         """Return the end of a fixed grid up to which the martingale refutes every epsilon.
@@ -154,7 +132,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
     def _is_bet_won(self, epsilon: float, delta: float, confidence: float) -> bool:
         """Return True if the test martingale of the slices refutes (epsilon, delta)."""
-        martingale = Martingale(epsilon, delta)
+        martingale = bounds.Martingale(epsilon, delta)
         label, before = 0, None
         for piece in self.slices:
             counts = piece.bound_counts
@@ -174,7 +152,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         A ValueError unless n was fixed in advance, or where `checks` is not empty.
         """
         self._require_fixed_size()
-        return mu_lower(self.bound_counts, self.confidence)
+        return bounds.mu_lower(self.bound_counts, self.confidence)
 
     def _require_fixed_size(self) -> None:
         """Raise an error unless the rows are independent and their number was fixed in advance."""
@@ -226,7 +204,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         """
         if not isinstance(self.claim, Claim) or self.slices or self.pooled:
             return False
-        return find_declaration(BOUNDS[self.bound]).curves == "point"
+        return find_declaration(bounds.BOUNDS[self.bound]).curves == "point"
 
     def _list_points(self) -> list[tuple[float, float]]:
         """List type I and type II errors on or above the trade-off curve, a pair for each event.
@@ -241,7 +219,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return [point_of(counts, alpha) for counts in found]
 
     @property
-    def tradeoff(self) -> Band:
+    def tradeoff(self) -> bounds.Band:
         """The upper confidence band on the trade-off function, from the event's score.
 
         It holds at `confidence` as a whole and by itself, not jointly with `epsilon_lower`.
@@ -258,7 +236,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         if self.direction == "x_prime":
             sides.reverse()
         (k, n), (k_prime, n_prime) = sides
-        return tradeoff_band(k, n, k_prime, n_prime, self.confidence)
+        return bounds.tradeoff_band(k, n, k_prime, n_prime, self.confidence)
 
     @property
     def power(self) -> str:
@@ -280,13 +258,13 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
                 f"power: this event never happened on {first}, where the pilot expected more of it "
                 f"than on {second}. In this direction it certifies nothing."
             )
-        whole, bound = self.claimed_epsilon * self.pair.distance, BOUNDS[self.bound]
+        whole, bound = self.claimed_epsilon * self.pair.distance, bounds.BOUNDS[self.bound]
         if find_declaration(bound).slow:
             # The exact test would take minutes; what Clopper-Pearson certifies, it nearly always
             # does.
-            bound = clopper_pearson
+            bound = bounds.clopper_pearson
         at = counts.n, whole, counts.k / counts.n, bound, self.delta, single_bound_level(self)
-        ratio = detectable(*at)[1]
+        ratio = bounds.detectable(*at)[1]
         if not math.isfinite(ratio):
             return (
                 "power: with these trials no event of this frequency refutes the claim with 95 % "
@@ -306,11 +284,13 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         """
         if self.pooled:
             groups = zip(self.pooled, self.event.multiplicities, strict=True)
-            parts = (many * log_ratio(c.k, c.k_prime, c.n, c.n_prime) for c, many in groups)
+            parts = (
+                many * evidence.log_ratio(c.k, c.k_prime, c.n, c.n_prime) for c, many in groups
+            )
             loss = abs(float(sum(parts)))
         else:
-            loss = empirical_loss(self.counts)
-        return per_distance(loss, self.delta, self.pair.distance)
+            loss = evidence.empirical_loss(self.counts)
+        return evidence.per_distance(loss, self.delta, self.pair.distance)
 
     @property
     def exact(self) -> float | None:
@@ -344,7 +324,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
     @property
     def verdict(self) -> str:
         """The outcome in words; never that a mechanism is private."""
-        return format_verdict(self.refuted, self.checks)
+        return evidence.format_verdict(self.refuted, self.checks)
 
     @property
     def own_claim(self) -> float | None:
@@ -523,8 +503,8 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
 
 def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
-    rules = {field.name: merging_of(field) for field in fields(first)}
-    for name in (name for name, rule in rules.items() if rule is require_equal):
+    rules = {field.name: evidence.merging_of(field) for field in fields(first)}
+    for name in (name for name, rule in rules.items() if rule is evidence.require_equal):
         mine, theirs = getattr(first, name), getattr(second, name)
         if mine != theirs:
             raise invalid(f"{name} of the second audit", f"{mine!r} as in the first", theirs)
@@ -532,7 +512,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
     # What could be kept of either is kept of the earlier trials, whatever was found.
     early, late = sorted((first, second), key=lambda audit: audit.ranges)
     for name, rule in rules.items():
-        if rule not in (require_equal, merge_together):
+        if rule not in (evidence.require_equal, evidence.merge_together):
             values[name] = rule(getattr(early, name), getattr(late, name))
     return replace(first, **values)
 
@@ -616,8 +596,8 @@ def point_of(counts: Counts, alpha: float) -> tuple[float, float]:
         counts: of the event, the numerator's side first.
         alpha: strictly between 0 and 1.
     """
-    type_one = limits(counts.k_prime, counts.n_prime, alpha)[1]
-    return type_one, 1.0 - limits(counts.k, counts.n, alpha)[0]
+    type_one = bounds.limits(counts.k_prime, counts.n_prime, alpha)[1]
+    return type_one, 1.0 - bounds.limits(counts.k, counts.n, alpha)[0]
 
 
 def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
@@ -676,7 +656,7 @@ def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) ->
     def enough(trials: int) -> bool:
         k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
         counts = Counts(k, trials, k_prime, trials)
-        return clopper_pearson(counts, delta, confidence) > claim
+        return bounds.clopper_pearson(counts, delta, confidence) > claim
 
     # Beyond these the limits of a double fail, those of an event that never happened later.
     for digits in range(_MAX_DIGITS_ONE_SIDED if seen.k_prime == 0 else _MAX_DIGITS):

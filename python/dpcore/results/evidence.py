@@ -19,18 +19,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from .. import errors
 from ..bounds import BOUNDS, clopper_pearson
 from ..claims.trade_off import Claim
-from ..errors import (
-    argument_of,
-    choice,
-    confidence_level,
-    delta_level,
-    instance,
-    integer,
-    invalid,
-    real,
-)
 from ..events import SIDES
 from ..pairs import Searched
 from ..records import Counts, Pair, PartsRead, Record, SeenOutput, StoredRecord, frozen_array
@@ -122,9 +113,9 @@ class Spent(Record, word="Spent"):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        instance("step", self.step, str)
-        real("seconds", self.seconds, low=0.0)
-        integer("outputs", self.outputs, 0)
+        errors.instance("step", self.step, str)
+        errors.real("seconds", self.seconds, low=0.0)
+        errors.integer("outputs", self.outputs, 0)
 
 
 def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
@@ -165,10 +156,10 @@ class Finding(Record, word="Finding"):
 
     def __post_init__(self) -> None:
         """Check the fields that a bound rests on."""
-        choice("direction", self.direction, SIDES)
-        instance("counts", self.counts, Counts)
-        delta_level(self.delta)
-        confidence_level(self.confidence)
+        errors.choice("direction", self.direction, SIDES)
+        errors.instance("counts", self.counts, Counts)
+        errors.delta_level(self.delta)
+        errors.confidence_level(self.confidence)
 
     @property
     def bound_counts(self) -> Counts:
@@ -206,7 +197,7 @@ class Scored(Record, word="Scored"):
             counts = frozen_array(np.asarray(getattr(self, name), np.int64))
             if counts.shape != self.thresholds.shape or ((counts < 0) | (counts > total)).any():
                 requirement = f"counts from 0 to {total}, one for each threshold"
-                raise invalid(name, requirement, counts)
+                raise errors.invalid(name, requirement, counts)
             object.__setattr__(self, name, counts)
 
     def __add__(self, other: object) -> Scored:
@@ -214,7 +205,7 @@ class Scored(Record, word="Scored"):
         if not isinstance(other, Scored):
             return NotImplemented
         if not np.array_equal(self.thresholds, other.thresholds):
-            raise invalid("thresholds", "equal in both curves", other.thresholds)
+            raise errors.invalid("thresholds", "equal in both curves", other.thresholds)
         k, k_prime = self.k + other.k, self.k_prime + other.k_prime
         return Scored(self.thresholds, k, self.n + other.n, k_prime, self.n_prime + other.n_prime)
 
@@ -239,15 +230,15 @@ class Slice(Record, word="Slice"):
 
     def __post_init__(self) -> None:
         """Check the fields that a bound rests on."""
-        instance("pair", self.pair, Pair)
-        choice("direction", self.direction, SIDES)
-        counts = instance("counts", self.counts, Counts)
+        errors.instance("pair", self.pair, Pair)
+        errors.choice("direction", self.direction, SIDES)
+        counts = errors.instance("counts", self.counts, Counts)
         if counts.n != counts.n_prime:
-            raise invalid("counts", "of equal numbers of trials", counts)
+            raise errors.invalid("counts", "of equal numbers of trials", counts)
         if len(self.guess) != 2:
-            raise invalid("guess", "two probabilities", self.guess)
+            raise errors.invalid("guess", "two probabilities", self.guess)
         for one in self.guess:
-            real("guess", one, low=0.0, high=1.0, open_low=True, open_high=True)
+            errors.real("guess", one, low=0.0, high=1.0, open_low=True, open_high=True)
 
     @property
     def bound_counts(self) -> Counts:
@@ -320,10 +311,10 @@ def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> An
     try:
         return read(field.name, value)
     except ValueError as error:
-        if argument_of(error):
+        if errors.argument_of(error):
             raise
         # Python's own complaint, which names no field.
-        raise invalid(field.name, "what a result holds there", value) from None
+        raise errors.invalid(field.name, "what a result holds there", value) from None
 
 
 def may_lack(field: Field[Any]) -> bool:
@@ -355,7 +346,7 @@ def read_checked(check: Callable[[Any], Any]) -> Reading:
 
 def read_instance(kind: type) -> Reading:
     """Return a reader that accepts objects of one class."""
-    return lambda name, value: instance(name, value, kind)
+    return lambda name, value: errors.instance(name, value, kind)
 
 
 def read_optional(read: Reading) -> Reading:
@@ -365,7 +356,7 @@ def read_optional(read: Reading) -> Reading:
 
 def one_of(*options: str) -> Reading:
     """Return a reader that accepts one of these words."""
-    return lambda name, value: choice(name, value, options)
+    return lambda name, value: errors.choice(name, value, options)
 
 
 def lists_of(kind: type, many: int | None = None) -> Reading:
@@ -375,10 +366,10 @@ def lists_of(kind: type, many: int | None = None) -> Reading:
     """
 
     def read(name: str, value: Any) -> Any:
-        for item in instance(name, value, list):
-            instance(name, item, kind)
+        for item in errors.instance(name, value, list):
+            errors.instance(name, item, kind)
         if many is not None and len(value) != many:
-            raise invalid(name, "two values", tuple(value))
+            raise errors.invalid(name, "two values", tuple(value))
         return tuple(value)
 
     return read
@@ -386,12 +377,12 @@ def lists_of(kind: type, many: int | None = None) -> Reading:
 
 def read_whole_number(low: int) -> Reading:
     """Return a reader that accepts integers from `low` on."""
-    return lambda name, value: integer(name, value, low)
+    return lambda name, value: errors.integer(name, value, low)
 
 
 def read_epsilon(name: str, value: Any) -> Any:
     """Read an epsilon: a finite number, at least 0."""
-    real(name, value, low=0.0)
+    errors.real(name, value, low=0.0)
     return value
 
 
@@ -407,19 +398,19 @@ def read_float(name: str, value: Any) -> float:
 
 def read_seed(name: str, value: Any) -> int:
     """Read a seed; files hold it as a string because some JSON readers lack such integers."""
-    return integer(name, int(value), 0, 2**63 - 1)
+    return errors.integer(name, int(value), 0, 2**63 - 1)
 
 
 def read_shape(name: str, value: Any) -> tuple[int, ...]:
     """Read the lengths of an array's axes."""
-    return tuple(integer(name, length, 0) for length in value)
+    return tuple(errors.integer(name, length, 0) for length in value)
 
 
 def read_ranges(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     """Read ranges of trials, which must be in order and disjoint, as they are written."""
     reach = 0
     for start, stop in value:
-        integer("stop", stop, integer("start", start, reach) + 1)
+        errors.integer("stop", stop, errors.integer("start", start, reach) + 1)
         reach = stop
     return tuple((start, stop) for start, stop in value)
 
@@ -457,13 +448,13 @@ class Provenance(Record, word="Provenance"):
     def __post_init__(self) -> None:
         """Check the kinds: a page shows what a file holds."""
         for name in _TEXT_FIELDS:
-            instance(name, getattr(self, name), str)
-        integer("cores", self.cores, 1)
-        for pair in instance("versions", self.versions, tuple):
-            if len(instance("versions", pair, tuple)) != 2 or not all(
+            errors.instance(name, getattr(self, name), str)
+        errors.integer("cores", self.cores, 1)
+        for pair in errors.instance("versions", self.versions, tuple):
+            if len(errors.instance("versions", pair, tuple)) != 2 or not all(
                 isinstance(w, str) for w in pair
             ):
-                raise invalid("versions", "pairs of a name and a version", self.versions)
+                raise errors.invalid("versions", "pairs of a name and a version", self.versions)
 
     @property
     def sha256(self) -> str:
@@ -512,14 +503,14 @@ class TableRead(Record, word="TableRead"):
     def __post_init__(self) -> None:
         """Check the kinds: a page shows what a file holds."""
         for name in ("name", "kind", "sep", "encoding", "sha256"):
-            instance(name, getattr(self, name), str)
-        integer("rows", self.rows, 0)
-        integer("width", self.width, 0)
+            errors.instance(name, getattr(self, name), str)
+        errors.integer("rows", self.rows, 0)
+        errors.integer("width", self.width, 0)
         if self.header is not None:
-            instance("header", self.header, bool)
+            errors.instance("header", self.header, bool)
         for names in (self.columns, self.there):
-            for name in instance("columns", names, tuple):
-                instance("columns", name, str)
+            for name in errors.instance("columns", names, tuple):
+                errors.instance("columns", name, str)
 
     def __str__(self) -> str:
         """Return one line for a report."""
@@ -615,8 +606,8 @@ class Evidence(StoredRecord):
     direction: str = field(metadata=field_rule(one_of(*SIDES)))
     counts: Counts = field(metadata=field_rule(read_instance(Counts), total))
     claim: float | Claim | None = field(metadata=field_rule(read_optional(read_claim)))
-    delta: float = field(metadata=field_rule(read_checked(delta_level)))
-    confidence: float = field(metadata=field_rule(read_checked(confidence_level)))
+    delta: float = field(metadata=field_rule(read_checked(errors.delta_level)))
+    confidence: float = field(metadata=field_rule(read_checked(errors.confidence_level)))
     seed: int = field(metadata=field_rule(read_seed))
     block: int = field(metadata=field_rule(read_whole_number(1)))
     route: str = field(
@@ -633,7 +624,9 @@ class Evidence(StoredRecord):
     bound: str = field(
         default="clopper_pearson",
         metadata=field_rule(
-            lambda name, value: choice(name, value, tuple(BOUNDS)), merge_together, always=True
+            lambda name, value: errors.choice(name, value, tuple(BOUNDS)),
+            merge_together,
+            always=True,
         ),
     )
     stop: str = field(

@@ -27,18 +27,7 @@ from ..mechanisms.answers import join_outputs, rows_to_objects
 from ..mechanisms.callables import one_by_one, torch_threads
 from ..mechanisms.declarations import mechanism_attribute, name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
-from .replay import (
-    MOST_FOLLOWED,
-    NO_MARK,
-    SEEDED_BY,
-    Mark,
-    Replays,
-    Where,
-    begins_with_zeros,
-    encode_rows,
-    make_replay_error,
-    mark_of,
-)
+from . import replay
 from .rows import WAY_TO_DRAW, Calls, Same, probe_calls, same_rows
 from .sources import CallableDraws, Course, NativeDraws, Place
 from .tally import Tally, TallyRows, Watch
@@ -109,7 +98,7 @@ class Step(NamedTuple):
 
     number: int
     turns: tuple[int, int]
-    marks: tuple[Mark, Mark]
+    marks: tuple[replay.Mark, replay.Mark]
 
 
 @dataclass(slots=True)
@@ -239,7 +228,7 @@ def digest_bits(draws: Any) -> str:
     if draws.native or not draws.same_bits:
         return ""
     rows = _COMPARED_ANSWERS if one_by_one(draws.mechanism) else min(draws.block, _COMPARED_ROWS)
-    found = encode_rows(draws.draw(PROBE, 0, Place(_COMPARED_BLOCK_NUMBER, rows, 0, rows)))
+    found = replay.encode_rows(draws.draw(PROBE, 0, Place(_COMPARED_BLOCK_NUMBER, rows, 0, rows)))
     return "" if found is None else hashlib.blake2b(found.tobytes(), digest_size=16).hexdigest()
 
 
@@ -288,14 +277,14 @@ def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
 
 def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, shard: Shard) -> None:
     """Draw a block on both sides and add what is seen of it to the shard."""
-    turns, marks = [0, 0], [NO_MARK, NO_MARK]
+    turns, marks = [0, 0], [replay.NO_MARK, replay.NO_MARK]
     seen: list[list[Any]] = [[], []]
     marked = not draws.native and place.first == 0
     for turn, (side, outputs) in enumerate(draws.draw_both(task.purpose, place, held)):
         # Before the next call, which may fill the same buffer again.
         turns[side] = turn
         if marked:
-            marks[side] = mark_of(outputs, task.needed[side], task.purpose != COUNT)
+            marks[side] = replay.mark_of(outputs, task.needed[side], task.purpose != COUNT)
         if not draws.native:
             shard.calls += 1
             same = same_rows(outputs)
@@ -311,12 +300,12 @@ def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, sha
         shard.edges[1:] = [[place.number, seen]]
     if not marked:
         return
-    if place.number - task.origin // draws.block < MOST_FOLLOWED:
+    if place.number - task.origin // draws.block < replay.MOST_FOLLOWED:
         shard.steps.append(Step(place.number, (turns[0], turns[1]), (marks[0], marks[1])))
     else:
         for side in (0, 1):
             digest = marks[side].digest(task.needed[side])
-            if digest is not None and begins_with_zeros(digest, task.zeros):
+            if digest is not None and replay.begins_with_zeros(digest, task.zeros):
                 shard.digests.append((digest, side, place.number))
 
 
@@ -389,7 +378,7 @@ class Source:
     start: int = 0
     course: Course = field(default_factory=Course, repr=False)
     pace: Pace = field(default_factory=Pace, repr=False)
-    replays: Replays = field(default_factory=Replays, repr=False)
+    replays: replay.Replays = field(default_factory=replay.Replays, repr=False)
     worker_count: int = 1
     _calls: Calls | None = field(default=None, repr=False)
     _waiting: dict[int, Step] = field(default_factory=dict, repr=False)
@@ -442,7 +431,9 @@ class Source:
         self._order = deque(
             number
             for start, stop in todo
-            for number in range(start // block, min(-(-stop // block), first + MOST_FOLLOWED))
+            for number in range(
+                start // block, min(-(-stop // block), first + replay.MOST_FOLLOWED)
+            )
         )
         # Votes have threads of their own.
         alone = self.executor is None and isinstance(work, Votes)
@@ -469,10 +460,10 @@ class Source:
             there = self.replays.earlier(here, step.marks[side], step.turns[side])
             self._refuse_replay(there, here)
 
-    def _refuse_replay(self, there: Where | None, here: Where) -> None:
+    def _refuse_replay(self, there: replay.Where | None, here: replay.Where) -> None:
         if there is not None:
-            seeded_by = mechanism_attribute(self.draws.mechanism, "seeded_by") or SEEDED_BY
-            raise make_replay_error(self.name, there, here, seeded_by)
+            seeded_by = mechanism_attribute(self.draws.mechanism, "seeded_by") or replay.SEEDED_BY
+            raise replay.make_replay_error(self.name, there, here, seeded_by)
 
     def doubts(self) -> tuple[str, ...]:
         """List evidence of a few short calls against independent rows; native draws need none.

@@ -18,16 +18,7 @@ from ..pairs import NORMS, Box, dimension, distance
 from ..pairs.differences import Norm
 from ..pairs.neighbours import domain_attribute, domain_of
 from ..records import Floats, Pair, Record
-from .domains import (
-    Ball,
-    HistogramCounts,
-    MinMaxRows,
-    OneHot,
-    Simplex,
-    Sphere,
-    has_range,
-    unit_vector,
-)
+from . import domains
 
 Against = Literal["another", "absent"]
 AGAINST: Final[tuple[Against, ...]] = get_args(Against)
@@ -167,7 +158,7 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     if form is None:
         known = ", ".join(kind.__name__ for kind in _SENSITIVITY_FORMS)
         raise mistyped("domain", f"one with a closed form ({known})", domain)
-    if against == "absent" and type(domain) is not Ball:
+    if against == "absent" and type(domain) is not domains.Ball:
         raise invalid("against", "'another' where the domain is not a Ball", against)
     value, x, x_prime = form(domain, norm)
     if against == "absent":
@@ -187,12 +178,12 @@ def _box_sensitivity(domain: Box, norm: Norm) -> _SensitivityForm:
     return width * _length_of_ones(domain.dim, norm), low, high
 
 
-def _min_max_rows(domain: MinMaxRows, norm: Norm) -> _SensitivityForm:
-    x = unit_vector(domain.dim)
+def _min_max_rows(domain: domains.MinMaxRows, norm: Norm) -> _SensitivityForm:
+    x = domains.unit_vector(domain.dim)
     return _length_of_ones(domain.dim, norm), x, 1.0 - x
 
 
-def _ball_sensitivity(domain: Ball, norm: Norm) -> _SensitivityForm:
+def _ball_sensitivity(domain: domains.Ball, norm: Norm) -> _SensitivityForm:
     """Return opposite ends of the ball, along one axis or along the diagonal.
 
     Hoelder: on the unit p-ball the q-norm is at most d^(1/q - 1/p), attained by the diagonal, if
@@ -204,20 +195,22 @@ def _ball_sensitivity(domain: Ball, norm: Norm) -> _SensitivityForm:
         level = domain.radius / _length_of_ones(domain.dim, domain.norm)
         x = domain.clip(np.full(domain.dim, level))
     else:
-        share, x = 1.0, domain.radius * unit_vector(domain.dim)
+        share, x = 1.0, domain.radius * domains.unit_vector(domain.dim)
     return 2.0 * domain.radius * share, x, -x
 
 
-def _two_units(domain: Simplex | OneHot | HistogramCounts, norm: Norm) -> _SensitivityForm:
+def _two_units(
+    domain: domains.Simplex | domains.OneHot | domains.HistogramCounts, norm: Norm
+) -> _SensitivityForm:
     """Return two unit vectors and their distance, which is 0 if there is only one entry."""
-    x, x_prime = unit_vector(domain.dim), unit_vector(domain.dim, domain.dim - 1)
+    x, x_prime = domains.unit_vector(domain.dim), domains.unit_vector(domain.dim, domain.dim - 1)
     return (_length_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
 
 
-def _histogram_sensitivity(domain: HistogramCounts, norm: Norm) -> _SensitivityForm:
+def _histogram_sensitivity(domain: domains.HistogramCounts, norm: Norm) -> _SensitivityForm:
     if domain.neighbours == "replace":
         return _two_units(domain, norm)
-    return 1.0, unit_vector(domain.dim), np.zeros(domain.dim)
+    return 1.0, domains.unit_vector(domain.dim), np.zeros(domain.dim)
 
 
 def in_norm(name: str, given: float | Sensitivity, norm: Norm) -> float:
@@ -240,13 +233,15 @@ def in_norm(name: str, given: float | Sensitivity, norm: Norm) -> float:
 
 _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] = {
     Box: _box_sensitivity,
-    MinMaxRows: _min_max_rows,
-    Ball: _ball_sensitivity,
-    Simplex: _two_units,
+    domains.MinMaxRows: _min_max_rows,
+    domains.Ball: _ball_sensitivity,
+    domains.Simplex: _two_units,
     # Both ends of the ball lie on its surface.
-    Sphere: lambda domain, norm: _ball_sensitivity(Ball(domain.norm, 1.0, domain.dim), norm),
-    OneHot: _two_units,
-    HistogramCounts: _histogram_sensitivity,
+    domains.Sphere: lambda domain, norm: _ball_sensitivity(
+        domains.Ball(domain.norm, 1.0, domain.dim), norm
+    ),
+    domains.OneHot: _two_units,
+    domains.HistogramCounts: _histogram_sensitivity,
 }
 
 
@@ -379,7 +374,7 @@ def laplace_scale(
 
 def _resulting_domain(transform: Any, dim: int | None) -> Any:
     """Return the domain of a transform's results, or the domain itself."""
-    if has_range(transform):
+    if domains.has_range(transform):
         if dim is None:
             raise mistyped("dim", "the number of entries, which a transform does not know", dim)
         return transform.range(dim)

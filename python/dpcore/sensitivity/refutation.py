@@ -19,24 +19,9 @@ from ..pairs.neighbours import NeighbourArgument, domain_attribute, domain_of, n
 from ..progress import interrupted_again
 from ..records import Pair, Record
 from ..streams import Rng, seed_of
+from . import search
 from .closed_forms import Sensitivity, in_norm, sensitivity
 from .domains import has_range
-from .search import (
-    Catch,
-    Done,
-    Inputs,
-    ModuleCalls,
-    OneRecord,
-    Probe,
-    Space,
-    climb_coordinates,
-    torch_module,
-    try_extremes,
-    try_pairs,
-    try_random,
-    try_scipy,
-    try_torch,
-)
 
 Method = Literal["witness", "extremes", "random", "ascent", "torch", "scipy"]
 SEARCH_METHODS: Final[tuple[Method, ...]] = get_args(Method)
@@ -129,7 +114,7 @@ def refute(
     rng: Rng = None,
     methods: Sequence[Method] | None = None,
     stop_when_refuted: bool = False,
-    catch: Catch = (),
+    catch: search.Catch = (),
 ) -> Refutation:
     """Search for the pair of neighbours on which f changes most, against a claimed sensitivity.
 
@@ -191,7 +176,7 @@ def refute(
     partial = False
     try:
         _run_search(probe, space, np.random.default_rng(seed), chosen, f)
-    except Done:
+    except search.Done:
         pass
     except KeyboardInterrupt:
         if probe.best is None or interrupted_again():
@@ -200,27 +185,29 @@ def refute(
     return _make_refutation(probe, space, claimed, seed, partial)
 
 
-def space_of(domain: Any, neighbour: Any, rows: Any) -> Space:
+def space_of(domain: Any, neighbour: Any, rows: Any) -> search.Space:
     """Check the arguments and return the space of pairs."""
     domain_of(domain)
     flag("rows", rows)
     if rows and domain_attribute(domain, "clip") is None:
         raise invalid("rows", "False for inputs that are no vectors", rows)
     if neighbour is None:
-        return Space(domain, OneRecord() if domain_attribute(domain, "neighbouring") else None)
-    return Space(domain, neighbour_of(neighbour))
+        return search.Space(
+            domain, search.OneRecord() if domain_attribute(domain, "neighbouring") else None
+        )
+    return search.Space(domain, neighbour_of(neighbour))
 
 
-def probe_of(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> Probe:
+def probe_of(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> search.Probe:
     """Check the arguments and return the object that calls f and counts the calls."""
     if not callable(f):
         raise mistyped("f", "a callable x -> number or array", f)
     choice("norm", norm, NORMS)
-    called = ModuleCalls(f, rows) if torch_module(f) else f
-    return Probe(called, norm, rows, trials, _read_catch(catch))
+    called = search.ModuleCalls(f, rows) if search.torch_module(f) else f
+    return search.Probe(called, norm, rows, trials, _read_catch(catch))
 
 
-def _read_catch(catch: Any) -> Catch:
+def _read_catch(catch: Any) -> search.Catch:
     kinds = catch if isinstance(catch, tuple) else (catch,)
     if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
         raise mistyped("catch", "an exception class or a tuple of them", catch)
@@ -235,47 +222,51 @@ def _choose_methods(methods: Any, f: Any) -> tuple[str, ...]:
     chosen = {choice("method", method, SEARCH_METHODS) for method in methods}
     if not chosen:
         raise invalid("methods", "at least one name", methods)
-    if "torch" in chosen and not torch_module(f):
+    if "torch" in chosen and not search.torch_module(f):
         raise mistyped("f", "a torch module for the method 'torch'", f)
     return tuple(method for method in SEARCH_METHODS if method in chosen)
 
 
 def _run_search(
-    probe: Probe, space: Space, rng: np.random.Generator, chosen: tuple[str, ...], f: Any
+    probe: search.Probe,
+    space: search.Space,
+    rng: np.random.Generator,
+    chosen: tuple[str, ...],
+    f: Any,
 ) -> None:
     if "witness" in chosen:
         with probe.allowance("the domain's witness", 1.0):
-            try_pairs(probe, _list_witnesses(space, f, probe.norm))
+            search.try_pairs(probe, _list_witnesses(space, f, probe.norm))
     if "extremes" in chosen and space.free:
         with probe.allowance("extreme members", 0.15):
-            try_extremes(probe, space, rng)
+            search.try_extremes(probe, space, rng)
     if "random" in chosen or probe.best is None:
         with probe.allowance("random pairs", 0.15 if probe.best else 0.5):
-            try_random(probe, space, rng)
+            search.try_random(probe, space, rng)
     if "ascent" in chosen:
         with probe.allowance("coordinate ascent", 0.4):
-            climb_coordinates(probe, space, rng, _get_best_pair(probe, space))
-    if "torch" in chosen and isinstance(probe.f, ModuleCalls) and space.moves:
+            search.climb_coordinates(probe, space, rng, _get_best_pair(probe, space))
+    if "torch" in chosen and isinstance(probe.f, search.ModuleCalls) and space.moves:
         with probe.allowance("gradient ascent", 0.5):
-            try_torch(probe, space, rng, probe.f, _get_best_pair(probe, space))
+            search.try_torch(probe, space, rng, probe.f, _get_best_pair(probe, space))
     if "scipy" in chosen and space.moves:
         with probe.allowance("scipy", 0.7):
-            try_scipy(probe, space, rng, _get_best_pair(probe, space))
+            search.try_scipy(probe, space, rng, _get_best_pair(probe, space))
     if "ascent" in chosen:
         with probe.allowance("coordinate ascent", 1.0):
             for start in [_get_best_pair(probe, space), *space.random(rng, _ASCENT_RESTARTS)]:
-                climb_coordinates(probe, space, rng, start)
+                search.climb_coordinates(probe, space, rng, start)
 
 
-def _get_best_pair(probe: Probe, space: Space) -> Inputs:
+def _get_best_pair(probe: search.Probe, space: search.Space) -> search.Inputs:
     if probe.best is None:
         raise invalid("domain", "large enough to hold two neighbours", space.domain)
     return probe.best[1:3]
 
 
-def _list_witnesses(space: Space, f: Any, norm: Norm) -> list[Inputs]:
+def _list_witnesses(space: search.Space, f: Any, norm: Norm) -> list[search.Inputs]:
     """List the most distant pairs of the domain, and of the range of f if f has one."""
-    found: list[Inputs] = []
+    found: list[search.Inputs] = []
     dim = space.domain.dim
     for domain in (space.domain, *([f.range(dim)] if has_range(f) else [])):
         try:
@@ -290,7 +281,7 @@ def _list_witnesses(space: Space, f: Any, norm: Norm) -> list[Inputs]:
 
 
 def _make_refutation(
-    probe: Probe, space: Space, claimed: float, seed: int, partial: bool
+    probe: search.Probe, space: search.Space, claimed: float, seed: int, partial: bool
 ) -> Refutation:
     x, x_prime = _get_best_pair(probe, space)
     gap, _, _, found_by = probe.best or (0.0, None, None, "")
@@ -332,7 +323,7 @@ def assert_sensitivity(
     trials: int | float | str = 5000,
     rng: Rng = 0,
     derandomize: bool = True,
-    catch: Catch = (),
+    catch: search.Catch = (),
 ) -> None:
     """Fail if a pair of neighbours is found on which f changes by more than a bound.
 
@@ -383,7 +374,7 @@ def assert_sensitivity(
     space = space_of(domain, neighbour, rows)
     limit = bound * (1.0 + SLACK)
 
-    def probe(calls: int = 2**62) -> Probe:
+    def probe(calls: int = 2**62) -> search.Probe:
         return probe_of(f, norm, rows, calls, catch)
 
     pairs = [(found.pair.x, found.pair.x_prime)] if found.refuted else []
@@ -453,7 +444,7 @@ def _import_hypothesis() -> Any:
     return hypothesis
 
 
-def _make_members(space: Space) -> Any:
+def _make_members(space: search.Space) -> Any:
     st = _import_hypothesis().strategies
     if domain_attribute(space.domain, "clip") is None:
         seeds = st.integers(0, 2**32 - 1)
@@ -494,7 +485,7 @@ def _domain_ends(domain: Any) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
-def _make_pairs(space: Space) -> Any:
+def _make_pairs(space: search.Space) -> Any:
     st, members = _import_hypothesis().strategies, _make_members(space)
     if space.free:
         return st.tuples(members, members)
@@ -510,7 +501,7 @@ def _make_pairs(space: Space) -> Any:
         made = both.map(lambda part: (part[0] + part[1], part[0] + part[2]))
         return made.filter(lambda pair: space.holds(*pair))
 
-    def proposed(seed: int, number: int) -> Inputs | None:
+    def proposed(seed: int, number: int) -> search.Inputs | None:
         found = space.random(np.random.default_rng(seed), number + 1)
         return found[-1] if found else None
 
@@ -519,18 +510,18 @@ def _make_pairs(space: Space) -> Any:
 
 
 def _falsify_bound(
-    probe: Probe, space: Space, limit: float, max_examples: int, derandomize: bool
-) -> list[Inputs]:
+    probe: search.Probe, space: search.Space, limit: float, max_examples: int, derandomize: bool
+) -> list[search.Inputs]:
     """Return the counterexample that hypothesis shrinks to, if it finds one."""
     hypothesis = _import_hypothesis()
     if hypothesis.currently_in_test_context():
         return []
-    last: list[Inputs] = []
+    last: list[search.Inputs] = []
 
     class Falsified(Exception):
         pass
 
-    def check(pair: Inputs) -> None:
+    def check(pair: search.Inputs) -> None:
         gap = float(probe.gaps([pair])[0])
         if gap > limit:
             last[:] = [pair]
@@ -555,10 +546,10 @@ def _falsify_bound(
 class _PairSimplifier:
     """A simplifier of counterexamples: it removes what is not needed and rounds the rest."""
 
-    def __init__(self, probe: Probe, space: Space, limit: float) -> None:
+    def __init__(self, probe: search.Probe, space: search.Space, limit: float) -> None:
         self.probe, self.space, self.limit = probe, space, limit
 
-    def __call__(self, pair: Inputs) -> Inputs:
+    def __call__(self, pair: search.Inputs) -> search.Inputs:
         """Return a counterexample that is not larger than this one."""
         if domain_attribute(self.space.domain, "clip") is None:
             return pair
@@ -570,13 +561,13 @@ class _PairSimplifier:
                     here[0][:], here[1][:] = tried
         return here
 
-    def _violates(self, pair: Inputs) -> bool:
+    def _violates(self, pair: search.Inputs) -> bool:
         domain = self.space.domain
         if not all(map(domain.contains, pair)) or not self.space.holds(*pair):
             return False
         return float(self.probe.gaps([pair])[0]) > self.limit
 
-    def _tries(self, here: Inputs) -> Iterator[Inputs]:
+    def _tries(self, here: search.Inputs) -> Iterator[search.Inputs]:
         dim = here[0].size
         for place in range(min(dim, _MAX_SINGLE_ENTRIES)):
             for side in (0, 1):
@@ -599,20 +590,22 @@ class _PairSimplifier:
                     yield self._with(here, (side,), part, round(float(here[side][place]), digits))
 
     @staticmethod
-    def _with(here: Inputs, sides: tuple[int, ...], part: slice, value: float) -> Inputs:
+    def _with(
+        here: search.Inputs, sides: tuple[int, ...], part: slice, value: float
+    ) -> search.Inputs:
         x, x_prime = here[0].copy(), here[1].copy()
         for side in sides:
             (x, x_prime)[side][part] = value
         return x, x_prime
 
 
-def _pair_size(pair: Inputs) -> tuple[int, int]:
+def _pair_size(pair: search.Inputs) -> tuple[int, int]:
     """Count the entries that are not 0, then the characters: the size for a reader."""
     entries = [entry for side in pair for entry in np.ravel(np.asarray(side)).tolist()]
     return sum(entry != 0 for entry in entries), sum(len(f"{entry!r}") for entry in entries)
 
 
-def _raise_failure(probe: Probe, pair: Inputs, bound: float) -> None:
+def _raise_failure(probe: search.Probe, pair: search.Inputs, bound: float) -> None:
     gap = float(probe.gaps([pair])[0])
     attained = probe.again(*pair, gap)
     text = (

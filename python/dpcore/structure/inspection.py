@@ -26,17 +26,8 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from .. import errors
 from ..adapters import TorchModule, TorchNoise
-from ..errors import (
-    choice,
-    confidence_level,
-    integer,
-    invalid,
-    mistyped,
-    real,
-    suggest_arguments,
-    whole,
-)
 from ..mechanisms.callables import Repeated, call_mechanism, stack_answers
 from ..mechanisms.declarations import mechanism_attribute
 from ..packages import has_all, imported_module, is_tensor
@@ -64,7 +55,7 @@ _MEDIAN_LEVEL: Final = 1e-6
 """Chance that a centre is given up, or not taken, though it is the median of the noise."""
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def fork_reuse(
     mechanism: Any,
     x: Any = None,
@@ -125,9 +116,12 @@ def fork_reuse(
 
         prints "fork: FLAGGED: the noise comes again: parent and child 1 share 256 of 256 rows".
     """
-    draws, children = integer("draws", whole(draws), 16), integer("children", children, 1)
-    timeout = real("timeout", timeout, low=0.0, high=_MAX_TIMEOUT_SECONDS, open_low=True)
-    false_alarm = confidence_level(false_alarm, "false_alarm")
+    draws, children = (
+        errors.integer("draws", errors.whole(draws), 16),
+        errors.integer("children", children, 1),
+    )
+    timeout = errors.real("timeout", timeout, low=0.0, high=_MAX_TIMEOUT_SECONDS, open_low=True)
+    false_alarm = errors.confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), None)
     point = _read_input(layer.mechanism, x)
     if not has_all(os, "fork"):
@@ -177,7 +171,7 @@ def _as_rows(layer: Layer, outputs: Any) -> Floats:
     name = f"outputs of {layer.name}"
     rows = as_finite_array(name, outputs)
     if rows.size == 0:
-        raise invalid(name, "rows of at least one number", rows.shape)
+        raise errors.invalid(name, "rows of at least one number", rows.shape)
     return rows.reshape(len(rows), -1).astype(np.float64)
 
 
@@ -335,7 +329,7 @@ def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(p > _MEDIAN_LEVEL / len(centre))
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def inspect(
     mechanism: Any,
     x: Any,
@@ -421,18 +415,18 @@ def inspect(
         returns the clean vector (largest error ...)
     """
     if isinstance(x, (tuple, Pair)):
-        raise mistyped("x", "one input, such as [0.0], and not a pair of them", x)
+        raise errors.mistyped("x", "one input, such as [0.0], and not a pair of them", x)
     if draws is not None:
-        draws = integer("draws", whole(draws), MIN_INSPECTED_DRAWS)
+        draws = errors.integer("draws", errors.whole(draws), MIN_INSPECTED_DRAWS)
     if isinstance(skip, str) or not isinstance(skip, Sequence):
-        raise mistyped("skip", "a sequence of names of checks", skip)
+        raise errors.mistyped("skip", "a sequence of names of checks", skip)
     for name in skip:
-        choice("skip", name, CHECKS)
+        errors.choice("skip", name, CHECKS)
     if set(skip) == set(CHECKS):
-        raise invalid("skip", "names that leave a check to make", skip)
+        raise errors.invalid("skip", "names that leave a check to make", skip)
     if others is not None and not isinstance(others, Sequence):
-        raise mistyped("others", "a sequence of inputs", others)
-    false_alarm = confidence_level(false_alarm, "false_alarm")
+        raise errors.mistyped("others", "a sequence of inputs", others)
+    false_alarm = errors.confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), clean)
     seen = collect_outputs(layer, x, draws, others, skip)
     tails = {"grid", "range"}

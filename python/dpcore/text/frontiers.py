@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from ..errors import (
-    choice,
-    confidence_level,
-    delta_level,
-    instance,
-    integer,
-    invalid,
-    mistyped,
-    numeric,
-    suggest_arguments,
-)
+from .. import errors
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
 from ..packages import has_all, require_module
@@ -76,7 +66,7 @@ def read_certificate(attack: Inference) -> float:
     return float(audit.epsilon_lower)
 
 
-@suggest_arguments
+@errors.suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record):
     """Figures of private vectors at one epsilon in one number of dimensions.
@@ -123,7 +113,7 @@ class FrontierCell(Record):
         )
 
 
-@suggest_arguments
+@errors.suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Frontier(Record):
     """Utility and attack against epsilon and the number of dimensions; made by `frontier`.
@@ -168,7 +158,7 @@ class Frontier(Record):
     def of(self, dim: int) -> tuple[FrontierCell, ...]:
         """Return the cells of a number of dimensions, the one without noise last."""
         if dim not in self.dims:
-            raise invalid("dim", f"one of {', '.join(map(str, self.dims))}", dim)
+            raise errors.invalid("dim", f"one of {', '.join(map(str, self.dims))}", dim)
         found = [cell for cell in self.cells if cell.dim == dim]
         return tuple(sorted(found, key=lambda one: one.epsilon))
 
@@ -177,7 +167,9 @@ class Frontier(Record):
         epsilon, dim = key
         cells = {cell.epsilon: cell for cell in self.of(dim)}
         if epsilon not in cells:
-            raise invalid("epsilon", f"one of {', '.join(map('{:g}'.format, cells))}", epsilon)
+            raise errors.invalid(
+                "epsilon", f"one of {', '.join(map('{:g}'.format, cells))}", epsilon
+            )
         return cells[epsilon]
 
     def to_dict(self) -> dict[str, Any]:
@@ -249,7 +241,7 @@ class Frontier(Record):
         return make_card(_format_frontier_title(self), [*_answer_questions(self), *shown, *notes])
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def frontier(
     encoder: Any,
     corpus: Any,
@@ -325,9 +317,9 @@ def frontier(
     """
     start, seed = time.perf_counter(), seed_of(rng)
     require_module("torch", "frontier")
-    study = read_study(corpus, label, attribute, attackers, confidence_level(confidence))
+    study = read_study(corpus, label, attribute, attackers, errors.confidence_level(confidence))
     claims, widths = _read_ascending("epsilons", epsilons, positive), _read_dims(dims)
-    choice("directions", directions, _PROJECTION_DIRECTIONS)
+    errors.choice("directions", directions, _PROJECTION_DIRECTIONS)
     delta = _read_delta(noise, delta)
     limits = require_module("threadpoolctl", "frontier").threadpool_limits
     with Progress("frontier", 1 + len(widths) * (1 + len(claims)), progress) as bar, limits(1):
@@ -489,15 +481,15 @@ def _list_classifiers() -> tuple[Attacker, ...]:
 def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> Study:
     """Check the corpus and the names of its columns, see `frontier`; `level` is the confidence."""
     if not isinstance(corpus, Corpus):
-        raise mistyped("corpus", "a dpcore.text.Corpus", corpus)
+        raise errors.mistyped("corpus", "a dpcore.text.Corpus", corpus)
     if label is not None:
-        corpus = replace(corpus, labels=corpus.attribute(instance("label", label, str)))
+        corpus = replace(corpus, labels=corpus.attribute(errors.instance("label", label, str)))
     if corpus.labels is None:
-        raise invalid("corpus", "one with labels, or label= names an attribute", corpus)
+        raise errors.invalid("corpus", "one with labels, or label= names an attribute", corpus)
     if attribute is not None:
-        corpus.attribute(instance("attribute", attribute, str))
+        corpus.attribute(errors.instance("attribute", attribute, str))
         if attribute == label:
-            raise invalid("attribute", "another one than label", attribute)
+            raise errors.invalid("attribute", "another one than label", attribute)
     for name in SPLITS:
         getattr(corpus, name)
     labelled = replace(corpus, labels=None, attributes={_MAIN_LABEL_NAME: corpus.labels})
@@ -506,32 +498,32 @@ def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: f
 
 def _read_delta(noise: Any, delta: Any) -> float:
     """Check the noise by its name, and that it can have this delta, before a text is encoded."""
-    choice("noise", noise, _NOISE_NAMES)
-    level = delta_level(delta)
+    errors.choice("noise", noise, _NOISE_NAMES)
+    level = errors.delta_level(delta)
     if noise == "gaussian" and level == 0.0:
-        raise invalid("delta", "above 0 for gaussian noise", delta)
+        raise errors.invalid("delta", "above 0 for gaussian noise", delta)
     if noise in ("laplace", "l2_laplace") and level != 0.0:
-        raise invalid("delta", f"0 for {noise} noise, which gives pure epsilon", delta)
+        raise errors.invalid("delta", f"0 for {noise} noise, which gives pure epsilon", delta)
     return level
 
 
 def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise mistyped(name, "a list of numbers", values)
+        raise errors.mistyped(name, "a list of numbers", values)
     found = [check(f"{name}[{place}]", value) for place, value in enumerate(values)]
     if not found or any(after <= before for before, after in pairwise(found)):
-        raise invalid(name, "ascending, one at least", values)
+        raise errors.invalid(name, "ascending, one at least", values)
     return found
 
 
 def _read_dims(dims: Any) -> list[int | None]:
     if isinstance(dims, str) or not isinstance(dims, Iterable):
-        raise mistyped("dims", "a list of integers", dims)
+        raise errors.mistyped("dims", "a list of integers", dims)
     given = list(dims)
     if given == [None]:
         return [None]
     last = [given.pop()] if given and given[-1] is None else []
-    return [*_read_ascending("dims", given, lambda name, one: integer(name, one, 1)), *last]
+    return [*_read_ascending("dims", given, lambda name, one: errors.integer(name, one, 1)), *last]
 
 
 def _encode_texts(
@@ -556,13 +548,13 @@ def _encode_texts(
     others = _read_public_texts(public, texts)
     check_batches(source, probe_texts(source, None), None, refuse_state=True)
     if probe_randomness(source, texts[0], None).is_random:
-        raise invalid("encoder", "the same in every call (eval mode)", source.name)
+        raise errors.invalid("encoder", "the same in every call (eval mode)", source.name)
     assert source.width is not None
     rows = None if others else _read_public_rows(public, source.width)
     limit = min(source.width, len(others) if rows is None else len(rows))
     if most[0] is not None and most[0] > limit:
         requirement = f"at most {limit}, the encoder's width or the number of public rows"
-        raise invalid("dims", requirement, most[0])
+        raise errors.invalid("dims", requirement, most[0])
     every, pieces = [*texts, *others], []
     for start in range(0, len(every), _TEXTS_PER_UPDATE):
         begun = time.perf_counter()
@@ -578,23 +570,23 @@ def _encode_texts(
 def _read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
     """Return the public texts, none where vectors were given."""
     if isinstance(public, (str, bytes)) or not has_all(public, "__len__"):
-        raise mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
+        raise errors.mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
     if not len(public):
-        raise invalid("public", "at least one text or vector", public)
+        raise errors.invalid("public", "at least one text or vector", public)
     if isinstance(public, np.ndarray) or not isinstance(next(iter(public)), str):
         return ()
     given, known = texts_of("public", public), set(map(likeness, texts))
     if common := sum(likeness(text) in known for text in given):
-        raise invalid("public", "without texts of the corpus", f"{common:,} of them")
+        raise errors.invalid("public", "without texts of the corpus", f"{common:,} of them")
     return given
 
 
 def _read_public_rows(public: Any, width: int) -> Any:
     """Return public vectors as float32, a copy."""
     requirement = f"finite vectors of shape (n, {width}), or a list of texts"
-    rows = np.array(numeric("public", requirement, public), np.float32)
+    rows = np.array(errors.numeric("public", requirement, public), np.float32)
     if rows.ndim != 2 or rows.shape[1] != width or not np.isfinite(rows).all():
-        raise invalid("public", requirement, public)
+        raise errors.invalid("public", requirement, public)
     return rows
 
 

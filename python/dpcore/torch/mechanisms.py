@@ -16,16 +16,7 @@ from ..mechanisms.texts import BatchCheck, relative_distances, rounding_of, text
 from ..packages import torch
 from ..records import Pair
 from ..streams import quiet_seed, seeded_globals, seeded_torch
-from .encoders import (
-    Encoder,
-    Randomness,
-    check_batches,
-    encoder_of,
-    probe_randomness,
-    probe_texts,
-    state_digest,
-    tensor_to_array,
-)
+from . import encoders
 from .layers import NoiseLayer
 
 _MAX_REMEMBERED_TEXTS: Final = 10_000
@@ -38,7 +29,7 @@ class _TextMemory(NamedTuple):
     """Memory of a text: its vector, or the mean of its encodings, and the checks."""
 
     vector: Any
-    randomness: Randomness
+    randomness: encoders.Randomness
     batches: BatchCheck
 
 
@@ -68,7 +59,7 @@ class EncoderMechanism:
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: encoders.Encoder,
         noise: Any,
         name: str,
         claim: float | None = None,
@@ -79,7 +70,7 @@ class EncoderMechanism:
         self.encoder, self.noise, self.name = encoder, noise, name
         self.claim, self.delta, self.rounding = claim, delta, rounding
         # Shorter and longer ones than most texts of an audit, with which they share a batch.
-        self._companions = probe_texts(encoder, probe)[1::3]
+        self._companions = encoders.probe_texts(encoder, probe)[1::3]
         self._learnt: OrderedDict[str, _TextMemory] = OrderedDict()
         self._digest = ""
 
@@ -126,7 +117,7 @@ class EncoderMechanism:
         An audit calls this once, before its first draw.
         """
         parts = (self.encoder.transform, *self.encoder.modules)
-        digest = state_digest(one for one in parts if isinstance(one, torch.nn.Module))
+        digest = encoders.state_digest(one for one in parts if isinstance(one, torch.nn.Module))
         if digest != self._digest or self._has_new_vector():
             self._learnt.clear()
         self._digest = digest
@@ -139,7 +130,7 @@ class EncoderMechanism:
         text, learnt = next(reversed(self._learnt.items()))
         if learnt.randomness.is_random:
             return True
-        both = [tensor_to_array(one)[None] for one in (learnt.vector, self._run(text))]
+        both = [encoders.tensor_to_array(one)[None] for one in (learnt.vector, self._run(text))]
         limit = rounding_of(self.rounding, str(learnt.vector.dtype))
         return bool(relative_distances(*both)[0] > limit)
 
@@ -183,12 +174,12 @@ class EncoderMechanism:
 
     def _learn(self, text: str) -> _TextMemory:
         if text not in self._learnt:
-            found = probe_randomness(self.encoder, text, self.rounding)
+            found = encoders.probe_randomness(self.encoder, text, self.rounding)
             others = [one for one in self._companions if one != text]
             # Without a transform, which may enlarge rounding.
             bare = self.encoder if self.encoder.transform is None else self.encoder.inside
             known = not found.is_random
-            batches = check_batches(bare, [text, *others], self.rounding, is_known=known)
+            batches = encoders.check_batches(bare, [text, *others], self.rounding, is_known=known)
             vector = self._run(text) if known else found.mean
             self._learnt[text] = _TextMemory(vector, found, batches)
             if len(self._learnt) > _MAX_REMEMBERED_TEXTS:
@@ -202,7 +193,7 @@ class EncoderMechanism:
 
     def clean(self, x: str) -> npt.NDArray[np.float64]:
         """Compute the vector before the noise, shape `(width,)`; of a random encoder a mean."""
-        return tensor_to_array(self._learn(text_of("x", x)).vector)
+        return encoders.tensor_to_array(self._learn(text_of("x", x)).vector)
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
         """Compute the exact loss of two texts under the declared noise.
@@ -294,7 +285,7 @@ def mechanism(
         >>> report.declared_loss, report.refuted
         (3.0, True)
     """
-    found = encoder_of(encoder, random=True)
+    found = encoders.encoder_of(encoder, random=True)
     if noise is not None:
         if not isinstance(noise, torch.nn.Module) or isinstance(noise, type):
             raise mistyped("noise", "a torch module, such as LaplaceNoise(scale), or None", noise)
@@ -304,7 +295,7 @@ def mechanism(
         found.to(place)
         if noise is not None:
             noise.to(place)
-    check_batches(found, probe_texts(found, probe), rounding)
+    encoders.check_batches(found, encoders.probe_texts(found, probe), rounding)
     name = found.name if noise is None else f"{found.name}, {noise!r}"
     return EncoderMechanism(found, noise, " ".join(name.split()), probe=probe, rounding=rounding)
 

@@ -12,16 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import (
-    AssumptionWarning,
-    about,
-    choice,
-    integer,
-    invalid,
-    mistyped,
-    numeric,
-    suggest_arguments,
-)
+from .. import errors
 from ..mechanisms import positive
 from ..packages import has_all, torch
 from ..pairs import NORMS
@@ -49,10 +40,10 @@ class _FittedTransform(torch.nn.Module):
     def _check_width(self, name: str, found: int, width: int, value: Any) -> None:
         if found != width:
             requirement = f"of {width} entries a row, for which {type(self).__name__} was made"
-            raise invalid(name, requirement, value)
+            raise errors.invalid(name, requirement, value)
 
 
-@suggest_arguments
+@errors.suggest_arguments
 class Clip(_FittedTransform):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
 
@@ -99,18 +90,22 @@ class Clip(_FittedTransform):
         self, norm: Norm, radius: float, *, center: Any = None, public_rows: int | None = None
     ) -> None:
         super().__init__()
-        self.norm = choice("norm", norm, NORMS)
+        self.norm = errors.choice("norm", norm, NORMS)
         self.radius = positive("radius", radius)
-        self.public_rows = None if public_rows is None else integer("public_rows", public_rows, 1)
+        self.public_rows = (
+            None if public_rows is None else errors.integer("public_rows", public_rows, 1)
+        )
         if center is None:
             if public_rows is not None:
-                raise mistyped("public_rows", "left out where there is no centre", public_rows)
+                raise errors.mistyped(
+                    "public_rows", "left out where there is no centre", public_rows
+                )
             self.register_buffer("center", None)
             return
         rows = _public_array("center", center, (1, 2))
         if rows.ndim == 2:
             if public_rows not in (None, len(rows)):
-                raise invalid("public_rows", f"the number of rows, {len(rows)}", public_rows)
+                raise errors.invalid("public_rows", f"the number of rows, {len(rows)}", public_rows)
             self.public_rows, rows = len(rows), rows.mean(axis=0)
         self.register_buffer("center", torch.from_numpy(rows.copy()))
 
@@ -155,7 +150,7 @@ class Clip(_FittedTransform):
         return f"{shown}, centre of {many} that must be public"
 
 
-@suggest_arguments
+@errors.suggest_arguments
 class Project(_FittedTransform):
     """Project rows onto few directions, before `Clip`: ``directions (x - mean)``.
 
@@ -212,27 +207,27 @@ class Project(_FittedTransform):
         rng: Rng = None,
     ) -> None:
         super().__init__()
-        self.dim = integer("dim", dim, 1)
+        self.dim = errors.integer("dim", dim, 1)
         self.seed: int | None = None
         self.public_rows = None
         if isinstance(rows, str):
             if rows != "random":
                 requirement = "vectors of public texts, shape (n, width), or 'random'"
-                raise invalid("rows", requirement, rows)
+                raise errors.invalid("rows", requirement, rows)
             if width is None:
                 requirement = "given for random directions: the numbers in a vector of the encoder"
-                raise mistyped("width", requirement, width)
-            self.width, self.seed = integer("width", width, 1), seed_of(rng)
+                raise errors.mistyped("width", requirement, width)
+            self.width, self.seed = errors.integer("width", width, 1), seed_of(rng)
         else:
             for name, value in (("width", width), ("rng", rng)):
                 if value is not None:
-                    raise mistyped(name, 'left out unless rows are "random"', value)
+                    raise errors.mistyped(name, 'left out unless rows are "random"', value)
             array = _public_array("rows", rows, (2,))
             self.public_rows, self.width = array.shape
         limits = (("width, the numbers in a row", self.width), ("number of rows", self.public_rows))
         for limit, most in limits:
             if most is not None and self.dim > most:
-                raise invalid("dim", f"at most the {limit} ({most})", self.dim)
+                raise errors.invalid("dim", f"at most the {limit} ({most})", self.dim)
         if self.public_rows is None:
             source = np.random.default_rng(self.seed).normal(size=(self.width, self.dim))
             found = np.linalg.qr(source)[0].T
@@ -367,7 +362,7 @@ class MinMax(torch.nn.Module):
         rows = _check_rows(x)
         if rows.shape[-1] == 1:
             requirement = "of a shape (..., dim) with dim >= 2: one entry has no range"
-            raise invalid("x", requirement, tuple(x.shape))
+            raise errors.invalid("x", requirement, tuple(x.shape))
         low, high = rows.amin(-1, keepdim=True), rows.amax(-1, keepdim=True)
         constant = (low == high).detach()
         self.zeroed += _warn_of_zero_rows(constant, "constant (max - min = 0)")
@@ -383,7 +378,7 @@ class MinMax(torch.nn.Module):
         return MinMaxRows(dim)
 
 
-@suggest_arguments
+@errors.suggest_arguments
 class Normalise(torch.nn.Module):
     """Divide each row by its norm: ``x / norm(x)``.
 
@@ -411,7 +406,7 @@ class Normalise(torch.nn.Module):
 
     def __init__(self, norm: Norm = "l2") -> None:
         super().__init__()
-        self.norm = choice("norm", norm, NORMS)
+        self.norm = errors.choice("norm", norm, NORMS)
         self.zeroed = 0
 
     def forward(self, x: Any) -> Any:
@@ -461,15 +456,15 @@ def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[n
     requirement = f"an array of finite numbers of shape {shapes}"
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu().double().numpy()
-    found = numeric(name, requirement, value)
+    found = errors.numeric(name, requirement, value)
     if found.ndim not in dims or not found.size:
-        raise invalid(name, requirement, found.shape)
+        raise errors.invalid(name, requirement, found.shape)
     array = np.ascontiguousarray(found, np.float64)
     wrong = np.flatnonzero(~np.isfinite(np.atleast_2d(array)).all(axis=1))
     if wrong.size:
         first = np.atleast_2d(array)[wrong[0]]
         where = f"row {wrong[0]} of {name}" if array.ndim == 2 else name
-        raise about(invalid(where, "finite numbers", first), name)
+        raise errors.about(errors.invalid(where, "finite numbers", first), name)
     return array
 
 
@@ -483,7 +478,7 @@ def _principal_directions(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
     rank = int((sizes > least).sum())
     if rank < dim:
         requirement = f"rows that vary in {dim} directions at least"
-        raise invalid("rows", requirement, f"{len(rows)} rows that vary in {rank}")
+        raise errors.invalid("rows", requirement, f"{len(rows)} rows that vary in {rank}")
     directions = directions[:dim]
     # The sign of a direction is a matter of the routine: the largest entry is positive.
     largest = np.take_along_axis(directions, np.abs(directions).argmax(1)[:, None], 1)
@@ -496,11 +491,11 @@ def _check_rows(x: Any) -> Any:
     wrong = ~torch.isfinite(rows.detach()).all(-1)
     if bool(wrong.any()):
         if x.ndim == 1:
-            raise invalid("x", "finite numbers", x.tolist())
+            raise errors.invalid("x", "finite numbers", x.tolist())
         places = [place[0] if x.ndim == 2 else tuple(place) for place in wrong.nonzero().tolist()]
         shown = ", ".join(map(str, places[:5])) + (", ..." if len(places) > 5 else "")
         name = f"row{'s' * (len(places) > 1)} {shown} of x"
-        raise invalid(name, "finite numbers", rows[wrong][0].tolist())
+        raise errors.invalid(name, "finite numbers", rows[wrong][0].tolist())
     return rows
 
 
@@ -518,7 +513,7 @@ def _warn_of_zero_rows(wrong: Any, what: str) -> int:
             "transform's range, within its sensitivity"
         )
         # The caller of the module, above its forward and two functions of torch.
-        warnings.warn(message, AssumptionWarning, stacklevel=5)
+        warnings.warn(message, errors.AssumptionWarning, stacklevel=5)
     return count
 
 

@@ -13,18 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ... import errors
 from ...divergence import Epsilon, Estimate
 from ...divergence.reliability import ESTIMATE
-from ...errors import (
-    choice,
-    confidence_level,
-    delta_level,
-    integer,
-    invalid,
-    mistyped,
-    real,
-    suggest_arguments,
-)
 from ...mechanisms.texts import texts_of
 from ...packages import require_module
 from ...progress import Progress
@@ -70,7 +61,7 @@ _COLUMN_NOTES: Final = (
 )
 
 
-@suggest_arguments
+@errors.suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SweepPoint(Record):
     """Measurements of one policy at one level.
@@ -108,7 +99,7 @@ class SweepPoint(Record):
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
         """Return a figure of every split, shape (splits, ...); "null" (permutations, 2, 2)."""
-        choice("name", name, FIGURES)
+        errors.choice("name", name, FIGURES)
         found = [getattr(one, name) for one in self.splits]
         return np.concatenate(found) if name == "null" else np.array(found)
 
@@ -130,7 +121,7 @@ class SweepPoint(Record):
         Returns:
             Test documents of the first split whose set the attack names rightly, the surest first.
         """
-        return self.documents[: integer("n", n, 1)]
+        return self.documents[: errors.integer("n", n, 1)]
 
     def __repr__(self) -> str:
         """Return one line: policy, level, and the accuracy of the attack."""
@@ -138,7 +129,7 @@ class SweepPoint(Record):
         return f"<SweepPoint {self.policy}{level}: attack {self.mean('accuracy'):.3f}>"
 
 
-@suggest_arguments
+@errors.suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sweep(Record):
     """Measurements of redaction, policy by policy and level by level; made by `sweep`.
@@ -181,7 +172,7 @@ class Sweep(Record):
 
     def of(self, policy: str) -> tuple[SweepPoint, ...]:
         """Return the points of a policy, in the order of levels."""
-        choice("policy", policy, self.policies)
+        errors.choice("policy", policy, self.policies)
         return tuple(point for point in self.points if point.policy == policy)
 
     def __getitem__(self, key: str | tuple[str, float | None]) -> SweepPoint:
@@ -192,7 +183,7 @@ class Sweep(Record):
             if point.level is None or (level is not None and abs(point.level - level) < 1e-9):
                 return point
         known = ", ".join(f"{point.level:g}" for point in points)
-        raise invalid("level", f"one of {known} for {policy}", level)
+        raise errors.invalid("level", f"one of {known} for {policy}", level)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain data, without any text of a document."""
@@ -259,7 +250,7 @@ class Sweep(Record):
         )
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def sweep(
     sensitive: Any,
     safe: Any,
@@ -340,11 +331,11 @@ def sweep(
     start, seed = time.perf_counter(), seed_of(rng)
     require_module("sklearn", "redaction.sweep")
     study, repeated = _read_study(
-        sensitive, safe, public, encode, utility, attackers, confidence_level(confidence)
+        sensitive, safe, public, encode, utility, attackers, errors.confidence_level(confidence)
     )
     named, shares = _name_policies(policies), _read_levels(levels)
-    delta, style = delta_level(delta), choice("style", style, STYLES)
-    splits, nulls = integer("splits", splits, 1), integer("nulls", nulls, 1)
+    delta, style = errors.delta_level(delta), errors.choice("style", style, STYLES)
+    splits, nulls = errors.integer("splits", splits, 1), errors.integer("nulls", nulls, 1)
     for policy in named.values():
         masking.warn_if_fitted_on(policy, study.texts)
     found: dict[tuple[str, float | None], list[_SplitFigures]] = {}
@@ -375,7 +366,7 @@ def sweep(
 
 def _make_point(name: str, level: float | None, cells: Sequence[_SplitFigures]) -> SweepPoint:
     if (first := cells[0].first) is None:
-        raise invalid("policies", "ones that have levels in every split, or in none", name)
+        raise errors.invalid("policies", "ones that have levels in every split, or in none", name)
     return SweepPoint(name, level, tuple(cell.figures for cell in cells), **first)
 
 
@@ -470,13 +461,13 @@ def _read_study(
         firsts = {likeness(text): row for row, text in reversed(list(enumerate(texts)))}
         kept.append(dict(sorted(firsts.items(), key=lambda item: item[1])))
         if len(firsts) < _MIN_SET_TEXTS:
-            raise invalid(name, f"{_MIN_SET_TEXTS} different texts or more", len(firsts))
+            raise errors.invalid(name, f"{_MIN_SET_TEXTS} different texts or more", len(firsts))
     if common := len(kept[0].keys() & kept[1].keys()):
-        raise invalid("safe", "without texts of the sensitive set", f"{common:,} of them")
+        raise errors.invalid("safe", "without texts of the sensitive set", f"{common:,} of them")
     texts = tuple(one[row] for one, rows in zip(sets, kept, strict=True) for row in rows.values())
     others = None if public is None else texts_of("public", public)
     if common := sum(any(likeness(text) in rows for rows in kept) for text in others or ()):
-        raise invalid("public", "without texts of either set", f"{common:,} of them")
+        raise errors.invalid("public", "without texts of either set", f"{common:,} of them")
     truth = np.repeat(np.array([1, 0]), list(map(len, kept)))
     labels = _read_labels(utility, len(sets[1]), list(kept[1].values()))
     encode = None if encode is None else encoder_of(encode)
@@ -491,11 +482,11 @@ def _read_labels(utility: Any, texts: int, kept: Sequence[int]) -> npt.NDArray[A
     labels = np.asarray(utility)
     requirement = f"a label for each of {texts:,} safe texts"
     if labels.shape != (texts,) or labels.dtype.kind not in "biuUS":
-        raise invalid("utility", requirement, utility)
+        raise errors.invalid("utility", requirement, utility)
     values, counts = np.unique(labels[list(kept)], return_counts=True)
     if len(values) < 2 or counts.min() < 2:
         each = ", ".join(f"{value} {many}" for value, many in zip(values, counts, strict=True))
-        raise invalid("utility", "two labels or more, each of two texts or more", each)
+        raise errors.invalid("utility", "two labels or more, each of two texts or more", each)
     return labels[list(kept)]
 
 
@@ -503,7 +494,7 @@ def _name_policies(policies: Any) -> dict[str, Policy]:
     """Return the policies by their names; a number makes equal names unlike."""
     given = [policies] if callable(policies) else policies
     if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence) or not given:
-        raise mistyped("policies", "a policy, or a list of them", policies)
+        raise errors.mistyped("policies", "a policy, or a list of them", policies)
     named: dict[str, Callable[..., Any]] = {}
     for policy in given:
         name = policy_name(policy)
@@ -515,10 +506,12 @@ def _name_policies(policies: Any) -> dict[str, Policy]:
 def _read_levels(levels: Any) -> list[float]:
     requirement = "ascending shares from 0 to 1"
     if isinstance(levels, str) or not isinstance(levels, Iterable):
-        raise mistyped("levels", requirement, levels)
-    shares = [real(f"levels[{i}]", level, low=0.0, high=1.0) for i, level in enumerate(levels)]
+        raise errors.mistyped("levels", requirement, levels)
+    shares = [
+        errors.real(f"levels[{i}]", level, low=0.0, high=1.0) for i, level in enumerate(levels)
+    ]
     if not shares or any(after <= before for before, after in pairwise(shares)):
-        raise invalid("levels", requirement, levels)
+        raise errors.invalid("levels", requirement, levels)
     return shares
 
 

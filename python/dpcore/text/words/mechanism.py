@@ -13,19 +13,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ... import _core
+from ... import _core, errors
 from ...bounds import limits
-from ...errors import (
-    choice,
-    confidence_level,
-    delta_level,
-    instance,
-    integer,
-    invalid,
-    mistyped,
-    real,
-    suggest_arguments,
-)
 from ...mechanisms.texts import texts_of
 from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, check_size, seed_of
@@ -77,11 +66,11 @@ class WordMechanism(Record):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        vectors = instance("vectors", self.vectors, Embedding)
+        vectors = errors.instance("vectors", self.vectors, Embedding)
         if len(vectors) < 2:
-            raise invalid("vectors", "those of at least two words", f"{vectors.words}")
+            raise errors.invalid("vectors", "those of at least two words", f"{vectors.words}")
         vectors.require_distinct("vectors")
-        epsilon = real("epsilon", self.epsilon, low=0.0, open_low=True)
+        epsilon = errors.real("epsilon", self.epsilon, low=0.0, open_low=True)
         object.__setattr__(self, "epsilon", epsilon)
 
     @property
@@ -150,9 +139,9 @@ class WordMechanism(Record):
         inputs, size = np.asarray(numbers), len(self.vectors)
         requirement = f"whole numbers from 0 to {size - 1:,}, shape (n,)"
         if inputs.dtype.kind not in "iu":
-            raise mistyped("numbers", requirement, numbers)
+            raise errors.mistyped("numbers", requirement, numbers)
         if inputs.ndim != 1 or (inputs.size and not 0 <= inputs.min() <= inputs.max() < size):
-            raise invalid("numbers", requirement, numbers)
+            raise errors.invalid("numbers", requirement, numbers)
         inputs = np.ascontiguousarray(inputs, np.int64)
         return self._draw(inputs, len(inputs), seed_of(rng)) if len(inputs) else inputs
 
@@ -207,7 +196,7 @@ class WordMechanism(Record):
             TypeError: if an argument is of the wrong kind.
             ValueError: if a text is empty or has no words, or has an unknown one under "error".
         """
-        choice("unknown", unknown, UNKNOWN)
+        errors.choice("unknown", unknown, UNKNOWN)
         flat: list[str] = []
         numbers: list[int] = []
         lengths = []
@@ -294,11 +283,11 @@ class WordMechanism(Record):
             >>> round(found.words[0].kept, 3), round(found.one_word, 3), round(found.any_text, 3)
             (0.547, 1.64, 3.28)
         """
-        choice("unknown", unknown, UNKNOWN)
+        errors.choice("unknown", unknown, UNKNOWN)
         places = len(self._read_words("text", text, "keep", tokenise)[1])
         numbers = self._read_words("text", text, unknown, tokenise)[1]
         if not numbers:
-            raise invalid("text", "a text with at least one word that is replaced", text)
+            raise errors.invalid("text", "a text with at least one word that is replaced", text)
         strange = places - len(numbers) + numbers.count(len(self.vectors))
         return losses.make_text_report(self, numbers, unknown, strange, rng)
 
@@ -327,14 +316,14 @@ class WordMechanism(Record):
         Without `tokenise` a string with a vector is one word.
         """
         if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-            words = [self.words[integer(name, x, 0, len(self.vectors) - 1)]]
+            words = [self.words[errors.integer(name, x, 0, len(self.vectors) - 1)]]
         elif isinstance(x, (list, tuple)) and all(isinstance(word, str) for word in x):
             words = list(x)
         elif isinstance(x, str):
             is_word = tokenise is None and x in self.vectors
             words = [x] if is_word else list((tokenise or words_of)(x))
         else:
-            raise mistyped(name, "a word, the number of one, a text or a list of words", x)
+            raise errors.mistyped(name, "a word, the number of one, a text or a list of words", x)
         return self._number_words(name, x, words, unknown)
 
     def _number_words(
@@ -343,13 +332,13 @@ class WordMechanism(Record):
         """Return words, of which unknown ones may be dropped, and their numbers."""
         rows, size = self.vectors.rows, len(self.vectors)
         if not words:
-            raise invalid(name, "a word or a text with at least one word", given)
+            raise errors.invalid(name, "a word or a text with at least one word", given)
         try:
             return words, list(map(rows.__getitem__, words))
         except KeyError as missing:
             if unknown == "error":
                 requirement = "made of words with a vector (see unknown= of rewrite)"
-                raise invalid(name, requirement, missing.args[0]) from None
+                raise errors.invalid(name, requirement, missing.args[0]) from None
         if unknown == "drop":
             words = [word for word in words if word in rows]
         return words, [rows.get(word, size) for word in words]
@@ -363,9 +352,9 @@ class WordMechanism(Record):
         if len(words) != len(others):
             reason = f"{_LENGTH_NOTE}: the loss is infinite"
             requirement = f"a text of as many words as a, {len(words):,} ({reason})"
-            raise invalid("b", requirement, len(others))
+            raise errors.invalid("b", requirement, len(others))
         if words == others:
-            raise invalid("b", "different from a in at least one word", b)
+            raise errors.invalid("b", "different from a in at least one word", b)
         differ = np.array(words, object) != np.array(others, object)
         return np.array(first), np.array(second), differ
 
@@ -408,12 +397,12 @@ class TableMechanism(WordMechanism):
         ys, words = np.asarray(outputs), len(self.words)
         requirement = f"word numbers below {words:,}, shape (size,) or (size, {len(first)})"
         if ys.dtype.kind not in "iu":
-            raise mistyped("outputs", requirement, outputs)
+            raise errors.mistyped("outputs", requirement, outputs)
         ys = ys[:, None] if ys.ndim == 1 else ys
         if ys.ndim != 2 or ys.shape[1] != len(first) or len(first) != len(second):
-            raise invalid("outputs", requirement, f"shape {np.shape(outputs)}")
+            raise errors.invalid("outputs", requirement, f"shape {np.shape(outputs)}")
         if ys.size and not 0 <= ys.min() <= ys.max() < words:
-            raise invalid("outputs", requirement, [int(ys.min()), int(ys.max())])
+            raise errors.invalid("outputs", requirement, [int(ys.min()), int(ys.max())])
         found = np.zeros(len(ys))
         for place in np.flatnonzero(first != second):
             p, q = self._rows_of(np.array([first[place], second[place]]))
@@ -435,7 +424,7 @@ class TableMechanism(WordMechanism):
             texts that differ in several words where delta is above 0.
         """
         first, second = self._read_pair(pair)
-        delta = delta_level(delta)
+        delta = errors.delta_level(delta)
         if len(first) != len(second):
             return float("inf")
         changed = np.flatnonzero(first != second)
@@ -499,7 +488,7 @@ class TableMechanism(WordMechanism):
     def _prepare(self, wanted: bytes) -> _PreparedRows:
         numbers, outputs = np.frombuffer(wanted, np.int64), self.shape[1]
         if outputs > _MAX_ROW_OUTPUTS:
-            raise invalid("vectors", f"those of at most {_MAX_ROW_OUTPUTS:,} words", outputs)
+            raise errors.invalid("vectors", f"those of at most {_MAX_ROW_OUTPUTS:,} words", outputs)
         slots = np.full(self.shape[0] + 1, -1, np.int64)
         slots[numbers] = np.arange(len(numbers))
         shape = (len(numbers), outputs)
@@ -511,7 +500,7 @@ class TableMechanism(WordMechanism):
 
     def _read_pair(self, pair: Pair) -> list[Ints]:
         """Return numbers of the words of both inputs."""
-        pair = instance("pair", pair, Pair)
+        pair = errors.instance("pair", pair, Pair)
         inputs = (("x", pair.x), ("x_prime", pair.x_prime))
         return [np.array(self._read_words(*one)[1]) for one in inputs]
 
@@ -558,8 +547,8 @@ class MetricMechanism(WordMechanism):
 
 def require_rows(words: int, start: int, stop: int) -> Ints:
     """Return the numbers of the rows `start` to `stop`, checked."""
-    stop = integer("stop", stop, 0, words)
-    return np.arange(integer("start", start, 0, stop), stop)
+    stop = errors.integer("stop", stop, 0, words)
+    return np.arange(errors.integer("start", start, 0, stop), stop)
 
 
 def nearest_words(
@@ -582,7 +571,7 @@ def nearest_words(
     return places[at].astype(np.int64), squares[at]
 
 
-@suggest_arguments
+@errors.suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linkage(Record, word="Linkage"):
     """Number of outputs that were linked to the original that they came from.
@@ -613,8 +602,10 @@ class Linkage(Record, word="Linkage"):
 
     def __post_init__(self) -> None:
         """Check the counts."""
-        integer("right", self.right, 0, integer("texts", self.texts, 1, _MAX_LINKED_TEXTS))
-        confidence_level(self.confidence)
+        errors.integer(
+            "right", self.right, 0, errors.integer("texts", self.texts, 1, _MAX_LINKED_TEXTS)
+        )
+        errors.confidence_level(self.confidence)
 
     @property
     def share(self) -> float:
@@ -634,7 +625,7 @@ class Linkage(Record, word="Linkage"):
         return f"{self.right:,} of {texts} linked by {self.by}: {share}"
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def link(
     mechanism: WordMechanism,
     originals: Sequence[Any],
@@ -676,16 +667,16 @@ def link(
         >>> print(link(mech, texts, mech.rewrite(texts, rng=1)))
         3 of 3 texts (4 words each) linked by likelihood: 1.000 [0.292, 1.000], floor 0.333
     """
-    instance("mechanism", mechanism, WordMechanism)  # type: ignore[type-abstract]
-    choice("unknown", unknown, ("error", "drop"))
+    errors.instance("mechanism", mechanism, WordMechanism)  # type: ignore[type-abstract]
+    errors.choice("unknown", unknown, ("error", "drop"))
     texts, answers = (
         _read_word_numbers(name, mechanism, given, unknown)
         for name, given in (("originals", originals), ("outputs", outputs))
     )
     if len(texts) < 2:
-        raise invalid("originals", "two texts or more", len(texts))
+        raise errors.invalid("originals", "two texts or more", len(texts))
     if len(answers) != len(texts):
-        raise invalid("outputs", f"one for each of {len(texts)} originals", len(answers))
+        raise errors.invalid("outputs", f"one for each of {len(texts)} originals", len(answers))
     words = min(map(len, (*texts, *answers)))
     table, rewritten = (np.array([one[:words] for one in side]) for side in (texts, answers))
     chosen = _score_originals(mechanism, table, rewritten).argmax(axis=1)
@@ -700,12 +691,12 @@ def _read_word_numbers(
 ) -> list[list[int]]:
     """Return the numbers of the words of each text."""
     if not isinstance(texts, (list, tuple)):
-        raise mistyped(name, "a list of texts or of lists of words", texts)
+        raise errors.mistyped(name, "a list of texts or of lists of words", texts)
     found = []
     for place, text in enumerate(texts):
         found.append(mechanism._read_words(f"{name}[{place}]", text, unknown, words_of)[1])
         if not found[-1]:
-            raise invalid(f"{name}[{place}]", "a text with a word that has a vector", text)
+            raise errors.invalid(f"{name}[{place}]", "a text with a word that has a vector", text)
     return found
 
 
