@@ -100,6 +100,11 @@ def block_of(elements: int, device: str = "cpu") -> int:
     return max(1, BLOCK_ELEMENTS_ON.get(device, BLOCK_ELEMENTS) // max(1, elements))
 
 
+def shared_block(trials: int, threads: int) -> int:
+    """Compute the trials in a block such that every thread has one block."""
+    return max(1, trials // threads)
+
+
 def check_size(size: int, dim: int) -> int:
     """Check a number of outputs of `dim` entries: at least 0, and few enough to be addressed."""
     size = integer("size", size, 0)

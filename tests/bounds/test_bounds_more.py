@@ -21,7 +21,7 @@ from dpcore.bounds import (
     limits,
     predicted,
 )
-from dpcore.bounds.predicted import _PILOT_TAIL
+from dpcore.bounds.power import _PILOT_TAIL
 from dpcore.records import Counts
 
 # The registry.

@@ -30,7 +30,7 @@ from ..results.evidence import Slice, numerator_first
 from ..sampling.driver import Source
 from ..sampling.rows import Evidence, evidence_from_dict, evidence_to_dict, list_doubts
 from ..sampling.workers import count_workers
-from ..streams import COUNT, PILOT
+from ..streams import COUNT, PILOT, shared_block
 from .event_fitting import outputs_inside
 from .request import BLOCK, Request
 from .selection import Sides
@@ -54,11 +54,6 @@ def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int
     """Yield the ranges into which block boundaries cut [start, stop)."""
     edges = [start, *range((start // block + 1) * block, stop, block), stop]
     return itertools.pairwise(edges) if start < stop else iter(())
-
-
-def shared_block(trials: int, threads: int) -> int:
-    """Compute the trials in a block such that every thread has one block."""
-    return max(1, trials // threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

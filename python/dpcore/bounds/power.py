@@ -23,8 +23,6 @@ from .binomial import clopper_pearson
 from .canaries import gdp_epsilon, gdp_mu
 from .declaration import BoundName, bound_of
 
-__all__ = ["predicted"]
-
 _PILOT_TAIL = 0.01
 _MIN_PAULSON_PARAMETER = 10.0
 """Parameters of a beta law from which Paulson's quantile is off by less than 0.2 %."""

@@ -175,8 +175,8 @@ def _warn_few_rows(points: Points, k: int, fitted: bool) -> None:
         return
     told = f"error bars from {smaller} rows are rough: {_MIN_ERROR_BAR_ROWS} or more are needed"
     if fitted:
-        needed = f"{reliability.to_see(points.dim, k, fitted):,}"
-        told += f", and {needed} for a fitted score of {points.dim:,} numbers to see half of one nat"
+        rows = f"{reliability.to_see(points.dim, k, fitted):,}"
+        told += f", and {rows} for a fitted score of {points.dim:,} numbers to see half of one nat"
     warnings.warn(told, stacklevel=6)
 
 

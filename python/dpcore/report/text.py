@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..auditing.early_stop import shared_block
 from ..bounds import BOUNDS, clopper_pearson, power
 from ..bounds.declaration import find_declaration
 from ..claims.trade_off import Claim
@@ -26,6 +25,7 @@ from ..records import Counts, Pair, one_line
 from ..results import audits
 from ..results.evidence import numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Guesses, OutputsAudit
+from ..streams import shared_block
 from .card import make_card
 
 _NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "Linf"}

@@ -26,7 +26,7 @@ from ...report.encoding import encode_value
 from ...streams import Rng, seed_of
 from ..corpus import Vocabulary, training_texts, words_of
 from ..redaction.masking import MASK, fingerprint_texts
-from .network import FitPlan, Ids, Rows, TextRows, ignore_order_warnings, make_accountant
+from .settings import FitPlan, Ids, Rows, TextRows, ignore_order_warnings, make_accountant
 
 if TYPE_CHECKING:
     from ...training import OpacusStep

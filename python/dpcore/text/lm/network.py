@@ -1,29 +1,21 @@
-"""The network of a next-word model, its settings and training: plain, or DP-SGD with Opacus."""
+"""The network of a next-word model, and its training: plain, or DP-SGD with objects of Opacus."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from numpy.random import Generator
 
 from ...packages import require_module, torch
-from ...records import Floats, Shown
+from ...records import Floats
 from ...streams import seeded_torch
-from ..corpus import Vocabulary
 from ..systems.training import one_thread, require_convergence, run_epochs
-
-Ids = npt.NDArray[np.int64]
-Rows = Sequence[Ids]
-"""For each text the numbers of its words."""
+from .settings import FitPlan, Rows
 
 _MAX_INITIAL_WEIGHT: Final = 0.1
 """Largest absolute value of a weight at the start."""
@@ -48,116 +40,6 @@ _MAX_QUIET_GRADIENTS: Final = 2e8
 """Gradients of a private step, records times weights, from which on a warning is given."""
 _SECONDS_PER_GRADIENT: Final = 1.2e-8
 """Seconds of one core for one of them, measured on ATIS."""
-
-
-@dataclass(frozen=True, repr=False)
-class TextRows(Shown):
-    """Texts as numbers: the words that can be predicted come first, then two inputs.
-
-    Numbers 0 to V - 1 stand for "<unk>" and the words of the vocabulary: these have a
-    probability. V stands for a masked word, V + 1 for padding: they are read, and never predicted.
-
-    Args:
-        vocabulary: see `check_vocabulary`.
-        length: words of a text that are read; the others are cut.
-        masked: the token that stands for a masked word.
-    """
-
-    vocabulary: Vocabulary
-    length: int
-    masked: str
-
-    @property
-    def size(self) -> int:
-        """Number of words that have a probability, "<unk>" among them."""
-        return len(self.vocabulary) - len(self.vocabulary.reserved)
-
-    def encode(self, texts: Sequence[str]) -> tuple[Rows, int]:
-        """Return the numbers of the words of every text, and the number of texts that were cut."""
-        rows = [np.fromiter(self._numbers(text), np.int64) for text in texts]
-        return [row[: self.length] for row in rows], sum(len(row) > self.length for row in rows)
-
-    def _numbers(self, text: str) -> Iterator[int]:
-        """Yield numbers: runs between mask tokens are split by the vocabulary's own function."""
-        first = len(self.vocabulary.reserved)
-        for is_mask, run in groupby(text.split(), self.masked.__eq__):
-            if is_mask:
-                yield from (self.size for _ in run)
-                continue
-            for number in self.vocabulary.spans(" ".join(run))[0]:
-                # A word that is spelt as a reserved name is no word to be predicted.
-                yield number - first if number >= first else self.size
-
-    def count_targets(self, rows: Rows) -> Ids:
-        """Count how often each word is a target: all words but the first of a text, no masks.
-
-        Returns:
-            Counts, shape `(V,)`.
-        """
-        targets = np.concatenate([row[1:] for row in rows])
-        return np.bincount(targets[targets < self.size], minlength=self.size)
-
-    def unigram_losses(self, counts: Ids, rows: Rows) -> list[Floats]:
-        """Return for each row the losses of its targets by counts, one added to each (Laplace)."""
-        law = np.log((counts + 1.0) / (counts.sum() + self.size))
-        return [-law[row[1:][row[1:] < self.size]] for row in rows]
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class FitPlan(Shown):
-    """Length, speed and size of a training, and the noise of a private one.
-
-    Args:
-        optimiser: "sgd" or "adam".
-        epochs: passes over the texts, at most.
-        batch: texts in a step; the expected number if batches are drawn by Poisson sampling.
-        lr: rate of the first step.
-        hidden: entries of a state.
-        layers: of the LSTM.
-        dropout: share of dropped entries.
-        delta: at which epsilon is to hold; None of a plain training, as all that follow.
-        sigma: noise multiplier: standard deviation divided by `clip`.
-        clip: largest norm of a record's gradient.
-        rate: probability with which a record is in a batch.
-    """
-
-    optimiser: str
-    epochs: int
-    batch: int
-    lr: float
-    hidden: int
-    layers: int
-    dropout: float
-    delta: float | None = None
-    sigma: float | None = None
-    clip: float | None = None
-    rate: float | None = None
-
-    @property
-    def is_private(self) -> bool:
-        """True for the private recipe, with noise or without."""
-        return self.sigma is not None
-
-
-def make_accountant(plan: FitPlan, steps: int, kind: str = "PRVAccountant") -> Any:
-    """Return an accountant of Opacus that has counted steps.
-
-    Args:
-        plan: sigma and rate.
-        steps: number of steps.
-        kind: its class, "PRVAccountant" or "RDPAccountant".
-    """
-    accountant = getattr(require_module("opacus.accountants", "a private next-word model"), kind)()
-    accountant.history = [(plan.sigma, plan.rate, steps)]
-    return accountant
-
-
-@contextmanager
-def ignore_order_warnings() -> Iterator[None]:
-    """Ignore Opacus' warnings about RDP orders: its PRV accountant uses RDP for a grid only."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Optimal order is the")
-        yield
 
 
 class Network(torch.nn.Module):  # type: ignore[misc]
