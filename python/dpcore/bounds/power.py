@@ -1,6 +1,6 @@
 """Power of an audit: the smallest violation it certifies almost surely, the trials it needs.
 
-It chooses among events and certifies nothing, so its quantiles may be approximations.
+`predicted` chooses among events and certifies nothing, so its quantiles may be approximations.
 
 `detectable` takes any bound. What plans are made of is written for Clopper-Pearson limits alone,
 whose inverse is known, and needs no search for each count.
