@@ -22,7 +22,7 @@ import pytest
 import dpcore
 from dpcore import Counts, Laplace, attacks, bounds, calibration, divergence, exact, pairs
 from dpcore.auditing.run import AuditOptions
-from dpcore.bounds.declaration import BoundName, RecordedBound
+from dpcore.bounds.binomial import BoundName, RecordedBound
 from dpcore.errors import suggest_arguments
 from dpcore.recorded.run import OutputsOptions
 from dpcore.results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Rows

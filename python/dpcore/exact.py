@@ -15,9 +15,9 @@ import numpy as np
 from . import _core
 from .errors import instance, mistyped, suggest_arguments
 from .events import Vote
+from .mechanisms.declarations import is_native
 from .mechanisms.native import ClipStep, Logs, Native, law_of, log_complement, log_votes
 from .pairs import distance
-from .published import is_native
 from .records import Pair, Shown, pair_of
 
 __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from .errors import real, suggest_arguments
-from .mechanisms import LARGEST, PRIMITIVES, ClipStep, DPTextNoise, Laplace, Native, Steps, positive
+from .mechanisms import LARGEST, ClipStep, DPTextNoise, Laplace, Native, Steps, positive
+from .mechanisms.declarations import NATIVE
 from .mechanisms.dptext import Undefined
 from .pairs import dimension, distance, zeros_ones
 from .pairs.differences import Norm
@@ -489,24 +490,4 @@ SYSTEMS: tuple[type[System], ...] = (
 )
 """The classes of published systems."""
 
-NATIVE: tuple[type[Native], ...] = PRIMITIVES + SYSTEMS
-"""Every class that the core runs itself."""
-
-
-def is_native(mechanism: Any) -> bool:
-    """Return True if the core runs exactly this mechanism.
-
-    Only the exact type counts: a subclass may override what it does, and the core, which reads
-    the fields, would then audit the wrong code.
-
-    Args:
-        mechanism: any object.
-
-    Returns:
-        True for an instance of a class in `NATIVE` itself.
-
-    Example:
-        >>> is_native(Laplace(1.0)), is_native(lambda x, size, rng: x)
-        (True, False)
-    """
-    return type(mechanism) in NATIVE
+NATIVE.update((cls.__name__, cls) for cls in SYSTEMS)

@@ -21,7 +21,8 @@ from shared_examples import examples
 import dpcore
 from dpcore import Counts, Laplace, Pair, attacks, bounds, events, exact, pairs, published
 from dpcore.mechanisms import ClipStep, Steps
-from dpcore.published import NATIVE, SYSTEMS
+from dpcore.mechanisms.declarations import NATIVE
+from dpcore.published import SYSTEMS
 
 SECONDS = 5.0
 """Of the processor, for one call; the longest takes a few milliseconds."""
@@ -149,7 +150,7 @@ CASES = {
     "from_json": (dpcore.Audit.from_json, {}, ["text"]),
     "from_dict": (dpcore.Audit.from_dict, {}, ["record"]),
 }
-for _cls in NATIVE:
+for _cls in NATIVE.values():
     _fields = list(_cls.__dataclass_fields__)
     _start = {"scale": 1.0, "sigma": 1.0, "epsilon": 1.0, "low": 0.0, "high": 1.0}
     if _fields:
@@ -253,7 +254,7 @@ def test_rubbish_as_a_claim_pair_or_sensitivity_of_an_object(claim, pair, sensit
         dpcore.audit(Mine(), trials=100)
 
 
-@pytest.mark.parametrize("cls", [cls for cls in NATIVE if cls.__dataclass_fields__])
+@pytest.mark.parametrize("cls", [cls for cls in NATIVE.values() if cls.__dataclass_fields__])
 @given(data=st.data())
 @examples(40)
 def test_what_is_constructed_can_be_sampled(cls, data):

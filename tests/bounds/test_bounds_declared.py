@@ -14,7 +14,7 @@ import pytest
 import dpcore
 from dpcore import bounds
 from dpcore.bounds import BOUNDS, ONE_RUN
-from dpcore.bounds.declaration import Declared, find_declaration
+from dpcore.bounds.binomial import Declared, find_declaration
 
 EVERY = {**BOUNDS, **ONE_RUN}
 

@@ -25,7 +25,7 @@ from dpcore.bounds import (
     predicted,
     tradeoff_band,
 )
-from dpcore.bounds.declaration import Declared
+from dpcore.bounds.binomial import Declared
 from dpcore.events import Vote
 from dpcore.exact import vote_loss
 from dpcore.mechanisms import Laplace

@@ -25,10 +25,10 @@ from dpcore.mechanisms import (
     Steps,
     Uniform,
 )
+from dpcore.mechanisms.declarations import NATIVE, is_native
 from dpcore.mechanisms.native import Law, law_of, log_votes
 from dpcore.pairs import distance, zeros_ones
 from dpcore.published import (
-    NATIVE,
     SYSTEMS,
     ADePT,
     ADePTClipL1,
@@ -39,7 +39,6 @@ from dpcore.published import (
     HalfNoise,
     HalvedOutput,
     LaplaceMechanism,
-    is_native,
 )
 
 POSITIVE = st.floats(1e-100, 1e100)
@@ -134,8 +133,8 @@ def test_only_the_exact_types_are_native():
 
     noises = [cls(1.0) for cls in (Laplace, Gaussian, Exponential, DPTextNoise, *SYSTEMS)]
     natives = [*noises, Uniform(0.0, 1.0), Identity(), RandomBits()]
-    assert {type(m) for m in natives} == set(NATIVE)
-    assert NATIVE == PRIMITIVES + SYSTEMS
+    assert {type(m) for m in natives} == set(NATIVE.values())
+    assert (*NATIVE.values(),) == PRIMITIVES + SYSTEMS
     assert all(map(is_native, natives))
     others = [Quiet(1.0), Laplace, ClipStep("l1", 1.0), lambda x, size: x, None]
     assert not any(map(is_native, others))

@@ -462,11 +462,6 @@ def test_a_class_that_was_renamed_keeps_its_word(word, record):
     assert decode_value(written) == record
 
 
-def test_native_mechanisms_have_names_of_their_own():
-    names = {cls.__name__ for cls in published.NATIVE}
-    assert len(names) == len(published.NATIVE)
-
-
 def test_namesakes_need_another_word():
     with pytest.raises(TypeError, match=r"^word must be unlike for namesakes, got 'Pair' for dpco"):
 

@@ -27,10 +27,9 @@ from ..errors import (
     suggest_arguments,
 )
 from ..events.event import Event
-from ..mechanisms.declarations import name_of
+from ..mechanisms.declarations import is_native, name_of
 from ..pairs import Search
 from ..progress import Progress
-from ..published import is_native
 from ..records import Counts, Pair
 from ..results.evidence import numerator_first, per_distance
 from ..results.planned import Plan, middle_of

@@ -17,7 +17,7 @@ from .. import _core, errors
 from ..attacks import AttackName, Auto, named
 from ..attacks.attack import Attack, AuditAttack, Goal, attack_of, require_scores
 from ..bounds import BOUNDS, BoundName
-from ..bounds.declaration import find_declaration
+from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
 from ..mechanisms.callables import is_shared, mechanism_of, one_by_one
 from ..mechanisms.commands import SEED_VARIABLE, Tool
@@ -25,6 +25,7 @@ from ..mechanisms.declarations import (
     StatedLogRatio,
     clean_pair,
     declared_loss,
+    is_native,
     mechanism_attribute,
     name_of,
     notes_on,
@@ -35,7 +36,6 @@ from ..packages import has_all, imported_attribute
 from ..pairs import Search, Searched, distance
 from ..pairs.differences import inputs_equal
 from ..pairs.neighbours import NeighbourArgument, neighbour_of
-from ..published import is_native
 from ..records import Counts, Pair
 from ..results.evidence import Provenance, per_distance
 from ..sampling.driver import Source

@@ -38,11 +38,10 @@ from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared, make_generator, one_by_one, runs_on
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..pairs import Search
 from ..pairs.neighbours import NeighbourArgument
 from ..progress import Progress, interrupted_again
-from ..published import is_native
 from ..records import Counts, Pair, attribute_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Scored, Spent, numerator_first, unite_digests

@@ -31,11 +31,10 @@ from ..attacks.parts import remember_parts
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..events.event import Above, Score, score_attribute, scores_of
 from ..mechanisms import Native
-from ..mechanisms.declarations import clean_pair, mechanism_attribute
+from ..mechanisms.declarations import clean_pair, is_native, mechanism_attribute
 from ..pairs import Search, Searched, explore, zeros_ones
 from ..pairs.differences import fingerprint_input, inputs_equal
 from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
-from ..published import is_native
 from ..records import Counts, Floats, Pair
 from ..sampling.driver import Source
 from ..sampling.sources import Course

@@ -7,10 +7,10 @@ from typing import Final
 
 from ..errors import explain_old_names
 from ..records import Counts
+from .binomial import BoundName as BoundName
 from .binomial import clopper_pearson, conditional, every_coordinate, limits
 from .canaries import gdp_epsilon, guesses_needed, one_run, one_run_curve, one_run_fdp, one_run_mu
 from .canaries import one_run_refutes as one_run_refutes
-from .declaration import BoundName as BoundName
 from .power import detectable, predicted
 from .sequential import Martingale, anytime
 from .tradeoff import Band, delta_lower, epsilon_lower_at, mu_lower, tradeoff_band

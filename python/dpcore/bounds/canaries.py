@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import confidence_level, delta_level, integer, real, suggest_arguments, whole
-from .declaration import Declared, bound_of
+from .binomial import Declared, bound_of
 
 _MAX_EPSILON = 1e3
 _BISECTION_STEPS = 60

@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from ..errors import confidence_level, count, delta_level, invalid, numeric, real, suggest_arguments
 from ..records import Counts, Floats
-from .binomial import clopper_pearson
+from .binomial import BoundName, bound_of, clopper_pearson
 from .canaries import gdp_epsilon, gdp_mu
-from .declaration import BoundName, bound_of
 
 _PILOT_TAIL = 0.01
 _MIN_PAULSON_PARAMETER = 10.0

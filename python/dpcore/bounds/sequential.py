@@ -31,8 +31,8 @@ import numpy as np
 
 from .. import errors
 from ..records import Counts, Floats
+from .binomial import Declared
 from .canaries import bisect_largest
-from .declaration import Declared
 
 _CENTRE_COUNT = 7
 _STAKE_SHARES = np.concatenate(([1.0], 1.0 / (1.0 + 2.0 ** np.arange(-4.0, 20.5, 0.5))))

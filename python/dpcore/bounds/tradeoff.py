@@ -36,8 +36,7 @@ from ..errors import (
     vector,
 )
 from ..records import Counts, Floats, Record, frozen_array
-from .binomial import clopper_pearson, limits
-from .declaration import BoundName, bound_of
+from .binomial import BoundName, bound_of, clopper_pearson, limits
 
 _LOG_ROOT: Final = 0.5 * math.log(2.0 * math.pi)
 _MILLS_TAIL_START: Final = 4.0

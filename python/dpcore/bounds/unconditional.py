@@ -31,8 +31,7 @@ import numpy.typing as npt
 
 from ..errors import confidence_level, delta_level, instance, suggest_arguments
 from ..records import Counts, Floats
-from .binomial import clopper_pearson, limits
-from .declaration import Declared
+from .binomial import Declared, clopper_pearson, limits
 
 _CELLS_PER_DEVIATION = 512.0
 _MAX_LOG_ODDS_STEP = 700.0

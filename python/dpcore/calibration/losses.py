@@ -13,11 +13,10 @@ from typing import Any, Final
 from ..bounds.tradeoff import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import ClipStep
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..mechanisms.native import Cost, law_of, over_scale
 from ..pairs import Box, distance
 from ..pairs.differences import Norm
-from ..published import is_native
 from ..records import Pair, Record, set_fields
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere, sensitivity
 from .gaussian import CalibratedGaussian, gaussian_analytic

@@ -29,10 +29,10 @@ from ..claims.trade_off import Claim
 from ..errors import AssumptionWarning, argument_of, choice, count, find_closest_word, invalid
 from ..events import Vote
 from ..mechanisms.commands import command as make_tool
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..pairs import WHICH, AddRemove, Neighbour, Replace, distance, patterns
 from ..pairs.neighbours import NORM_BALLS
-from ..published import System, is_native
+from ..published import System
 from ..recorded.run import audit_outputs
 from ..records import Pair
 from ..report.encoding import decode_value, encode_value

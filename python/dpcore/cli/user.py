@@ -17,9 +17,8 @@ import numpy as np
 from ..adapters import adapt
 from ..errors import mistyped, suggest_word
 from ..mechanisms.callables import answers_once, repeat
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..packages import imported_module
-from ..published import is_native
 from ..records import Pair
 from .options import Usage, report_bad_usage, tag_failures
 

@@ -22,6 +22,9 @@ from ..records import Pair, Record, attribute_of, qualified_name
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
 """Methods that mark a mechanism whose `loss` and `notes_on` are about privacy."""
 
+NATIVE: Final[dict[str, type[Any]]] = {}
+"""Every class that the core runs itself, by its name: noises, and the published systems."""
+
 
 class Mechanism(Protocol):
     """A mechanism to audit: a callable `(x, size, rng) -> outputs`.
@@ -104,6 +107,26 @@ def mechanism_attribute(mechanism: Any, name: str) -> Any:
         (0.0, None)
     """
     return attribute_of(MechanismAttributes, mechanism, name)
+
+
+def is_native(mechanism: Any) -> bool:
+    """Return True if the core runs exactly this mechanism.
+
+    Only the exact type counts: a subclass may override what it does, and the core, which reads
+    the fields, would then audit the wrong code.
+
+    Args:
+        mechanism: any object.
+
+    Returns:
+        True for an instance of a class among the values of `NATIVE` itself.
+
+    Example:
+        >>> from dpcore import Laplace
+        >>> is_native(Laplace(1.0)), is_native(lambda x, size, rng: x)
+        (True, False)
+    """
+    return NATIVE.get(type(mechanism).__name__) is type(mechanism)
 
 
 def dotted_name(fn: Any) -> str:

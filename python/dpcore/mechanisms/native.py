@@ -20,6 +20,7 @@ from ..errors import choice, mistyped, real, vector
 from ..pairs.differences import Norm
 from ..records import Shown
 from ..streams import SAMPLE, Rng, array_for, block_of, check_size, seed_of, threads_of
+from .declarations import NATIVE
 
 Logs = npt.NDArray[np.float64]
 Tails = tuple[Logs, Logs]
@@ -167,7 +168,7 @@ def with_law(**known: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
     """
 
     def declare(cls: _PrimitiveClass) -> _PrimitiveClass:
-        _LAWS[cls] = Law(**known)
+        _LAWS[cls], NATIVE[cls.__name__] = Law(**known), cls
         return cls
 
     return declare

@@ -15,7 +15,7 @@ import numpy as np
 from .. import errors
 from ..attacks import Attack, AttackName, Auto, named
 from ..auditing.provenance import provenance_of
-from ..bounds.declaration import RecordedBound, find_declaration
+from ..bounds.binomial import RecordedBound, find_declaration
 from ..claims.trade_off import GDP, Claim
 from ..mechanisms.answers import rows_of, to_object_array
 from ..progress import Progress

@@ -15,17 +15,17 @@ import numpy as np
 from .. import attacks, pairs, records
 from ..attacks.attack import AuditAttack
 from ..bounds import BOUNDS
-from ..bounds.declaration import find_declaration
+from ..bounds.binomial import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
 from ..errors import choice, instance, integer, invalid, mistyped
 from ..events import SIDES, Vote
 from ..mechanisms.commands import Tool
-from ..mechanisms.declarations import name_of
+from ..mechanisms.declarations import NATIVE, is_native, name_of
 from ..packages import imported_module
 from ..pairs import distances
 from ..pairs.differences import inputs_equal
-from ..published import NATIVE, SYSTEMS, is_native
+from ..published import SYSTEMS
 from ..results.audits import Audit
 from ..results.evidence import LEFT_OUT, Finding, Slice, lists_to_tuples, may_lack, read_field
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
@@ -54,7 +54,6 @@ AUDIT_FORMAT = "dpcore.audit/2"
 _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _LOOSE_RECORDS = (records.Pair, Finding, Slice)
 """Records in which a field may be a mere name."""
-_NATIVE_TYPES = {cls.__name__: cls for cls in NATIVE}
 """Native mechanisms by the names that the compiled core has for them too."""
 
 _LAZY_PACKAGES = ("calibration", "sensitivity", "training", "mechanisms.texts")
@@ -312,9 +311,9 @@ def decode_value(value: Any) -> Any:
         return value
     if "native" in value:
         name = value["native"]
-        if not isinstance(name, str) or name not in _NATIVE_TYPES:
+        if not isinstance(name, str) or name not in NATIVE:
             raise invalid("native", "the name of one of dpcore's mechanisms", name)
-        return _NATIVE_TYPES[name](**_decode_fields(value, "native"))
+        return NATIVE[name](**_decode_fields(value, "native"))
     if "array" in value:
         if np.dtype(value["dtype"]).kind not in "buif":
             raise invalid("dtype", "one of real numbers", value["dtype"])

@@ -23,7 +23,7 @@ import numpy as np
 
 from .._core import __version__
 from ..bounds import limits
-from ..bounds.declaration import find_declaration
+from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
 from ..records import Counts
 from ..results.audits import Audit

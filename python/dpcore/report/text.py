@@ -14,13 +14,12 @@ from typing import Any, Final
 import numpy as np
 
 from ..bounds import BOUNDS, clopper_pearson, power
-from ..bounds.declaration import find_declaration
+from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..pairs import distances
 from ..pairs.differences import MOST_CHANGES, inputs_equal
-from ..published import is_native
 from ..records import Counts, Pair, one_line
 from ..results import audits
 from ..results.evidence import numerator_first

@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import bounds, exact
-from ..bounds.declaration import find_declaration
+from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
 from ..errors import delta_level, instance, invalid, mistyped
 from ..events import event_of
-from ..mechanisms.declarations import mechanism_attribute, name_of
-from ..published import is_native
+from ..mechanisms.declarations import is_native, mechanism_attribute, name_of
 from ..records import Counts, one_line
 from ..sampling.driver import unite_ranges
 from ..sampling.rows import blocks_apart

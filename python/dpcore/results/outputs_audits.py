@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..bounds import BOUNDS, ONE_RUN, guesses_needed, one_run_mu, one_run_refutes
+from ..bounds.binomial import find_declaration
 from ..bounds.canaries import fewest_guesses
-from ..bounds.declaration import find_declaration
 from ..claims.trade_off import GDP, Claim
 from ..errors import confidence_level, delta_level, integer, real
 from ..records import Counts, Pair, PartsRead, SeenOutput, Shown, StoredRecord, declare, one_line

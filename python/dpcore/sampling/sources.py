@@ -38,11 +38,10 @@ from ..mechanisms.callables import (
     tensor_of,
     torch_threads,
 )
-from ..mechanisms.declarations import name_of
+from ..mechanisms.declarations import is_native, name_of
 from ..mechanisms.native import Native, describe_natively, fill_outputs
 from ..packages import converts_to_array
 from ..progress import Progress
-from ..published import is_native
 from ..records import Array, Flags, Floats, Ints, Pair
 from ..streams import Rng, seeded_globals
 

@@ -19,10 +19,9 @@ import numpy.typing as npt
 from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
 from ..mechanisms.callables import call_mechanism, make_generator, mechanism_of
-from ..mechanisms.declarations import name_of
+from ..mechanisms.declarations import is_native, name_of
 from ..mechanisms.native import Native, law_of
 from ..packages import has_all, is_tensor
-from ..published import is_native
 from ..records import Floats
 from ..streams import SAMPLE
 

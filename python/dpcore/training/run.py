@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..bounds.declaration import RecordedBound
+from ..bounds.binomial import RecordedBound
 from ..claims import Claim
 from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric, suggest_arguments
 from ..events.event import numpy_of
