@@ -97,7 +97,7 @@ def list_own(package):
 ATTACK = '''"""A toy: half-lines of one entry."""
 from dataclasses import dataclass
 from .attack import ScoreAttack
-from .rows import Coordinate
+from .threshold import Coordinate
 
 @dataclass(frozen=True, slots=True)
 class Toy(ScoreAttack):
@@ -161,8 +161,7 @@ def test_an_attack_without_the_re_export_works_as_a_class_alone(load, run):
 
 BOUND = '''"""A toy."""
 from ..records import Counts
-from .binomial import clopper_pearson
-from .declaration import Declared
+from .binomial import Declared, clopper_pearson
 
 @Declared(title="never seen before", recorded=True)
 def toy(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
@@ -476,8 +475,7 @@ EDITS = (
     ("auditing/run.py", ') -> Audit:\n    """Attack', '    remark: str = "",\n'),
     ("auditing/request.py", "    executor: Executor | None\n", "    remark: str\n"),
     ("auditing/request.py", "    attack = _resolve_attack(",
-     '    instance("remark", given.remark, str)\n'),
-    ("auditing/request.py", "    integer,\n", "    instance,\n"),
+     '    errors.instance("remark", given.remark, str)\n'),
     ("cli/options.py", "    seed: int | None = _make_seed()\n    route",
      '    remark: str = _run_option("A remark.", default="")\n'),
     # A field with the value of the argument: declared, filled, shown.
