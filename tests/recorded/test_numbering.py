@@ -11,7 +11,7 @@ import pytest
 
 import dpcore
 from dpcore.recorded.run import audit_outputs
-from dpcore.sampling.numbering import is_numbering, list_columns
+from dpcore.sampling.columns import is_numbering, list_columns
 
 SIZE = 500
 NOISE = np.random.default_rng(1).laplace(size=(2, SIZE))

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from dpcore.sampling import rows as _neighbours
+from dpcore.sampling.columns import list_sequences, split_by_kind
 from dpcore.sampling.rows import (
     Calls,
     Pieces,
@@ -24,7 +25,6 @@ from dpcore.sampling.rows import (
     looked_at,
     same_rows,
 )
-from dpcore.sampling.value_tables import list_sequences, split_by_kind
 
 
 def rng(seed=1):

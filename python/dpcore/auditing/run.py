@@ -45,8 +45,8 @@ from ..progress import Progress, interrupted_again
 from ..records import Counts, Pair, attribute_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Scored, Spent, numerator_first, unite_digests
+from ..sampling.columns import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
 from ..sampling.driver import Done, Source, digest_bits, draw_shard, list_places
-from ..sampling.numbering import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
 from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch

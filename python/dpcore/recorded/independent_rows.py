@@ -50,7 +50,7 @@ from ..errors import invalid, real
 from ..events.event import Event, evaluate_event, hits_of
 from ..records import Array, Counts, Floats, Pair
 from ..results.evidence import numerator_first
-from ..sampling.numbering import list_columns
+from ..sampling.columns import list_columns
 from ..sampling.replay import encode_rows
 from .sides import Sides
 

@@ -21,7 +21,7 @@ from ..mechanisms.answers import rows_of, to_object_array
 from ..progress import Progress
 from ..records import Array, Pair
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
-from ..sampling.numbering import refuse_clocks, refuse_row_numbers
+from ..sampling.columns import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
 from .frames import Column, selects_all_columns
 from .independent_rows import (

@@ -52,7 +52,7 @@ from ..errors import about, invalid
 from ..events.event import Held, move_to_host
 from ..mechanisms.answers import join_outputs
 from ..records import Array
-from . import value_tables
+from . import columns
 from .replay import encode_rows
 
 FEWEST: Final = 32
@@ -157,11 +157,11 @@ def same_rows(outputs: Array | Held) -> Same | None:
         return None
     if isinstance(outputs, Held):
         return _same_held(outputs)
-    tables = value_tables.split_by_kind(outputs)
-    columns = tuple(map(_same_columns, tables))
-    if not any(map(np.any, columns)):
+    tables = columns.split_by_kind(outputs)
+    equal = tuple(map(_same_columns, tables))
+    if not any(map(np.any, equal)):
         return None
-    return Same(len(outputs), columns, tuple(table[0].copy() for table in tables))
+    return Same(len(outputs), equal, tuple(table[0].copy() for table in tables))
 
 
 def _same_held(outputs: Held) -> Same | None:
@@ -170,7 +170,7 @@ def _same_held(outputs: Held) -> Same | None:
     Mostly the first two rows show that there are none.
     """
     first = move_to_host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
-    if not value_tables.entries_equal(first[0], first[1]).any():
+    if not columns.entries_equal(first[0], first[1]).any():
         return None
     rows = outputs.tensor.reshape(len(outputs), first.shape[1])
     same = rows == rows[0]
@@ -181,14 +181,14 @@ def _same_held(outputs: Held) -> Same | None:
 
 
 def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
-    same = value_tables.entries_equal(table[0], table[1])
+    same = columns.entries_equal(table[0], table[1])
     for stop in (_FIRST_COMPARED_ROWS, len(table)):
         places = np.flatnonzero(same)
         if not places.size:
             break
         part = table[:stop] if places.size == same.size else table[:stop, places]
         first = np.broadcast_to(part[0], part.shape)
-        same[places] = value_tables.entries_equal(part, first).all(axis=0)
+        same[places] = columns.entries_equal(part, first).all(axis=0)
     return same
 
 
@@ -243,9 +243,7 @@ def first_difference(calls: Sequence[Same], slack: float | None = None) -> int |
         return None
     for part, values in enumerate(calls[0].values):
         both = np.logical_and.reduce([call.columns[part] for call in calls])
-        apart = [
-            value_tables.entries_differ(values, call.values[part], slack) for call in calls[1:]
-        ]
+        apart = [columns.entries_differ(values, call.values[part], slack) for call in calls[1:]]
         found = np.flatnonzero(both & np.logical_or.reduce(apart))
         if found.size:
             return start + int(found[0])
@@ -283,16 +281,16 @@ def _log_orders(counts: Sequence[int]) -> float:
 
 def _calls_differ(first: Any, second: Any) -> bool:
     if isinstance(first, float) and isinstance(second, float):
-        return bool(value_tables.entries_differ(np.array([first]), np.array([second]), None)[0])
+        return bool(columns.entries_differ(np.array([first]), np.array([second]), None)[0])
     pair = np.empty((2, 1), dtype=object)
     pair[0, 0], pair[1, 0] = first, second
-    return not bool(value_tables.entries_equal(pair[0], pair[1])[0])
+    return not bool(columns.entries_equal(pair[0], pair[1])[0])
 
 
 def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW) -> ValueError:
     """Make the error about one noise for all rows of a call, with the code to write instead."""
-    columns = sum(map(len, call.columns))
-    where = f" in place {column} of {columns}" if columns > 1 else ""
+    width = sum(map(len, call.columns))
+    where = f" in place {column} of {width}" if width > 1 else ""
     what = f"outputs of {name}"
     error = ValueError(
         f"{what} must be drawn anew for every row of a call, got one value for all "
@@ -321,9 +319,9 @@ def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) ->
     rows = len(outputs)
     if rows < _MIN_ORDERED_ROWS:
         return None
-    ranks, codes = value_tables.list_sequences(value_tables.few_columns(outputs))
+    ranks, codes = columns.list_sequences(columns.few_columns(outputs))
     scores = np.array([answers, *ranks], dtype=np.float64)
-    sums = np.zeros((3, 2 + value_tables.MOST_COLUMNS, _MAX_LAG))
+    sums = np.zeros((3, 2 + columns.MOST_COLUMNS, _MAX_LAG))
     _add_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))
     _add_equal(sums[:, 0], codes)
     return np.rint(sums / _SUM_UNIT).astype(np.int64)
@@ -726,7 +724,7 @@ def _between_calls_p_value(sides: list[list[Array]]) -> float:
     found: dict[int, tuple[float, int]] = {}
     for outputs in sides:
         groups = len(outputs)
-        for column, ranks in enumerate(value_tables.list_sequences(join_outputs(outputs))[0]):
+        for column, ranks in enumerate(columns.list_sequences(join_outputs(outputs))[0]):
             rows, centred = len(ranks), ranks - ranks.mean()
             squares = centred * centred
             second, fourth = float(squares.sum()), float((squares * squares).sum())

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import make_getattr
+from ..mechanisms.texts import Rewriter
 from . import inference, lm, redaction, schedules, words
 from .corpus import Corpus, Vocabulary, split, words_of
 from .frontiers import Frontier, FrontierCell, frontier
 from .reading import read
-from .rewriter import Rewriter
 from .templates import generated
 from .tfidf import TfidfSVD
 from .words.embedding import word_vectors

@@ -320,7 +320,7 @@ def fit_system(
 
 def encode_with_stream(encode: Encode, texts: Any, seed: int, call: int) -> Any:
     """Encode texts, with noise from a separate stream for each call."""
-    from ...text.inference.attackers import takes_rng
+    from ...mechanisms.texts import takes_rng
 
     if not takes_rng(encode):
         return encode(list(texts))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 import time
 import warnings
@@ -22,7 +21,9 @@ from ...mechanisms.texts import (
     check_batches,
     choose_by_length,
     look_up,
+    owner_of,
     rounding_of,
+    takes_rng,
 )
 from ...packages import has_all, is_tensor, require_module
 from ...progress import LONG_SECONDS
@@ -83,11 +84,6 @@ def encoder_of(given: Any) -> Callable[..., Any]:
         return found
     wrapped = TextFunction(given)
     return (lambda texts, rng: wrapped(texts, rng=rng)) if takes_rng(given) else wrapped
-
-
-def owner_of(function: Any) -> Any:
-    """Return the object whose method a function is, or None."""
-    return getattr(function, "__self__", None)
 
 
 def find_method(owner: Any, *names: str) -> Any:
@@ -230,15 +226,6 @@ def rows_given(
         raise mistyped("encode", "None where vectors are given", encode)
     array = _check_vectors(rows, range(len(texts)), "vectors")
     return [array[place] for place in places]
-
-
-def takes_rng(encode: Callable[..., Any]) -> bool:
-    """Return True for an encoder with an argument `rng`."""
-    try:
-        return "rng" in inspect.signature(encode).parameters
-    except (TypeError, ValueError):
-        # Some compiled functions have no signature.
-        return False
 
 
 def _check_vectors(found: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:

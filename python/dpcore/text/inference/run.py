@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ...bounds import predicted
 from ...errors import choice, claim_level, confidence_level, delta_level, invalid, suggest_arguments
 from ...mechanisms.declarations import mechanism_attribute
+from ...mechanisms.texts import owner_of, takes_rng
 from ...progress import Progress
 from ...recorded.run import audit_outputs
 from ...records import Ints, Pair
@@ -31,9 +32,7 @@ from .attackers import (
     encoder_of,
     estimate_seconds,
     fit_attacker,
-    owner_of,
     rows_given,
-    takes_rng,
     vectors_of,
 )
 from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, answers_of, threshold_of

@@ -17,13 +17,12 @@ import numpy.typing as npt
 from ... import calibration, sensitivity
 from ...errors import choice, delta_level, flag, integer, invalid, numeric, suggest_arguments
 from ...mechanisms import positive
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import Rewriter, texts_of
 from ...packages import torch
 from ...streams import Rng, seed_of, seeded_torch
 from ...torch import Clip, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import device_of
 from ..corpus import Vocabulary, training_texts
-from ..rewriter import Rewriter
 from .system import TextSystem
 from .training import Recipe, Trained, make_recipe, require_convergence, run_epochs
 

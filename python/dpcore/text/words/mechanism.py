@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from ... import _core, errors
 from ...bounds import limits
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import Rewriter, texts_of
 from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, check_size, seed_of
 from ..corpus import Tokeniser, words_of
-from ..rewriter import Rewriter
 from . import losses
 from .embedding import Embedding
 from .losses import CONFIDENCE, UNKNOWN, TextLoss, TextReport, split_rows
