@@ -567,7 +567,6 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
         return self.make_record(
-            NAME,
             delta=DELTA,
             corpora=[_corpus_to_dict(texts, self) for texts in self.texts],
             models=[_fitted_to_dict(one) for one in self.models],

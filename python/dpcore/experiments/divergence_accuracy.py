@@ -532,9 +532,8 @@ def estimate_divergences(
     Returns:
         Shape (2, 3): directions, then orders 1, 2 and 4, in nats.
     """
-    with warnings.catch_warnings():
-        # Unequal scales and the printed form are among the cases on purpose.
-        warnings.simplefilter("ignore", UserWarning)
+    # Unequal scales and the printed form are among the cases on purpose.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         found = renyi(
             y0, y1, alphas=ALPHAS[1:], k=NEIGHBOURS[method], method=method, error=None,
             checks=False, rng=seed, threads=threads, progress=False,
@@ -550,8 +549,7 @@ def _estimate_certified(name: str, config: Config, threads: int | None) -> Itera
         (y0, y1), seed = _draw_sample(name, config, i)
         # With two entries at most the default is the ball.
         for method in ("ball", "auto") if y0.shape[1] > 2 else ("ball",):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
+            with warnings.catch_warnings(action="ignore", category=UserWarning):
                 found = renyi(
                     y0, y1, method=method, certified=True, rows="independent", rng=seed,
                     threads=threads, progress=False,
@@ -605,7 +603,6 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
         return self.make_record(
-            NAME,
             alphas=list(ALPHAS),
             misleading=self.misleading,
             cases=[_case_to_dict(name) for name in dict.fromkeys(c.case for c in self.cells)],

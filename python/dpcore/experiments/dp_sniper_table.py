@@ -524,8 +524,7 @@ class Result(Tabled):
             encode_attributes(row, _JSON_NAMES, audits=[audit.to_dict() for audit in row.audits])
             for row in self.rows
         ]
-        more = {"rows": rows, "reached": self.reached, "above": self.above}
-        return self.make_record(NAME, **more)
+        return self.make_record(rows=rows, reached=self.reached, above=self.above)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw certified bounds and true losses, each divided by DP-Sniper's better bound.

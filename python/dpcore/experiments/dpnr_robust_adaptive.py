@@ -280,7 +280,6 @@ class Result(Tabled):
         cells = list(product((size.data for size in self.sizes), self.config.dims))
         names = "line epsilon mean spreads=noise beyond"
         return self.make_record(
-            NAME,
             corpora=self.sizes,
             true=[
                 {"dim": dim, "claimed": level, "true": encode_float(true_epsilon(level, dim))}
@@ -376,9 +375,7 @@ def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
     """Return the epsilon from which on robust has a higher mean than not robust, or None."""
     found = None
     for epsilon in reversed(result.config.epsilons):
-        robust, plain = (
-            result.values(data, dim, line, epsilon) for line in ("robust", "not robust")
-        )
+        robust, plain = (result.values(data, dim, one, epsilon) for one in (ROBUST, PLAIN))
         if not robust or not plain or statistics.fmean(robust) <= statistics.fmean(plain):
             break
         found = epsilon
@@ -610,10 +607,8 @@ def _mask_curves(
     """Return accuracies at the claimed epsilon against the share of masked words."""
     found = {}
     kinds = (
-        ("not robust", False, "-", "s"),
-        ("robust", False, "--", "o"),
-        ("robust", True, ":", "^"),
-    )
+        ("not robust", False, "-", "s"), ("robust", False, "--", "o"), ("robust", True, ":", "^"),
+    )  # fmt: skip
     for mask, (line, trained, dash, mark) in product(MASKS, kinds):
         tests = [Test(MU_EPSILON, mu, mask) for mu in result.config.mus]
         values = [(t.mu, result.masked(size.data, dim, line, t, trained)) for t in tests]

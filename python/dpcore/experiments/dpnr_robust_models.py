@@ -54,12 +54,7 @@ _NOISY_ACCURACIES: Final[dict[tuple[str, int], dict[str, tuple[float, ...]]]] = 
 }
 """Test accuracy at each of `EPSILONS`, no words masked. Its Yelp is another, of long reviews."""
 
-_CLEAN_ACCURACIES: Final = {
-    ("ag_news", 32): 0.80,
-    ("ag_news", 64): 0.77,
-    ("yelp", 32): 0.88,
-    ("yelp", 64): 0.89,
-}
+_CLEAN_ACCURACIES: Final = dict(zip(_NOISY_ACCURACIES, (0.80, 0.77, 0.88, 0.89), strict=True))
 """Test accuracy without noise in training and test."""
 
 _MASKED_ACCURACIES: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] = {
@@ -77,12 +72,7 @@ _MASKED_ACCURACIES: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] 
 }
 """Test accuracy at epsilon 4 with words masked; of Yelp the rows that we have of the tables."""
 
-CROSSINGS: Final = {
-    ("ag_news", 32): 4.0,
-    ("ag_news", 64): 5.0,
-    ("yelp", 32): 3.0,
-    ("yelp", 64): 0.5,
-}
+CROSSINGS: Final = dict(zip(_NOISY_ACCURACIES, (4.0, 5.0, 3.0, 0.5), strict=True))
 """From which epsilon robust is better than not robust in its tables."""
 
 

@@ -406,8 +406,7 @@ def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
     def fit(records: Any) -> Callable[[Any], Any]:
         return partial(compute_losses, recipe.train(records, rng))
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AssumptionWarning)
+    with warnings.catch_warnings(action="ignore", category=AssumptionWarning):
         return audit_run(
             fit, records, canaries=canaries, guesses=GUESSES, rng=seed,
             claim=GDP(math.sqrt(STEPS) / RUN_SIGMA),
@@ -480,7 +479,7 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        return self.make_record(NAME, faults=FAULTS, cells=self.cells)
+        return self.make_record(faults=FAULTS, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw certified bounds as bars and claims as lines, a panel for each way."""

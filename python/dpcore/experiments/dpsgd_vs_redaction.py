@@ -248,9 +248,8 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
         return models[-1].losses
 
     canaries = lm.canaries(material.vocabulary, config.canaries, words=CANARY_WORDS, rng=coins)
-    with warnings.catch_warnings():
-        # Of guesses that are too few to refute epsilon 8, which the table says with its ceiling.
-        warnings.simplefilter("ignore", AssumptionWarning)
+    # Of guesses that are too few to refute epsilon 8, which the table says with its ceiling.
+    with warnings.catch_warnings(action="ignore", category=AssumptionWarning):
         report = audit_run(
             fit, list(material.train), canaries=canaries, guesses=config.canaries // 4,
             delta=material.delta, rng=coins,
@@ -302,9 +301,8 @@ def _estimate_corpora(
     """Return figures of `Cell` on the two redacted corpora, on features of texts of neither."""
     others, *sets = (prepare(part) for part in (material.others, material.sensitive, material.rest))
     rows = [np.zeros((len(one), 1)) for one in sets]
-    with warnings.catch_warnings():
-        # At high levels few rows differ, or no word is left in two texts.
-        warnings.simplefilter("ignore", UserWarning)
+    # At high levels few rows differ, or no word is left in two texts.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         with suppress(ValueError):
             encoder = TfidfSVD(50, min_count=2).fit(others, allow_fewer=True)
             rows = [encoder(one) for one in sets]
@@ -561,15 +559,15 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON, without any text."""
-        material = self.material
         cells = [
             encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
             for cell in self.cells
         ]
-        texts = {"corpus": material.origin, "training_texts": len(material.train)}
-        sets = {"delta": material.delta, "label": material.label, "a_side": len(material.rest)}
-        found = {"canaries": self.config.canaries, "findings": self.findings(), "cells": cells}
-        return self.make_record(NAME, **texts, **sets, **found)
+        return self.make_record(
+            corpus=self.material.origin, training_texts=len(self.material.train),
+            delta=self.material.delta, label=self.material.label, a_side=len(self.material.rest),
+            canaries=self.config.canaries, findings=self.findings(), cells=cells,
+        )  # fmt: skip
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""

@@ -368,11 +368,10 @@ class Result(Tabled):
         Raises:
             ValueError: if there is none.
         """
-        found: dict[tuple[str, str], Row]
-        found = {(row.case.noise, row.case.level): row for row in self.rows}
-        if (noise, level) not in found:
-            raise invalid("noise and level", "those of a row", (noise, level))
-        return found[noise, level]
+        for row in self.rows:
+            if (row.case.noise, row.case.level) == (noise, level):
+                return row
+        raise invalid("noise and level", "those of a row", (noise, level))
 
     def table(self) -> str:
         """Format the figures as text, then what they mean."""
@@ -391,8 +390,8 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        facts = encode_attributes(self, "corpus majority pair")
-        return self.make_record(NAME, **facts, rows=[_row_to_dict(row, self) for row in self.rows])
+        rows = [_row_to_dict(row, self) for row in self.rows]
+        return self.make_record("corpus majority pair", rows=rows)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw certified against claimed epsilon, and learnt epsilon by epoch.
@@ -405,8 +404,7 @@ class Result(Tabled):
         _draw_certified_panel(left, self)
         _draw_learnt_panel(right, self)
         where = "made-up texts" if self.config.data is None else self.corpus.partition(":")[0]
-        seeds = self.config.seeds
-        runs = f", means of {seeds} seeds" if seeds > 1 else ""
+        runs = f", means of {self.config.seeds} seeds" if self.config.seeds > 1 else ""
         picture.suptitle(
             f"DPText as trained on {where}{runs}; audits of one pair of later texts, "
             f"{self.config.trials:,} trials a side",

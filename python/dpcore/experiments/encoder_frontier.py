@@ -169,8 +169,7 @@ def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
     rng = np.random.default_rng(cell_seed(config.seed, "attributes"))
     split = np.asarray(corpus.split)
     train = rng.permutation(np.flatnonzero(split == "train"))[: 2 * config.trials]
-    rest = np.flatnonzero(split != "train")
-    corpus = corpus[np.concatenate([np.sort(train), rest])]
+    corpus = corpus[np.concatenate([np.sort(train), np.flatnonzero(split != "train")])]
     split = np.asarray(corpus.split)
     planted = {name: _plant_attribute(split, part, rng) for name, part in SHARES.items()}
     texts = [
@@ -310,11 +309,17 @@ class Result(Tabled):
         """Return the figures as text."""
         config, first = self.config, self.cells[0]
         train, valid, test = first.release.utility.sizes
-        rows = [
-            ["release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %", "certified",
-             "worst loss"]
-        ]  # fmt: skip
-        rows += [_write_row(self, line, epsilon) for line, epsilon in self.keys]
+        heads = [
+            "release",
+            "epsilon",
+            "signal",
+            "utility",
+            "AUC 5 %",
+            "AUC 50 %",
+            "certified",
+            "worst loss",
+        ]
+        rows = [heads, *(_write_row(self, line, epsilon) for line, epsilon in self.keys)]
         return self.join_parts(
             f"Private vectors of MiniLM: {self.corpus}{config.origin_note}\n{train:,} + "
             f"{valid:,} + {test:,} texts, repetitions {config.seeds}, seed {config.seed}",
@@ -330,7 +335,7 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, without any text."""
         cells = [_cell_to_dict(cell) for cell in self.cells]
-        return self.make_record(NAME, corpus=self.corpus, findings=self.findings(), cells=cells)
+        return self.make_record(corpus=self.corpus, findings=self.findings(), cells=cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw utility and both attacks against epsilon."""
@@ -351,7 +356,7 @@ class Result(Tabled):
                 panel.errorbar(epsilons, values, spread, linewidth=1.0, label=line, **style)
             guessing = floor if name == "utility" else 0.5
             panel.axhline(guessing, color=GREY, linestyle=":", linewidth=0.8, label="guessing")
-            panel.set(xscale="log")
+            panel.set_xscale("log")
             panel.set_xlabel("epsilon", fontsize=SMALL)
             set_ticks(panel.xaxis, self.config.epsilons)
             panel.set_title(title, loc="left", fontsize=SMALL)

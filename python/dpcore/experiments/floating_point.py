@@ -168,10 +168,8 @@ def _make_discrete_laplace() -> Mechanism:
 
 SYSTEMS: Final[tuple[System, ...]] = (
     System("numpy Generator.laplace", "numpy", _build_numpy("laplace", "numpy_laplace")),
-    System(
-        "numpy RandomState.laplace", "numpy",
-        _build_numpy("laplace", "numpy_legacy_laplace", legacy=True),
-    ),
+    System("numpy RandomState.laplace", "numpy",
+           _build_numpy("laplace", "numpy_legacy_laplace", legacy=True)),
     System("numpy Generator.normal", "numpy", _build_numpy("normal", "numpy_normal"), *GAUSSIAN),
     System("dpcore.Laplace", "", lambda: Laplace(SCALE)),
     System("dpcore.Gaussian", "", lambda: Gaussian(SCALE), *GAUSSIAN),
@@ -179,23 +177,16 @@ SYSTEMS: Final[tuple[System, ...]] = (
     System("torch Laplace float32", "torch", _build_torch("Laplace", "float32")),
     System("torch Normal float64", "torch", _build_torch("Normal", "float64"), *GAUSSIAN),
     System("torch Normal float32", "torch", _build_torch("Normal", "float32"), *GAUSSIAN),
-    System(
-        "diffprivlib Laplace", "diffprivlib", _build_diffprivlib("Laplace", epsilon=EPSILON),
-        share=10, seeded=False,
-    ),
-    System(
-        "diffprivlib Gaussian", "diffprivlib",
-        _build_diffprivlib("Gaussian", epsilon=GAUSSIAN[0], delta=GAUSSIAN[1]), *GAUSSIAN,
-        share=10, seeded=False,
-    ),
-    System(
-        "diffprivlib Snapping", "diffprivlib",
-        _build_diffprivlib("Snapping", epsilon=EPSILON, lower=-100.0, upper=100.0),
-        share=50, lattice=False, seeded=False,
-    ),
-    System(
-        "OpenDP make_laplace", "opendp", _make_opendp_laplace, share=20, lattice=False, seeded=False
-    ),
+    System("diffprivlib Laplace", "diffprivlib", _build_diffprivlib("Laplace", epsilon=EPSILON),
+           share=10, seeded=False),
+    System("diffprivlib Gaussian", "diffprivlib",
+           _build_diffprivlib("Gaussian", epsilon=GAUSSIAN[0], delta=GAUSSIAN[1]), *GAUSSIAN,
+           share=10, seeded=False),
+    System("diffprivlib Snapping", "diffprivlib",
+           _build_diffprivlib("Snapping", epsilon=EPSILON, lower=-100.0, upper=100.0),
+           share=50, lattice=False, seeded=False),
+    System("OpenDP make_laplace", "opendp", _make_opendp_laplace,
+           share=20, lattice=False, seeded=False),
     System("snapped Laplace", "", _make_snapped_laplace, lattice=False),
     System("discrete Laplace", "", _make_discrete_laplace, lattice=False),
 )  # fmt: skip
@@ -347,7 +338,7 @@ class Result(Tabled):
             encode_attributes(row, names, audit=None if row.audit is None else row.audit.to_dict())
             for row in self.rows
         ]
-        return self.make_record(NAME, rows=rows)
+        return self.make_record(rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds as bars, one for each system, and the claims.
@@ -360,12 +351,11 @@ class Result(Tabled):
         axes = picture.subplots()
         right = max([4.0, *(row.audit.epsilon_lower for row in rows if row.audit)]) * 1.15
         for place, row in enumerate(reversed(rows)):
-            claim = row.system.claim
-            ends = [place - 0.4, place + 0.4]
+            claim, ends = row.system.claim, [place - 0.4, place + 0.4]
             axes.plot([claim, claim], ends, color=INK, linewidth=1.2, zorder=3)
             if row.audit is None:
-                text = _get_verdict(row)
-                axes.text(claim + 0.02 * right, place, text, va="center", fontsize=SMALL)
+                where = claim + 0.02 * right, place
+                axes.text(*where, _get_verdict(row), va="center", fontsize=SMALL)
                 continue
             bound = row.audit.epsilon_lower
             axes.barh(place, bound, height=0.6, color=RED if row.found else BLUE)

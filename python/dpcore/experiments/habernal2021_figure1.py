@@ -33,14 +33,9 @@ from .running import Tabled, cell_seed, run_jobs, time_run
 NAME = "habernal2021-figure1"
 
 COMPARISON: Final[dict[int, tuple[float, float, float]]] = {
-    2: (0.134, 0.0, 0.0),
-    8: (0.952, 0.0001, 0.0),
-    24: (1.0, 0.963, 0.0),
-    64: (1.0, 1.0, 0.0),
-    160: (1.0, 1.0, 0.037),
-    200: (1.0, 1.0, 0.986),
-    255: (1.0, 1.0, 1.0),
-}
+    2: (0.134, 0.0, 0.0), 8: (0.952, 0.0001, 0.0), 24: (1.0, 0.963, 0.0), 64: (1.0, 1.0, 0.0),
+    160: (1.0, 1.0, 0.037), 200: (1.0, 1.0, 0.986), 255: (1.0, 1.0, 1.0),
+}  # fmt: skip
 """Shares after L2 clipping in another run of 10,000 pairs, by n and law, as they were printed."""
 
 COMPARED_PAIRS: Final = 10_000
@@ -391,7 +386,6 @@ class Result(Tabled):
         excess = "dim claimed true attained factor"
         remedy = "law clip=norm dim scale signal noise_to_signal=ratio"
         return self.make_record(
-            NAME,
             smallest_p_value=self.smallest_p_value,
             cells=[_count_to_dict(cell) for cell in self.cells],
             true_sensitivity=[encode_attributes(row, excess) for row in self.excesses],

@@ -190,11 +190,8 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return self.make_record(
-            NAME,
-            smallest_p_value=self.smallest_p_value,
-            cells=[_audit_cell_to_dict(cell) for cell in self.cells],
-        )
+        cells = [_audit_cell_to_dict(cell) for cell in self.cells]
+        return self.make_record(smallest_p_value=self.smallest_p_value, cells=cells)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw empirical loss against epsilon, a panel for each mechanism.
@@ -208,13 +205,13 @@ class Result(Tabled):
         picture = drawing.make_canvas(0.5 + 2.2 * rows, ax)
         panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
         colours = _choose_colours(self.config.dims)
+        low, high = _INFINITE_LOSS_BAND
         for axes, name in zip(panels, names, strict=False):
             _draw_frame(axes, self)
             axes.set_title(_MECHANISM_TITLES[name], fontsize=drawing.TEXT, loc="left")
             for place, dim in enumerate(self.config.dims):
                 cells = [cell for cell in self.of(name) if cell.dim == dim]
                 share = (place + 1) / (len(colours) + 1)
-                low, high = _INFINITE_LOSS_BAND
                 _draw_dimension(axes, cells, colours[dim], low ** (1 - share) * high**share)
         for axes in panels[len(names) :]:
             axes.set_axis_off()

@@ -210,8 +210,7 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
         rows = [encode_attributes(drawn, _JSON_NAMES) for drawn in self.histograms]
-        bins = {"low": LOW, "high": HIGH, "bins": BINS}
-        return self.make_record(NAME, **bins, histograms=rows)
+        return self.make_record(low=LOW, high=HIGH, bins=BINS, histograms=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the histograms over the exact densities; an atom is a stem.

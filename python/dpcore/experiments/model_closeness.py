@@ -24,7 +24,7 @@ from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
-from .base import encode_attributes, setting
+from .base import setting
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, gather_in_processes, time_run, write_mean
@@ -390,14 +390,13 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; `values` as `Cell` has them."""
-        own_fields = encode_attributes(self, "corpus dropped texts held_out words")
         axes = {"comparisons": list(COMPARISONS), "measures": list(MEASURES)}
         cells = [
             {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells
         ]
-        found = {"cells": cells, "findings": self.findings()}
-        return self.make_record(NAME, **own_fields, **axes, **found)
+        names = "corpus dropped texts held_out words"
+        return self.make_record(names, **axes, cells=cells, findings=self.findings())
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the distances above, and the excess of sensitive/safe over the control below.

@@ -410,7 +410,7 @@ class Result(Tabled):
         ]
         names = ("faults_caught", "faults", "others_caught", "others")
         agreement = dict(zip(names, self.agreement(), strict=True))
-        return self.make_record(NAME, pair=list(PAIR), rows=rows, agreement=agreement)
+        return self.make_record(pair=list(PAIR), rows=rows, agreement=agreement)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the certified bounds and the claim, a line for each layer and dtype.

@@ -230,7 +230,7 @@ class Result(Tabled):
             for dim in self.config.dims
         }
         missed = {str(dim): list(self.missed(dim)) for dim in self.config.dims}
-        return self.make_record(NAME, rows=rows, agreement=agreement, missed=missed)
+        return self.make_record(rows=rows, agreement=agreement, missed=missed)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the certified bounds of every attack with the true loss and the claim.

@@ -24,7 +24,7 @@ from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows
 from ..text import Corpus, TfidfSVD, generated, redaction, split
 from ..text.inference import Attacker, infer
-from .base import encode_attributes, setting
+from .base import setting
 from .corpora import ENTITIES, TextOptions, read_corpus
 from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
@@ -333,8 +333,8 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        facts = encode_attributes(self, "corpus texts people", findings=describe_findings(self))
-        return self.make_record(NAME, **facts, maskings=self.maskings, cells=self.cells)
+        more = {"findings": describe_findings(self), "maskings": self.maskings}
+        return self.make_record("corpus texts people", **more, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw F1 of each person and accuracy of the topic, with intervals and floors."""

@@ -152,8 +152,8 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        own_fields = {"corpus": self.corpus, "dropped": self.dropped, "findings": self.findings()}
-        return self.make_record(NAME, **own_fields, sweep=self.sweep.to_dict())
+        more = {"findings": self.findings(), "sweep": self.sweep.to_dict()}
+        return self.make_record("corpus dropped", **more)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw divergence, attack and linkage against the share masked, and the utility.

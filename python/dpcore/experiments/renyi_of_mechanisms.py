@@ -337,7 +337,7 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
         rows = [mechanism_to_dict(row) for row in self.rows]
-        return self.make_record(NAME, above=self.above, rows=rows)
+        return self.make_record(above=self.above, rows=rows)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw both directions of every mechanism: truth, estimates with errors, certified bounds.

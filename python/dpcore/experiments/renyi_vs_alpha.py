@@ -23,7 +23,6 @@ from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, apply_style
 from ..report.text import align_rows
 from ..text import TfidfSVD
-from .base import encode_attributes
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, make_line, tidy_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
@@ -162,9 +161,8 @@ def _make_cell(
     def estimate(order: npt.NDArray[np.intp], **options: Any) -> Estimate:
         if certifies:
             options |= {"certified": True, "rows": "independent"}
-        with warnings.catch_warnings():
-            # The package warns that the printed formula is not a divergence, which is shown here.
-            warnings.simplefilter("ignore", UserWarning)
+        # The package warns that the printed formula is not a divergence, which is shown here.
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             return renyi(
                 rows[order[:size]], rows[order[size:]], alphas=ORDERS, method=cast(Any, method),
                 k=METHODS[method], rng=seed, threads=threads, progress=False, **options,
@@ -256,13 +254,12 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        facts = encode_attributes(self, "corpus sizes", orders=list(ORDERS))
-        facts["findings"] = describe_findings(self)
+        facts: dict[str, Any] = {"orders": list(ORDERS), "findings": describe_findings(self)}
         facts["lines"] = {
             name: {method: asdict(self.line(method, name)) for method in self.methods}
             for name in ("value", "null")
         }
-        return self.make_record(NAME, **facts, cells=self.cells)
+        return self.make_record("corpus sizes", **facts, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the curves, a panel for each method."""

@@ -25,7 +25,7 @@ from ..progress import Progress
 from ..records import Pair, Shown
 from ..results.audits import Audit
 from ..streams import threads_of
-from .base import encode_fields, make_record_head
+from .base import encode_attributes, encode_fields, make_record_head
 
 _JobType = TypeVar("_JobType")
 _AnswerType = TypeVar("_AnswerType")
@@ -91,15 +91,17 @@ class Tabled(Shown):
         """Return the figures as aligned plain text."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
-    def make_record(self, name: str, **entries: Any) -> dict[str, Any]:
+    def make_record(self, names: str = "", **entries: Any) -> dict[str, Any]:
         """Return the result as plain data.
 
         Args:
-            name: of the experiment.
-            **entries: what follows format, version, configuration and time: plain data, or a
-                tuple of records, of which all fields are shown.
+            names: attributes that follow format, name, version, configuration and time, as
+                `encode_attributes` takes them.
+            **entries: what follows them: plain data, or a tuple of records, of which all fields
+                are shown.
         """
-        found = make_record_head(name, self)
+        found = make_record_head(_get_experiment_name(type(self).__module__), self)
+        found |= encode_attributes(self, names)
         for key, value in entries.items():
             found[key] = list(map(encode_fields, value)) if isinstance(value, tuple) else value
         return found

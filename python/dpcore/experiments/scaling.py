@@ -76,8 +76,7 @@ class SimulatedWorkers(Workers):
     travels = True
 
     def __init__(self, count: int, trial_seconds: float, faults: bool = False, seed: int = 0):
-        self.count = count
-        self.now = 0.0
+        self.count, self.now = count, 0.0
         self.submitted = self.lost = 0
         self._trial_seconds, self._faults = trial_seconds, faults
         self._rng = np.random.default_rng(seed)
@@ -137,8 +136,7 @@ class SimulatedWorkers(Workers):
         if seconds is None:
             self.lost += 1
             raise LostError("a simulated worker ended")
-        trials = task.end - task.first
-        sides = Tally(trials, (0,)), Tally(trials, (0,))
+        sides = Tally(task.end - task.first, (0,)), Tally(task.end - task.first, (0,))
         return Shard(task.first, task.end, sides, seconds=seconds)
 
     def cancel(self, handles: list[Any]) -> None:
@@ -280,8 +278,7 @@ def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> 
     cluster = SimulatedWorkers(workers, config.trial_seconds, faults, config.seed)
     begun = time.perf_counter()
     shards = run_shards(source, cluster, None, COUNT, [(0, trials)])
-    done = sum(shard.end - shard.first for shard in shards)
-    assert done == trials
+    assert sum(shard.end - shard.first for shard in shards) == trials
     each = (time.perf_counter() - begun) / cluster.submitted
     efficiency = trials * config.trial_seconds / (workers * cluster.now)
     counted = cluster.submitted, cluster.lost, cluster.now
@@ -352,10 +349,8 @@ class Result(Tabled):
     @property
     def same_counts(self) -> bool:
         """True if audits with one number of trials have the same counts everywhere."""
-        found: dict[int, set[Counts]] = {}
-        for one in self.measured:
-            found.setdefault(one.trials, set()).add(one.counts)
-        return all(len(counts) == 1 for counts in found.values())
+        pairs = {(one.trials, one.counts) for one in self.measured}
+        return len(pairs) == len({one.trials for one in self.measured})
 
     def efficiency(self, one: MeasuredAudit) -> float:
         """Return time of the work in this process / (workers x time of an audit)."""
@@ -398,7 +393,7 @@ class Result(Tabled):
         hours = {str(trials): self._count_core_hours(trials) for trials in self.config.simulated}
         facts = encode_attributes(self, "trial_seconds", core_hours=hours)
         facts |= encode_attributes(self, "dask=has_dask same_counts")
-        return self.make_record(NAME, measured=measured, simulated=self.simulated, **facts)
+        return self.make_record(measured=measured, simulated=self.simulated, **facts)
 
     def _count_core_hours(self, trials: int) -> float:
         return trials * self.trial_seconds / _SECONDS_PER_HOUR

@@ -120,11 +120,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 def _audit_both_pairs(name: str, config: Config, threads: int | None) -> Row:
     benchmark = BENCHMARKS[name]
-    dim = len(benchmark.pairs[0].x)
     # Pairs differ by a few per cent of their loss: telling them apart takes as many draws as
     # certifying one does.
     budget = max(2**14, 2 * config.trials)
-    plan = search(Box(-_QUERY_BOUND, _QUERY_BOUND, dim), Linf(1.0), budget=budget)
+    box = Box(-_QUERY_BOUND, _QUERY_BOUND, len(benchmark.pairs[0].x))
+    plan = search(box, Linf(1.0), budget=budget)
     options = {"claim": benchmark.claim, "bound": config.bound}
     options["threads"] = 2 if threads is None else threads
     audits = [
@@ -162,7 +162,7 @@ class Result(Tabled):
             | {kind: one.to_dict() | {"exact_loss": exact} for _, kind, one, exact in row.audits}
             for row in self.rows
         ]
-        return self.make_record(NAME, rows=rows)
+        return self.make_record(rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw certified bounds and exact losses on both pairs of every mechanism."""
@@ -187,10 +187,9 @@ class Result(Tabled):
 
 def _format_pair(report: Audit) -> str:
     """Format the pair briefly: x, and its difference from x'."""
-    x, change = report.pair.x, report.pair.x_prime - report.pair.x
+    x, apart = report.pair.x, distance(report.pair, "linf")
     edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
-    apart = distance(report.pair, "linf")
-    steps = np.array2string(change, **edge).replace("\n", "")
+    steps = np.array2string(report.pair.x_prime - x, **edge).replace("\n", "")
     return f"{np.array2string(x, **edge)} change {steps} (Linf {apart:.3g})".replace("\n", "")
 
 

@@ -62,11 +62,7 @@ ENTRIES: Final[dict[str, Entry]] = {
     "min_max": Entry("min-max rows", MinMaxRows, ("d", "sqrt(d)", "1")),
     "l1_ball": Entry("L1 ball", partial(Ball, "l1", RADIUS), ("2 C", "2 C", "2 C")),
     "l2_ball": Entry("L2 ball", partial(Ball, "l2", RADIUS), ("2 C sqrt(d)", "2 C", "2 C")),
-    "linf_ball": Entry(
-        "Linf ball",
-        partial(Ball, "linf", RADIUS),
-        ("2 C d", "2 C sqrt(d)", "2 C"),
-    ),
+    "linf_ball": Entry("Linf ball", partial(Ball, "linf", RADIUS), ("2 C d", "2 C sqrt(d)", "2 C")),
     "simplex": Entry("simplex", Simplex, _TWO_ENTRIES_FORMULAS),
     "one_hot": Entry("one-hot", OneHot, _TWO_ENTRIES_FORMULAS),
     "sphere": Entry("unit sphere", Sphere, ("2 sqrt(d)", "2", "2")),
@@ -240,7 +236,7 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
         rows = [encode_attributes(row, _JSON_NAMES) for row in self.rows]
-        return self.make_record(NAME, above=self.above, rows=rows)
+        return self.make_record(above=self.above, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw closed forms, their pairs and search results on one logarithmic axis.
@@ -260,8 +256,8 @@ class Result(Tabled):
             for spot, column in _DRAWN_COLUMNS.items():
                 beside.text(spot, place, column.format_value(row), fontsize=SMALL, **style)
         for spot, column in _DRAWN_COLUMNS.items():
-            head = column.head
-            beside.text(spot, len(names) - 0.42, head, va="bottom", color=INK, fontsize=SMALL)
+            top = len(names) - 0.42
+            beside.text(spot, top, column.head, va="bottom", color=INK, fontsize=SMALL)
         for panel in (axes, beside):
             for place in range(1, len(names)):
                 panel.axhline(place - 0.5, color=GREY, linewidth=0.3)

@@ -30,7 +30,7 @@ from ..text.corpus import words_of
 from ..text.inference import Attacker, infer
 from ..text.words import Embedding
 from ..text.words.mechanism import TableMechanism
-from .base import Column, align_columns, check_trials, encode_attributes, setting
+from .base import Column, align_columns, check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, split_texts
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, mean_and_sd, run_jobs, time_run, write_mean
@@ -334,14 +334,12 @@ def _attack_split(
         "majority": found.floors[0].accuracy,
         "boosted_trees": float(trees.score(means[2], answers[2])),
     }
+    asked: dict[str, Any] = {"rng": seed, "progress": False}
     if ratio is not None:
         rows = prepared.vectors.rows
         sums = [[sum(ratio[rows[w]] for w in text.split() if w in rows)] for text in rewritten]
-        informed = infer(
-            None, corpus, "sensitive", vectors=np.array(sums, np.float64),
-            attackers=_make_set_attackers(0)[1], rng=seed, progress=False,
-        )  # fmt: skip
-        result["informed"] = informed.accuracy.value
+        asked |= {"vectors": np.array(sums, np.float64), "attackers": _make_set_attackers(0)[1]}
+        result["informed"] = infer(None, corpus, "sensitive", **asked).accuracy.value
     if config.full:
         usual = infer(None, corpus, "sensitive", vectors=averages, rng=seed, progress=False)
         result["usual"] = usual.accuracy.value
@@ -401,8 +399,7 @@ def _estimate_with_null(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -
     rng = np.random.default_rng([seed, 1])
 
     def divergences(labels: npt.NDArray[np.int64], **options: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             return renyi(
                 rows[labels == 1], rows[labels == 0], alphas=[1.0, 2.0], method="score", rng=seed,
                 k=min(20, len(truth) // 8), progress=False, **options,
@@ -458,8 +455,8 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        facts = encode_attributes(self, "corpus vectors covered texts", claim=describe_claim(self))
-        return self.make_record(NAME, **facts, cells=self.cells)
+        names = "corpus vectors covered texts"
+        return self.make_record(names, claim=describe_claim(self), cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw attack, linkage, loss and share kept against epsilon."""

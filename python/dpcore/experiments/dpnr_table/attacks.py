@@ -182,10 +182,8 @@ def _find_largest_pair(extractor: Remembered, corpus: Corpus) -> Pair:
 
 CLEAN: Final = "no noise"
 NOISES: Final[dict[str, tuple[Literal["shared", "iid"], Literal["published", "sound"]]]] = {
-    "shared": ("shared", "published"),
-    "iid": ("iid", "published"),
-    "sound": ("iid", "sound"),
-}
+    "shared": ("shared", "published"), "iid": ("iid", "published"), "sound": ("iid", "sound"),
+}  # fmt: skip
 """Systems with noise: noise and scale of `DPNR`."""
 
 BASELINES: Final = (
@@ -471,17 +469,13 @@ def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[N
 def _largest_pair_loss(case: Case, system: Fitted, pair: Pair | None) -> float | None:
     if pair is None:
         return None
-    if case.claim is None:
-        return math.inf
-    loss: float | None = system.model.as_mechanism().loss(pair)
-    return loss
+    return math.inf if case.claim is None else float(system.model.as_mechanism().loss(pair))
 
 
 def _opponent_accuracy(case: Case, model: Any, test: Any) -> float | None:
     if case.system not in BASELINES:
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         return float(np.mean(list(model.discriminator_accuracy(test).values())))
 
 

@@ -178,8 +178,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert shared.f1[0] > 0.8
     """
     jobs: list[Any] = list(product(config.cases, range(config.seeds)))
-    each = product(NOISES, config.encoders[:1], config.claims)
-    jobs += [ClaimedNoise(*claim) for claim in each]
+    jobs += [ClaimedNoise(*one) for one in product(NOISES, config.encoders[:1], config.claims)]
     made = attacks.prepare_material(config, cell_seed(config.seed, "texts"))
     done, ended = run_jobs(
         "systems", jobs, lambda job: _run_job(config, made, job), progress,
@@ -196,9 +195,8 @@ def _run_job(config: Config, made: Material, job: Any) -> Any:
         key = f"claim/{job.encoder}/{job.system}/{job.claim}"
         return attacks.audit_claim(job, made, cell_seed(config.seed, key), config)
     case, number = job
-    return attacks.measure_system(
-        case, made, cell_seed(config.seed, f"{case.key}/{number}"), config
-    )
+    seed = cell_seed(config.seed, f"{case.key}/{number}")
+    return attacks.measure_system(case, made, seed, config)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -240,7 +238,6 @@ class Result(Tabled):
         names = "origin made_up=made sizes test_texts_in_train=repeated unseen majority"
         names += " attributes=names always_most_frequent_f1=always"
         return self.make_record(
-            NAME,
             texts=encode_attributes(self.facts, names, widths=dict(self.facts.widths)),
             rows=[_system_row_to_dict(row) for row in self.rows],
             claims=[_verdict_to_dict(one) for one in self.claims],
@@ -290,11 +287,6 @@ def _format_head(result: Result) -> str:
     return "\n".join(lines)
 
 
-def _system_and_claim(row: Row, several: bool) -> tuple[str, str]:
-    name = f"{row.case.name}, {row.case.encoder}" if several else row.case.name
-    return name, "none" if row.case.claim is None else f"{row.case.claim:g}"
-
-
 def _format_infinite_epsilon(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}" if math.isfinite(value) else "infinite"
 
@@ -335,8 +327,8 @@ def _format_task(result: Result, several: bool) -> str:
 
 def _list_system_columns(several: bool) -> list[Column]:
     return [
-        Column("system", lambda row: _system_and_claim(row, several)[0], left=True),
-        Column("claimed", lambda row: _system_and_claim(row, several)[1]),
+        Column("system", "case", lambda one: one.name + f", {one.encoder}" * several, left=True),
+        Column("claimed", "case.claim", lambda claim: "none" if claim is None else f"{claim:g}"),
     ]
 
 

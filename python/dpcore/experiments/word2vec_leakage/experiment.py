@@ -53,10 +53,8 @@ STUDY: Final = (".24", ".33")
 
 
 STARTS: Final = {
-    "hashed": "hashed, same seed",
-    "same": "gensim 4, same seed",
-    "other": "gensim 4, other seed",
-}
+    "hashed": "hashed, same seed", "same": "gensim 4, same seed", "other": "gensim 4, other seed",
+}  # fmt: skip
 """Starts of the vectors of victim and attacker, and their titles."""
 
 HALVES: Final = {"disjoint": 0.0, "overlapping": 0.5}
@@ -352,7 +350,7 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
         cells = [_cell_to_dict(cell) for cell in self.cells]
-        return self.make_record(NAME, corpus=self.corpus, cells=cells)
+        return self.make_record(corpus=self.corpus, cells=cells)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the words found against the number of anchors, and against the noise.
