@@ -181,8 +181,7 @@ def test_bias_and_spread_leave_infinite_values_out_and_count_them():
     values[:, 1, 2] = math.nan
     cell = accuracy.Cell("n1-half", "ball", (100, 100), values)
     assert cell.infinite.tolist() == [[0, 1, 0], [0, 0, 4]]
-    assert cell.mean[0].tolist() == [1.0, 2.0, 1.0]
-    assert cell.spread[0].tolist() == [0.0, 1.0, 0.0]
+    assert (cell.mean[0].tolist(), cell.spread[0].tolist()) == ([1.0, 2.0, 1.0], [0.0, 1.0, 0.0])
     assert cell.bias[0].tolist() == [0.875, 1.75, 0.5]
     assert math.isnan(cell.mean[1, 2])
     assert math.isnan(cell.spread[1, 2])

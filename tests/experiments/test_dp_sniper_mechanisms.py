@@ -300,8 +300,7 @@ def test_shape_type_determinism_and_a_clean_input(name, size):
         for x in (pair.x, pair.x_prime):
             before = x.tobytes()
             first, again = (draw(benchmark.mechanism, x, size, seed=4) for _ in range(2))
-            assert first.shape == (size, *shape)
-            assert first.dtype.kind == kind
+            assert (first.shape, first.dtype.kind) == ((size, *shape), kind)
             assert first.dtype.itemsize == (8 if kind == "f" else 1)
             assert first.tobytes() == again.tobytes()
             assert np.isfinite(first).all()
@@ -353,8 +352,7 @@ def test_the_bits_of_the_filters():
 def test_pairs():
     assert [pair.x_prime.tolist() for pair in one_differs(3)] == [[0, 1, 1], [2, 1, 1]]
     pairs = all_differ(5)
-    assert len(pairs) == 8
-    assert pairs[:2] == one_differs(5)
+    assert (len(pairs), pairs[:2]) == (8, one_differs(5))
     assert [pair.x_prime.tolist() for pair in pairs[2:]] == [
         [2, 0, 0, 0, 0], [0, 2, 2, 2, 2], [2, 2, 0, 0, 0], [2] * 5, [0] * 5, [0, 0, 1, 1, 1],
     ]  # fmt: skip

@@ -80,8 +80,7 @@ def test_what_is_asked_of_an_audit(fake_audit):
 def test_each_mechanism_has_its_own_number_of_trials(fake_audit):
     table.run(table.Config(repeats=1, mechanisms=("Laplace", "PrefixSum")))
     assert [options["trials"] for _, _, options in fake_audit.calls] == [4 * 10**8, 10**8]
-    assert set(table.TRIALS) == set(BENCHMARKS)
-    assert table.Config().mechanisms == tuple(BENCHMARKS)
+    assert (set(table.TRIALS), table.Config().mechanisms) == (set(BENCHMARKS), tuple(BENCHMARKS))
 
 
 def test_a_part_repeats_the_cells_of_the_whole(fake_audit):
@@ -110,8 +109,7 @@ def test_the_median_and_the_flags():
     # The unconditional bound is computed from the counts, and is flagged like the other.
     beside = row("SVT2", 0.05)
     assert beside.certified_exact == berger_boos(Counts(4000, 10_000, 3600, 10_000), 0.0, 0.9)
-    assert beside.certified == 0.05
-    assert beside.above == 0
+    assert (beside.certified, beside.above) == (0.05, 0)
     counts = Counts(4000, 10_000, 3000, 10_000)
     assert replace(beside, audits=(FakeAudit(0.05, counts, 1, 10_000),)).above == 1
 
@@ -152,8 +150,7 @@ def test_the_record(fake_audit):
     assert record["config"]["seed"] == "2022"
     assert [row["mechanism"] for row in record["rows"]] == ["Laplace", "SVT1", "RAPPOR"]
     assert all(len(row["audits"]) == len(row["seconds"]) == 2 for row in record["rows"])
-    assert record["rows"][0]["exact_bounds"] == []
-    assert len(record["rows"][1]["exact_bounds"]) == 2
+    assert (record["rows"][0]["exact_bounds"], len(record["rows"][1]["exact_bounds"])) == ([], 2)
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch):

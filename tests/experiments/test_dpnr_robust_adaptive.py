@@ -87,8 +87,7 @@ def test_record_table_and_picture(result):
     record = result.to_dict()
     assert record["corpora"][0]["origin"].startswith("generated (topics")
     assert {row["true"] for row in record["true"]} == {16.0, 80.0}
-    assert len(record["models"]) == len(result.models)
-    assert record["study"] == []
+    assert (len(record["models"]), record["study"]) == (len(result.models), [])
     text = result.table()
     assert "WITHOUT DATA" in text
     assert "the study" not in text.replace("the study's", "")

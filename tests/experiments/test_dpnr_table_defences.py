@@ -81,11 +81,9 @@ def test_same_seed_same_weights_and_equal_outputs_after_load(defence, device, tm
     assert equal(model, again)
     assert not equal(model, other)
     vectors = model.encode(TEST.texts)
-    assert vectors.dtype == np.float32
-    assert vectors.shape == (len(TEST), 64)
+    assert (vectors.dtype, vectors.shape) == (np.float32, (len(TEST), 64))
     assert np.array_equal(vectors, model.encode(TEST.texts))
-    assert vectors.min() == 0.0
-    assert vectors.max() == 1.0
+    assert (vectors.min(), vectors.max()) == (0.0, 1.0)
     back = defence.from_pretrained(model.save_pretrained(tmp_path / "model"), device=device)
     assert np.array_equal(back.encode(TEST.texts), vectors)
     assert np.array_equal(back.predict(TEST.texts), model.predict(TEST.texts))

@@ -131,8 +131,7 @@ def test_files_picture_and_the_seed_that_alone_decides(name, tmp_path):
     endings = ("json", "png", "svg")
     assert sorted(p.name for p in folder.iterdir()) == [f"{name}.{end}" for end in endings]
     record = strict((folder / f"{name}.json").read_text(encoding="utf-8"))
-    assert record == result.to_dict()
-    assert record["experiment"] == name
+    assert (record, record["experiment"]) == (result.to_dict(), name)
     assert (record["config"]["seed"], record["config"]["trials"]) == ("7", 2000)
     assert record["partial"] is False
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -82,16 +82,14 @@ def test_a_missing_package_has_a_row(monkeypatch):
     assert found.rows[0].missing == "not installed"
     assert found.rows[1].missing.startswith("cannot be imported: No module named")
     text = found.table()
-    assert text.count("not installed") == 4
-    assert text.count("cannot be imported") == 2
+    assert (text.count("not installed"), text.count("cannot be imported")) == (4, 2)
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["rows"][0]["audit"] is None
     assert found.plot().axes[0].texts[-1].get_text() == "not installed"
 
 
 def test_libraries_of_single_calls_get_fewer_trials():
     shares = {system.name: system.share for system in SYSTEMS}
-    assert shares["numpy Generator.laplace"] == 1
-    assert shares["diffprivlib Laplace"] == 10
+    assert (shares["numpy Generator.laplace"], shares["diffprivlib Laplace"]) == (1, 10)
     system = next(system for system in SYSTEMS if system.share == 10)
     needs(system.package)
     found = run(Config(trials=20_000, systems=(system.name,)), progress=False)

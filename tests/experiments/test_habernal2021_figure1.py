@@ -124,8 +124,7 @@ def test_true_sensitivity_is_attained():
     assert (round(rows[0].factor, 2), rows[-1].factor) == (5.66, 32.0)
     for row in rows:
         assert row.factor == pytest.approx(math.sqrt(row.dim), rel=1e-12)
-        assert row.attained == pytest.approx(row.true, rel=1e-12)
-        assert row.claimed == 20.0
+        assert (row.attained, row.claimed) == (pytest.approx(row.true, rel=1e-12), 20.0)
 
 
 def test_costs_of_the_remedies():

@@ -40,8 +40,7 @@ def test_two_starts_are_farther_than_two_sets():
     for level, ratio in zip(result.levels, (1.5, 1.1), strict=True):
         far, near, other = (result.mean(level, name, "Procrustes") for name in NAMES)
         assert other > ratio * max(far, near)
-    assert result.levels == (0.0, 0.9)
-    assert result.words == 201
+    assert (result.levels, result.words) == ((0.0, 0.9), 201)
     assert (result.texts, result.held_out) == (60, 66)
 
 
