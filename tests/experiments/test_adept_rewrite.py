@@ -133,9 +133,7 @@ def test_missing_data(tmp_path):
 
 
 def test_held_out_texts_of_the_real_corpora():
-    folder = data("atis")
-    config = adept_rewrite.Config(data=folder.parent, full=True)
-    atis, snips = read_corpora(config)
+    atis, snips = read_corpora(adept_rewrite.Config(data=data("atis").parent, full=True))
     assert (len(atis.train), len(atis.held), atis.dropped) == (4478, 1328, 65)
     assert not {*atis.train} & {*atis.held}
     assert (snips.epochs, snips.min_count, len(snips.train)) == (7, 2, 13084)

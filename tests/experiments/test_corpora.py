@@ -82,8 +82,7 @@ def test_labels_and_attributes():
     atis = read_corpus(data(), "atis")
     assert len(set(atis.test.labels) - set(atis.train.labels)) == 4
     assert abs(np.mean(atis.test.labels == "atis_flight") - 0.708) < 0.0005
-    medical = read_corpus(data(), "medical")
-    assert int(np.sum(medical.labels == 1)) == 633
+    assert int(np.sum(read_corpus(data(), "medical").labels == 1)) == 633
     names = read_corpus(data(), "names")
     assert [int(np.sum(names.labels == g)) for g in ("male", "female")] == [2_943, 5_001]
     assert len({name.lower() for name in names}) == 7_575
@@ -94,8 +93,7 @@ def test_words():
     assert [sum(len(t.split()) for t in part) for part in (wiki.valid, wiki.test)] == [
         213_886, 241_211
     ]  # fmt: skip
-    vectors = word_vectors(data("words", "wordvecs1000.js"))
-    stacked = np.stack(list(vectors.values()))
+    stacked = np.stack(list(word_vectors(data("words", "wordvecs1000.js")).values()))
     assert stacked.shape == (1_000, 300)
     assert np.allclose(np.linalg.norm(stacked, axis=1), 1.0, atol=1e-5)
 

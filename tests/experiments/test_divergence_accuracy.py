@@ -188,8 +188,7 @@ def test_bias_and_spread_leave_infinite_values_out_and_count_them():
 
 
 def test_a_seed_repeats_its_samples_whatever_else_is_asked(few):
-    part = small(certified=0, cases=("atom-n2",), methods=("score", "ball"))
-    for cell in part.cells:
+    for cell in small(certified=0, cases=("atom-n2",), methods=("score", "ball")).cells:
         assert cell == few.cell(cell.case, cell.method)
     other = small(certified=0, cases=("atom-n2",), methods=("ball",), seed=1)
     assert other.cells[0] != few.cell("atom-n2", "ball")

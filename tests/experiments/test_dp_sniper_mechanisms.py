@@ -143,8 +143,7 @@ def released_of(mechanism, rho, nu, half=slice(None)):
 def marks_of(mechanism, rho, nu, cutoff, below, stopped, queries=slice(None)):
     """The flags that a vector of values stands for."""
     outputs = draw(mechanism, FAR)[:, queries]
-    flags = np.where(outputs == stopped, -1, outputs != below).astype(int)
-    found = runs(flags, cutoff)
+    found = runs(np.where(outputs == stopped, -1, outputs != below).astype(int), cutoff)
     return lambda w: cells(found, truth.flag_cells(FAR, 1.0, rho * w, nu * w, cutoff))
 
 

@@ -46,8 +46,7 @@ class FakeAuditFunction:
         n = options["trials"]
         counts = Counts(round(0.4 * n), n, round(0.4 * n * math.exp(-truth)), n)
         bound = self.share * truth * (1 + 1e-4 * (options["rng"] % 7))
-        partial = len(self.calls) == self.partial
-        return FakeAudit(bound, counts, options["rng"], n, partial=partial)
+        return FakeAudit(bound, counts, options["rng"], n, partial=len(self.calls) == self.partial)
 
 
 @pytest.fixture
@@ -144,8 +143,7 @@ def test_the_table_says_what_it_shows(fake_audit):
 
 
 def test_the_record(fake_audit):
-    result = table.run(few(repeats=2))
-    record = result.to_dict()
+    record = table.run(few(repeats=2)).to_dict()
 
     assert record["config"]["seed"] == "2022"
     assert [row["mechanism"] for row in record["rows"]] == ["Laplace", "SVT1", "RAPPOR"]

@@ -36,8 +36,7 @@ def made(config, accuracies):
             for number, value in enumerate(values):
                 job = Job("ag_news", 16, number, line, trained)
                 made_models.append(Model(job, 0.0, 0.0, ((Test(level), value),)))
-    size = study.Size("ag_news", "made", 10, 10, 4, 0.25)
-    return Result(config, tuple(made_models), (size,))
+    return Result(config, tuple(made_models), (study.Size("ag_news", "made", 10, 10, 4, 0.25),))
 
 
 def test_training_learns_and_noise_costs(result):
@@ -98,8 +97,7 @@ def test_record_table_and_picture(result):
         "claimed epsilon",
         "share of masked words, claimed epsilon 4",
     ]
-    top = axes[0].child_axes[0]
-    assert [label.get_text() for label in top.get_xticklabels()] == ["16", "80"]
+    assert [label.get_text() for label in axes[0].child_axes[0].get_xticklabels()] == ["16", "80"]
     assert "generated" in axes[0].get_ylabel()
 
 
@@ -163,10 +161,8 @@ def test_the_study_s_figures_stand_beside_ours_on_its_data():
     model = Model(job, 0.1, 0.8, ((Test(), 0.8), (Test(5.0), 0.72)))
     size = study.Size("ag_news", "AG", 10, 10, 4, 0.25)
     config = Config(seeds=1, data="folder", dims=(32,), epsilons=(5.0,))
-    text = Result(config, (model,), (size,)).table()
-    assert "the study, robust 0.73" in " ".join(text.split())
-    made_up = Result(replace(config, data=None), (model,), (size,)).table()
-    assert "0.73" not in made_up
+    assert "the study, robust 0.73" in " ".join(Result(config, (model,), (size,)).table().split())
+    assert "0.73" not in Result(replace(config, data=None), (model,), (size,)).table()
 
 
 def test_full_means_more():

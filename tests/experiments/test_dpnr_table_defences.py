@@ -98,8 +98,7 @@ def opponent_of(kind, model, steps=60):
     codes = torch.from_numpy(train.attribute("parent").astype(np.int64)).unsqueeze(1)
     torch.manual_seed(1)
     rng = np.random.default_rng(1)
-    reader = Discriminator(64, [2])
-    opponent = kind(Material(reader, codes, units, 1.0, rng, torch.device("cpu")))
+    opponent = kind(Material(Discriminator(64, [2]), codes, units, 1.0, rng, torch.device("cpu")))
     for _ in range(steps):
         batch = torch.from_numpy(rng.integers(0, len(train), 64))
         with torch.no_grad():
@@ -173,8 +172,7 @@ def test_equal_attributes_are_pushed_apart_and_different_ones_together(codes, gr
 
 def test_a_batch_of_one_text_has_no_partner():
     # 65 texts in batches of 64.
-    small = CORPUS.train[:65]
-    model = Declustering(**PARENT, strength=1).fit(small, epochs=2, rng=1)
+    model = Declustering(**PARENT, strength=1).fit(CORPUS.train[:65], epochs=2, rng=1)
     assert np.isfinite(model.encode(TEST.texts[:3])).all()
 
 
@@ -207,8 +205,7 @@ def test_attributes_of_more_values_and_several_at_once(defence):
     assert found["number"] > 0.8
     guesses = model.discriminated(corpus.test.texts)
     assert set(guesses["topic"]) <= set(topics)
-    hit = np.mean(guesses["topic"] == corpus.test.attribute("topic"))
-    assert hit == found["topic"]
+    assert np.mean(guesses["topic"] == corpus.test.attribute("topic")) == found["topic"]
 
 
 def test_it_claims_no_epsilon_and_draws_nothing(defended, control):

@@ -64,8 +64,7 @@ def test_records_that_are_no_list_are_refused_with_what_makes_one(records, advic
 def test_a_loader_of_torch_is_refused_with_what_makes_a_list():
     import torch
 
-    rows = torch.utils.data.TensorDataset(torch.zeros(8, 3))
-    loader = torch.utils.data.DataLoader(rows)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.zeros(8, 3)))
     with pytest.raises(TypeError, match=r"list\(loader\.dataset\) makes a list"):
         training.audit_run(lambda rows: len, loader, canaries=[1, 2], guesses=2)
 

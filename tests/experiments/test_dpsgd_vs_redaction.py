@@ -77,17 +77,14 @@ def test_the_record_and_the_table():
 
 
 def test_sentences_follow_from_the_figures():
-    result = run()
-    near = change(change(result, "no noise", auc=0.62), "DP-SGD 8", auc=0.6)
+    near = change(change(run(), "no noise", auc=0.62), "DP-SGD 8", auc=0.6)
     assert "the canaries do not see the noise" in near.table()
-    far = change(near, "no noise", auc=0.99)
-    assert "the canaries see the noise" in far.table()
+    assert "the canaries see the noise" in change(near, "no noise", auc=0.99).table()
     leaky = change(near, "random 0.5", auc=1.0)
     better = replace(leaky.of("random 0.5")[0].measured, value=1.5)
     shown = change(leaky, "random 0.5", measured=better).table()
     assert "it predicts better and its canaries show more" in shown
-    worse = replace(better, value=10.0**4)
-    hidden = change(near, "random 0.5", measured=worse, auc=0.5)
+    hidden = change(near, "random 0.5", measured=replace(better, value=10.0**4), auc=0.5)
     sentence = next(line for line in hidden.findings() if line.startswith("random"))
     assert "0.5 (10000.0, 0.50)" in sentence
     assert "it predicts worse and its canaries show no more" in sentence
@@ -144,8 +141,7 @@ def test_ctrl_c_keeps_complete_trainings(monkeypatch):
 
     def measure(*job):
         calls.append(job)
-        cell = real(*job)
-        return replace(cell, partial=len(calls) == 2)
+        return replace(real(*job), partial=len(calls) == 2)
 
     monkeypatch.setattr(experiment, "measure_recipe", measure)
     result = run(seed=5)
@@ -166,13 +162,11 @@ def test_sets_of_atis():
     assert material.label == "atis_flight"
     assert len(material.sensitive) == len(material.rest) == 1086
     assert material.delta == 8e-5
-    known = {*material.sensitive, *material.rest}
-    assert not known & {*material.others}
+    assert not {*material.sensitive, *material.rest} & {*material.others}
 
 
 def test_rewriting_states_its_coverage():
-    config = Config(data=data(), full=True, trials=200)
-    material = experiment.read_material(config)
+    material = experiment.read_material(Config(data=data(), full=True, trials=200))
     assert 0.0 < material.coverage < 1.0
     texts = experiment._make_preparation(Recipe("SanText", 10.0), material, 1)(material.train)
     sizes = [len(experiment.words_of(text)) for text in material.train]

@@ -32,8 +32,7 @@ def test_words_masked_at_random_hide_the_set_before_the_document():
 
 def test_the_record_the_table_and_the_picture():
     result = run()
-    record = result.to_dict()
-    assert len(record["sweep"]["points"]) == 2 * 4
+    assert len(result.to_dict()["sweep"]["points"]) == 2 * 4
     text = result.table()
     assert "generated texts: give --data" in text
     assert "With 96 % of the words masked (random), the set is named rightly for" in text

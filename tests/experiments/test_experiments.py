@@ -204,8 +204,7 @@ def test_agreement_has_power():
         mechanisms=("Laplace",),
     ).cells[0]  # fmt: skip
     assert min(cell.p_values) > 1e-3
-    wrong = module.LaplaceMechanism(1.02, 2.0)
-    law = module.vote_log_probabilities(wrong, cell.audit.pair)
+    law = module.vote_log_probabilities(module.LaplaceMechanism(1.02, 2.0), cell.audit.pair)
     counts = cell.audit.counts
     assert module._p_value(counts.k, counts.n, math.exp(law.log_p)) < 1e-4 / 588
 

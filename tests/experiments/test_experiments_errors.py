@@ -109,8 +109,7 @@ def test_lists_of_a_configuration_are_checked(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_takes_its_own_configuration_only(name):
-    other = next(one for one in NAMES if one != name)
-    for config in (None, 3, get(other).Config()):
+    for config in (None, 3, get(next(one for one in NAMES if one != name)).Config()):
         with pytest.raises(TypeError, match=r"^config must be a Config of dpcore\.experiments\."):
             get(name).run(config)
 

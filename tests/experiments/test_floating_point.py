@@ -37,8 +37,7 @@ def test_what_is_bare_is_refuted_and_what_is_protected_is_not(result):
 
 
 def test_one_seed_gives_one_result(result):
-    again = run(Config(trials=50_000, systems=OURS[3:5]), progress=False)
-    assert again.rows == result.rows[3:5]
+    assert run(Config(trials=50_000, systems=OURS[3:5]), progress=False).rows == result.rows[3:5]
 
 
 def test_the_table_shows_counts_and_events(result):

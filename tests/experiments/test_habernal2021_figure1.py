@@ -34,8 +34,7 @@ def by_numpy(rng, law, dim, pairs, norm="l2", limit=20.0):
             else rng.normal(0, spread, shape)
         )
         if norm is not None:
-            length = np.linalg.norm(x, int(norm[1]), axis=1)
-            x *= np.minimum(1.0, 10.0 / length)[:, None]
+            x *= np.minimum(1.0, 10.0 / np.linalg.norm(x, int(norm[1]), axis=1))[:, None]
         sides.append(x)
     return int((np.abs(sides[0] - sides[1]).sum(axis=1) > limit * (1 + 1e-12)).sum())
 

@@ -88,8 +88,7 @@ def test_unrelated_vectors_are_found_at_chance():
 
 
 def test_words_that_the_attacker_lacks_count_as_not_found():
-    theirs = Embedding(WORDS[:100], MINE.vectors[:100])
-    found = attack_embedding(MINE, theirs)
+    found = attack_embedding(MINE, Embedding(WORDS[:100], MINE.vectors[:100]))
     assert (found.words, found.unknown, found.hits) == (300, 200, (100, 100))
     assert found.share(1).value == pytest.approx(1 / 3)
     assert "200 of them unknown to the attacker" in str(found)
@@ -129,8 +128,7 @@ def test_blocks_change_nothing(monkeypatch):
 
 def test_sizes_beyond_the_squares_of_floats():
     for factor in (1e-200, 1e200):
-        far = Embedding(WORDS, factor * MINE.vectors)
-        assert attack_embedding(far, MINE).hits == (300, 300)
+        assert attack_embedding(Embedding(WORDS, factor * MINE.vectors), MINE).hits == (300, 300)
 
 
 def test_the_report():

@@ -81,8 +81,7 @@ def test_what_an_embedding_depends_on():
 
 
 def test_own_start_is_gensims():
-    sentences = [text.lower().split() for text in FIRST]
-    model = gensim.models.Word2Vec(sentences, workers=1, seed=3)
+    model = gensim.models.Word2Vec([text.lower().split() for text in FIRST], workers=1, seed=3)
     found = train_word2vec(FIRST, seed=3, tokenise=lambda text: text.lower().split())
     assert found.vectors.tolist() == Embedding.of(model).vectors.tolist()
     # The attack is gensim's own search.

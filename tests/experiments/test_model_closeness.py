@@ -100,8 +100,7 @@ def test_the_excess_and_its_spread():
 
 
 def test_the_answer_follows_the_figures():
-    falls = make_result([[(0.6, 0.4, 1.0), (0.02, 0.02, 1.6)]] * 2)
-    answer = falls.findings()[-1]
+    answer = make_result([[(0.6, 0.4, 1.0), (0.02, 0.02, 1.6)]] * 2).findings()[-1]
     assert "closest at level 0.9 (by Procrustes). Their distance falls by 0.580" in answer
     assert "by 0.380: only the excess, 0.200 to 0.000, is due to the sets" in answer
     rises = make_result([[(0.2, 0.1, 1.0), (0.3, 0.3, 1.6)]] * 2)
@@ -124,14 +123,12 @@ def test_the_record_the_table_and_the_picture():
     record = result.to_dict()
     assert [cell["level"] for cell in record["cells"]] == [0.0, 0.9]
     place = record["comparisons"].index("safe/safe"), record["measures"].index("KL")
-    found = np.array(record["cells"][0]["values"])[place]
-    assert found == result.mean(0.0, "safe/safe", "KL")
+    assert np.array(record["cells"][0]["values"])[place] == result.mean(0.0, "safe/safe", "KL")
     text = result.table()
     assert "generated texts: give --data" in text
     assert "One split has no spread" in text
     assert max(map(len, text.splitlines())) < 160
-    figure = result.plot()
-    assert [panel.get_title() for panel in figure.axes[:4]][2] == "Procrustes of decoders"
+    assert [panel.get_title() for panel in result.plot().axes[:4]][2] == "Procrustes of decoders"
 
 
 def test_ctrl_c_keeps_the_levels_that_are_complete(monkeypatch):

@@ -34,12 +34,10 @@ def laplace_densities(x):
 
 def test_the_profile_of_two_laplace_entries():
     # The hockey stick divergence itself, by the midpoint rule on a grid that has all kinks.
-    x = (np.arange(-750, 800) + 0.5) / 50
-    p, q = laplace_densities(x)
+    p, q = laplace_densities((np.arange(-750, 800) + 0.5) / 50)
     for epsilon in (0.0, 0.2, 0.5, 0.7, 0.95):
         gap = np.outer(p, p) - math.exp(epsilon) * np.outer(q, q)
-        by_hand = gap[gap > 0].sum() / 50**2
-        assert plane_delta(epsilon) == pytest.approx(by_hand, abs=1e-4)
+        assert plane_delta(epsilon) == pytest.approx(gap[gap > 0].sum() / 50**2, abs=1e-4)
     assert plane_delta(1.0) == 0.0
     for delta in (0.3, 0.05, 1e-3):
         epsilon = CASES["laplace-plane"].exact(delta)
@@ -54,8 +52,7 @@ def test_exact_epsilons_by_brute_force(delta):
         "laplace": (np.exp(-np.abs(x)) / 2000, np.exp(-np.abs(x - 1.0)) / 2000),
         "gaussian": tuple(np.exp(-((x - m) ** 2) / 2) / 2506.628274631 for m in (0.0, 1.0)),
     }
-    response = CASES["randomised-response"].mechanism
-    keep = response.keep
+    keep = CASES["randomised-response"].mechanism.keep
     law = np.array([keep, *[(1.0 - keep) / 3] * 3])
     laws["randomised-response"] = law, np.roll(law, 1)
     for name, (p, q) in laws.items():
@@ -70,8 +67,7 @@ def test_one_sided_noise_has_no_epsilon_at_these_deltas():
     # Below 0.5 P1 has nothing: 1 - e^-1/2 of Exp(1), and the atom besides for DPText.
     assert -math.expm1(-0.5) > experiment.MOST_DELTA
     for name in ("exponential", "dptext"):
-        outputs = CASES[name].mechanism([0.0], 100_000, 1)
-        share = (outputs < 0.5).mean()
+        share = (CASES[name].mechanism([0.0], 100_000, 1) < 0.5).mean()
         expected = -math.expm1(-0.5) if name == "exponential" else 1.0 - 0.5 * math.exp(-0.5)
         assert abs(share - expected) < NORMAL * 0.5 / math.sqrt(1e5)
         assert CASES[name].exact(0.3) == math.inf
@@ -87,8 +83,7 @@ def test_the_truth_is_that_of_the_samplers():
     assert abs(loss.mean() - curve[0]) < NORMAL * loss.std() / math.sqrt(size)
     ratio = np.exp(loss)
     assert abs(ratio.mean() - math.exp(curve[1])) < NORMAL * ratio.std() / math.sqrt(size)
-    later = CASES["exponential"].backward(np.array([1.0, 7.0]))
-    assert later.tolist() == [0.5, 0.5]
+    assert CASES["exponential"].backward(np.array([1.0, 7.0])).tolist() == [0.5, 0.5]
     space = closed_forms.gaussian_renyi([1.0, 3.0], [0.0] * 4, 1.0, [0.5] * 4, 1.0)
     assert CASES["gaussian-space"].forward(np.array([1.0, 3.0])) == pytest.approx(space)
 
@@ -162,8 +157,7 @@ def test_text_record_and_picture(result):
     record = result.to_dict()
 
     assert [row["mechanism"] for row in record["rows"]] == list(CASES)
-    figure = result.plot()
-    panels = [axes for axes in figure.axes if axes.get_title(loc="left")]
+    panels = [axes for axes in result.plot().axes if axes.get_title(loc="left")]
     assert len(panels) == 16
     infinite = [axes for axes in panels if axes.texts]
     assert len(infinite) == 3

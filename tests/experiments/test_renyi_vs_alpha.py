@@ -108,8 +108,7 @@ def test_two_sets_share_no_text(tmp_path):
     assert (len(sets.sensitive), len(sets.rest), sets.dropped) == (119, 300, 1)
     assert not set(map(likeness, sets.sensitive)) & set(map(likeness, sets.rest))
     assert len(corpora.read_two_sets(Config(data=tmp_path, trials=100)).sensitive) == 100
-    short = "\n".join(lines[:100] + lines[121:])
-    (folder / "abstracts.csv").write_text(short, encoding="utf-8")
+    (folder / "abstracts.csv").write_text("\n".join(lines[:100] + lines[121:]), encoding="utf-8")
     with pytest.raises(ValueError, match=r"^data must be a corpus with 100 sensitive texts"):
         run(data=str(tmp_path))
 

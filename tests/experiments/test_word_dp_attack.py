@@ -61,8 +61,7 @@ def test_the_table_serves_an_attacker():
 
 
 def test_real_abstracts():
-    config = Config(data=data(), quick=True)
-    result = word_dp_attack.run(config, progress=False)
+    result = word_dp_attack.run(Config(data=data(), quick=True), progress=False)
     assert result.texts == 599
     assert 0.70 < result["none", 0.0].mean("accuracy") < 0.90
     # The floor is one half; the interval of 360 texts reaches .05 to either side.

@@ -140,8 +140,7 @@ def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
     """
     sacrebleu = require_module("sacrebleu", NAME)
     words = list(map(rejoin_words, originals))
-    found = sacrebleu.corpus_bleu(list(texts), [words], tokenize="none")
-    return float(found.score) / 100.0
+    return float(sacrebleu.corpus_bleu(list(texts), [words], tokenize="none").score) / 100.0
 
 
 def list_single_intents(texts: Texts) -> tuple[str, ...]:
@@ -508,9 +507,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for variant, claimed, one in product(config.variants, config.claimed, models)
         if one.setup.clip == clip_of(variant)
     ]
-    cells, partial = gather_in_processes(
-        "rewriting", rewrite_and_audit, jobs, many, progress, ended=lambda one: one.partial
-    )
+    cells, partial = gather_in_processes("rewriting", rewrite_and_audit, jobs, many, progress)
     keys = [(one.setup.corpus, one.setup.hidden, how, e) for one, _, how, e, _ in jobs]
     rows = sorted(
         (Row(*key, ones) for key, ones in group_answers(keys, cells).items()),
@@ -599,8 +596,7 @@ def corpus_title(texts: Texts) -> str:
 
 def needed_epsilon(rows: list[Row], floor: float) -> float | None:
     """Return the smallest true epsilon from which on a variant beats the majority, or None."""
-    falling = sorted(rows, key=lambda row: -row.true)
-    held = takewhile(lambda row: row.accuracy.low > floor, falling)
+    held = takewhile(lambda row: row.accuracy.low > floor, sorted(rows, key=lambda row: -row.true))
     return min((row.true for row in held), default=None)
 
 

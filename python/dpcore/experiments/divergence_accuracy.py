@@ -486,8 +486,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     done, partial = run_jobs("divergences", config.cases, work, progress)
     cells = tuple(cell for found, _ in done for cell in found)
-    trusted = tuple(one for _, found in done for one in found)
-    return Result(config, cells, trusted, partial=partial)
+    return Result(config, cells, tuple(one for _, found in done for one in found), partial=partial)
 
 
 def _draw_sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
@@ -683,8 +682,7 @@ def _format_bias(cell: Cell, direction: int, i: int) -> str:
     infinite, bias = int(cell.infinite[direction, i]), cell.bias[direction, i]
     if np.isnan(mean):
         return f"{infinite} inf"
-    known = np.isfinite(cell.truth[direction, i])
-    words = f"{bias:+.3f}" if known else f"*{mean:.3f}"
+    words = f"{bias:+.3f}" if np.isfinite(cell.truth[direction, i]) else f"*{mean:.3f}"
     words += f" ({spread:.3f})" if np.isfinite(spread) else ""
     return f"{words} {infinite} inf" if infinite else words
 

@@ -206,8 +206,7 @@ def geometric_table(center: int, epsilon: float, top: int = 5) -> Flags:
         total - power ** (z - center + 1) * base ** (top - 1 - z + center)
         for z in range(center, top)
     ]
-    cells = np.diff([0, *below, *above, total])
-    table = np.repeat(np.arange(top + 1, dtype=np.int8), cells)
+    table = np.repeat(np.arange(top + 1, dtype=np.int8), np.diff([0, *below, *above, total]))
     table.setflags(write=False)
     return table
 
@@ -231,8 +230,7 @@ def _bloom_filter(x: Any) -> Bools:
 def _draw_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
     """Draw bits of probability limit/2^w, w the width of `kind`, shape `(20, size)`."""
     wanted = BLOOM_BITS * size
-    width = np.dtype(kind).itemsize
-    uniform = draw_uniform_words(-(-wanted * width // 8), rng).view(kind)[:wanted]
+    uniform = draw_uniform_words(-(-wanted * np.dtype(kind).itemsize // 8), rng).view(kind)[:wanted]
     return np.asarray(uniform.reshape(BLOOM_BITS, size) < limit)
 
 

@@ -72,8 +72,7 @@ noise has a scale of 10 at least, so that a segment is half a scale at most."""
 def _segment_borders(scale: float, *kinks: Floats) -> Floats:
     """Return borders of segments, dense where inputs lie, with the kinks of the integrand."""
     far = np.arange(4.0, _COVERED_SCALES * scale + _MAX_SEGMENT_LENGTH, _MAX_SEGMENT_LENGTH)
-    borders = np.concatenate([-far[::-1], np.arange(-3.5, 3.75, 0.25), far, *kinks])
-    return np.unique(borders)
+    return np.unique(np.concatenate([-far[::-1], np.arange(-3.5, 3.75, 0.25), far, *kinks]))
 
 
 def _quadrature_nodes(edges: Floats) -> tuple[Floats, Floats]:
@@ -117,10 +116,8 @@ def additive_loss(x: Floats, x_prime: Floats, scale: float, copies: int = 1) -> 
 
 def geometric_cells(center: int, ratio: float = 8 / 9, top: int = 5) -> Floats:
     """Return the two-sided geometric law around the center, clamped to 0..top."""
-    z = np.arange(top + 1)
-    cells = (1 - ratio) / (1 + ratio) * ratio ** np.abs(z - center)
-    ends = [ratio**center, ratio ** (top - center)]
-    cells[[0, top]] = np.array(ends) / (1 + ratio)
+    cells = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(top + 1) - center)
+    cells[[0, top]] = np.array([ratio**center, ratio ** (top - center)]) / (1 + ratio)
     return np.asarray(cells)
 
 
@@ -266,8 +263,7 @@ def _run_loss(
     released = beyond.sum(axis=0) + (there - beyond).max(axis=0)
     up_to, up_to_prime = (np.cumsum(m.reshape(-1, _SEGMENT_POINTS).sum(axis=1)) for m in masses)
     # The first segments hold too little of the tail to stand for all that is left of them.
-    settled = slice(up_to.size // 8, None)
-    return float((np.log(up_to / up_to_prime) + released)[settled].max())
+    return float((np.log(up_to / up_to_prime) + released)[up_to.size // 8 :].max())
 
 
 def values_and_flags(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
@@ -285,8 +281,7 @@ def rappor_loss(x: Floats, x_prime: Floats, keep: float) -> float:
     P(1) = keep where the filter has a 1, otherwise 1 - keep.
     """
     sets = {0: {0, 11, 18}, 1: {3, 10, 13}, 2: {7, 10, 11, 19}}
-    apart = sets[int(x[0])] ^ sets[int(x_prime[0])]
-    return len(apart) * math.log(keep / (1 - keep))
+    return len(sets[int(x[0])] ^ sets[int(x_prime[0])]) * math.log(keep / (1 - keep))
 
 
 LOSSES: dict[str, Loss] = {

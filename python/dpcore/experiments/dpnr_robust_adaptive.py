@@ -477,8 +477,7 @@ def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
 
 
 def _make_loss_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
-    levels = result.config.epsilons
-    models = [result.of(size.data, dim, "robust", level) for level in levels]
+    models = [result.of(size.data, dim, "robust", level) for level in result.config.epsilons]
     if any(models):
         title = _table_title(size, dim, result)
         losses = (format_mean_sd(tuple(model.loss for model in ones)) for ones in models)

@@ -336,8 +336,7 @@ class Bench:
                 device=config.device, progress=False,
             )  # fmt: skip
             tests = dict(self._tested(model, units, job, key))
-        trained = require_whole(model)
-        return Model(job, trained.losses[-1], tests[Test()], tuple(tests.items()))
+        return Model(job, require_whole(model).losses[-1], tests[Test()], tuple(tests.items()))
 
     def _cut(self, model: DPNR, kind: tuple[str, bool]) -> tuple[Prepared, Units]:
         from ..text.systems.training import units_of

@@ -365,8 +365,7 @@ def _load_records(data: str, seed: int) -> npt.NDArray[np.float64]:
     if data == "digits":
         found = require_module("sklearn.datasets", NAME).load_digits()
         return np.column_stack([found.data, found.target % 2])
-    rng = np.random.default_rng(cell_seed(seed, data))
-    features = 5.0 * rng.normal(size=(500, 20))
+    features = 5.0 * np.random.default_rng(cell_seed(seed, data)).normal(size=(500, 20))
     return np.column_stack([features, features[:, 0] > 0.0])
 
 
@@ -374,8 +373,7 @@ def _make_cell(
     config: Config, rows: npt.NDArray[np.float64], data: str, fault: str, way: str
 ) -> Cell:
     begun = time.perf_counter()
-    seed = cell_seed(config.seed, f"{data} {fault} {way}")
-    found = _AUDIT_OF_WAY[way](config, rows, fault, seed)
+    found = _AUDIT_OF_WAY[way](config, rows, fault, cell_seed(config.seed, f"{data} {fault} {way}"))
     bound = found.parameter_lower, found.claim.mu, found.refuted is True
     return Cell(data, fault, way, *bound, time.perf_counter() - begun)
 
@@ -529,8 +527,7 @@ def _draw_way(axes: Axes, result: Result, way: str) -> None:
             axes.barh(place, cell.certified, 0.8 * height, color=colour, edgecolor=colour)
             ends = np.array([-0.5, 0.5]) * height + place
             axes.plot([cell.claim] * 2, ends, color=INK, linewidth=1.0)
-    used = {cell.fault for cell in result.cells if cell.way == way}
-    for fault in set(names) - used:
+    for fault in set(names) - {cell.fault for cell in result.cells if cell.way == way}:
         text = "does not apply" if fault in (POISSON, FIXED) else "not run"
         axes.text(0.05, names.index(fault), text, fontsize=SMALL, va="center")
     axes.set_title(way, fontsize=TEXT)

@@ -36,7 +36,7 @@ from ..training import audit_run
 from .base import encode_fields, setting
 from .corpora import TextOptions, read_corpus, read_texts
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .running import Tabled, cell_seed, gather_in_processes, is_partial, time_run, write_mean
+from .running import Tabled, cell_seed, gather_in_processes, time_run, write_mean
 
 NAME = "dpsgd-vs-redaction"
 
@@ -403,9 +403,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         material = read_material(config, Path(folder))
         pairs = product(range(config.seeds), config.recipes)
         jobs = [(one, number, material, config) for number, one in pairs]
-        cells, partial = gather_in_processes(
-            NAME, measure_recipe, jobs, processes, progress, ended=is_partial
-        )
+        cells, partial = gather_in_processes(NAME, measure_recipe, jobs, processes, progress)
     # A training that Ctrl-C cut short is no training of its recipe.
     whole = tuple(cell for cell in cells if not cell.partial)
     if not whole:

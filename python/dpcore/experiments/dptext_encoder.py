@@ -165,8 +165,7 @@ def measure_trained_system(
 
 def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
     """Return the usual attackers but the slow networks; with `quick` one of them and the trees."""
-    every = usual(len(corpus.train))
-    kept = [one for one in every if not one.classifier.startswith("network")]
+    kept = [one for one in usual(len(corpus.train)) if not one.classifier.startswith("network")]
     return [kept[0], kept[-1]] if quick else kept
 
 
@@ -329,10 +328,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         return measure_trained_system(case, corpus, pair, (first, second), config)
 
     with one_thread():
-        done, ended = run_jobs("DPText", jobs, work, progress, ended=lambda found: found.partial)
+        done, ended = run_jobs("DPText", jobs, work, progress)
     rows = tuple(Row(*one) for one in group_answers((case for case, _ in jobs), done).items())
-    majority = compute_majority_share(corpus)
-    return Result(config, corpus.origin, majority, pair, rows, partial=ended)
+    return Result(config, corpus.origin, compute_majority_share(corpus), pair, rows, partial=ended)
 
 
 def _read_or_generate_corpus(config: Config) -> Corpus:
@@ -547,8 +545,7 @@ def _draw_system_point(axes: drawing.Axes, row: Row, top: float) -> None:
 
 
 def _draw_learnt_panel(axes: drawing.Axes, result: Result) -> None:
-    rows = [row for row in result.rows if row.case.learn]
-    for row in rows:
+    for row in [row for row in result.rows if row.case.learn]:
         paths = [(row.case.epsilon, *run.epsilons) for run in row.runs]
         means = [statistics.fmean(values) for values in zip(*paths, strict=False)]
         capped = row.case.cap is not None

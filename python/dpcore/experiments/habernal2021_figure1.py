@@ -203,8 +203,7 @@ def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
         drawn = LAWS[name].draw(rng, dim, radius, _AVERAGED_VECTORS)
         for clip in (Clip("l1", radius), Clip("l2", radius)):
             signal = math.sqrt(float(np.square(clip(drawn)).sum(axis=1).mean()))
-            scale = laplace_scale(epsilon, clip, dim)
-            found.append(Cost(name, clip.norm, dim, scale, signal))
+            found.append(Cost(name, clip.norm, dim, laplace_scale(epsilon, clip, dim), signal))
     return tuple(found)
 
 
@@ -464,8 +463,7 @@ def _format_remedies(result: Result) -> str:
     for dim in dict.fromkeys(cost.dim for cost in result.costs):
         pairs = [[found[law, dim, norm] for norm in ("l1", "l2")] for law in LAWS]
         scales = [f"{cost.scale:.4g}" for cost in pairs[0]]
-        ratios = [f"{cost.ratio:.4g}" for pair in pairs for cost in pair]
-        rows.append([f"{dim}", *scales, *ratios])
+        rows.append([f"{dim}", *scales, *[f"{cost.ratio:.4g}" for pair in pairs for cost in pair]])
     title = (
         f"The two remedies, clip in L1 or more noise after the clip in L2, at epsilon = "
         f"{result.config.epsilon:g}:\nscale of the Laplace noise; length of the noise over that of "
@@ -542,8 +540,7 @@ def _draw_ratios(axes: Axes, result: Result) -> None:
         style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.4}
         for norm, line in _REMEDY_LINES.items():
             dims, found = _select_costs(result, name, norm)
-            ratios = [cost.ratio for cost in found]
-            axes.plot(dims, ratios, linestyle=line, linewidth=1.2, **style)
+            axes.plot(dims, [cost.ratio for cost in found], linestyle=line, linewidth=1.2, **style)
     _set_size_axis(axes, dims)
     # Space for the legend above the lines.
     axes.set_ylim(top=30.0 * max(cost.ratio for cost in result.costs))
@@ -569,7 +566,6 @@ def _make_law_legend() -> list[Any]:
 def _set_size_axis(axes: Axes, dims: list[int]) -> None:
     axes.set_xscale("log", base=2)
     low, high = min(dims), max(dims)
-    marks = [2**power for power in range(13) if low <= 2**power <= high]
-    set_ticks(axes.xaxis, marks or [low])
+    set_ticks(axes.xaxis, [2**power for power in range(13) if low <= 2**power <= high] or [low])
     axes.set_xlim(low / 1.08, high * 1.08)
     tidy_axes(axes, "entries n of the vector")

@@ -298,8 +298,7 @@ def _draw_frame(axes: drawing.Axes, result: Result) -> None:
     axes.set(xlim=(low, high), ylim=(-0.25 * _LINEAR_LOSS_RANGE, _INFINITE_LOSS_BAND[1]))
     axes.axhspan(_INFINITE_LOSS_BAND[0], _INFINITE_LOSS_BAND[1], color=PALE, linewidth=0, zorder=0)
     axes.plot([low, high], [low, high], color=INK, linestyle="--", linewidth=0.8, zorder=1)
-    marks = [e for e in (0.1, 1.0, 10.0) if low < e < high]
-    drawing.set_ticks(axes.xaxis, marks)
+    drawing.set_ticks(axes.xaxis, [e for e in (0.1, 1.0, 10.0) if low < e < high])
     levels = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
     axes.set_yticks(
         [*levels, math.sqrt(_INFINITE_LOSS_BAND[0] * _INFINITE_LOSS_BAND[1])],

@@ -57,8 +57,7 @@ class Law(Shown):
 
     def density(self, s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Compute the density, without the atom, at points of shape `(size,)`."""
-        weight = np.where(s >= 0, *self.weights)
-        return weight * np.exp(-np.abs(s))
+        return np.where(s >= 0, *self.weights) * np.exp(-np.abs(s))
 
 
 LAWS: dict[str, Law] = {

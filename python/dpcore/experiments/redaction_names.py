@@ -405,8 +405,7 @@ def describe_findings(result: Result) -> list[str]:
             f"With {policy} masked, {len(above)} of {len(hidden)} people whose names are masked "
             f"are inferred from the other words (F1 above the floor):\n  {lines}"
         )
-    topics = [result.mean(policy, "words", TOPIC) for policy in POLICIES]
-    pairs = zip(topics, POLICIES, strict=True)
+    pairs = zip([result.mean(policy, "words", TOPIC) for policy in POLICIES], POLICIES, strict=True)
     shown = ", ".join(f"{topic:.3f} ({policy})" for topic, policy in pairs)
     return [*found, f"Accuracy of the topic by what is masked: {shown}."]
 

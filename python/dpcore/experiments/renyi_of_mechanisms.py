@@ -434,8 +434,7 @@ _FIGURE_NAMES: Final = (
 
 def mechanism_to_dict(row: Row) -> dict[str, Any]:
     """Return one mechanism as plain data for strict JSON."""
-    belief = row.estimate.belief.tolist()
-    curves = encode_attributes(row, _CURVE_NAMES, belief=belief)
+    curves = encode_attributes(row, _CURVE_NAMES, belief=row.estimate.belief.tolist())
     return curves | encode_attributes(row, _FIGURE_NAMES)
 
 

@@ -145,8 +145,7 @@ def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
     rng = np.random.default_rng(cell_seed(config.seed, f"draw {number}"))
     order = rng.permutation(len(sets.rest))
     drawn, public = ([sets.rest[row] for row in rows] for rows in (order[:size], order[size:]))
-    encoder = TfidfSVD(DIM).fit(public)
-    return encoder.encode([*sets.sensitive, *drawn])
+    return TfidfSVD(DIM).fit(public).encode([*sets.sensitive, *drawn])
 
 
 def _make_cell(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -33,8 +32,10 @@ _KeyType = TypeVar("_KeyType", bound=Hashable)
 _RunType = TypeVar("_RunType", bound=Callable[..., Any])
 
 
-is_partial = attrgetter("partial")
-"""Return True for a result that Ctrl-C ended early."""
+def is_partial(found: Any) -> bool:
+    """Return True for an answer that Ctrl-C ended early."""
+    return bool(getattr(found, "partial", False))
+
 
 _PAPERS_ATTACK = MajorityVote()
 """The attack that most experiments remake: the reconstruction attack of the papers."""
@@ -227,7 +228,7 @@ def run_audits(
     def size(job: Job) -> int:
         return job.effort * int(job.pair.x.size)
 
-    return run_jobs(label, jobs, work, progress, size=size, ended=is_partial)
+    return run_jobs(label, jobs, work, progress, size=size)
 
 
 def run_jobs(
@@ -237,7 +238,7 @@ def run_jobs(
     progress: bool | None,
     *,
     size: Callable[[_JobType], int] = lambda job: 1,
-    ended: Callable[[_AnswerType], bool] = lambda found: False,
+    ended: Callable[[_AnswerType], bool] = is_partial,
     worth: Callable[[_AnswerType], bool] = lambda found: True,
 ) -> tuple[tuple[_AnswerType, ...], bool]:
     """Do every job in turn, until Ctrl-C.
@@ -310,7 +311,7 @@ def gather_in_processes(
     processes: int,
     progress: bool | None,
     *,
-    ended: Callable[[_AnswerType], bool] = lambda found: False,
+    ended: Callable[[_AnswerType], bool] = is_partial,
 ) -> tuple[tuple[_AnswerType, ...], bool]:
     """Do every job with one torch thread, in several processes where there are more than one.
 

@@ -461,8 +461,7 @@ class Result(Tabled):
     def plot(self, ax: Any = None) -> Figure:
         """Draw attack, linkage, loss and share kept against epsilon."""
         picture = make_canvas(4.8, ax)
-        panels = picture.subplots(2, 3, sharex=True)
-        (attack, informed, linkage), (loss, kept, divergence) = panels
+        (attack, informed, linkage), (loss, kept, divergence) = picture.subplots(2, 3, sharex=True)
         for name in GRID:
             cells = [cell for cell in self.cells if cell.mechanism == name]
             for cell in cells:

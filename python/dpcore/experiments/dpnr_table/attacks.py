@@ -57,8 +57,7 @@ def micro_f1(truth: npt.NDArray[Any], answers: npt.NDArray[Any]) -> float:
         >>> round(micro_f1(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [1, 0]])), 4)
         0.8
     """
-    right = int((truth & answers).sum())
-    return 2.0 * right / max(1, int(truth.sum()) + int(answers.sum()))
+    return 2.0 * int((truth & answers).sum()) / max(1, int(truth.sum()) + int(answers.sum()))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -296,8 +295,7 @@ def fit_system(
     if case.system in BASELINES:
         from . import defences
 
-        make = getattr(defences, case.system)
-        model = make(attribute=list(names), strength=case.strength)
+        model = getattr(defences, case.system)(attribute=list(names), strength=case.strength)
         require_whole(model.fit(corpus, rng=seed, device=device, progress=False))
         return Fitted(model, model.encode, None)
     noise, scale = NOISES.get(case.system, NOISES["iid"])

@@ -556,8 +556,7 @@ class DeclusteringOpponent(Opponent):
         shift = int(self.rng.integers(1, len(batch)))
         codes = self.codes[batch]
         similar = (codes == codes.roll(shift, 0)).to(rows.dtype).mean(1).to(rows.device)
-        distances = (rows - rows.roll(shift, 0)).square().sum(1)
-        return ((0.5 - similar) * distances).mean()
+        return ((0.5 - similar) * (rows - rows.roll(shift, 0)).square().sum(1)).mean()
 
 
 class Declustering(Defended):

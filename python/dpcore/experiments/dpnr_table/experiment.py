@@ -180,10 +180,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     jobs: list[Any] = list(product(config.cases, range(config.seeds)))
     jobs += [ClaimedNoise(*one) for one in product(NOISES, config.encoders[:1], config.claims)]
     made = attacks.prepare_material(config, cell_seed(config.seed, "texts"))
-    done, ended = run_jobs(
-        "systems", jobs, lambda job: _run_job(config, made, job), progress,
-        ended=lambda one: isinstance(one, Verdict) and one.partial,
-    )  # fmt: skip
+    done, ended = run_jobs("systems", jobs, lambda job: _run_job(config, made, job), progress)
     trained = group_answers((job[0] if isinstance(job, tuple) else None for job in jobs), done)
     rows = tuple(Row(case, runs) for case, runs in trained.items() if case is not None)
     claims = tuple(one for one in done if isinstance(one, Verdict))

@@ -526,8 +526,7 @@ def _draw_anchor_panel(axes: drawing.Axes, result: Result) -> None:
                 found = [result.found(start, n) for n in numbers]
                 shares = [[one.share(topn).value for one in runs] for runs in found]
                 _draw_shares_line(axes, numbers, shares, colour, style)
-    chance = result.cells[0].found.chance
-    for share, style in zip(chance, _RANK_STYLES.values(), strict=True):
+    for share, style in zip(result.cells[0].found.chance, _RANK_STYLES.values(), strict=True):
         axes.axhline(share, color=GREY, linewidth=0.8, linestyle=style)
     axes.set_xscale("symlog", linthresh=10, linscale=0.6)
     # Neighbours nearer than a factor of two leave no space for both labels.
@@ -548,8 +547,7 @@ def _draw_word_noise(axes: drawing.Axes, result: Result) -> None:
             found = [noisy(start, anchors, epsilon=level) for level in levels]
             shares = [[one.share(1).value for one in runs] for runs in found]
             _draw_shares_line(axes, levels, shares, colour, style)
-    first = result.cells[0].found
-    axes.axhline(first.chance[0], color=GREY, linewidth=0.8)
+    axes.axhline(result.cells[0].found.chance[0], color=GREY, linewidth=0.8)
     axes.set(xscale="log", ylim=(-0.02 * axes.get_ylim()[1], None))
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
     axes.set_ylabel(

@@ -401,8 +401,7 @@ def draw_anchors(
     if number >= len(found):
         requirement = f"below the number of common words, {len(found):,}: some are to be found"
         raise errors.invalid("anchors", requirement, number)
-    order = np.random.default_rng(seed_of(rng)).permutation(len(found))
-    words = tuple(found[row] for row in order)
+    words = tuple(found[row] for row in np.random.default_rng(seed_of(rng)).permutation(len(found)))
     return words[:number], words[number:]
 
 
