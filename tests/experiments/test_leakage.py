@@ -108,10 +108,9 @@ def test_centring_undoes_the_shift_of_min_max():
 
 def test_what_all_vectors_share_is_dropped():
     rng = np.random.default_rng(5)
-    shared = rng.normal(size=(2, 3, 20))
     mine, theirs = (
         Embedding(WORDS, MINE.vectors + 30 * (rng.normal(size=(300, 3)) + 2) @ side)
-        for side in shared
+        for side in rng.normal(size=(2, 3, 20))
     )
     assert attack_embedding(mine, theirs).share(1).high < 0.1
     assert attack_embedding(mine, theirs, drop=3).share(1).low > 0.8

@@ -218,8 +218,7 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     vectors = Embedding(vectors.words, vectors.vectors / lengths)
     texts = [" ".join(words_of(text)) for text in (*chosen[:size], *others[:size])]
     known = [word in vectors for text in texts for word in text.split()]
-    extraction = require_module("sklearn.feature_extraction.text", NAME)
-    weights = extraction.TfidfVectorizer(
+    weights = require_module("sklearn.feature_extraction.text", NAME).TfidfVectorizer(
         vocabulary=vectors.words, sublinear_tf=True, tokenizer=str.split, token_pattern=None,
         lowercase=False,
     )  # fmt: skip
@@ -314,10 +313,9 @@ def _attack_split(
     averages = np.asarray(
         words @ prepared.vectors.vectors / np.maximum(1.0, words.sum(axis=1)), np.float64
     )
-    width = len(prepared.vectors)
     found = infer(
         None, corpus, "sensitive", vectors=np.hstack([counted.toarray(), averages]),
-        attackers=_make_set_attackers(width), rng=seed, progress=False,
+        attackers=_make_set_attackers(len(prepared.vectors)), rng=seed, progress=False,
     )  # fmt: skip
     parts = [split == part for part in ("train", "valid", "test")]
     answers = [prepared.truth[part] for part in parts]
