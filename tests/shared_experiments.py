@@ -28,3 +28,17 @@ def get_possible(name: str) -> Any:
     if name in NEEDS:
         needs(*NEEDS[name])
     return get(name)
+
+
+def interrupt_at(monkeypatch: Any, owner: Any, name: str, call: int) -> list[Any]:
+    """Let a call of a function and those after it raise KeyboardInterrupt; return its calls."""
+    real, calls = getattr(owner, name), []
+
+    def interrupted(*given: Any, **options: Any) -> Any:
+        calls.append(given)
+        if len(calls) >= call:
+            raise KeyboardInterrupt
+        return real(*given, **options)
+
+    monkeypatch.setattr(owner, name, interrupted)
+    return calls

@@ -7,6 +7,7 @@ import math
 from functools import cache
 
 import numpy as np
+from shared_experiments import interrupt_at
 from shared_extras import needs
 
 from dpcore.experiments import encoder_frontier as experiment
@@ -62,15 +63,7 @@ def test_both_attributes_have_their_share_of_every_part():
 
 
 def test_an_interrupted_run_has_its_complete_lines(monkeypatch):
-    lines, measure = [], experiment._measure_line
-
-    def measure_two(*given):
-        if len(lines) == 2:
-            raise KeyboardInterrupt
-        lines.append(given[0])
-        return measure(*given)
-
-    monkeypatch.setattr(experiment, "_measure_line", measure_two)
+    interrupt_at(monkeypatch, experiment, "_measure_line", 3)
     monkeypatch.setattr(experiment, "_list_attackers", lambda *given: list_attackers(*given)[:1])
     part = experiment.run(Config(quick=True), threads=1, progress=False)
     assert part.partial

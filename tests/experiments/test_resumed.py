@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from shared_experiments import interrupt_at
 
 from dpcore.cli.app import main
 from dpcore.experiments import get, reproduce, running
@@ -20,15 +21,7 @@ def test_an_experiment_that_was_cut_off_goes_on(name, tmp_path, monkeypatch):
     module = get(name)
     config = module.Config(**CONFIGS[name])
     whole = module.run(config, threads=1, progress=False)
-    real, calls = running.audit, []
-
-    def interrupted(*given, **options):
-        calls.append(given)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*given, **options)
-
-    monkeypatch.setattr(running, "audit", interrupted)
+    interrupt_at(monkeypatch, running, "audit", 2)
     with running.place_audits(None, tmp_path):
         module.run(config, threads=1, progress=False)
     monkeypatch.undo()
