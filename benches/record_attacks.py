@@ -36,8 +36,8 @@ from scipy import stats
 
 import dpcore
 from dpcore.attacks import Auto, Classifier
-from dpcore.experiments.dp_sniper_mechanisms import BENCHMARKS
 from dpcore.experiments.dp_sniper_table import TRIALS
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 
 FIRST_SEED = 2_600_001
 """No test uses this seed or one of the next thousands."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpcore.experiments.dp_sniper_mechanisms import BENCHMARKS
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 
 NAMES = tuple(BENCHMARKS)
 INF = math.inf

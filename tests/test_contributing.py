@@ -396,9 +396,9 @@ def add_experiment(load, patch, without=None):
 def find_forgotten_experiments():
     """Yield experiments with a module and no line in `NAMES`, or with a line alone."""
     found = {
-        (path.parent if path.stem == "experiment" else path).stem.replace("_", "-")
+        (path if path.parent == folder else path.parent).stem.replace("_", "-")
         for folder in map(Path, experiments.__path__)
-        for path in (*folder.glob("*.py"), *folder.glob("*/experiment.py"))
+        for path in (*folder.glob("*.py"), *folder.glob("*/*.py"))
         if re.search(r'(?m)^NAME = "', path.read_text(encoding="utf-8"))
     }
     for name in sorted(found ^ {*experiments.NAMES}):

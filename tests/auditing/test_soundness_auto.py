@@ -22,8 +22,8 @@ from dpcore import Counts, Pair
 from dpcore.attacks import Histogram
 from dpcore.attacks.attack import Goal, choose_events
 from dpcore.bounds import berger_boos
-from dpcore.experiments.dp_sniper_mechanisms import BENCHMARKS
 from dpcore.experiments.dp_sniper_table import exact_supremum
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 
 ALPHA = 1e-4
 AUDITS = int(os.environ.get("DPCORE_AUDITS", "200"))

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 from shared_benchmarks import NAMES, PRINTED
 
-from dpcore.experiments import dp_sniper_mechanisms as mechanisms
 from dpcore.experiments import dp_sniper_table as truth
-from dpcore.experiments.dp_sniper_mechanisms import BENCHMARKS, all_differ, one_differs
+from dpcore.experiments.dp_sniper_table import mechanisms
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS, all_differ, one_differs
 
 ALPHA = 1e-4
 """Significance of every test of a law; the controls, 5 % wrong, must fall below it."""

@@ -11,7 +11,7 @@ from dpcore.bounds import clopper_pearson
 from dpcore.bounds.unconditional import berger_boos
 from dpcore.experiments import dp_sniper_table as table
 from dpcore.experiments import running
-from dpcore.experiments.dp_sniper_mechanisms import BENCHMARKS
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 from dpcore.experiments.running import cell_seed
 from dpcore.records import Counts
 

@@ -7,7 +7,7 @@ import pytest
 from shared_benchmarks import INF, NAMES, PRINTED
 
 from dpcore.experiments import dp_sniper_table as truth
-from dpcore.experiments.dp_sniper_mechanisms import BENCHMARKS
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 from dpcore.records import Pair
 
 

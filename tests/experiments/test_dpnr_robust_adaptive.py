@@ -8,9 +8,8 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import dpnr_robust_adaptive as study
-from dpcore.experiments import dpnr_robust_models as models
-from dpcore.experiments.dpnr_robust_adaptive import Config, Result
-from dpcore.experiments.dpnr_robust_models import Job, Model, Test, published_accuracy
+from dpcore.experiments.dpnr_robust_adaptive import Config, Result, models
+from dpcore.experiments.dpnr_robust_adaptive.models import Job, Model, Test, published_accuracy
 
 Test.__test__ = False
 AG = ("ag_news", 16)

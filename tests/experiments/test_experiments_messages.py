@@ -8,8 +8,8 @@ import numpy as np
 from shared_messages import check_messages
 
 from dpcore import _core, text
-from dpcore.experiments import dp_sniper_mechanisms as mechanisms
 from dpcore.experiments import dp_sniper_table as truth
+from dpcore.experiments.dp_sniper_table import mechanisms
 from dpcore.text import reading
 
 INF = math.inf

@@ -1,9 +1,10 @@
 """The figures and tables of the papers, each remade by name.
 
-An experiment is a module or a package here, and its name in `NAMES`. From top to bottom it has a
-frozen `Config`, whose fields are declared with their checks (`base`); `run(config)`, which gives
-its work to a loop that Ctrl-C may end (`running`); and a frozen `Result` with `table()` and
-`to_dict()` (`base`), and `plot()` (`drawing`). It is imported when it is first used.
+An experiment is a module or, if it has several files, a package here, and its name in `NAMES`. From
+top to bottom it has a frozen `Config`, whose fields are declared with their checks (`base`);
+`run(config)`, which gives its work to a loop that Ctrl-C may end (`running`); and a frozen `Result`
+with `table()` and `to_dict()` (`base`), and `plot()` (`drawing`). It is imported when it is first
+used.
 """
 
 from __future__ import annotations

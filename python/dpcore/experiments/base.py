@@ -60,15 +60,9 @@ _COMMON_CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
 
 
 def setting(
-    usual: Any,
-    check: Callable[..., Any] | None = None,
-    *values: Any,
-    quick: Any = None,
-    full: Any = None,
-    listed: bool = False,
-    ascending: bool = False,
-    **options: Any,
-) -> Any:
+    usual: Any, check: Callable[..., Any] | None = None, *values: Any, quick: Any = None,
+    full: Any = None, listed: bool = False, ascending: bool = False, **options: Any,
+) -> Any:  # fmt: skip
     """Declare a field of a `Config`: its value and its check.
 
     Args:

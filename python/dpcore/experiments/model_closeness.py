@@ -170,12 +170,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean(0.9, "safe/safe", "CKA") < 1.0
     """
-    processes = threads_of(threads)
-
     sets = read_two_sets(config)
     study = _Study(config, sets)
     jobs = list(product(range(config.seeds), study.levels))
-    cells, partial = gather_in_processes(NAME, study.measure_cell, jobs, processes, progress)
+    many = threads_of(threads)
+    cells, partial = gather_in_processes(NAME, study.measure_cell, jobs, many, progress)
     sizes = study.texts, 2 * study.held_out, study.words
     return Result(config, sets.origin, sets.dropped, *sizes, cells, partial=partial)
 
@@ -421,8 +420,9 @@ class Result(Tabled):
             tidy_axes(upper)
             tidy_axes(lower)
         panels[0, 0].set_ylabel("distance (0: as one model)", fontsize=SMALL)
-        under = "excess of sensitive and safe\nover two halves (0: chance)"
-        panels[1, 0].set_ylabel(under, fontsize=SMALL)
+        panels[1, 0].set_ylabel(
+            "excess of sensitive and safe\nover two halves (0: chance)", fontsize=SMALL
+        )
         made = "generated texts" if self.config.data is None else "texts"
         splits = self.config.seeds
         spread = "one split" if splits == 1 else f"mean and standard deviation of {splits} splits"

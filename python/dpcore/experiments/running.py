@@ -232,15 +232,12 @@ def run_audits(
 
 
 def run_jobs(
-    label: str,
-    jobs: Sequence[_JobType],
-    work: Callable[[_JobType], _AnswerType],
-    progress: bool | None,
-    *,
+    label: str, jobs: Sequence[_JobType], work: Callable[[_JobType], _AnswerType],
+    progress: bool | None, *,
     size: Callable[[_JobType], int] = lambda job: 1,
     ended: Callable[[_AnswerType], bool] = is_partial,
     worth: Callable[[_AnswerType], bool] = lambda found: True,
-) -> tuple[tuple[_AnswerType, ...], bool]:
+) -> tuple[tuple[_AnswerType, ...], bool]:  # fmt: skip
     """Do every job in turn, until Ctrl-C.
 
     Args:

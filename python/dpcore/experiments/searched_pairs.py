@@ -18,8 +18,8 @@ from ..report.figures import BLUE, GREY, INK, WHITE, apply_style
 from ..report.text import format_epsilon
 from ..results.audits import Audit
 from .base import SEED, Column, Settings, align_columns
-from .dp_sniper_mechanisms import BENCHMARKS
 from .dp_sniper_table import exact_supremum
+from .dp_sniper_table.mechanisms import BENCHMARKS
 from .drawing import SMALL, Figure, make_canvas, tidy_axes
 from .running import Tabled, audit_cell, run_jobs, time_run
 

@@ -289,17 +289,10 @@ class Result(Tabled):
     cells: tuple[Cell, ...]
 
     def found(
-        self,
-        start: str,
-        anchors: int,
-        *,
-        halves: str = "disjoint",
-        size: float = 1.0,
-        held_out: bool = True,
-        epsilon: float | None = None,
-        centred: bool = False,
+        self, start: str, anchors: int, *, halves: str = "disjoint", size: float = 1.0,
+        held_out: bool = True, epsilon: float | None = None, centred: bool = False,
         dropped: int = 0,
-    ) -> tuple[Leakage, ...]:
+    ) -> tuple[Leakage, ...]:  # fmt: skip
         """Return the attacks of a kind, one for each run; empty if there are none."""
         kind = start, halves, size, held_out, anchors, epsilon, centred, dropped
         return tuple(cell.found for cell in self.cells if cell.kind == kind)

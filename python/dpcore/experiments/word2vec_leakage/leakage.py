@@ -81,8 +81,9 @@ def split_in_halves(
     found.pop((), None)
     size = len(found) // 2
     if not size:
-        requirement = "at least two texts of different words"
-        raise errors.invalid("texts", requirement, f"{len(found)} of such")
+        raise errors.invalid(
+            "texts", "at least two texts of different words", f"{len(found)} of such"
+        )
     kept = list(found.values())
     order = np.random.default_rng(seed).permutation(len(kept))
     begin = size - round(share * size)
@@ -153,8 +154,7 @@ def train_word2vec(
     model.build_vocab(sentences)
     if len(model.wv) < 2:
         requirement = f"texts in which at least two words occur min_count = {min_count} times"
-        found = f"{len(sentences):,} texts with words"
-        raise errors.invalid("texts", requirement, found)
+        raise errors.invalid("texts", requirement, f"{len(sentences):,} texts with words")
     if start == "hashed":
         model.wv.vectors[:] = [_hash_to_start(word, seed, dim) for word in model.wv.index_to_key]
     with Progress("word2vec", epochs * len(sentences), progress) as bar:
@@ -314,8 +314,7 @@ class Leakage(Record):
     @property
     def shares(self) -> tuple[Measured, ...]:
         """The share of words found, for each of `topn`, with exact limits."""
-        n, tail = self.words, (1.0 - self.confidence) / 2.0
-        how = "Clopper-Pearson"
+        n, tail, how = self.words, (1.0 - self.confidence) / 2.0, "Clopper-Pearson"
         return tuple(Measured(hit / n, *limits(hit, n, tail), how) for hit in self.hits)
 
     @property
@@ -364,9 +363,8 @@ def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ..
         errors.instance(name, one, Embedding)
     found = tuple(word for word in victim.words if all(word in one for one in attackers))
     if not found:
-        raise errors.invalid(
-            "attacker", "an embedding with words of the victim's", list(victim.words[:4])
-        )
+        requirement = "an embedding with words of the victim's"
+        raise errors.invalid("attacker", requirement, list(victim.words[:4]))
     return found
 
 
@@ -485,18 +483,12 @@ def attack_embedding(
             mine = mine @ _find_rotation(victim, attacker, known, flat)
         ranks = _rank_words(mine[there >= 0], theirs, there[there >= 0], progress)
     return Leakage(
-        words=len(wanted),
-        unknown=int(np.sum(there < 0)),
-        vocabulary=len(attacker),
-        anchors=len(known),
-        topn=numbers,
+        words=len(wanted), unknown=int(np.sum(there < 0)), vocabulary=len(attacker),
+        anchors=len(known), topn=numbers,
         hits=tuple(int(np.sum(ranks <= number)) for number in numbers),
-        centred=flat,
-        dropped=drop,
-        claimed=victim.claimed,
-        true=None if victim.real is None else victim.real.value,
-        confidence=confidence,
-    )
+        centred=flat, dropped=drop, claimed=victim.claimed,
+        true=None if victim.real is None else victim.real.value, confidence=confidence,
+    )  # fmt: skip
 
 
 def _read_words(name: str, given: Any, *embeddings: Embedding) -> tuple[str, ...]:
@@ -554,9 +546,8 @@ def _scale_rows(name: str, embedding: Embedding, words: Iterable[str], flat: boo
     constant = rows.min(axis=1) == rows.max(axis=1) if flat else largest[:, 0] == 0.0
     if constant.any():
         what = "of unlike entries" if flat else "other than zero"
-        raise errors.invalid(
-            f"{name}'s vectors", what, f"the one of {chosen[int(constant.argmax())]!r}"
-        )
+        word = chosen[int(constant.argmax())]
+        raise errors.invalid(f"{name}'s vectors", what, f"the one of {word!r}")
     if flat:
         rows = rows - rows.mean(axis=1, keepdims=True)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
@@ -570,10 +561,8 @@ def _find_rotation(
     ``U V'`` from the singular values ``A' B = U S V'``. Fewer anchors than dimensions leave some
     singular values at zero and their directions to rounding: those are left out.
     """
-    mine, theirs = (
-        _scale_rows(name, one, known, flat)
-        for name, one in (("victim", victim), ("attacker", attacker))
-    )
+    mine = _scale_rows("victim", victim, known, flat)
+    theirs = _scale_rows("attacker", attacker, known, flat)
     left, sizes, right = np.linalg.svd(mine.T @ theirs)
     rank = int(np.sum(sizes > sizes[0] * len(sizes) * np.finfo(np.float64).eps))
     return np.asarray(left[:, :rank] @ right[:rank])

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, vector
-from ..records import Pair, Shown
+from ...errors import invalid, vector
+from ...records import Pair, Shown
 
 EPSILON = 0.1
 """The privacy parameter of the whole benchmark."""

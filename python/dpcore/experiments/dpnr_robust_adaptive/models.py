@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 
-from ..errors import AssumptionWarning
-from ..records import Shown
-from ..streams import seeded_torch
-from ..text import schedules
-from .running import cell_seed, require_whole
+from ...errors import AssumptionWarning
+from ...records import Shown
+from ...streams import seeded_torch
+from ...text import schedules
+from ..running import cell_seed, require_whole
 
 if TYPE_CHECKING:
-    from ..text import DPNR, Corpus
-    from ..text.systems import Prepared, Units
+    from ...text import DPNR, Corpus
+    from ...text.systems import Prepared, Units
 
 SOURCE: Final = "Zouhri and Abecidan (2021), figures 7 and 8: means of five runs, no spread"
 
@@ -313,8 +313,8 @@ class Bench:
 
     def model(self, job: Job) -> Model:
         """Train a model and test it."""
-        from ..text import DPNR, WordDropout
-        from ..text.systems.training import one_thread
+        from ...text import DPNR, WordDropout
+        from ...text.systems.training import one_thread
 
         line, config = LINES[job.line], self._config
         dropout = WordDropout(job.mu, mask=job.mask) if job.mask else None
@@ -339,7 +339,7 @@ class Bench:
         return Model(job, require_whole(model).losses[-1], tests[Test()], tuple(tests.items()))
 
     def _cut(self, model: DPNR, kind: tuple[str, bool]) -> tuple[Prepared, Units]:
-        from ..text.systems.training import units_of
+        from ...text.systems.training import units_of
 
         if kind not in self._kept:
             ready = model.prepare(self._corpus)
@@ -350,8 +350,8 @@ class Bench:
         self, model: DPNR, units: Units, job: Job, key: str
     ) -> Iterator[tuple[Test, float]]:
         """Yield the accuracies of a model, each with noise and masks seeded by its name alone."""
-        from ..packages import torch
-        from ..text import WordDropout
+        from ...packages import torch
+        from ...text import WordDropout
 
         for test in job.tests(self._config):
             bag, noise = model.extractor, _noise_of_claim(model, test.epsilon)
@@ -369,7 +369,7 @@ class Bench:
 
 def _noise_of_claim(model: DPNR, epsilon: float | None) -> Any:
     """Return the noise of another claim on the same weights; for None add nothing."""
-    from ..text import DPNR
+    from ...text import DPNR
 
     if epsilon is None:
         return lambda rows: rows

@@ -24,17 +24,19 @@ from typing import Any
 
 import numpy as np
 
-from ..bounds.unconditional import berger_boos
-from ..errors import choice, integer
-from ..records import Counts, Pair, Shown
-from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
-from ..report.text import format_epsilon
-from ..results.audits import Audit
-from ..streams import threads_of
-from . import drawing
-from .base import SEED, Column, Settings, align_columns, encode_attributes, setting
-from .dp_sniper_mechanisms import BENCHMARKS, EPSILON, Benchmark, Floats
-from .running import Tabled, audit_cell, cell_seed, group_answers, run_jobs, time_run
+from ...bounds.unconditional import berger_boos
+from ...errors import choice, integer
+from ...records import Counts, Pair, Shown
+from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
+from ...report.text import format_epsilon
+from ...results.audits import Audit
+from ...streams import threads_of
+from .. import drawing
+from ..base import SEED, Column, Settings, align_columns, encode_attributes, setting
+from ..running import Tabled, audit_cell, cell_seed, group_answers, run_jobs, time_run
+from .mechanisms import BENCHMARKS, EPSILON, Benchmark, Floats
+
+__all__ = ["BESIDE", "NAME", "TRIALS", "Config", "Result", "Row", "run"]
 
 NAME = "dp-sniper-table"
 

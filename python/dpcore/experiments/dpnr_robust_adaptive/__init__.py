@@ -19,33 +19,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .. import calibration
-from ..errors import choice, integer, real
-from ..mechanisms import Laplace
-from ..records import Shown
-from ..report.encoding import encode_float
-from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
-from ..report.text import align_rows
-from ..sensitivity import MinMaxRows
-from . import dpnr_robust_models as study
-from .base import SEED, Settings, check_positive, encode_attributes, encode_fields, setting
-from .dpnr_robust_models import (
-    DATA,
-    EPSILONS,
-    LINES,
-    MASKS,
-    MU_EPSILON,
-    PLAIN,
-    ROBUST,
-    Job,
-    Model,
-    Test,
-)
-from .drawing import SMALL, Axes, Figure, add_legend, add_upper_axis, make_canvas, tidy_axes
-from .running import Tabled, cell_seed, mean_and_sd, run_jobs, time_run
+from ... import calibration
+from ...errors import choice, integer, real
+from ...mechanisms import Laplace
+from ...records import Shown
+from ...report.encoding import encode_float
+from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
+from ...report.text import align_rows
+from ...sensitivity import MinMaxRows
+from ..base import SEED, Settings, check_positive, encode_attributes, encode_fields, setting
+from ..drawing import SMALL, Axes, Figure, add_legend, add_upper_axis, make_canvas, tidy_axes
+from ..running import Tabled, cell_seed, mean_and_sd, run_jobs, time_run
+from . import models as study
+from .models import DATA, EPSILONS, LINES, MASKS, MU_EPSILON, PLAIN, ROBUST, Job, Model, Test
 
 if TYPE_CHECKING:
-    from ..text import Corpus
+    from ...text import Corpus
+
+__all__ = ["NAME", "Config", "Model", "Result", "run"]
 
 NAME = "dpnr-robust-adaptive"
 
@@ -143,8 +134,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 def _read_or_generate(name: Any, config: Config) -> Corpus:
     """Read or generate a corpus with training and test texts."""
-    from ..text import generated
-    from .corpora import read_corpus
+    from ...text import generated
+    from ..corpora import read_corpus
 
     seed = cell_seed(config.seed, name)
     if config.data is None:
