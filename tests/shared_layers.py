@@ -95,6 +95,9 @@ SHARED = {
 }  # fmt: skip
 """Names that mean the same wherever they are defined."""
 
+MOST_LOOSE = 0.16
+"""Share of files of which less than .8 of the lines are connected by references."""
+
 MOST_ATTRIBUTE_QUERIES = 60
 """Calls of `getattr` and `hasattr` with a constant name: most ask objects of other packages."""
 
@@ -321,6 +324,37 @@ def find_long_files(package: PackageFiles) -> list[str]:
     ]
 
 
+def measure_largest_part(tree: ast.Module) -> float:
+    """Return the share of a file's lines in its largest part connected by references."""
+    kinds = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+    statements = [statement for statement in tree.body if isinstance(statement, kinds)]
+    own = {statement.name for statement in statements if hasattr(statement, "name")} | {
+        node.id
+        for statement in statements
+        if not hasattr(statement, "name")
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    parts: list[tuple[set[str], int]] = []
+    for statement in statements:
+        names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        names = (names | {getattr(statement, "name", None)}) & own
+        size = statement.end_lineno - statement.lineno + 1
+        for part in [part for part in parts if part[0] & names]:
+            parts.remove(part)
+            names, size = names | part[0], size + part[1]
+        parts.append((names, size))
+    sizes = [size for _, size in parts]
+    return max(sizes, default=1) / (sum(sizes) or 1)
+
+
+def find_loose_files(package: PackageFiles) -> list[str]:
+    """Return files of several things, if they are more than MOST_LOOSE of all."""
+    files = {file: tree for file, tree in package.trees.items() if not file.endswith("__init__")}
+    loose = [file for file, tree in files.items() if measure_largest_part(tree) < 0.8]
+    return loose if len(loose) > MOST_LOOSE * len(files) else []
+
+
 def find_reserved_names(package: PackageFiles) -> list[str]:
     """Return files and folders with the name of a public function."""
     return [file for file in package.texts if RESERVED & set(file.split("/"))]
@@ -444,6 +478,6 @@ def find_attribute_queries(package: PackageFiles) -> list[str]:
 
 RULES = [
     find_import_circles, find_upward_imports, find_private_imports, find_module_lookups,
-    find_long_files, find_reserved_names, find_unlisted_names, find_short_names,
+    find_long_files, find_loose_files, find_reserved_names, find_unlisted_names, find_short_names,
     find_repeated_names, find_vague_heads, find_attribute_queries,
 ]  # fmt: skip

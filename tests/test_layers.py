@@ -15,6 +15,7 @@ from shared_layers import (
     ROOT,
     RULES,
     PackageFiles,
+    find_loose_files,
     find_repeated_names,
     get_package,
 )
@@ -99,6 +100,13 @@ def test_names_that_many_files_define_are_found():
         "see_98 is defined in pairs/new0" in one
         for one in find_repeated_names(PackageFiles(planted))
     )
+
+
+def test_files_of_several_things_are_found():
+    apart, joined = "def f(): ...\ndef g(): ...", "def f(): ...\ndef g(): f()"
+    for text, found in ((apart, True), (joined, False)):
+        planted = PackageFiles({f"pairs/new{n}": text for n in range(30)})
+        assert ("pairs/new29" in find_loose_files(planted)) == found
 
 
 def test_only_a_method_of_one_import_and_one_call_is_a_report_method():
