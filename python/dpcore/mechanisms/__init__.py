@@ -17,8 +17,7 @@ from .laplace import Laplace
 from .gaussian import Gaussian
 from .exponential import Exponential
 from .uniform import Uniform
-from .identity import Identity
-from .random_bits import RandomBits
+from .baselines import Identity, RandomBits
 from .dptext import DPTextNoise
 # isort: on
 
