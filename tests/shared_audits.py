@@ -9,7 +9,8 @@ import numpy as np
 from scipy import stats
 
 import dpcore
-from dpcore import Pair
+from dpcore import Counts, Pair
+from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.report import encoding
 
@@ -24,6 +25,23 @@ UNIT = Pair([0.0], [1.0])
 
 def rng(seed=1):
     return np.random.default_rng(seed)
+
+
+def nudged(outputs):
+    """The same real numbers: every double moved by a last bit or two, either way."""
+    step = np.array([1e-16, -1e-16, 2e-16])
+    return outputs * (1.0 + step[np.arange(outputs.size) % 3]).reshape(outputs.shape)
+
+
+def lattice(x, size, generator, dim=1, scale=0.5):
+    """x + a multiple of 0.1, in real numbers the same law for x = 0 and x = 0.3 but for a shift."""
+    return np.asarray(x) + np.round(generator.laplace(0.0, scale, (size, dim)), 1)
+
+
+def is_overclaimed(event, sides, true=0.0):
+    """Whether an event counted on these outputs certifies more than the true loss."""
+    k, k_prime = (int(event(side).sum()) for side in sides)
+    return clopper_pearson(Counts(k, len(sides[0]), k_prime, len(sides[1])), 0.0, CONFIDENCE) > true
 
 
 def count_overclaims(attack, mechanism, pair=(0.0, 1.0), true=0.0):

@@ -26,6 +26,9 @@ KAPPA = 5
 LANES = 8
 DIGITS = 30
 
+GOLDEN = [0.12763686867994015, 0.25043970435572294, 0.43990872603182174, 0.6028051599791849]
+"""Divergences of 50, 30 and 20 rows from 20, 30 and 50 at orders 1/2, 1, 2 and 4 with k = 20."""
+
 GRID = np.sort(np.append(1.1 ** np.arange(1, 37), 1.0))
 """Orders of `make_estimate`."""
 

@@ -23,3 +23,8 @@ def check_messages(kind: type[Exception], wrong_calls: Iterable[WrongCall]) -> N
             found = error
         failures.append((place, argument, remedy, found))
     assert not failures, failures
+
+
+def find_missing(text: str, *words: str) -> list[str]:
+    """The words that a text does not say."""
+    return [word for word in words if word not in text]

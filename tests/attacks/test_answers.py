@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
+import numpy as np
 import pytest
 from shared_layers import PACKAGE
 
-from dpcore import attacks, events
+from dpcore import Pair, attacks, events
+from dpcore.attacks.additive import Additive
 from dpcore.attacks.attack import AuditAttack, attack_name, attack_of
 from dpcore.events import EventRecord, event_of
 
@@ -67,13 +69,11 @@ def test_no_other_package_asks_for_the_class_of_an_attack_or_event():
 @pytest.mark.parametrize(
     "line",
     [
-        "isinstance(plan.attack, Timing)",
-        "isinstance(attack, (int, attacks.Support))",
-        "type(event) is Vote",
-        "type(attack) in (Auto, MajorityVote)",
+        "isinstance(plan.attack, Timing)", "isinstance(attack, (int, attacks.Support))",
+        "type(event) is Vote", "type(attack) in (Auto, MajorityVote)",
         "issubclass(kind, ScoreAttack)",
     ],
-)
+)  # fmt: skip
 def test_a_planted_question_is_found(line):
     assert list(asked(f"def f():\n    return {line}"))
     assert not list(asked("isinstance(event, Executor) or type(event) is int"))
@@ -82,10 +82,10 @@ def test_a_planted_question_is_found(line):
 @pytest.mark.parametrize("name", attacks.NAMES)
 def test_an_attack_answers_for_itself(name):
     attack = attacks.named(name)
+    assert attack == attacks.NAMES[name]()
     assert attack_of(attack) is attack
     assert attack_name(attack) == type(attack).__name__
-    makes = isinstance(attack, attacks.ScoreAttack)
-    assert (attack.scoring is attack) == makes
+    assert (attack.scoring is attack) == isinstance(attack, attacks.ScoreAttack)
     said = {"pools": attack.pools, "times": attack.times, "by_ballot": attack.by_ballot}
     kinds = {"coordinatewise": "pools", "timing": "times", "majority": "by_ballot"}
     assert said == {key: kinds.get(name) == key for key in said}
@@ -114,3 +114,34 @@ def test_functions_have_one_slot_and_subclasses_of_the_vote_with_them():
     never = events.Never()
     assert event_of(never) is never
     assert not never.happens
+
+
+def test_auto_has_its_members():
+    assert {attacks.Products(), attacks.Residues(), attacks.Words()} <= set(attacks.Auto().members)
+
+
+UNFIT = {
+    Additive(): [[["a"]] * 40, [None] * 40, np.zeros((40, 0)), np.full((40, 2), 2**60), [1j] * 40],
+    attacks.Classifier(): [["a", "b"]],
+    attacks.Discriminant(): [np.zeros((64, 3)), np.arange(64.0), [["a", "b"]] * 64],
+    attacks.FloatLattice(): [
+        np.arange(20).reshape(10, 2), np.ones((10, 1), bool), [["a"]] * 10, np.empty((9, 0)),
+    ],
+    attacks.Histogram(): [np.random.default_rng(29).integers(0, 10**9, 1000)],
+    attacks.Residues(): [[["a"]] * 9],
+    attacks.Products(): [np.random.default_rng(1).random(100)],
+    attacks.Support(): [["a", "b"]],
+    attacks.Threshold(): [["a", "b", "c"], np.empty((5, 0))],
+    attacks.Words(): [np.zeros((64, 2)), np.zeros(64), [["a b"] * 2] * 64],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("attack", "outputs"), [(attack, one) for attack, every in UNFIT.items() for one in every]
+)
+def test_what_an_attack_cannot_work_on_is_left_to_others(attack, outputs):
+    outputs, pair = np.asarray(outputs), Pair([0.0], [1.0])
+    assert attack.candidates(outputs, outputs, pair) == ()
+    assert not isinstance(attack, attacks.Words) or attack.telling(outputs, outputs) == ()
+    with pytest.raises(ValueError, match=r"^attack must be one that applies to these outputs"):
+        attack(outputs, outputs, pair)

@@ -21,8 +21,7 @@ from dpcore.attacks.arrays import (
 
 
 def test_columns():
-    assert read_columns(np.array(["a"])) is None
-    assert read_columns(np.array(3.0)) is None
+    assert (read_columns(np.array(["a"])), read_columns(np.array(3.0))) == (None, None)
     assert read_columns(np.zeros(4)).shape == (4, 1)
     assert read_columns(np.zeros((4, 2, 3))).shape == (4, 6)
     assert read_both_sides(np.zeros((4, 2)), np.zeros((5, 2)))[1].shape == (5, 2)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 from shared_coordinates import ALPHA, CONFIDENCE, certified, constant, geometric, laplace
+from shared_messages import find_missing
 
 import dpcore
 from dpcore.attacks.entrywise import Coordinatewise
@@ -45,8 +46,7 @@ def test_a_set_is_its_definition(edges, below, dtype):
 def test_sets_in_words():
     assert str(Intervals(np.array([0.0, 1.0, 2.0]), True)) == "y < 0 or 1 <= y < 2"
     assert str(Intervals(np.array([0.0, 1.0, 2.0]), False)) == "0 <= y < 1 or y >= 2"
-    many = Intervals(np.arange(20.0), True)
-    assert str(many).endswith("or ... (11 intervals)")
+    assert str(Intervals(np.arange(20.0), True)).endswith("or ... (11 intervals)")
 
 
 GROUPS = [
@@ -82,11 +82,9 @@ def test_the_event_and_its_pooled_counts_are_their_definition(groups, dtype):
 def test_an_event_is_a_record_and_says_what_is_assumed():
     event = EveryCoordinate(((0, 2), (1,)), (Intervals(np.zeros(1), True),) * 2, 4)
     again = pickle.loads(pickle.dumps(event))
-    assert again == event
-    assert hash(again) == hash(event)
+    assert (again, hash(again)) == (event, hash(event))
     assert str(event) == "y < 0 in each of 2 of 4 coordinates; y < 0 in each of 1 of 4 coordinates"
-    assert "independent" in event.assumption
-    assert "(2, 1 of 4)" in event.assumption
+    assert not find_missing(event.assumption, "independent", "(2, 1 of 4)")
 
 
 # What is learnt.
@@ -131,8 +129,7 @@ def test_a_union_is_learnt_where_a_half_line_sees_little():
     def cauchy(x, size, rng):
         return x + 0.5 * rng.standard_cauchy((size, x.size))
 
-    pair = Pair(np.zeros(4), np.ones(4))
-    bound, event, _ = certified(cauchy, pair, 50_000, pilot=20_000)
+    bound, event, _ = certified(cauchy, Pair(np.zeros(4), np.ones(4)), 50_000, pilot=20_000)
     assert event.sets[0].edges.size > 1
     # What the best half-line could certify: four times the largest log ratio of tails.
     points = np.linspace(-50.0, 50.0, 20_001)
@@ -155,28 +152,23 @@ def test_with_a_delta_the_event_must_be_likely():
 
 def test_no_more_overclaims_than_the_confidence_allows():
     audits, truth = 300, 8 / 4.0
-    pair = Pair(np.zeros(8), np.ones(8))
-    bounds = [
-        certified(laplace(4.0), pair, 2000, seed=seed, pilot=500)[0] for seed in range(audits)
-    ]
-    limit = binom.ppf(1.0 - ALPHA, audits, 1.0 - CONFIDENCE)
+    pair, limit = Pair(np.zeros(8), np.ones(8)), binom.ppf(1.0 - ALPHA, audits, 1.0 - CONFIDENCE)
+    small = {"trials": 2000, "pilot": 500}
+    bounds = [certified(laplace(4.0), pair, seed=seed, **small)[0] for seed in range(audits)]
     assert sum(bound > truth for bound in bounds) <= limit
     assert np.median(bounds) > 0.5 * truth
     # The control: noise of a scale 40 % smaller is caught by the same count.
-    bounds = [certified(laplace(2.4), pair, 2000, seed=seed, pilot=500)[0] for seed in range(100)]
+    bounds = [certified(laplace(2.4), pair, seed=seed, **small)[0] for seed in range(100)]
     assert sum(bound > truth for bound in bounds) > limit
 
 
 # Awkward outputs and arguments.
 
 
-def test_a_constant_mechanism_certifies_nothing():
+def test_a_constant_mechanism_certifies_nothing_and_the_identity_without_end():
     bound, event, _ = certified(lambda x, n, r: np.zeros((n, 2)), Pair([0, 0], [1, 1]), 100)
     assert bound == 0.0
     assert str(event).endswith(" in each of 2 coordinates")
-
-
-def test_the_identity_is_certified_without_end():
     bound, _, joint = certified(constant, Pair([0, 0], [1, 1]), 1000)
     assert bound > 10.0
     assert sorted(joint) == [0, 1000]
@@ -192,12 +184,10 @@ def test_tiny_pilots_choose_something(size):
 @pytest.mark.parametrize("swapped", [False, True])
 def test_the_side_that_leads_is_found_where_the_event_never_happens(swapped):
     mechanism = dpcore.published.HalfNoise(1.0, sensitivity=128.0)
-    pair = dpcore.pairs.zeros_ones(128)
-    pair = dpcore.Pair(pair.x_prime, pair.x) if swapped else pair
+    ends = np.zeros(128), np.ones(128)
+    options = {"attack": Coordinatewise(), "claim": 1.0, "trials": 10**5}
     for seed in range(3):
-        audit = dpcore.audit(
-            mechanism, pair, attack=Coordinatewise(), claim=1.0, trials=10**5, rng=seed
-        )
+        audit = dpcore.audit(mechanism, ends[::-1] if swapped else ends, rng=seed, **options)
         assert (audit.counts.k, audit.counts.k_prime) == (0, 0)
         # It loses 2; 1.28e7 draws of a coordinate show most of that.
         assert 1.6 < audit.epsilon_lower < 2.0

@@ -59,9 +59,3 @@ def test_the_scale_of_columns_changes_no_count():
     options = {"attack": Discriminant(), "trials": 20_000, "rng": 5}
     plain = dpcore.audit(shared_noise, (1.0, 0.0), **options)
     assert dpcore.audit(scaled, (1.0, 0.0), **options).counts == plain.counts
-
-
-@pytest.mark.parametrize("rows", [np.zeros((64, 3)), np.arange(64.0), np.array([["a", "b"]] * 64)])
-def test_it_does_not_apply_to_constants_single_columns_and_texts(rows):
-    pair = dpcore.Pair([0.0], [1.0])
-    assert Discriminant().candidates(rows, rows, pair) == ()

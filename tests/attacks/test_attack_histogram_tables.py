@@ -25,17 +25,14 @@ def test_whole_numbers(dtype, order):
         for i in (1, 2)
     ]
     # Numbers beyond the pilot's, on either side of them.
-    others = rng(3).integers(-3, 9, (200, 3))
-    check(*sides, [others])
+    check(*sides, [rng(3).integers(-3, 9, (200, 3))])
 
 
 def test_numbers_far_apart_and_at_the_ends_of_their_type():
     values = np.array([-(2**63), 2**63 - 1, 0, 5, 10**12])
     sides = [values[rng(i).integers(0, 5, (300, 2))] for i in (4, 5)]
-    score = check(*sides, [np.array([[1, 1], [5, 5], [-5, 2**62]])])
-    assert score.letters.kind == "words"
-    unsigned = np.array([0, 2**64 - 1, 2**63], dtype=np.uint64)[rng(6).integers(0, 3, (2, 300))]
-    check(*unsigned)
+    assert check(*sides, [np.array([[1, 1], [5, 5], [-5, 2**62]])]).letters.kind == "words"
+    check(*np.array([0, 2**64 - 1, 2**63], dtype=np.uint64)[rng(6).integers(0, 3, (2, 300))])
 
 
 def test_strings_bytes_and_rows_of_them():
@@ -67,8 +64,7 @@ def test_rows_too_long_for_one_number(columns):
     unseen[:, -1] = (unseen[:, -1] + 1) % 3
     unseen[:4, 0] = 77
     score = check(*sides, [unseen])
-    assert score.stops[0] == min(columns, 39)
-    assert score.stops[-1] == columns
+    assert (score.stops[0], score.stops[-1]) == (min(columns, 39), columns)
     assert len(score.stops) == {1: 1, 40: 2, 130: 4, 700: 20}[columns]
 
 
@@ -118,8 +114,7 @@ def test_rows_of_objects_and_structured_outputs():
 
 
 def test_what_is_rare_changes_the_type_of_a_block_but_nothing_else():
-    sides = [np.array(["no", "yes"])[rng(i).integers(0, 2, 300)] for i in (23, 24)]
-    score = fitted(*sides)[0]
+    score = fitted(*(np.array(["no", "yes"])[rng(i).integers(0, 2, 300)] for i in (23, 24)))[0]
     mixed = np.array([None, "yes", "no", 3.0], dtype=object)
     assert score(mixed).tolist() == [0.0, *score(np.array(["yes", "no"])).tolist(), 0.0]
     numbers = fitted(*(rng(i).integers(0, 2, (300, 2)) for i in (25, 26)))[0]
@@ -166,5 +161,4 @@ def test_the_most_frequent_cells_are_kept(monkeypatch):
     sides = [np.repeat(np.arange(6), [50, 3, 40, 2, 30, 1])] * 2
     score = fitted(sides[0], np.repeat([0, 2, 4], [10, 30, 60]))[0]
     assert (score(np.arange(6)) != 0.0).tolist() == [True, False, True, False, True, False]
-    objects = [side.astype(object) for side in sides]
-    assert len(fitted(*objects)[0].keys) == 3
+    assert len(fitted(*(side.astype(object) for side in sides))[0].keys) == 3

@@ -43,15 +43,13 @@ def test_bits_are_those_of_exact_fractions(words, exponent):
 @pytest.mark.parametrize("value", [5e-324, -5e-324, 2.0**-1022, 2.0**1023, 1.7976931348623157e308])
 def test_the_ends_of_the_doubles(value):
     values = np.array([value])
-    bit = int(lowest_bit(values)[0])
-    assert Fraction(value) / Fraction(2) ** bit % 2 == 1
+    assert Fraction(value) / Fraction(2) ** int(lowest_bit(values)[0]) % 2 == 1
     for exponent in (-1023, -52, 0, 52, 1023, 1024, FINEST):
         assert is_finer(values, exponent)[0] == (Fraction(value) % Fraction(2) ** -exponent != 0)
 
 
 def test_nothing_is_finer_than_the_finest_lattice():
-    rng = np.random.default_rng(1)
-    words = rng.integers(0, 2**64, 10**5, dtype=np.uint64).view(np.float64)
+    words = np.random.default_rng(1).integers(0, 2**64, 10**5, dtype=np.uint64).view(np.float64)
     assert not FinerThan(FINEST, -1e308, 1e308)(words).any()
 
 
@@ -86,8 +84,7 @@ def naive(score, rows):
 @pytest.mark.parametrize("columns", [(0,), (2, 0), (0, 1, 2)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_the_cut_is_its_definition(quantifier, columns, dtype):
-    rng = np.random.default_rng(1)
-    rows = rng.laplace(0.0, 1.0, (300, 3)).astype(dtype)
+    rows = np.random.default_rng(1).laplace(0.0, 1.0, (300, 3)).astype(dtype)
     rows[::7, 1], rows[3, 0], rows[4, 2] = 0.25, np.nan, np.inf
     bits = {np.float64: 53, np.float32: 24, np.float16: 10}[dtype]
     score = FinerThan(bits, -0.5, 0.5, columns, quantifier)

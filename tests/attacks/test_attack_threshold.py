@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, count_overclaims, rng
+from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, count_overclaims, lattice, nudged, rng
 
 import dpcore
 from dpcore import Pair
@@ -59,37 +60,23 @@ def test_which_scores_are_tried():
 @pytest.mark.parametrize(
     ("score", "expected"),
     [
-        ("l1", ["closer to x than to x' in L1"]),
-        ("l2", ["closer to x than to x' in L2"]),
-        ("min", ["smallest entry"]),
-        ("max", ["largest entry"]),
-        ("sum", ["sum of the entries"]),
-        (1, ["entry 1"]),
-        (np.int64(0), ["entry 0"]),
-        (2, []),
+        ("l1", ["closer to x than to x' in L1"]), ("l2", ["closer to x than to x' in L2"]),
+        ("min", ["smallest entry"]), ("max", ["largest entry"]), ("sum", ["sum of the entries"]),
+        (1, ["entry 1"]), (np.int64(0), ["entry 0"]), (2, []),
     ],
-)
+)  # fmt: skip
 def test_one_score_by_name(score, expected):
     outputs = rng(8).normal(size=(50, 2))
     assert names(Threshold(score).candidates(outputs, outputs, UNIT)) == expected
 
 
-def test_one_entry_needs_one_score():
+def test_one_entry_needs_one_score_and_none_is_left_without_outputs_of_one_width():
+    for sides in ([np.empty((0, 2))] * 2, [np.zeros((5, 2)), np.zeros((5, 3))]):
+        assert Threshold().candidates(*sides, UNIT) == ()
     outputs = rng(9).normal(size=50)
     assert names(Threshold().candidates(outputs, outputs, UNIT)) == ["entry 0"]
-    assert names(Threshold("l1").candidates(outputs, outputs, UNIT)) == [
-        "closer to x than to x' in L1"
-    ]
-
-
-def test_what_it_does_not_apply_to():
-    text = np.array(["a", "b", "c"])
-    assert Threshold().candidates(text, text, UNIT) == ()
-    assert Threshold().candidates(np.empty((5, 0)), np.empty((5, 0)), UNIT) == ()
-    assert Threshold().candidates(np.empty((0, 2)), np.empty((0, 2)), UNIT) == ()
-    assert Threshold().candidates(np.zeros((5, 2)), np.zeros((5, 3)), UNIT) == ()
-    with pytest.raises(ValueError, match="one that applies to these outputs"):
-        Threshold()(text, text, UNIT)
+    found = names(Threshold("l1").candidates(outputs, outputs, UNIT))
+    assert found == ["closer to x than to x' in L1"]
 
 
 def test_a_function_of_your_own_scores_anything():
@@ -125,19 +112,16 @@ def test_an_entry_that_tells_in_its_tail_comes_before_one_that_tells_a_little(si
 
 
 def test_half_the_noise_is_refuted_and_the_right_noise_is_not():
-    pair = zeros_ones(1)
-    broken = dpcore.audit(HalfNoise(1.0), pair, attack=Threshold(), trials=20_000, rng=1)
-    assert broken.refuted
-    assert 1.6 < broken.epsilon_lower < 2.0
-    sound = dpcore.audit(LaplaceMechanism(1.0), pair, attack=Threshold(), trials=20_000, rng=1)
-    assert not sound.refuted
-    assert 0.8 < sound.epsilon_lower < 1.0
+    for mechanism, least, truth in ((HalfNoise(1.0), 1.6, 2.0), (LaplaceMechanism(1.0), 0.8, 1.0)):
+        options = {"attack": Threshold(), "trials": 20_000, "rng": 1}
+        report = dpcore.audit(mechanism, zeros_ones(1), **options)
+        assert least < report.epsilon_lower < truth
+        assert report.refuted == (truth > 1.0)
 
 
 def test_the_smallest_entry_refutes_noise_that_is_never_negative():
-    report = dpcore.audit(
-        dpcore.DPTextNoise(1.0), zeros_ones(16), attack=Threshold("min"), trials=20_000, rng=1
-    )
+    options = {"attack": Threshold("min"), "trials": 20_000, "rng": 1}
+    report = dpcore.audit(dpcore.DPTextNoise(1.0), zeros_ones(16), **options)
     assert report.epsilon_lower > 7
     assert str(report.event).startswith("smallest entry ")
 
@@ -159,36 +143,26 @@ def test_integers_bools_and_lists():
         noise = generator.geometric(0.4, (2, size))
         return int(x) + noise[0] - noise[1]
 
-    report = dpcore.audit(geometric, (0, 1), attack=Threshold(), trials=50_000, rng=1)
-    assert 0.4 < report.epsilon_lower < -math.log(0.6)
-
     def bits(x, size, generator):
         return generator.random(size) < (0.75 if x else 0.25)
 
-    report = dpcore.audit(bits, (1, 0), attack=Threshold(), trials=50_000, rng=1)
-    assert 1.05 < report.epsilon_lower < math.log(3)
+    options = {"attack": Threshold(), "trials": 50_000, "rng": 1}
+    assert 0.4 < dpcore.audit(geometric, (0, 1), **options).epsilon_lower < -math.log(0.6)
+    assert 1.05 < dpcore.audit(bits, (1, 0), **options).epsilon_lower < math.log(3)
 
 
 # Atoms: equal real numbers that are different doubles.
 
 
-def nudged(outputs):
-    """The same real numbers: every double moved by a last bit or two, either way."""
-    step = np.array([1e-16, -1e-16, 2e-16])
-    return outputs * (1.0 + step[np.arange(outputs.size) % 3]).reshape(outputs.shape)
-
-
-def rounded(x, size, generator):
-    """x + a multiple of 0.1: what is equal for x = 0 and x = 0.3 differs in the last bits."""
-    return np.asarray(x) + np.round(generator.laplace(0.0, 1.0, (size, 1)), 1)
+rounded = partial(lattice, scale=1.0)
+"""What is equal for x = 0 and x = 0.3 differs in the last bits."""
 
 
 def test_a_threshold_never_splits_an_atom():
     generator = rng(13)
     sides = [rounded([x], 20_000, generator) for x in (0.0, 0.3)]
-    assert set(sides[0].ravel()).isdisjoint(
-        set(sides[1].ravel()) - set(np.round(sides[1].ravel(), 1))
-    )
+    plain, moved = (set(side.ravel()) for side in sides)
+    assert plain.isdisjoint(moved - set(np.round(sides[1].ravel(), 1)))
     event = Threshold()(*sides, Pair([0.0], [0.3]))
     for side in sides:
         assert (event(side) == event(nudged(side))).all()

@@ -58,16 +58,14 @@ class Blocks(np.random.Generator):
 
 def lower(found, confidence=CONFIDENCE):
     """The conditional bound of the module's theorem, from its formula."""
-    k, k_prime = found.k, found.k_prime
-    if found.direction == "x_prime":
-        k, k_prime = k_prime, k
+    k, k_prime = (found.k, found.k_prime)[:: 1 if found.direction == "x" else -1]
     if k == 0:
         return 0.0
     share = betaincinv(k, k_prime + 1, 1.0 - confidence)
     own = max(0.0, math.log(share / (1.0 - share)))
     calls = found.n + found.n_prime
-    counts = Counts(k, calls, k_prime, calls)
-    assert conditional(counts, 0.0, confidence, sides="coin") == pytest.approx(own, abs=1e-6)
+    bound = conditional(Counts(k, calls, k_prime, calls), 0.0, confidence, sides="coin")
+    assert bound == pytest.approx(own, abs=1e-6)
     return own
 
 
@@ -100,8 +98,7 @@ def test_the_same_drift_in_blocks_looks_like_a_leak():
 
 @pytest.mark.parametrize(("leak", "least"), [(20_000, 3.0), (1_500, 0.25)])
 def test_a_leak_is_found(leak, least):
-    bounds = [lower(audit(seed, trials=2000, leak=leak)) for seed in range(5)]
-    assert min(bounds) > least
+    assert min(lower(audit(seed, trials=2000, leak=leak)) for seed in range(5)) > least
 
 
 def test_the_alarms_keep_their_level_for_a_true_loss():
@@ -133,17 +130,15 @@ def test_every_side_is_tossed_and_every_latency_belongs_to_its_call():
     assert timed.outputs == [0 if side else 1 for side in timed.sides]
     assert ((timed.latencies > 50_000) == ~timed.sides).all()
     # A fair coin: within 4 standard deviations in number and in runs.
-    assert abs(int(timed.sides.sum()) - 2000) < 4 * math.sqrt(1000)
-    assert abs(int((timed.sides[1:] != timed.sides[:-1]).sum()) - 2000) < 4 * math.sqrt(1000)
+    for coin in (timed.sides, timed.sides[1:] != timed.sides[:-1]):
+        assert abs(int(coin.sum()) - 2000) < 4 * math.sqrt(1000)
 
 
 def test_the_counts_are_those_of_the_counted_calls_only():
     machine = Machine(1, leak=50_000, drift=0.0)
     rng = np.random.default_rng(4)
     found = Timing(machine.clock, warmup=7).timed_counts(machine, PAIR, 500, rng, pilot=200)
-    assert machine.calls == 7 + 200 + 500
-    assert found.n + found.n_prime == 500
-    assert found.pilot == 200
+    assert (machine.calls, found.n + found.n_prime, found.pilot) == (7 + 200 + 500, 500, 200)
     # The leak is larger than everything else: all of one side hits, none of the other.
     slow = found.event.side == "above"
     assert (found.k, found.k_prime) == ((0, found.n_prime) if slow else (found.n, 0))
@@ -153,8 +148,7 @@ def test_the_counts_are_those_of_the_counted_calls_only():
 def test_pilot_and_warm_up_have_their_usual_sizes():
     machine = Machine(1)
     found = Timing(machine.clock).timed_counts(machine, PAIR, 1000, np.random.default_rng(4))
-    assert found.pilot == 250
-    assert machine.calls == 100 + 250 + 1000
+    assert (machine.calls, found.pilot) == (100 + 250 + 1000, 250)
 
 
 def test_k_belongs_to_x_in_either_direction():
@@ -168,28 +162,24 @@ def test_k_belongs_to_x_in_either_direction():
 @pytest.mark.parametrize("slow", [True, False])
 def test_the_pilot_chooses_the_telling_side(slow):
     sides = np.arange(400) % 2 == 0
-    rng = np.random.default_rng(1)
-    latencies = rng.integers(1000, 1100, 400)
+    latencies = np.random.default_rng(1).integers(1000, 1100, 400)
     # A tenth of the calls on x, and none on x', leaves the common range on one side of it.
     odd = np.flatnonzero(sides)[::10]
     latencies[odd] += 500 if slow else -500
     event, direction = choose_latency(Timed(sides, latencies, [None] * 400), 4000)
-    assert direction == "x"
-    assert event.side == ("above" if slow else "below")
+    assert (direction, event.side) == ("x", "above" if slow else "below")
     assert event(latencies).tolist() == np.isin(np.arange(400), odd).tolist()
 
 
 def test_a_clock_that_stands_still_tells_nothing():
-    timing = Timing(lambda: 5)
-    found = timing.timed_counts(lambda x: 0, PAIR, 300, np.random.default_rng(1))
+    found = Timing(lambda: 5).timed_counts(lambda x: 0, PAIR, 300, np.random.default_rng(1))
     assert (found.k, found.k_prime) == (found.n, found.n_prime)
 
 
 def test_the_collector_waits_and_comes_back():
     seen = []
     time_calls(lambda _: seen.append(gc.isenabled()), PAIR, 3, np.random.default_rng(1))
-    assert seen == [False] * 3
-    assert gc.isenabled()
+    assert (seen, gc.isenabled()) == ([False] * 3, True)
     with pytest.raises(ZeroDivisionError):
         time_calls(lambda x: 1 // 0, PAIR, 3, np.random.default_rng(1))
     assert gc.isenabled()
@@ -204,8 +194,7 @@ def test_the_collector_waits_and_comes_back():
 @pytest.mark.parametrize("name", ["perf_counter_ns", "process_time_ns", "thread_time_ns"])
 def test_real_clocks_give_nanoseconds(name):
     timed = time_calls(sum, Pair([1], [2]), 20, np.random.default_rng(1), getattr(time, name))
-    assert timed.latencies.dtype == np.int64
-    assert (timed.latencies >= 0).all()
+    assert (timed.latencies.dtype, timed.latencies.min() >= 0) == (np.int64, True)
     rng = np.random.default_rng(1)
     found = Timing(name, 2).timed_counts(sum, Pair([1], [2]), 50, rng, pilot=20)
     assert found.n + found.n_prime == 50
@@ -213,8 +202,7 @@ def test_real_clocks_give_nanoseconds(name):
 
 def test_the_score_is_a_record():
     event = Above(Latency(), 3.5)
-    assert event == Above(Latency(), 3.5)
-    assert str(event) == "latency in ns >= 3.5"
+    assert (event, str(event)) == (Above(Latency(), 3.5), "latency in ns >= 3.5")
     assert event(np.array([3, 4])).tolist() == [False, True]
 
 

@@ -85,9 +85,11 @@ MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
 """Refutations of a true claim that chance allows: P(more | 10 %) < ALPHA."""
 
 
-def refuted(loss, claim, seed):
-    settings = {"trials": 400, "confidence": CONFIDENCE, "bound": "exact", "rng": seed}
-    return audited(telling(loss), claim=claim, **settings).refuted
+SMALL = {"trials": 400, "confidence": CONFIDENCE, "bound": "exact"}
+
+
+def count_refuted(loss, audits):
+    return sum(audited(telling(loss), rng=seed, **SMALL).refuted for seed in range(audits))
 
 
 def test_a_true_claim_is_refuted_as_seldom_as_promised():
@@ -95,27 +97,23 @@ def test_a_true_claim_is_refuted_as_seldom_as_promised():
 
     def coin(x, size, rng):
         """The telling word by randomised response with loss 1, others at random."""
-        kept = rng.random(size) < np.e / (1.0 + np.e)
-        told = np.where(kept, x == PAIR[0], x != PAIR[0])
+        told = np.where(rng.random(size) < np.e / (1.0 + np.e), x == PAIR[0], x != PAIR[0])
         rest = VOCABULARY[rng.integers(VOCABULARY.size, size=(size, 9))].tolist()
         return [
             " ".join(["yes" if one else "no", *row])
             for one, row in zip(told.tolist(), rest, strict=True)
         ]
 
-    settings = {"trials": 400, "confidence": CONFIDENCE, "bound": "exact"}
-    claims = [audited(coin, (PAIR[0], NEAR), rng=seed, **settings) for seed in range(AUDITS)]
+    claims = [audited(coin, (PAIR[0], NEAR), rng=seed, **SMALL) for seed in range(AUDITS)]
     assert sum(report.refuted for report in claims) <= MOST
     # The control: at half the claim the same audits refute mostly.
     assert sum(report.epsilon_lower > 0.5 for report in claims) > AUDITS // 2
 
 
 def test_a_rewriter_at_its_exact_loss_is_refuted_as_seldom_as_promised():
-    assert sum(refuted(1.0, 1.0, seed) for seed in range(AUDITS)) <= MOST
-
-
-def test_control_a_claim_far_below_the_loss_is_refuted_often():
-    assert sum(refuted(36.0, 1.0, seed) for seed in range(20)) > 15
+    assert count_refuted(1.0, AUDITS) <= MOST
+    # The control: a claim far below the loss is refuted often.
+    assert count_refuted(36.0, 20) > 15
 
 
 # Records.
@@ -129,19 +127,16 @@ def report():
 def test_the_event_survives_pickle_json_and_a_fresh_reader(report):
     assert pickle.loads(pickle.dumps(report)) == report
     read = Audit.from_json(report.to_json())
-    assert (read.event, read.counts, str(read.event)) == (
-        report.event, report.counts, str(report.event)
-    )  # fmt: skip
+    assert (read.event, read.counts) == (report.event, report.counts)
+    assert str(read.event) == str(report.event)
     assert_kept(report.event.score)
 
 
 def test_slices_add_up():
     report, again = (audited(BROKEN, start=start, block=1000) for start in (0, 4000))
     both = report + again
-    assert both.event == report.event
-    assert both.counts == report.counts + again.counts
-    hits = int(report.event(report.outputs("x", 0, 4000)).sum())
-    assert hits == report.counts.k
+    assert (both.event, both.counts) == (report.event, report.counts + again.counts)
+    assert int(report.event(report.outputs("x", 0, 4000)).sum()) == report.counts.k
 
 
 def test_the_report_names_the_heaviest_words(report):
@@ -155,25 +150,12 @@ def test_the_report_names_the_heaviest_words(report):
     assert str(report.event) in str(report)
 
 
-def test_the_command_line_and_names_know_it():
-    assert dpcore.attacks.named("words") == Words()
-    assert Words() in Auto().members
-
-
 def test_early_stop():
     assert audited(BROKEN, stop="refuted").refuted
     assert audited(telling(1.0), stop="refuted", trials=3000).refuted is False
 
 
 # What `auto` tries.
-
-
-@pytest.mark.parametrize("outputs", [np.zeros((64, 2)), np.zeros(64), np.full((64, 2), "a b")])
-def test_what_is_no_text_is_left_to_others(outputs):
-    assert Words().candidates(outputs, outputs, dpcore.Pair(0, 1)) == ()
-    assert Words().telling(outputs, outputs) == ()
-    with pytest.raises(ValueError, match=r"^attack must be one that applies to these outputs"):
-        Words()(outputs, outputs, dpcore.Pair(0, 1))
 
 
 def test_where_texts_repeat_auto_leaves_them_to_the_table_of_texts():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from shared_messages import check_messages
@@ -17,7 +18,7 @@ from dpcore.attacks.lattice import FinerThan, LowBits, ResidueRatio
 from dpcore.attacks.products import SignProducts
 from dpcore.attacks.support import AtAtoms, Outside, Repeats
 from dpcore.attacks.threshold import Closer, Coordinate, RowMin, RowSum, Special, Threshold
-from dpcore.attacks.timing import Timing
+from dpcore.attacks.timing import ExcessLatency, OutputEntry, Timing
 from dpcore.attacks.words import TokenRatios
 from dpcore.events.every_coordinate import EveryCoordinate, Intervals
 from dpcore.records import Pair
@@ -28,6 +29,8 @@ ROWS = np.zeros((10, 2))
 HALF_LINE = Intervals(np.zeros(1), True)
 
 PAIR = Pair(0, 1)
+
+RNG = np.random.default_rng(1)
 
 SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 16.0, 0.0, 32.0])
 
@@ -88,8 +91,7 @@ VALUE_ERRORS = [
     (lambda: FinerThan(5, 0.0, 1.0, (2,))(np.ones((3, 2))), "outputs", "of at least 3 entries"),
     (lambda: LowBits(np.zeros(2), np.zeros(1), np.zeros((2, 2)), (0,)), "table", "of shape"),
     # Products of pairs of columns: what they see, that they stay sound, and their arithmetic.
-    (lambda: SignProducts([0, 2], [0.5, 0.5], [0], [1], [1.0])(np.zeros((5, 2))), "outputs",
-     "of at least 3 entries"),
+    (lambda: SignProducts([0, 2], [0.5] * 2, [0], [1], [1.0])(ROWS), "outputs", "at least 3"),
     # Residues of whole numbers: what they see, that they stay sound, and their arithmetic.
     (lambda: ResidueRatio(modulus=1, entries=[0], weights=[[1.0, -1.0]]), "modulus", "an integer"),
     (lambda: ResidueRatio(modulus=17, entries=[0], weights=[[1.0, -1.0]]), "modulus", "an integer"),
@@ -97,26 +99,21 @@ VALUE_ERRORS = [
     (lambda: ResidueRatio(modulus=2, entries=[-1], weights=[[1.0, -1.0]]), "entries", "places"),
     (lambda: ResidueRatio(modulus=2, entries=[0], weights=[[1.0]]), "weights", "finite and"),
     (lambda: ResidueRatio(modulus=2, entries=[0], weights=[[1.0, np.inf]]), "weights", "finite"),
-    (lambda: ResidueRatio(2, [3], [[1.0, -1.0]])(np.zeros((5, 2), dtype=int)), "outputs",
-     "of at least 4 entries"),
+    (lambda: ResidueRatio(2, [3], [[1.0, -1.0]])(ROWS), "outputs", "of at least 4 entries"),
     # Timing: fair coins against drift, a leak that is found, a clock that no machine can disturb.
     (lambda: Timing("time"), "clock", "one of"),
+    (lambda: OutputEntry(2)(np.zeros((2, 3))), "rows", "of at least 4 columns"),
+    (lambda: ExcessLatency("x", OutputEntry(0), [1.0], []), "usual", "one latency for each of the"),
     (lambda: Timing(warmup=-1), "warmup", "an integer at least 0"),
     (lambda: time_calls(abs, PAIR, 0, np.random.default_rng(1)), "calls", "a whole"),
     (lambda: Timing().timed_counts(abs, PAIR, 0, np.random.default_rng(1)), "calls", "a whole"),
-    (lambda: Timing().timed_counts(abs, PAIR, 9, np.random.default_rng(1), confidence=1.0),
-     "confidence", "a finite number above 0 and below 1"),
+    (lambda: Timing().timed_counts(abs, PAIR, 9, RNG, confidence=1.0), "confidence", "below 1"),
     # Texts as rows of tokens, whatever array or object holds them; the tables of their ratios.
-    (lambda: TokenRatios(tokens=("a", "a", "b"), values=SCORE.values, starts=SCORE.starts,
-     lengths=SCORE.lengths), "tokens", "all different"),
-    (lambda: TokenRatios(tokens=SCORE.tokens, values=[1.0], starts=SCORE.starts,
-     lengths=SCORE.lengths), "values", "one for each of 3 tokens"),
-    (lambda: TokenRatios(tokens=SCORE.tokens, values=SCORE.values, starts=[0, 0, 1],
-     lengths=SCORE.lengths), "starts", "increasing"),
-    (lambda: TokenRatios(tokens=SCORE.tokens, values=SCORE.values, starts=SCORE.starts,
-     lengths=[0.0]), "lengths", "one more than the 3 starts"),
-    (lambda: TokenRatios(tokens=SCORE.tokens, values=SCORE.values, starts=SCORE.starts,
-     lengths=SCORE.lengths, reader="letters"), "reader", "one of 'words'"),
+    (lambda: replace(SCORE, tokens=("a", "a", "b")), "tokens", "all different"),
+    (lambda: replace(SCORE, values=[1.0]), "values", "one for each of 3 tokens"),
+    (lambda: replace(SCORE, starts=[0, 0, 1]), "starts", "increasing"),
+    (lambda: replace(SCORE, lengths=[0.0]), "lengths", "one more than the 3 starts"),
+    (lambda: replace(SCORE, reader="letters"), "reader", "one of 'words'"),
     # Classifiers: what they learn, and the features.
     (lambda: Classifier("forest"), "model", "one of 'logistic', 'boosting'"),
     (lambda: Classifier(rows=1), "rows", "an integer at least 2, got 1"),
@@ -160,8 +157,7 @@ TYPE_ERRORS = [
     # Coordinatewise: the event and its pooled counts, what is learnt, what is refused.
     (lambda: Intervals(np.zeros(1), 1), "below", "a bool"),
     (lambda: EveryCoordinate(((0,),), (3,), 2), "sets", "a Intervals"),
-    (lambda: EveryCoordinate(((0,),), (HALF_LINE,), 1).pooled(np.array([["a"]])), "outputs",
-     "real numbers"),
+    (lambda: EveryCoordinate(((0,),), (HALF_LINE,), 1).pooled(ROWS.astype(str)), "outputs", "real"),
     (lambda: Coordinatewise()(ROWS, ROWS, Pair("a", "b")), "x", "a non-empty vector of finite"),
     (lambda: Coordinatewise().choose(ROWS, ROWS, Pair([0, 0], [1, 1]), 3), "goal", "a Goal"),
     # Linear discriminants: what the score adds up, and which directions the attack finds.
@@ -173,8 +169,7 @@ TYPE_ERRORS = [
     (lambda: time_calls(3, PAIR, 3, np.random.default_rng(1)), "call", "a callable input ->"),
     (lambda: time_calls(abs, PAIR, 3, 1), "rng", "a numpy Generator"),
     # Texts as rows of tokens, whatever array or object holds them; the tables of their ratios.
-    (lambda: TokenRatios(tokens=SCORE.tokens, values=SCORE.values, starts=SCORE.starts,
-     lengths=SCORE.lengths, reader=3), "reader", "one of 'words'"),
+    (lambda: replace(SCORE, reader=3), "reader", "one of 'words'"),
     # Classifiers: what they learn, and the features.
     (lambda: Classifier(None), "model", "one of 'logistic', 'boosting'"),
     (lambda: Classifier(rows=1e5), "rows", "an integer at least 2, got 1"),

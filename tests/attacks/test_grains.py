@@ -39,43 +39,24 @@ def test_the_coarser_side_decides():
     assert arrays.grain_of(plain, np.full(1000, 0.5)).bits == 53
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        [331449281.0, 331449282.0],
-        [100.0, 100.5],
-        [200.0, 201.0],
-        np.arange(-50.0, 50.0) / 4,
-        np.append(np.arange(-400.0, 400.0) / 2, [1e12, -2147483648.0]),
-        np.arange(10),
-        np.array([2**62, 2**62 + 1]),
-        np.array([True, False]),
-        [np.nan, np.inf, 7.0],
-        [np.nan],
-        [],
-        [0.0],
-    ],
-)
-def test_what_was_never_rounded_is_exact(values):
-    values = np.asarray(values)
-    assert arrays.grain_of(values, values) == EXACT
-    assert EXACT.exact
-    assert EXACT.at(1e9) == 0.0
+EXACTLY = [
+    [331449281.0, 331449282.0], [100.0, 100.5], [200.0, 201.0], np.arange(-50.0, 50.0) / 4,
+    np.append(np.arange(-400.0, 400.0) / 2, [1e12, -2147483648.0]), np.arange(10),
+    np.array([2**62, 2**62 + 1]), np.array([True, False]), [np.nan, np.inf, 7.0], [np.nan], [],
+    [0.0],
+]  # fmt: skip
+ROUNDED = [
+    [2.9999999996, 3.0, 4.0], np.arange(-50, 50) * 0.1, 1e9 + np.arange(-50, 50) * 0.1,
+    3e8 + NOISE[0], 1e17 + 1e6 * NOISE[0], np.append(np.round(NOISE[0], 1), 1e12),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        [2.9999999996, 3.0, 4.0],
-        np.arange(-50, 50) * 0.1,
-        1e9 + np.arange(-50, 50) * 0.1,
-        3e8 + NOISE[0],
-        1e17 + 1e6 * NOISE[0],
-        np.append(np.round(NOISE[0], 1), 1e12),
-    ],
-)
-def test_what_was_rounded_is_not_exact(values):
-    assert arrays.grain_of(np.asarray(values), np.asarray(values)).bits == 53
+def test_what_was_never_rounded_is_exact_and_what_was_is_not():
+    for values in map(np.asarray, EXACTLY):
+        assert arrays.grain_of(values, values) == EXACT, values
+    assert (EXACT.exact, EXACT.at(1e9)) == (True, 0.0)
+    for values in map(np.asarray, ROUNDED):
+        assert arrays.grain_of(values, values).bits == 53, values
 
 
 def test_a_rare_number_that_is_not_whole_is_seen_beyond_the_sample():
@@ -88,8 +69,7 @@ def test_each_column_has_its_own_grain():
     bit, noise = np.repeat([0.0, 1.0], 500), NOISE[0][:1000]
     rows = np.column_stack([bit, 2.5e9 + noise, noise])
     grains = arrays.grains_of(rows, rows)
-    assert grains[0] == EXACT
-    assert grains[1].typical == pytest.approx(8 * np.spacing(2.5e9))
+    assert (grains[0], grains[1].typical) == (EXACT, pytest.approx(8 * np.spacing(2.5e9)))
     assert grains[2].typical < 1e-14
 
 
@@ -107,8 +87,7 @@ def test_grains_of_sums_and_of_the_coarsest():
     assert arrays.coarsest_grain([fine, coarse, EXACT]) == Grain(24, 4.0)
     assert arrays.coarsest_grain([EXACT, EXACT]) == EXACT
     total = arrays.sum_grains([fine, coarse])
-    assert total.bits == 53
-    assert total.absolute == fine.typical + coarse.typical
+    assert (total.bits, total.absolute) == (53, fine.typical + coarse.typical)
     weighted = arrays.sum_grains([fine, coarse], np.array([0.0, -2.0]))
     assert weighted.absolute == 2 * coarse.typical
     # A sum in doubles rounds even what was exact.
@@ -120,8 +99,7 @@ def test_steps():
     values = np.array([1.0, 1.0, 1.0 + 4e-16, 1.5, 2.0])
     assert arrays.steps_of(values, grain).tolist() == [SAME, SAME, APART, APART]
     assert arrays.steps_of(values, EXACT).tolist() == [SAME, APART, APART, APART]
-    crowd = 1.0 + np.arange(40) * 4e-16
-    assert (arrays.steps_of(crowd, grain) == NEAR).all()
+    assert (arrays.steps_of(1.0 + np.arange(40) * 4e-16, grain) == NEAR).all()
     assert arrays.steps_of(np.array([1.0]), grain).size == 0
 
 
@@ -142,16 +120,13 @@ def test_a_long_computation_leaves_one_number_where_nothing_is_near():
 def test_noise_of_64_last_places_is_no_single_number(name):
     values, _ = sides(FORMATS[name], farthest(name))
     values = np.unique(values.astype(np.float64))
-    steps = arrays.steps_of(values, Grain(PLACES[name], farthest(name)))
-    assert (steps != SAME).all()
+    assert (arrays.steps_of(values, Grain(PLACES[name], farthest(name))) != SAME).all()
 
 
 def test_cuts_lie_apart_or_are_16_tolerances_from_each_other():
-    sparse = np.sort(NOISE[0][:500])
-    assert arrays.cuts_of(sparse, Grain(53, 1.0)).size == 499
+    assert arrays.cuts_of(np.sort(NOISE[0][:500]), Grain(53, 1.0)).size == 499
     dense = np.unique(FORMATS["bfloat16"](NOISE[0]).astype(np.float64))
     grain = Grain(8, 1.0)
     middle = dense[np.abs(dense) < 2.0]
-    places = arrays.cuts_of(middle, grain)
-    assert 3 <= places.size <= 4.0 / (16 * grain.typical) + 2
+    assert 3 <= arrays.cuts_of(middle, grain).size <= 4.0 / (16 * grain.typical) + 2
     assert arrays.cuts_of(np.array([1.0]), grain).size == 0
