@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from shared_divergence import freeze, naive_ball, normal, plan_for, run_task
+from shared_divergence import GOLDEN, freeze, naive_ball, normal, plan_for, run_task
 
 from dpcore.divergence import estimators as _ball
 from dpcore.divergence import neighbours
@@ -33,9 +33,7 @@ def lattice(size, dim, seed, shift=0.0):
 
 SAMPLES = {
     "plain": lambda: find_points(normal(70, 3, 1), normal(60, 3, 2, 0.3)),
-    "float32": lambda: find_points(
-        normal(50, 9, 1).astype(np.float32), normal(60, 9, 2, 0.3).astype(np.float32)
-    ),
+    "float32": lambda: find_points(*map(np.float32, (normal(50, 9, 1), normal(60, 9, 2, 0.3)))),
     "unequal": lambda: find_points(normal(30, 2, 1), normal(140, 2, 2, 0.3)),
     "wide and narrow": lambda: find_points(0.05 * normal(70, 2, 1), normal(60, 2, 2)),
     "lattice": lambda: find_points(lattice(80, 3, 1), lattice(70, 3, 2, 1.0)),
@@ -68,8 +66,7 @@ def test_the_sample_equals_the_definition(name):
     raw = run(found)
     assert raw.value == pytest.approx(both(found, 5), abs=1e-11)
     assert raw.depth == freeze(*(found.coordinates(ids) for ids in found.ids), 5).depths
-    assert np.isnan(raw.std_error).all()
-    assert raw.replicates is None
+    assert (np.isnan(raw.std_error).all(), raw.replicates) == (True, None)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -125,12 +122,9 @@ def test_blocks_of_queries_change_nothing(monkeypatch):
 
 def test_golden_values_of_atoms():
     raw = run(SAMPLES["only atoms"](), k=20)
-    wanted = [0.12763686867994015, 0.25043970435572294, 0.43990872603182174, 0.6028051599791849]
-    assert raw.value[0] == pytest.approx(wanted, abs=1e-12)
-    assert raw.value[1] == pytest.approx(wanted, abs=1e-12)
+    assert raw.value == pytest.approx(np.array([GOLDEN] * 2), abs=1e-12)
     assert raw.atom_share.tolist() == [1.0, 1.0]
-    assert raw.rows_per_atom == pytest.approx(200 / 3)
-    assert raw.unseen_share.tolist() == [0.0, 0.0]
+    assert (raw.rows_per_atom, raw.unseen_share.tolist()) == (pytest.approx(200 / 3), [0.0, 0.0])
     by_sum = math.log(sum(m / 100 * (m - 1) / 99 * 101 / (q + 1) for m, q in
                           [(50, 20), (30, 30), (20, 50)]))  # fmt: skip
     assert raw.value[0, 2] == pytest.approx(by_sum, abs=1e-12)
@@ -181,15 +175,10 @@ def test_the_effective_number_of_terms():
 def test_lists_are_long_enough():
     """The spec's table: a list of K rows falls short of k with probability below 1e-6."""
     found = find_points(normal(900, 2, 1), normal(900, 2, 2))
-    kinds = "bootstrap", "jackknife", "subsample"
-    drawn = {kind: plan_for(kind, found, None) for kind in kinds}
-    counted = [neighbours.list_length(k, drawn["bootstrap"], 900) for k in (5, 10, 20, 50, 100)]
-    assert counted == [24, 33, 49, 92, 155]
-    distinct = [
-        neighbours.list_length(k, drawn["bootstrap"], 900, single=True) for k in (5, 20, 100)
-    ]
-    assert distinct == [26, 60, 212]
-    assert neighbours.list_length(20, None, 900) == 20
-    assert 20 < neighbours.list_length(20, drawn["jackknife"], 900) < 35
-    assert 60 < neighbours.list_length(20, drawn["subsample"], 900) < 90
-    assert neighbours.list_length(20, drawn["bootstrap"], 30) == 30
+    drawn = {kind: plan_for(kind, found, None) for kind in ("bootstrap", "jackknife", "subsample")}
+    length, plan = neighbours.list_length, drawn["bootstrap"]
+    assert [length(k, plan, 900) for k in (5, 10, 20, 50, 100)] == [24, 33, 49, 92, 155]
+    assert [length(k, plan, 900, single=True) for k in (5, 20, 100)] == [26, 60, 212]
+    assert (length(20, None, 900), length(20, plan, 30)) == (20, 30)
+    assert 20 < length(20, drawn["jackknife"], 900) < 35
+    assert 60 < length(20, drawn["subsample"], 900) < 90

@@ -43,6 +43,12 @@ def fixed(values0, values1, groups0=None, groups1=None):
     return sets, cross_fit(sets, np.random.default_rng(0), lambda rows: rows[:, 0])
 
 
+def check_fixed(values0, values1, *groups, seed=0, confidence=0.95):
+    return check_equality(
+        *fixed(values0, values1, *groups), np.random.default_rng(seed), confidence
+    )
+
+
 @pytest.fixture
 def quick(monkeypatch):
     """Fewer permutations and rows: the level does not depend on them."""
@@ -85,8 +91,7 @@ def test_the_level_holds_for_groups_of_copies(quick):
 
 def test_control_copies_permuted_one_by_one_are_found_out(quick):
     runs = [checked(find_points(*repeated(seed)[:2]), seed) for seed in range(60)]
-    found = rejections(runs)
-    assert min(found) > stats.binom.isf(ALPHA, 60, LEVEL)
+    assert min(rejections(runs)) > stats.binom.isf(ALPHA, 60, LEVEL)
 
 
 def test_control_folds_added_up_as_if_independent_are_found_out():
@@ -107,18 +112,14 @@ def test_control_folds_added_up_as_if_independent_are_found_out():
 def test_power_at_500_rows(dim, shift, scale):
     """At least .9 is promised; 100 seeds gave 1, .99 and .98. Of these ten, fixed, 8 must reject:
     P(fewer | .9) = .07, and .0016 at .98."""
-    found = [
-        checked(find_points(*normal(s, 500, dim, shift, scale)), s).auc_p <= LEVEL
-        for s in range(10)
-    ]
-    assert sum(found) >= 8
+    every = (find_points(*normal(seed, 500, dim, shift, scale)) for seed in range(10))
+    assert sum(checked(sets, seed).auc_p <= LEVEL for seed, sets in enumerate(every)) >= 8
 
 
 def test_the_auc_is_the_share_of_ordered_pairs():
     rng = np.random.default_rng(0)
     y0, y1 = rng.integers(0, 9, 40), rng.integers(0, 6, 31)
-    sets, fit = fixed(y0, y1)
-    found = check_equality(sets, fit, rng)
+    found = check_fixed(y0, y1)
     more, same = (y0[:, None] > y1).mean(), (y0[:, None] == y1).mean()
     assert found.auc == pytest.approx(more + same / 2, abs=1e-12)
     assert found.auc > 0.55
@@ -131,8 +132,7 @@ def test_the_p_value_of_a_fixed_score_is_that_of_the_rank_sum():
     y0, y1 = rng.normal(size=12), rng.normal(size=14) + 1.1
     exact = stats.mannwhitneyu(y0, y1, method="exact").pvalue
     for sign in (1, -1):
-        sets, fit = fixed(sign * y0, sign * y1)
-        ps = [check_equality(sets, fit, np.random.default_rng(s)).auc_p for s in range(20)]
+        ps = [check_fixed(sign * y0, sign * y1, seed=seed).auc_p for seed in range(20)]
         # Standard deviation of a mean of 20 * 999 draws.
         assert np.mean(ps) == pytest.approx(exact, abs=0.001 + 4 * np.sqrt(exact / 19980))
         assert 0.01 < exact < 0.3
@@ -168,8 +168,7 @@ def test_the_interval_is_delongs():
     """On the logit scale, from the variances of the placements."""
     rng = np.random.default_rng(0)
     y0, y1 = rng.normal(size=80) + 0.8, rng.normal(size=50)
-    sets, fit = fixed(y0, y1)
-    found = check_equality(sets, fit, rng, 0.9)
+    found = check_fixed(y0, y1, confidence=0.9)
     above = y0[:, None] > y1
     variance = above.mean(1).var(ddof=1) / 80 + above.mean(0).var(ddof=1) / 50
     auc = above.mean()
@@ -182,31 +181,25 @@ def test_the_interval_is_delongs():
 def test_the_interval_of_groups_of_copies_is_that_of_single_rows():
     rng = np.random.default_rng(0)
     y0, y1 = rng.normal(size=80) + 0.8, rng.normal(size=50)
-    sets, fit = fixed(y0, y1)
-    alone = check_equality(sets, fit, rng)
+    alone = check_fixed(y0, y1)
     groups = np.repeat(np.arange(80), 4), np.repeat(np.arange(50), 4)
-    sets, fit = fixed(np.repeat(y0, 4), np.repeat(y1, 4), *groups)
-    copied = check_equality(sets, fit, rng)
-    assert copied.auc_low == pytest.approx(alone.auc_low, abs=1e-12)
-    assert copied.auc_high == pytest.approx(alone.auc_high, abs=1e-12)
-    assert copied.grouped
-    assert copied.units == (80, 50)
+    copied = check_fixed(np.repeat(y0, 4), np.repeat(y1, 4), *groups)
+    interval = copied.auc_low, copied.auc_high
+    assert interval == pytest.approx((alone.auc_low, alone.auc_high), abs=1e-12)
+    assert (copied.grouped, copied.units) == (True, (80, 50))
 
 
 def test_the_interval_of_separated_sets_is_that_of_independent_pairs():
-    sets, fit = fixed(np.arange(30.0) + 100.0, np.arange(40.0))
-    found = check_equality(sets, fit, np.random.default_rng(0))
+    found = check_fixed(np.arange(30.0) + 100.0, np.arange(40.0))
     assert (found.auc, found.auc_high) == (1.0, 1.0)
     assert found.auc_low == pytest.approx(0.025 ** (1 / 30))
-    sets, fit = fixed(np.arange(30.0) - 100.0, np.arange(40.0))
-    found = check_equality(sets, fit, np.random.default_rng(0))
+    found = check_fixed(np.arange(30.0) - 100.0, np.arange(40.0))
     assert (found.auc, found.auc_low) == (0.0, 0.0)
     assert found.auc_high == pytest.approx(1 - 0.025 ** (1 / 30))
 
 
 def test_scores_of_one_value_say_nothing():
-    sets, fit = fixed(np.zeros(20), np.zeros(20))
-    found = check_equality(sets, fit, np.random.default_rng(0))
+    found = check_fixed(np.zeros(20), np.zeros(20))
     assert (found.auc, found.auc_low, found.auc_high, found.auc_p) == (0.5, 0.0, 1.0, 1.0)
     assert (found.energy, found.energy_p) == (0.0, 1.0)
 
@@ -220,8 +213,7 @@ def test_the_energy_distance_is_its_definition():
         return np.linalg.norm(a[:, None] - b, axis=2).mean()
 
     expected = 2 * between(y0, y1) - between(y0, y0) - between(y1, y1)
-    assert found.energy == pytest.approx(expected, abs=1e-12)
-    assert found.energy_rows == (40, 30)
+    assert (found.energy, found.energy_rows) == (pytest.approx(expected, abs=1e-12), (40, 30))
     assert expected > 0.1
 
 
@@ -229,11 +221,8 @@ def test_rows_of_the_energy_distance_are_drawn_by_whole_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(700), 3)[rng.permutation(2100)]
     rows, unit = _checks._draw_rows(2100, groups, rng)
-    assert len(rows) == 999
-    assert set(unit) == set(range(333))
-    taken, counts = np.unique(groups[rows], return_counts=True)
-    assert (counts == 3).all()
-    assert len(taken) == 333
+    assert (len(rows), set(unit)) == (999, set(range(333)))
+    assert np.unique(groups[rows], return_counts=True)[1].tolist() == [3] * 333
     # One unit is one group.
     assert len(set(zip(groups[rows], unit, strict=True))) == 333
     # Huge groups give 50 rows each, so that there are some to permute.
@@ -247,8 +236,7 @@ def test_many_rows_are_tested_on_levels():
     """More distinct scores than levels: the p-value changes little, and takes no time."""
     rng = np.random.default_rng(2)
     y0, y1 = rng.normal(size=3000) + 0.12, rng.normal(size=3000)
-    sets, fit = fixed(y0, y1)
-    found = check_equality(sets, fit, rng).auc_p
+    found = check_fixed(y0, y1).auc_p
     exact = stats.mannwhitneyu(y0, y1).pvalue
     assert 0.005 < exact < 0.2
     assert found == pytest.approx(exact, abs=0.005 + 4 * np.sqrt(exact / 999))

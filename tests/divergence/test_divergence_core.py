@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import mpmath
 import numpy as np
 import pytest
-from shared_divergence import Lists, naive_ball
+from shared_divergence import GOLDEN, Lists, naive_ball
+from shared_messages import check_messages
 
 from dpcore import _core
 
@@ -51,9 +54,7 @@ def test_log_gamma_ratio_has_full_precision():
 
 
 def test_gamma_functions_known_values():
-    assert ratio(1.0, 1.0) == 0.0
-    assert ratio(3.0, 0.0) == 0.0
-    assert ratio(5.0, 2.0) == np.log(30.0)
+    assert (ratio(1.0, 1.0), ratio(3.0, 0.0), ratio(5.0, 2.0)) == (0.0, 0.0, np.log(30.0))
     assert ratio(7.0, -2.0) == -np.log(30.0)
     # B(5, 1/2) of Poczos and Schneider; B(k, 2) = 1 - 1/k.
     assert np.exp(-ratio(5, 0.5) - ratio(5, -0.5)) == pytest.approx(0.94606606353473494, rel=1e-15)
@@ -63,12 +64,12 @@ def test_gamma_functions_known_values():
 
 
 def test_gamma_functions_refuse_what_is_outside():
-    for x, b in [(0.0, 1.0), (-1.0, 2.0), (2.0, -2.0), (1.0, np.nan), (np.inf, 1.0)]:
-        with pytest.raises(ValueError, match=r"^x must be positive and above -b"):
-            ratio(x, b)
-    for x in (0.0, -3.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match=r"^x must be positive and finite"):
-            _core.digamma(x)
+    ratios = [(0.0, 1.0), (-1.0, 2.0), (2.0, -2.0), (1.0, np.nan), (np.inf, 1.0)]
+    wrong = [(partial(ratio, *case), "x", "positive and above -b") for case in ratios]
+    wrong += [
+        (partial(_core.digamma, x), "x", "positive and finite") for x in (0, -3, np.nan, np.inf)
+    ]
+    check_messages(ValueError, wrong)
 
 
 # Cells.
@@ -79,14 +80,11 @@ def values(n, j, atom, weight, own, other, alphas=ALPHAS):
     return _core.ball_values(*arrays, np.array(weight, float), own, other, np.array(alphas))
 
 
-GOLDEN = {0.5: 0.12763686867994015, 1.0: 0.25043970435572294, 2.0: 0.43990872603182174}
-GOLDEN |= {4.0: 0.6028051599791849}
-
-
 def test_golden_values_of_three_atoms():
     counts, counts_other = np.array([50, 30, 20]), [20, 30, 50]
-    found, effective = values(counts - 1, counts_other, [True] * 3, counts, 100, 100, list(GOLDEN))
-    np.testing.assert_allclose(found, list(GOLDEN.values()), rtol=1e-12)
+    orders = [0.5, 1.0, 2.0, 4.0]
+    found, effective = values(counts - 1, counts_other, [True] * 3, counts, 100, 100, orders)
+    np.testing.assert_allclose(found, GOLDEN, rtol=1e-12)
     terms = (counts - 1) / (np.array(counts_other) + 1)
     expected = (counts @ terms) ** 2 / (counts @ terms**2)
     np.testing.assert_allclose(effective[[1, 2]], [100, expected], rtol=1e-13)
@@ -137,27 +135,20 @@ def test_repeated_cells_are_added():
         np.testing.assert_allclose(a, b, rtol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"n": [-1]}, "n must be"),
-        ({"n": [10]}, "n must be from 0 to 9"),
-        ({"j": [21]}, "j must be from 0 to 20"),
-        ({"j": [1, 2]}, "j must be as long as n"),
-        ({"weight": [-1.0]}, "weight must be"),
-        ({"weight": [np.nan]}, "weight must be"),
-        ({"weight": [0.0]}, "weight must be positive in sum"),
-        ({"own": 0}, "size_own must be"),
-        ({"other": 2**31}, "size_other must be"),
-        ({"alphas": [2.0, 0.0]}, "alphas must be positive"),
-        ({"alphas": [np.inf]}, "alphas must be positive and finite"),
-    ],
-)
-def test_cells_that_cannot_be(change, text):
+CELLS = [
+    ({"n": [-1]}, "n", ""), ({"n": [10]}, "n", "from 0 to 9"), ({"j": [21]}, "j", "from 0 to 20"),
+    ({"j": [1, 2]}, "j", "as long as n"), ({"weight": [-1.0]}, "weight", ""),
+    ({"weight": [np.nan]}, "weight", ""), ({"weight": [0.0]}, "weight", "positive in sum"),
+    ({"own": 0}, "size_own", ""), ({"other": 2**31}, "size_other", ""),
+    ({"alphas": [2.0, 0.0]}, "alphas", "positive"),
+    ({"alphas": [np.inf]}, "alphas", "positive and finite"),
+]  # fmt: skip
+
+
+def test_cells_that_cannot_be():
     good = {"n": [9], "j": [4], "atom": [False], "weight": [10.0], "own": 10, "other": 20}
     assert np.isfinite(values(**good)[0]).all()
-    with pytest.raises(ValueError, match=f"^{text}"):
-        values(**(good | change))
+    check_messages(ValueError, [(partial(values, **good | row[0]), *row[1:]) for row in CELLS])
 
 
 # Walks.
@@ -222,8 +213,7 @@ def test_walks_are_naive_resampling(kind, dtype, cap, invert):
     if cap > 3:
         assert (rescans, again) == (0, 0)
     elif kind in ("normal", "line"):
-        assert rescans > 20
-        assert again > 20
+        assert min(rescans, again) > 20
     for threads in (1, 3):
         np.testing.assert_array_equal(lists.replicates(weights, ALPHAS, threads)[0], values)
 
@@ -234,12 +224,10 @@ def test_lists_that_run_out_are_searched_again(kind):
     sets = samples(kind, rng, (50, 50))
     k = 6
     weights = [drawn(rng, len(rows), 6) for rows in sets]
-    whole = Lists(*sets, k)
-    expected = naive_replicates(whole, weights, ALPHAS, k)
+    expected = naive_replicates(Lists(*sets, k), weights, ALPHAS, k)
     seen = []
     for entries in (1, 3, 6, 9, 14):
-        short = Lists(*sets, k, entries, 20, "some")
-        values, run_outs, _ = short.replicates(weights, ALPHAS)
+        values, run_outs, _ = Lists(*sets, k, entries, 20, "some").replicates(weights, ALPHAS)
         np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
         seen.append(run_outs)
     # Fewer the longer the lists are, and as many as queries that walk where nothing is listed.
@@ -263,8 +251,7 @@ def test_a_replicate_without_the_other_set_is_infinite():
 
 def test_a_wrong_list_is_seen():
     """The control: a walk over lists with one neighbour gone differs."""
-    rng = np.random.default_rng(6)
-    sets = samples("normal", rng, (40, 40))
+    sets = samples("normal", np.random.default_rng(6), (40, 40))
     lists = Lists(*sets, 5)
     expected = naive_ball(*sets, ALPHAS, 5)
     original = lists.of
@@ -282,8 +269,7 @@ def test_a_wrong_list_is_seen():
 
 
 def test_lists_that_cannot_be():
-    rng = np.random.default_rng(7)
-    lists = Lists(*samples("normal", rng, (12, 15)), 3)
+    lists = Lists(*samples("normal", np.random.default_rng(7), (12, 15)), 3)
     queries, other, own, *points = lists.of(0)
     ones = [lists.copies(a, np.ones((1, len(s))))[0] for a, s in enumerate(lists.samples)]
     good = {
@@ -304,30 +290,19 @@ def test_lists_that_cannot_be():
 
     assert len(call()[0]) == 12
     many = np.array([27], np.uint32)
-    for name, value in {
-        "queries": np.full(12, 27, np.uint32),
-        "ids": np.full(len(other[1]), 99, np.uint32),
-        "own_ids": np.full(len(own[1]), 99, np.uint32),
-        "own_points": many,
-        "other_points": many,
-        "starts": other[0][::-1].copy(),
-        "own_starts": own[0] + 1,
-        "squared": other[2][::-1].copy(),
-        "upto": own[2] + 1000,
-        "inverted": own[3][:-1].copy(),
-        "capped": own[4][:-1].copy(),
-        "w_own": np.zeros(27, np.uint32),
-        "w_other": ones[1][:-1].copy(),
-        "depth": 0,
-        "first": lists.first + 27,
+    wrong = {
+        "queries": np.full(12, 27, np.uint32), "ids": np.full(len(other[1]), 99, np.uint32),
+        "own_ids": np.full(len(own[1]), 99, np.uint32), "own_points": many, "other_points": many,
+        "starts": other[0][::-1].copy(), "own_starts": own[0] + 1,
+        "squared": other[2][::-1].copy(), "upto": own[2] + 1000, "inverted": own[3][:-1].copy(),
+        "capped": own[4][:-1].copy(), "w_own": np.zeros(27, np.uint32),
+        "w_other": ones[1][:-1].copy(), "depth": 0, "first": lists.first + 27,
         "rows1": lists.rows[1][:, :2].copy(),
-    }.items():
-        with pytest.raises(ValueError, match=f"^{name} must"):
-            call(**{name: value})
-    with pytest.raises(TypeError, match=r"^rows0 and rows1 must be"):
-        call(rows1=lists.rows[1].astype(np.float32))
-    with pytest.raises(ValueError, match=r"^w_other must be as many as w_own"):
-        _core.ball_replicates(
-            *lists.of(0), lists.atoms[0], np.ones((2, 27), np.uint32),
-            np.ones((3, 27), np.uint32), 3, ALPHAS, *lists.rows, lists.first, 1,
-        )  # fmt: skip
+    }  # fmt: skip
+    calls = [(partial(call, **{name: one}), "", f"{name} must") for name, one in wrong.items()]
+    copies = np.ones((2, 27), np.uint32), np.ones((3, 27), np.uint32)
+    rest = 3, ALPHAS, *lists.rows, lists.first, 1
+    more = partial(_core.ball_replicates, *lists.of(0), lists.atoms[0], *copies, *rest)
+    check_messages(ValueError, [*calls, (more, "w_other", "as many as w_own")])
+    single = lists.rows[1].astype(np.float32)
+    check_messages(TypeError, [(partial(call, rows1=single), "rows0 and rows1", "")])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from shared_divergence import judge, make_raw
+from shared_messages import find_missing
 
 from dpcore.divergence import renyi
 from dpcore.divergence.points import find_points
@@ -46,9 +47,8 @@ def test_a_ball_three_joint_errors_above_a_score():
 def test_the_energy_test_rejects_what_the_interval_calls_0():
     assert (case(0.02, energy_p=0.005).belief == UNRESOLVED).all()
     assert "(p = 0.01), where the value is 0" in case(0.02, energy_p=0.01).reason
-    assert case(0.021, energy_p=0.005).resolved.all()
-    assert case(0.02, energy_p=0.015).resolved.all()
-    assert case(0.02).resolved.all()
+    for value, options in ((0.021, {"energy_p": 0.005}), (0.02, {"energy_p": 0.015}), (0.02, {})):
+        assert case(value, **options).resolved.all()
 
 
 def test_rows_beyond_count_from_order_one_on_in_their_direction():
@@ -71,15 +71,12 @@ def test_a_score_that_is_blind_is_not_believed():
     rng = np.random.default_rng(1)
     blind = renyi(parity(rng, 3000, 30, 1), parity(rng, 3000, 30, -1), alphas=[0.5, 1.5], rng=1)
     assert blind.method == "score"
-    assert (np.abs(blind.kl) < 0.05).all()
+    assert np.abs(blind.kl).max() < 0.05
     assert not blind.resolved.any()
     assert "the ball gives" in blind.reason
     # The twin: a shift that the score does see, and the ball no more than it.
-    shift = np.full(20, 0.7 / np.sqrt(20.0))
-    seen = renyi(
-        rng.normal(size=(3000, 20)) + shift, rng.normal(size=(3000, 20)), alphas=[0.5, 1.5], rng=1
-    )
-    assert seen.resolved.all()
+    y0, y1 = rng.normal(size=(2, 3000, 20))
+    assert renyi(y0 + 0.7 / np.sqrt(20.0), y1, alphas=[0.5, 1.5], rng=1).resolved.all()
 
 
 def moved(share, far, dim=1):
@@ -101,8 +98,7 @@ def ring(rng, rows):
     """The same in the plane."""
     angle = rng.uniform(0.0, 2.0 * np.pi, size=(2, rows))
     y0, y1 = np.stack([50.0 * np.cos(angle), 50.0 * np.sin(angle)], axis=2)
-    inside = rng.random(rows) < 0.05
-    y0 = np.where(inside[:, None], 0.0, y0) + rng.normal(size=(rows, 2))
+    y0 = np.where((rng.random(rows) < 0.05)[:, None], 0.0, y0) + rng.normal(size=(rows, 2))
     return y0, y1 + rng.normal(size=(rows, 2))
 
 
@@ -116,15 +112,12 @@ def strip(dim):
 
 
 BEYOND = {
-    "uniform on [0, 1.04]": (strip(1), 4000),
-    "uniform in the plane": (strip(2), 4000),
-    "uniform in five dimensions": (strip(5), 4000),
-    "4.5 % far away": (moved(0.045, 50.0), 4000),
+    "uniform on [0, 1.04]": (strip(1), 4000), "uniform in the plane": (strip(2), 4000),
+    "uniform in five dimensions": (strip(5), 4000), "4.5 % far away": (moved(0.045, 50.0), 4000),
     "0.5 % far away": (moved(0.005, 50.0), 10_000),
-    "4.5 % far away in five dimensions": (moved(0.045, 50.0, 5), 4000),
-    "in a gap": (gap, 4000),
+    "4.5 % far away in five dimensions": (moved(0.045, 50.0, 5), 4000), "in a gap": (gap, 4000),
     "in a ring": (ring, 4000),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BEYOND)
@@ -132,8 +125,7 @@ def test_rows_beyond_the_other_set_are_not_believed(name):
     draw, rows = BEYOND[name]
     estimate = renyi(*draw(np.random.default_rng(3), rows), alphas=[0.5, 1.5], rng=1, checks=False)
     assert estimate.belief[0, 1] in (UNRESOLVED, SATURATED)
-    assert "of y0" in estimate.reason
-    assert "no sample tells how rare" in estimate.reason
+    assert not find_missing(estimate.reason, "of y0", "no sample tells how rare")
     # The other direction has nothing beyond: its estimate is believed as it was.
     assert "y1 lie" not in estimate.reason
 
@@ -224,8 +216,7 @@ def test_how_many_rows_are_needed_is_said():
     assert not estimate.resolved.any()
     assert "to see about half of one nat takes 768 rows" in estimate.reason
     assert any("of a divergence of 25.6 nats it sees about half" in n for n in estimate.notes)
-    assert to_see(3, 20, False) == 244
-    assert to_see(3, 20, True) == 488
+    assert (to_see(3, 20, False), to_see(3, 20, True)) == (244, 488)
     # The twin has enough of them.
     many = rng.normal(size=(2, 800, 384))
     estimate = renyi(many[0], many[1], alphas=[1.5], rng=1)
@@ -233,8 +224,7 @@ def test_how_many_rows_are_needed_is_said():
 
 
 def test_how_many_rows_would_tell_a_value_from_0():
-    judged = case(0.05, spread=0.025)
-    assert "(about 4,000 rows of each set would)" in judged.reason
+    assert "(about 4,000 rows of each set would)" in case(0.05, spread=0.025).reason
     assert to_tell(0.0, 0.05, 1000) == 16_000
     rng = np.random.default_rng(7)
     few, many = (renyi(rng.normal(0.3, 1.0, n), rng.normal(size=n), alphas=[1.1], rng=1)

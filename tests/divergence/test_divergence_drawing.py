@@ -48,8 +48,7 @@ def test_what_is_not_resolved_is_shaded_and_named():
     assert GRID[GRID <= 3.0].max() < low < GRID[GRID > 3.0].min()
     assert high == pytest.approx(first.get_xlim()[1])
     assert words(first) == ["not resolved"]
-    assert words(second) == ["not resolved", "saturated"]
-    assert len(spans(second)) == 2
+    assert (words(second), len(spans(second))) == (["not resolved", "saturated"], 2)
     assert [panel.get_title(loc="left") for panel in figure.axes] == ["D(P0||P1)", "D(P1||P0)"]
     # Control: nothing is shaded where everything is resolved.
     clean = draw_estimate(make_estimate(belief=np.full((2, len(GRID)), ESTIMATE)))
@@ -72,9 +71,8 @@ def test_certified_bound_other_method_and_line():
     resolved = (GRID > 1.0) & (GRID <= 3.0)
     for direction, panel in enumerate(figure.axes):
         drawn = {item.get_label(): item for item in panel.lines}
-        assert np.array_equal(
-            drawn["certified from below, 95 %"].get_ydata(), value[direction] - 0.1
-        )
+        certified = drawn["certified from below, 95 %"].get_ydata()
+        assert np.array_equal(certified, value[direction] - 0.1)
         ends = drawn["line above it, for delta = 10/min(N0, N1) = 0.02"]
         known = line(GRID[resolved], value[direction][resolved], 0.02)
         assert ends.get_xdata() == pytest.approx(GRID[resolved][[0, -1]])
@@ -92,18 +90,15 @@ def test_no_line_without_a_resolved_order_or_with_too_few_rows():
     # An order that is not resolved ends the line, though others beyond it are.
     belief = np.full((2, len(GRID)), ESTIMATE, dtype="U40")
     belief[:, 10] = UNRESOLVED
-    drawn = {
-        item.get_label(): item for item in draw_estimate(make_estimate(belief=belief)).axes[0].lines
-    }
+    panel = draw_estimate(make_estimate(belief=belief)).axes[0]
+    drawn = {item.get_label(): item for item in panel.lines}
     label = "line above it, for delta = 10/min(N0, N1) = 0.02"
     assert drawn[label].get_xdata()[-1] == GRID[9]
 
 
 def test_a_ceiling_out_of_the_picture_is_told():
-    near = draw_estimate(make_estimate())
-    assert "ceiling: every ball holds all rows" in labels(near)
-    low = np.stack([GRID * 0.01, GRID * 0.01])
-    far = draw_estimate(make_estimate(value=low))
+    assert "ceiling: every ball holds all rows" in labels(draw_estimate(make_estimate()))
+    far = draw_estimate(make_estimate(value=np.stack([GRID * 0.01, GRID * 0.01])))
     assert "ceiling from 3.9 up: above this picture" in labels(far)
     assert far.axes[0].get_ylim()[1] < 1.0
 
@@ -112,11 +107,9 @@ def test_a_ceiling_out_of_the_picture_is_told():
     "value", [[[math.inf], [2.0]], [[-math.inf], [-0.5]], [[math.nan], [1e9]], [[0.0], [0.0]]]
 )
 def test_single_orders_and_odd_values_can_be_drawn(value):
-    estimate = make_estimate([2.0], value, np.full((2, 1), UNRESOLVED))
-    figure = draw_estimate(estimate)
+    figure = draw_estimate(make_estimate([2.0], value, np.full((2, 1), UNRESOLVED)))
     low, high = figure.axes[0].get_ylim()
-    assert math.isfinite(low)
-    assert low < high
+    assert -math.inf < low < high
     assert written(figure).startswith(b"\x89PNG")
     told = labels(figure)
     assert ("+inf" in told, "-inf" in told) == (value[0][0] == math.inf, value[0][0] == -math.inf)
@@ -127,8 +120,7 @@ def test_every_finite_value_is_inside_the_limits():
     value = np.stack([GRID / 8.0, -GRID])
     figure = draw_estimate(make_estimate(value=value))
     low, high = figure.axes[0].get_ylim()
-    assert low < value.min()
-    assert high > value.max()
+    assert low < value.min() <= value.max() < high
     assert figure.axes[1].get_ylim() == (low, high)
 
 
@@ -136,40 +128,32 @@ def test_given_axes_are_used():
     own = Figure()
     panels = own.subplots(1, 2)
     assert draw_estimate(make_estimate(), panels) is own
-    assert len(own.axes) == 2
-    assert own.legends == []
+    assert (len(own.axes), own.legends) == (2, [])
     assert panels[0].get_legend() is not None
     with pytest.raises(ValueError, match=r"^ax must be 2 axes, got 1"):
         draw_estimate(make_estimate(), panels[:1])
 
 
 def test_convergence_shows_running_mean_and_deviation():
-    rng = np.random.default_rng(4)
-    replicates = 1e6 + rng.normal(size=(50, 2, 3))
-    estimate = make_estimate(
-        [1.0, 2.0, 4.0], belief=np.full((2, 3), ESTIMATE), replicates=replicates, error="bootstrap"
-    )
+    replicates = 1e6 + np.random.default_rng(4).normal(size=(50, 2, 3))
+    fields = {"belief": np.full((2, 3), ESTIMATE), "replicates": replicates, "error": "bootstrap"}
+    estimate = make_estimate([1.0, 2.0, 4.0], **fields)
     figure = draw_convergence(estimate)
     means, spreads = figure.axes
     assert len(means.lines) == len(spreads.lines) == 6
     drawn = {item.get_label(): item for item in means.lines}
-    assert np.allclose(
-        drawn["D(P1||P0), order 4"].get_ydata(),
-        [replicates[: n + 1, 1, 2].mean() for n in range(50)], rtol=1e-14,
-    )  # fmt: skip
-    deviations = spreads.lines[3].get_ydata()
+    running = [replicates[: n + 1, 1, 2].mean() for n in range(50)]
+    assert np.allclose(drawn["D(P1||P0), order 4"].get_ydata(), running, rtol=1e-14)
     assert drawn["D(P1||P0), order 2"].get_color() == spreads.lines[3].get_color()
-    assert np.allclose(
-        deviations, [np.std(replicates[:n, 1, 1], ddof=1) for n in range(2, 51)], rtol=1e-6
-    )
+    deviations = [np.std(replicates[:n, 1, 1], ddof=1) for n in range(2, 51)]
+    assert np.allclose(spreads.lines[3].get_ydata(), deviations, rtol=1e-6)
     assert written(figure).startswith(b"\x89PNG")
     panels = Figure().subplots(1, 2)
     assert draw_convergence(estimate, panels) is panels[0].figure
 
 
 def test_convergence_follows_orders_that_are_finite_and_resolved():
-    rng = np.random.default_rng(4)
-    replicates = rng.normal(size=(30, 2, len(GRID)))
+    replicates = np.random.default_rng(4).normal(size=(30, 2, len(GRID)))
     replicates[3, 0, 0] = math.inf
     figure = draw_convergence(make_estimate(replicates=replicates, error="subsample"))
     told = labels(figure)

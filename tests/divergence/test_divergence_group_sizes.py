@@ -28,8 +28,7 @@ def grouped(seed, groups=200, tied="", dim=1):
 
 def p_value(seed, **options):
     y0, labels = grouped(seed, **options)
-    sets = find_points(y0, y0[::-1], groups0=labels)
-    return size_p_value(sets, np.random.default_rng(seed))
+    return size_p_value(find_points(y0, y0[::-1], groups0=labels), np.random.default_rng(seed))
 
 
 def test_the_level_holds_for_sizes_that_depend_on_nothing(monkeypatch):
@@ -54,18 +53,13 @@ def test_sets_without_groups_of_several_sizes_are_not_tested():
 @pytest.mark.parametrize("tied", ["sign", ""])
 def test_certificate_and_estimate_say_of_which_law_they_speak(tied):
     (y0, first), (y1, second) = (grouped(seed, 300, tied) for seed in (1, 2))
-    estimate = renyi(
-        y0, y1 + 0.5, groups0=first, groups1=second, alphas=[1.5], certified=True, rng=1
-    )
-    assert estimate.checks is not None
+    options = {"alphas": [1.5], "certified": True, "rng": 1}
+    estimate = renyi(y0, y1 + 0.5, groups0=first, groups1=second, **options)
     two = [note for note in estimate.notes if "law of one random row of each group" in note]
     assert len(two) == (1 if tied else 0)
     assert (estimate.checks.size_p <= LEVEL) == bool(tied)
     assert "of the law of one random row of each group" in str(estimate.certificate)
-    reasons = " ".join(estimate.epsilon(0.01).reasons)
-    assert ("epsilon_rdp of all rows" in reasons) == bool(tied)
+    assert ("epsilon_rdp of all rows" in " ".join(estimate.epsilon(0.01).reasons)) == bool(tied)
     # Rows without groups have one law, and no such word.
-    alone = renyi(
-        y0[:500], y1[:500], alphas=[1.5], certified=True, rows="independent", rng=1, error=None
-    )
+    alone = renyi(y0[:500], y1[:500], rows="independent", error=None, **options)
     assert "each group" not in str(alone)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-from shared_divergence import freeze, naive_ball
+from shared_divergence import GOLDEN, freeze, naive_ball
+from shared_messages import check_messages
 
 from dpcore import _core
 from dpcore.divergence.estimators import line_ball
@@ -27,12 +30,9 @@ def check(y0, y1, k, alphas=ALPHAS, threads=2):
 def test_golden_values_of_three_atoms():
     y0, y1 = np.repeat([0.0, 1.0, 2.0], [50, 30, 20]), np.repeat([-0.0, 1.0, 2.0], [20, 30, 50])
     raw = check(y0, y1, 20, np.array([0.5, 1.0, 2.0, 4.0]))
-    golden = [0.12763686867994015, 0.25043970435572294, 0.43990872603182174, 0.6028051599791849]
-    np.testing.assert_allclose(raw.value[0], golden, rtol=1e-12)
     # The two sets are each other's mirror image.
-    np.testing.assert_allclose(raw.value[1], golden, rtol=1e-12)
-    assert raw.atom_share.tolist() == [1, 1]
-    assert raw.unseen_share.tolist() == [0, 0]
+    np.testing.assert_allclose(raw.value, [GOLDEN] * 2, rtol=1e-12)
+    assert (raw.atom_share.tolist(), raw.unseen_share.tolist()) == ([1, 1], [0, 0])
     assert raw.rows_per_atom == 200 / 3
 
 
@@ -63,17 +63,10 @@ def test_every_kind_is_what_brute_force_says(k, seed):
 
 
 def test_few_rows():
-    for y0, y1 in [
-        ([0.0], [0.0]),
-        ([0.0], [1.0]),
-        ([0.0, 1.0], [0.5]),
-        ([1.0, 1.0, 2.0], [1.0, 3.0, 3.0]),
-        ([1.0] * 6, [1.0] * 4 + [2.0]),
-    ]:
+    single, same = [([0.0], [0.0]), ([0.0], [1.0]), ([0.0, 1.0], [0.5])], [1.0] * 4
+    for y0, y1 in [*single, ([1.0, 1.0, 2.0], [1.0, 3.0, 3.0]), ([1.0] * 6, [*same, 2.0])]:
         check(y0, y1, 1, np.array([0.5, 1.0]))
-
-
-def test_unequal_sizes_scale_the_depth():
+    # Unequal sizes scale the depth.
     rng = np.random.default_rng(3)
     assert check(rng.normal(size=50), rng.normal(size=2000), 20).depth == (800, 20)
     assert check(rng.normal(size=30), rng.normal(size=41), 7).depth == (10, 7)
@@ -84,16 +77,12 @@ def test_diagnostics():
     y0 = np.concatenate([np.zeros(30), np.full(20, 9.0), rng.normal(size=50)])
     y1 = np.concatenate([np.zeros(60), rng.normal(size=140)])
     raw = line_ball(y0, y1, ALPHAS, 10, None, 1)
-    assert raw.unseen_share.tolist() == [0.2, 0.0]
-    assert raw.atom_share.tolist() == [0.5, 0.3]
-    assert raw.rows_per_atom == (90 + 20) / 2
-    assert raw.depth == (20, 10)
-    assert raw.effective[0, 2] == 100
+    assert (raw.unseen_share.tolist(), raw.atom_share.tolist()) == ([0.2, 0.0], [0.5, 0.3])
+    assert (raw.rows_per_atom, raw.depth, raw.effective[0, 2]) == ((90 + 20) / 2, (20, 10), 100)
     assert (raw.effective <= [[100 + 1e-9], [200 + 1e-9]]).all()
     assert (raw.effective > 1).all()
     assert np.isnan(raw.std_error).all()
-    assert raw.replicates is None
-    assert raw.counted == {"replicates": 0}
+    assert (raw.replicates, raw.counted) == (None, {"replicates": 0})
     assert np.isnan(line_ball(y0[50:], y1[60:], ALPHAS, 10, None, 1).rows_per_atom)
 
 
@@ -123,7 +112,6 @@ def test_replicates_are_naive_resampling(kind, seed):
             naive_ball(np.repeat(y0, a), np.repeat(y1, b), ALPHAS, k, frozen)
             for a, b in zip(w0, w1, strict=True)
         ])  # fmt: skip
-        tight = {"rtol": 1e-12, "atol": 1e-12}
         if kind == "jackknife":
             labels = [label.astype(np.int64) for label in drawn.labels]
             given = labels[0], drawn.units[0], labels[1], drawn.units[1], None, None
@@ -131,7 +119,7 @@ def test_replicates_are_naive_resampling(kind, seed):
             assert raw.replicates is None
         else:
             found = raw.replicates
-        np.testing.assert_allclose(found, expected, **tight, err_msg=name)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=name)
         with np.errstate(invalid="ignore"):
             error = drawn.std_error(found)
         np.testing.assert_array_equal(raw.std_error, error)
@@ -160,13 +148,11 @@ def test_threads_and_order_change_nothing():
         other = line_ball(y0, y1, ALPHAS, 20, drawn, threads)
         for name in ("value", "std_error", "effective", "unseen_share", "atom_share"):
             np.testing.assert_array_equal(getattr(other, name), getattr(first, name))
-    shuffled = line_ball(rng.permutation(y0), rng.permutation(y1), ALPHAS, 20, None, 2)
-    np.testing.assert_array_equal(shuffled.value, first.value)
-    swapped = line_ball(y1, y0, ALPHAS, 20, None, 2)
-    np.testing.assert_array_equal(swapped.value, first.value[::-1])
     # Reflection and scale by powers of two change no distance's order.
-    mirrored = line_ball(-8.0 * y0, -8.0 * y1, ALPHAS, 20, None, 2)
-    np.testing.assert_array_equal(mirrored.value, first.value)
+    shuffled = rng.permutation(y0), rng.permutation(y1)
+    for sides, turn in ((shuffled, 1), ((y1, y0), -1), ((-8.0 * y0, -8.0 * y1), 1)):
+        value = line_ball(*sides, ALPHAS, 20, None, 2).value
+        np.testing.assert_array_equal(value, first.value[::turn])
 
 
 @pytest.mark.parametrize("ratio", [1, 2])
@@ -222,29 +208,26 @@ NONE = {"weights0": None, "weights1": None}
 LABELS = NONE | {"labels0": np.arange(10) % 2, "labels1": np.arange(10) % 2}
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"values0": np.array([])}, "weights0 must have 0 columns, got 10"),
-        (NONE | {"values1": np.array([])}, "values1 must be from 1 to 2"),
-        (NONE | {"values0": np.array([1.0, np.nan])}, "values0 must be finite, got NaN"),
-        (NONE | {"values1": np.array([1.0, -np.inf])}, "values1 must be finite, got -inf"),
-        ({"alphas": np.array([0.0])}, "alphas must be positive"),
-        ({"k": 0}, "k must be from 1"),
-        ({"threads": 0}, "threads must be from 1"),
-        ({"weights0": np.ones((2, 9), np.uint32)}, "weights0 must have 10 columns, got 9"),
-        ({"weights0": np.ones((3, 10), np.uint32)}, "weights1 must be for 3 replicates"),
-        ({"weights1": np.full((2, 10), 2**31, np.uint32)}, "weights1 must be below 2"),
-        ({"weights1": None}, "labels and weights must be given for both"),
-        (LABELS | {"units0": 1, "units1": 2}, "labels0 must be from 0 to 1 - 1, got 1"),
-        (LABELS | {"units0": 2, "units1": 2, "labels1": -np.arange(10)}, "labels1 must be"),
-        (LABELS | {"units0": 2, "units1": 2, "labels1": np.arange(9)}, "labels1 must be one for"),
-    ],
-)
-def test_what_cannot_be_is_named(change, text):
+WRONG = [
+    ({"values0": np.array([])}, "", "weights0 must have 0 columns, got 10"),
+    (NONE | {"values1": np.array([])}, "values1", "from 1 to 2"),
+    (NONE | {"values0": np.array([1.0, np.nan])}, "values0", "finite, got NaN"),
+    (NONE | {"values1": np.array([1.0, -np.inf])}, "values1", "finite, got -inf"),
+    ({"alphas": np.array([0.0])}, "alphas", "positive"), ({"k": 0}, "k", "from 1"),
+    ({"threads": 0}, "threads", "from 1"),
+    ({"weights0": np.ones((2, 9), np.uint32)}, "", "weights0 must have 10 columns, got 9"),
+    ({"weights0": np.ones((3, 10), np.uint32)}, "weights1", "for 3 replicates"),
+    ({"weights1": np.full((2, 10), 2**31, np.uint32)}, "weights1", "below 2"),
+    ({"weights1": None}, "labels and weights", "given for both"),
+    (LABELS | {"units0": 1, "units1": 2}, "labels0", "from 0 to 1 - 1, got 1"),
+    (LABELS | {"units0": 2, "units1": 2, "labels1": -np.arange(10)}, "labels1", ""),
+    (LABELS | {"units0": 2, "units1": 2, "labels1": np.arange(9)}, "labels1", "one for"),
+]  # fmt: skip
+
+
+def test_what_cannot_be_is_named():
     assert len(call()[-1]) == 2 * 2 * len(ALPHAS)
-    with pytest.raises(ValueError, match=f"^{text}"):
-        call(**change)
+    check_messages(ValueError, [(partial(call, **row[0]), *row[1:]) for row in WRONG])
 
 
 def test_a_replicate_without_rows_is_nan_and_one_sided_zeros_are_atoms_unseen():
@@ -258,6 +241,6 @@ def test_a_replicate_without_rows_is_nan_and_one_sided_zeros_are_atoms_unseen():
 
 
 def test_lists_and_single_precision_are_converted():
-    y0, y1 = [0.0, 1.0, 4.0, 9.0], [0.5, 2.0, 3.0]
-    single = line_ball(np.array(y0, np.float32), np.array(y1, np.float32), ALPHAS, 2, None, None)
-    np.testing.assert_array_equal(single.value, check(y0, y1, 2).value)
+    sides = [0.0, 1.0, 4.0, 9.0], [0.5, 2.0, 3.0]
+    single = line_ball(*map(np.float32, sides), ALPHAS, 2, None, None)
+    np.testing.assert_array_equal(single.value, check(*sides, 2).value)

@@ -41,8 +41,7 @@ def ball(alphas, k):
 
 
 def hold(y0, y1, **options):
-    sets = find_points(y0, y1, **options)
-    return hold_out(sets, RNG, one_per_group="groups0" in options)
+    return hold_out(find_points(y0, y1, **options), RNG, one_per_group="groups0" in options)
 
 
 def fit(score=None, size=400, **options):
@@ -52,6 +51,10 @@ def fit(score=None, size=400, **options):
 HELD = HeldOut(np.zeros(1), np.ones((2, 1)), (9, 9), np.ones((2, 1)), (9, 9), (0, 0))
 
 X0, X1 = [0, 1, 3, 7], [0.5, 2, 4, 8]
+
+BOOTSTRAP = plan_for("bootstrap", find_points(X0, X1), 5)
+
+NEAR = [[0, 0], [1e-200, 0], [2e-200, 0], [2, 2]]
 
 VALUE_ERRORS = [
     # Held-out rows, and what is certified from their counts.
@@ -115,15 +118,13 @@ VALUE_ERRORS = [
     (lambda: _core.inside(ROWS, ROWS, ALL[:1], ALL, ALL[[0, 2]], np.array([2.0, 1]), 9, 1),
      "squared", "ascending for every query"),
     # Poczos and Schneider's estimator against its formula, and resampling against a fresh search.
-    (lambda: run(X0, X1, k=2, drawn=plan_for("bootstrap", find_points(X0, X1), 5)), "error",
-     "'jackknife' or 'subsample'"),
+    (lambda: run(X0, X1, k=2, drawn=BOOTSTRAP), "error", "'jackknife' or 'subsample'"),
     # Distinct, but the square of the difference underflows.
     (lambda: run([0, 0, 0, 1, 3, 4], [5, 6, 7, 8], k=1, alphas=[1.5]), "method", "3 of 6 rows"),
     (lambda: run([0, 1, 2, 3, 4], [5, 6, 4, 4], k=1, alphas=[1.5]), "method", "1 of 5 rows of y0"),
-    (lambda: run([0, 1, 2, 3], [5, 6, 7, 8], k=1, alphas=[1.5], counts1=[1, 1, 1, 2]), "method",
+    (lambda: run(range(4), [5, 6, 7, 8], [1.5], 1, counts1=[1, 1, 1, 2]), "method",
      "2 of 5 rows of y1 have"),
-    (lambda: run([[0, 0], [1e-200, 0], [2e-200, 0], [2, 2]], [[5, 5], [6, 6], [7, 7]], k=1,
-     alphas=[1.5]), "method", "3 of 4 rows of y0 have"),
+    (lambda: run(NEAR, [[5, 5], [6, 6], [7, 7]], [1.5], 1), "method", "3 of 4 rows of y0 have"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     (lambda: epsilon_hat(3, 0.1), "held_out", "a HeldOut"),

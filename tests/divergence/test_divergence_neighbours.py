@@ -13,6 +13,7 @@ from dpcore import _core
 
 EVERY = 2**40
 """A cap that is none."""
+ALL = np.arange(20)
 
 
 def distances(queries, points):
@@ -109,13 +110,9 @@ def test_balls_are_inverted_and_capped():
 
 
 def test_a_query_without_radii_has_an_empty_list():
-    y0 = np.arange(40.0).reshape(20, 2)
-    queries = np.arange(20)
-    starts = np.zeros(21, np.int64)
-    starts[5:] = 1
-    own_starts, places, upto, inverted, capped, _ = _core.inside(
-        y0, y0, queries, queries, starts, np.array([8.0]), EVERY, 1
-    )
+    y0, starts = np.arange(40.0).reshape(20, 2), (np.arange(21) > 4).astype(np.int64)
+    found = _core.inside(y0, y0, ALL, ALL, starts, np.array([8.0]), EVERY, 1)
+    own_starts, places, upto, inverted, capped, _ = found
     np.testing.assert_array_equal(own_starts, np.where(np.arange(21) > 4, 3, 0))
     np.testing.assert_array_equal(places, [3, 4, 5])
     assert (upto.tolist(), inverted.any(), capped.any()) == ([3], False, False)
@@ -138,14 +135,10 @@ def shortlist(queries, points, size):
 @pytest.mark.parametrize(
     ("spread", "offset", "dim", "plain"),
     [
-        (1e-2, 0, 384, 1.0),
-        (1e-3, 0, 384, 0.9),
-        (1e-4, 0, 384, 0.5),
-        (1e-5, 0, 384, 0.5),
-        (1e-6, 0, 384, 0.5),
-        (0.1, 1e4, 16, 0.5),
+        (1e-2, 0, 384, 1.0), (1e-3, 0, 384, 0.9), (1e-4, 0, 384, 0.5), (1e-5, 0, 384, 0.5),
+        (1e-6, 0, 384, 0.5), (0.1, 1e4, 16, 0.5),
     ],
-)
+)  # fmt: skip
 def test_recall_is_one_among_near_duplicates(spread, offset, dim, plain):
     rows = clusters(spread, offset, dim, np.random.default_rng(2))
     y0, y1 = rows[:100], rows[100:]
@@ -188,7 +181,7 @@ def test_rows_are_pooled_in_the_order_of_their_first_occurrence():
     y0 = np.array([[0.0, 1.0], [2.0, 3.0], [-0.0, 1.0]])
     y1 = np.array([[5.0, 5.0], [2.0, 3.0], [0.0, 1.0], [5.0, -5.0]])
     for dtype in (np.float32, np.float64):
-        ids0, ids1, first = _core.pool_rows(y0.astype(dtype), y1.astype(dtype))
+        ids0, ids1, first = _core.pool_rows(dtype(y0), dtype(y1))
         assert (ids0.tolist(), ids1.tolist()) == ([0, 1, 0], [2, 1, 0, 3])
         assert (first.tolist(), ids0.dtype, first.dtype) == ([0, 1, 3, 6], np.uint32, np.int64)
     rng = np.random.default_rng(4)
@@ -201,7 +194,6 @@ def test_rows_are_pooled_in_the_order_of_their_first_occurrence():
 
 
 ROWS = np.arange(60.0).reshape(20, 3)
-ALL = np.arange(20)
 
 
 def test_nothing_to_search():

@@ -84,12 +84,10 @@ REPEATED = ([0, 0, 0, 1, 3], [0, 1, 1, 2, 5])
 )
 def test_golden_values(sets, own, literal2, fixed2, kl):
     found, back = find_points(*sets), find_points(*sets[::-1])
-    wanted = [(False, [kl, fixed2]), (True, [kl, literal2])]
-    for literal, values in wanted:
-        raw = run(found, [1.0, 2.0], own=own, literal=literal)
-        assert raw.value[0] == pytest.approx(values, abs=1e-12)
-        raw = run(back, [1.0, 2.0], own=own, literal=literal)
-        assert raw.value[1] == pytest.approx(values, abs=1e-12)
+    for literal, values in ((False, [kl, fixed2]), (True, [kl, literal2])):
+        for direction, points in enumerate((found, back)):
+            value = run(points, [1.0, 2.0], own=own, literal=literal).value[direction]
+            assert value == pytest.approx(values, abs=1e-12)
 
 
 def test_two_equal_sets_without_repeated_rows_give_zero():
@@ -105,16 +103,14 @@ def test_the_printed_formula_is_kl_plus_an_entropy():
     y0, y1 = rng.normal(size=(50, 3)), rng.normal(size=(60, 3)) + 0.2
     alphas = np.array([0.5, 1.5, 2.0, 8.0])
     raw = run(find_points(y0, y1), alphas, 5, literal=True).value
-    kl = run(find_points(y0, y1), [1.0], 5).value
-    entropy = (raw - kl) * (alphas - 1.0)
+    entropy = (raw - run(find_points(y0, y1), [1.0], 5).value) * (alphas - 1.0)
     assert np.abs(entropy - entropy[:, :1]).max() < 1e-12
     # Ten times the scale takes 3 ln 10 from every ln P0, and leaves the corrected form alone.
     grown = run(find_points(10.0 * y0, 10.0 * y1), alphas, 5, literal=True).value
     assert (raw - grown) * (alphas - 1.0) == pytest.approx(3.0 * math.log(10.0), abs=1e-10)
-    fixed = run(find_points(y0, y1), alphas, 5).value
-    assert fixed == pytest.approx(
-        run(find_points(10.0 * y0, 10.0 * y1), alphas, 5).value, abs=1e-12
-    )
+    sets = find_points(y0, y1), find_points(10.0 * y0, 10.0 * y1)
+    fixed, again = (run(found, alphas, 5).value for found in sets)
+    assert fixed == pytest.approx(again, abs=1e-12)
 
 
 def test_the_printed_formula_warns():
@@ -128,8 +124,7 @@ def test_the_printed_formula_warns():
 
 def lattice(seed, size, shift):
     """Rows on a lattice: many repeated and shared ones, and many equal distances."""
-    rng = np.random.default_rng(seed)
-    return np.round(2.0 * rng.normal(size=(size, 2))) + shift
+    return np.round(2.0 * np.random.default_rng(seed).normal(size=(size, 2))) + shift
 
 
 @pytest.mark.parametrize("kind", ["bootstrap", "jackknife", "subsample"])
@@ -178,8 +173,7 @@ def test_sorted_values_are_found_like_any_others(values):
             counted = {"rescans": 0}
             looked_up = Finder(line, among, 1, counted).nearest(ids, width)
             searched = Finder(plane, among, 1, counted).nearest(ids, width)
-            assert np.array_equal(looked_up[0], searched[0])
-            assert np.array_equal(looked_up[1], searched[1])
+            assert all(map(np.array_equal, looked_up[:2], searched[:2]))
 
 
 def test_sorted_values_are_hardly_ever_searched(monkeypatch):
@@ -207,17 +201,14 @@ def test_more_neighbours_than_points_are_noted():
     # Nor has a replicate more: there is nothing to search again for.
     drawn = plan_for("jackknife", found, None)
     raw = run(found, k=9, drawn=drawn)
-    kept = drawn.weights(0, 1)
-    new = [multiset(found, side, kept[side][0]) for side in (0, 1)]
+    new = [multiset(found, side, kept[0]) for side, kept in enumerate(drawn.weights(0, 1))]
     wanted = naive(*new, ALPHAS, 9, False, False)
-    assert raw.replicates[0, 0] == pytest.approx(wanted, abs=1e-12)
-    assert raw.counted["run_outs"] == 0
+    assert (raw.replicates[0, 0], raw.counted["run_outs"]) == (pytest.approx(wanted, abs=1e-12), 0)
 
 
 def test_atoms_are_reported():
     raw = run(find_points([0, 1], [1, 2], counts0=[9, 1], counts1=[1, 9]))
-    assert raw.atom_share.tolist() == [0.9, 0.9]
-    assert raw.rows_per_atom == pytest.approx(20 / 3)
+    assert (raw.atom_share.tolist(), raw.rows_per_atom) == ([0.9, 0.9], pytest.approx(20 / 3))
 
 
 def test_high_dimensions_are_noted():

@@ -48,13 +48,11 @@ X0, X1 = [0, 1, 3, 7], [0.5, 2, 4, 8]
 @pytest.mark.parametrize(
     ("k", "alpha", "wanted"),
     [
-        (1, 1.0, -0.5787519032481507),
-        (2, 1.0, -0.4349108670222604),
-        (2, 1.5, -0.7477199147597328),
-        (2, 0.5, -0.12254168751597938),
+        (1, 1.0, -0.5787519032481507), (2, 1.0, -0.4349108670222604),
+        (2, 1.5, -0.7477199147597328), (2, 0.5, -0.12254168751597938),
         (3, 2.0, -0.624154309072994),
     ],
-)
+)  # fmt: skip
 def test_golden_values(k, alpha, wanted):
     assert run(X0, X1, [alpha], k).value[0, 0] == pytest.approx(wanted, abs=1e-12)
     # The other direction is the first one with the sets exchanged.
@@ -78,15 +76,13 @@ def test_the_constant_of_a_large_k_does_not_overflow():
 def test_the_formula_on_a_table_of_all_distances():
     y0, y1 = normal(60, 3, 1), normal(45, 3, 2, 0.3)
     raw = run(y0, y1)
-    assert raw.value[0] == pytest.approx(naive(y0, y1, ALPHAS, 3), rel=1e-10)
-    assert raw.value[1] == pytest.approx(naive(y1, y0, ALPHAS, 3), rel=1e-10)
-    assert np.isnan(raw.std_error).all()
-    assert np.isnan(raw.ceiling).all()
+    known = np.array([naive(y0, y1, ALPHAS, 3), naive(y1, y0, ALPHAS, 3)])
+    assert raw.value == pytest.approx(known, rel=1e-10)
+    assert np.isnan([raw.std_error, raw.ceiling]).all()
     assert raw.depth == (3, 3)
     # The weights of alpha = 2 are the ratios themselves.
     own = np.sort(((y0[:, None] - y0[None]) ** 2).sum(2), 1)[:, 3]
-    other = np.sort(((y0[:, None] - y1[None]) ** 2).sum(2), 1)[:, 2]
-    ratio = (other / own) ** 1.5
+    ratio = (np.sort(((y0[:, None] - y1[None]) ** 2).sum(2), 1)[:, 2] / own) ** 1.5
     assert raw.effective[0, 3] == pytest.approx(ratio.sum() ** 2 / (ratio**2).sum(), rel=1e-10)
     assert raw.effective[:, 1] == pytest.approx([60.0, 45.0], rel=1e-12)
 
@@ -112,9 +108,9 @@ def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
     raw = run_task(estimate_by_distances, found, ALPHAS, 3, drawn)
     weights = drawn.weights(0, drawn.replicates)
     for i, (kept0, kept1) in enumerate(zip(*weights, strict=True)):
-        new0, new1 = np.repeat(y0, kept0, 0), np.repeat(y1, kept1, 0)
-        assert raw.replicates[i, 0] == pytest.approx(naive(new0, new1, ALPHAS, 3), abs=1e-11)
-        assert raw.replicates[i, 1] == pytest.approx(naive(new1, new0, ALPHAS, 3), abs=1e-11)
+        new = np.repeat(y0, kept0, 0), np.repeat(y1, kept1, 0)
+        known = np.array([naive(*sets, ALPHAS, 3) for sets in (new, new[::-1])])
+        assert raw.replicates[i] == pytest.approx(known, abs=1e-11)
     assert np.array_equal(raw.std_error, drawn.std_error(raw.replicates))
     if short:
         assert raw.counted["run_outs"] > 0
@@ -143,8 +139,7 @@ def test_it_estimates_normal_divergences():
         [run(normal(400, 2, 100 + i, mu / math.sqrt(2)), normal(400, 2, 900 + i), [1.0, 1.5], k)
          .value[0] for i in range(reps)]
     )  # fmt: skip
-    z = NormalDist().inv_cdf(1.0 - ALPHA / 2.0)
-    error = z * values.std(0, ddof=1) / math.sqrt(reps)
+    error = NormalDist().inv_cdf(1.0 - ALPHA / 2.0) * values.std(0, ddof=1) / math.sqrt(reps)
     orders = np.array([1.0, 1.5])
     assert (np.abs(values.mean(0) - orders * mu**2 / 2) < 0.05 + error).all()
     # Control: the divergences of twice the shift are told apart.

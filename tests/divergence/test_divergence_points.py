@@ -17,16 +17,13 @@ def test_floats_are_kept_without_a_copy():
     for dtype in (np.float32, np.float64):
         y0, y1 = normal(20, 3).astype(dtype), normal(10, 3, seed=1).astype(dtype)
         found = find_points(y0, y1)
-        assert found.rows[0] is y0
-        assert found.rows[1] is y1
-        assert found.sizes == (20, 10)
+        assert (found.rows[0] is y0, found.rows[1] is y1, found.sizes) == (True, True, (20, 10))
         assert (found.dim, found.unique, found.identical) == (3, 30, False)
 
 
 def test_ids_number_the_points_by_first_occurrence():
     found = find_points([[1, 2], [0, 0], [1, 2]], [[3, 3], [-0.0, 0.0]])
-    assert found.ids[0].tolist() == [0, 1, 0]
-    assert found.ids[1].tolist() == [2, 1]
+    assert (found.ids[0].tolist(), found.ids[1].tolist()) == ([0, 1, 0], [2, 1])
     assert found.first.tolist() == [0, 1, 3]
     assert [m.tolist() for m in found.multiplicity] == [[2, 1, 0], [0, 1, 1]]
     assert found.coordinates(np.array([2, 0])).tolist() == [[3, 3], [1, 2]]
@@ -34,10 +31,8 @@ def test_ids_number_the_points_by_first_occurrence():
 
 def test_counts_repeat_rows_and_their_groups():
     found = find_points([5, 6, 5], [7], counts0=[2, 1, 3], counts1=[4], groups0=["b", "a", "b"])
-    assert found.sizes == (6, 4)
-    assert found.ids[0].tolist() == [0, 0, 1, 0, 0, 0]
-    assert found.groups[0].tolist() == [0, 0, 1, 0, 0, 0]
-    assert found.groups[1] is None
+    assert (found.sizes, found.ids[0].tolist()) == ((6, 4), [0, 0, 1, 0, 0, 0])
+    assert (found.groups[0].tolist(), found.groups[1]) == ([0, 0, 1, 0, 0, 0], None)
     assert [m.tolist() for m in found.multiplicity] == [[5, 1, 0], [0, 0, 4]]
     assert found.sample(0)[:, 0].tolist() == [5, 5, 6, 5, 5, 5]
     written_out = find_points([5, 5, 6, 5, 5, 5], [7, 7, 7, 7])
@@ -55,15 +50,12 @@ def test_equal_multisets_are_identical_in_any_order():
 @pytest.mark.parametrize(
     ("given", "dtype"),
     [
-        ([1, 2], np.float64),
-        (np.array([True, False]), np.float64),
-        (np.array([1, 255], np.uint8), np.float64),
-        (np.array([2**53, -(2**53)]), np.float64),
-        (np.array([1, 2], np.float16), np.float32),
-        (np.array([1, 2], ">f4"), np.float32),
+        ([1, 2], np.float64), (np.array([True, False]), np.float64),
+        (np.array([1, 255], np.uint8), np.float64), (np.array([2**53, -(2**53)]), np.float64),
+        (np.array([1, 2], np.float16), np.float32), (np.array([1, 2], ">f4"), np.float32),
         (np.array([1, 2], ">f8"), np.float64),
     ],
-)
+)  # fmt: skip
 def test_other_numbers_are_converted_exactly(given, dtype):
     rows = find_points(given, given).rows[0]
     assert rows.dtype == dtype
@@ -142,14 +134,12 @@ def test_bad_input_is_refused_by_name(bad, error, text):
 def test_groups_of_any_kind_are_numbered_without_gaps():
     labels = [("x", 1), None, ("x", 1), 7, "7"]
     found = find_points(normal(5, 2), normal(3, 2), groups0=labels, groups1=np.array([9, 4, 9]))
-    assert found.groups[0].tolist() == [0, 1, 0, 2, 3]
-    assert found.groups[1].tolist() == [0, 1, 0]
+    assert (found.groups[0].tolist(), found.groups[1].tolist()) == ([0, 1, 0, 2, 3], [0, 1, 0])
 
 
 def test_rounding_comes_before_pooling():
     found = find_points([[0.04, 1.0], [-0.04, 1.01]], [[0.0, 1.0]], decimals=1)
-    assert found.unique == 1
-    assert found.identical is False
+    assert (found.unique, found.identical) == (1, False)
     assert [m.tolist() for m in found.multiplicity] == [[2], [1]]
     assert not np.signbit(found.rows[0]).any()
     assert find_points([[0.04, 1.0]], [[0.0, 1.0]]).unique == 2
@@ -164,29 +154,23 @@ def moments(found):
 @pytest.mark.parametrize("scale", ["std", "whiten"])
 def test_scales_are_pooled_moments_of_sample_rows(scale, dtype):
     mix = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 3.0], [0.0, 0.0, 1e3]])
-    y0, y1 = (
-        (100.0 + normal(90, 3) @ mix).astype(dtype),
-        (normal(50, 3, seed=1) @ mix).astype(dtype),
-    )
+    y0, y1 = map(dtype, (100.0 + normal(90, 3) @ mix, normal(50, 3, seed=1) @ mix))
     counts = np.arange(1, 91)
     found = find_points(y0, y1, counts0=counts, scale=scale)
     mean, covariance = moments(found)
-    target = np.eye(3) if scale == "whiten" else np.diag(np.diag(covariance))
     tolerance = 2e-5 if dtype == np.float32 else 1e-10
     if scale == "whiten":
         # The eigenvectors are exact for a covariance that is off by a small multiple of rounding
         # times its largest eigenvalue, and whitening divides that by its smallest one.
         raw = np.cov(np.concatenate([np.repeat(y0, counts, 0), y1]).astype(np.float64).T)
         tolerance = max(tolerance, 100.0 * np.finfo(np.float64).eps * np.linalg.cond(raw))
-    assert np.abs(mean).max() < tolerance
-    assert np.abs(np.diag(covariance) - 1.0).max() < tolerance
+    assert np.abs([mean, np.diag(covariance) - 1.0]).max() < tolerance
     if scale == "whiten":
-        assert np.abs(covariance - target).max() < tolerance
+        assert np.abs(covariance - np.eye(3)).max() < tolerance
     # Counts are rows: writing them out changes nothing.
     written_out = find_points(np.repeat(y0, counts, 0), y1, scale=scale)
     assert np.abs(moments(written_out)[1] - covariance).max() < tolerance
-    assert found.scale == scale
-    assert found.rows[0].dtype == dtype
+    assert (found.scale, found.rows[0].dtype) == (scale, dtype)
     # The input is never written to.
     assert y0.mean() > 50.0
 
@@ -208,8 +192,7 @@ def test_whitening_says_which_directions_it_drops():
     assert found.dim == 2
     assert "dropped 4 of 6 directions" in found.notes[0]
     assert np.abs(moments(found)[1] - np.eye(2)).max() < 1e-8
-    full = find_points(normal(60, 2), normal(60, 2, seed=1), scale="whiten")
-    assert full.notes == ()
+    assert find_points(normal(60, 2), normal(60, 2, seed=1), scale="whiten").notes == ()
     few = find_points(normal(10, 2), normal(9, 2, seed=1), scale="whiten")
     assert "rests on 19 distinct points in 2 directions" in few.notes[0]
 
@@ -235,8 +218,7 @@ def test_one_coordinate_that_rules_the_distances_is_noted():
 
 def test_atoms_are_points_with_five_other_rows():
     m0 = np.array([6, 5, 5, 0, 4, 1] + [1] * 79)
-    m1 = np.array([0, 0, 5, 6, 4, 0] + [0] * 79)
-    found = find_atoms((m0, m1))
+    found = find_atoms((m0, np.array([0, 0, 5, 6, 4, 0] + [0] * 79)))
     # Direction 0: five other rows of set 0, or five rows of set 1.
     assert found.of[0][:6].tolist() == [True, False, True, True, False, False]
     assert found.of[1][:6].tolist() == [True, True, True, True, False, False]
@@ -247,8 +229,7 @@ def test_atoms_are_points_with_five_other_rows():
 def test_where_nearly_all_rows_are_on_atoms_every_point_is_one():
     m0, m1 = np.array([495, 1, 4, 0]), np.array([500, 0, 0, 0])
     found = find_atoms((m0, m1))
-    assert found.of[0].all()
-    assert found.of[1].all()
+    assert np.all(found.of)
     assert found.share.tolist() == pytest.approx([499 / 500, 1.0])
     # 11 of 1,000 rows off the atoms are too many.
     less = find_atoms((np.array([489, 4, 4, 3]), np.array([500, 0, 0, 0])))

@@ -59,8 +59,7 @@ def test_the_score_is_the_log_likelihood_ratio_of_normal_laws():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_extreme_columns_give_finite_scores(dtype):
     rng = np.random.default_rng(0)
-    y0 = rng.normal(size=(50, 4)).astype(dtype)
-    y1 = rng.normal(size=(60, 4)).astype(dtype)
+    y0, y1 = (rng.normal(size=(size, 4)).astype(dtype) for size in (50, 60))
     for y in (y0, y1):
         y[:, 1] = 7.25
         y[:, 2] *= 1e30 if dtype is np.float32 else 1e140
@@ -86,8 +85,7 @@ def test_equal_sets_give_the_odds_of_their_sizes():
 def test_a_score_can_be_pickled_and_named():
     score = logistic.fit_regression(*normal(0))
     again = pickle.loads(pickle.dumps(score))
-    assert again == score
-    assert not again.weights.flags.writeable
+    assert (again, again.weights.flags.writeable) == (score, False)
     assert str(score) == "log odds of a logistic regression on z and |z|^2, d = 5"
 
 
@@ -103,8 +101,7 @@ def test_every_row_is_held_out_once_and_a_seed_repeats():
         for mine, again in zip(first.folds, second.folds, strict=True):
             np.testing.assert_array_equal(mine.values[side], again.values[side])
     assert not np.array_equal(first.folds[0].rows[0], other.folds[0].rows[0])
-    assert first.kind == "logistic"
-    assert first.folds[0].trained == (150, 100)
+    assert (first.kind, first.folds[0].trained) == ("logistic", (150, 100))
 
 
 def test_a_row_is_scored_by_what_the_other_half_taught():
@@ -130,9 +127,8 @@ def test_a_row_is_scored_by_what_the_other_half_taught():
 def test_groups_stay_together_and_keep_their_rows():
     y0, y1 = normal(0, (60, 50))
     groups0, groups1 = np.arange(60) // 4, np.arange(50) % 9
-    fit = cross_fit(find_points(y0, y1, groups0=groups0, groups1=groups1), np.random.default_rng(0))
     sets = find_points(y0, y1, groups0=groups0, groups1=groups1)
-    first, second = fit.folds
+    first, second = cross_fit(sets, np.random.default_rng(0)).folds
     for side, groups in enumerate((groups0, groups1)):
         assert not set(groups[first.rows[side]]) & set(groups[second.rows[side]])
         renumbered = first.groups(sets)[side]
@@ -153,16 +149,6 @@ def test_equal_rows_have_equal_scores_and_counts_are_rows():
     assert len({v for fold in fit.folds for v in fold.values[0]}) > 20
 
 
-def test_a_fixed_score_is_evaluated_on_all_rows_at_once():
-    y0, y1 = normal(0)
-    fit = cross_fit(find_points(y0, y1), np.random.default_rng(0), lambda rows: rows[:, 0])
-    assert fit.kind == "fixed"
-    assert len(fit.folds) == 1
-    assert fit.folds[0].trained == (0, 0)
-    np.testing.assert_array_equal(fit.folds[0].values[0], y0[:, 0])
-    np.testing.assert_array_equal(fit.folds[0].values[1], y1[:, 0])
-
-
 class Method:
     def one(self, rows, scale=2.0):
         return scale * rows[:, 0]
@@ -172,12 +158,10 @@ class Method:
 
 
 def test_how_many_arguments_decide():
-    assert _score.is_fixed(Method().one)
     assert not _score.is_fixed(Method().two)
-    assert _score.is_fixed(lambda *rows: rows[0])
-    assert _score.is_fixed(np.ravel)
-    assert _score.is_fixed(np.negative)
-    assert _score.is_fixed(functools.partial(np.dot, b=np.ones(5)))
+    partial = functools.partial(np.dot, b=np.ones(5))
+    fixed = Method().one, lambda *rows: rows[0], np.ravel, np.negative, partial
+    assert all(map(_score.is_fixed, fixed))
 
 
 def test_a_cap_on_training_rows_is_kept_and_told(monkeypatch):
@@ -190,32 +174,30 @@ def test_a_cap_on_training_rows_is_kept_and_told(monkeypatch):
 
 def test_a_cap_that_does_not_bite_is_not_told():
     assert cross_fit(find_points(*normal(0)), np.random.default_rng(0)).notes == ()
-    assert _score.most_trained(1) == 2**16
-    assert _score.most_trained(384) == 2**24 // 384
-    assert _score.most_trained(10**6) == 2**12
+    assert [_score.most_trained(dim) for dim in (1, 384, 10**6)] == [2**16, 2**24 // 384, 2**12]
 
 
 def test_the_divergence_is_the_mean_of_the_folds():
     sets = find_points(*normal(0))
     fit = cross_fit(sets, np.random.default_rng(0))
     raw = score_ball(fit, sets, ALPHAS, 10, jackknife, 1)
-    parts = [
-        line_ball(*fold.values, ALPHAS, 10, jackknife(fold.sizes, (None, None)), 1)
-        for fold in fit.folds
-    ]
+    plans = [jackknife(fold.sizes, (None, None)) for fold in fit.folds]
+    parts = [line_ball(*f.values, ALPHAS, 10, p, 1) for f, p in zip(fit.folds, plans, strict=True)]
     np.testing.assert_allclose(raw.value, (parts[0].value + parts[1].value) / 2, rtol=1e-13)
     spread = np.sqrt(parts[0].std_error ** 2 + parts[1].std_error ** 2) / 2
     np.testing.assert_allclose(raw.std_error, spread, rtol=1e-13)
     assert (spread > 0).all()
     np.testing.assert_array_equal(raw.ceiling, np.minimum(parts[0].ceiling, parts[1].ceiling))
-    assert raw.depth == parts[0].depth
-    assert raw.notes[0] == NOTE
+    assert (raw.depth, raw.notes[0]) == (parts[0].depth, NOTE)
 
 
 def test_a_fixed_score_gives_the_ball_on_its_values():
     y0, y1 = normal(0)
     sets = find_points(y0, y1)
     fit = cross_fit(sets, np.random.default_rng(0), lambda rows: rows[:, 0])
+    assert (fit.kind, len(fit.folds), fit.folds[0].trained) == ("fixed", 1, (0, 0))
+    for values, rows in zip(fit.folds[0].values, (y0, y1), strict=True):
+        np.testing.assert_array_equal(values, rows[:, 0])
     raw = score_ball(fit, sets, ALPHAS, 10, no_plan, 1)
     alone = line_ball(y0[:, 0], y1[:, 0], ALPHAS, 10, None, 1)
     np.testing.assert_array_equal(raw.value, alone.value)

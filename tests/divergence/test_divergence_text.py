@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from shared_divergence import GRID, make_certificate, make_estimate
+from shared_messages import find_missing
 
 from dpcore.divergence import Beside, Diagnostics, Epsilon
 from dpcore.divergence.record import Line
@@ -39,18 +40,12 @@ def row(text, order):
 
 def test_belief_comes_first_and_time_last():
     lines = str(full()).splitlines()
-    assert lines[0].split()[0] == "belief"
-    assert (
-        lines[0]
-        .split(maxsplit=1)[1]
-        .startswith(
-            "both directions: estimate only, orders 1 to 2.853; not resolved at this alpha, orders"
-        )
-    )
+    label, belief = lines[0].split(maxsplit=1)
+    said = "both directions: estimate only, orders 1 to 2.853; not resolved at this alpha, orders"
+    assert (label, belief[: len(said)]) == ("belief", said)
     reason = next(i for i, line in enumerate(lines) if line.split()[:1] == ["reason"])
     assert reason < next(i for i, line in enumerate(lines) if "order  " in line)
-    assert lines[-1].split() == ["time", "0.123", "s"]
-    assert lines[-2].split() == ["seed", "123"]
+    assert (lines[-1].split(), lines[-2].split()) == (["time", "0.123", "s"], ["seed", "123"])
 
 
 @pytest.mark.parametrize(
@@ -70,9 +65,8 @@ def test_belief_of_each_direction_by_ranges():
         "D(P1||P0): refuted by its own certificate, at every order",
     ]
     broken = np.array([[ESTIMATE, UNRESOLVED, ESTIMATE]] * 2)
-    assert belief_lines(make_estimate([1.0, 2.0, 4.0], belief=broken)) == [
-        "both directions: estimate only, orders 1, 4; not resolved at this alpha, order 2"
-    ]
+    said = "both directions: estimate only, orders 1, 4; not resolved at this alpha, order 2"
+    assert belief_lines(make_estimate([1.0, 2.0, 4.0], belief=broken)) == [said]
     single = make_estimate([2.0], belief=np.array([[ESTIMATE], [UNRESOLVED]]))
     assert belief_lines(single)[1] == "D(P1||P0): not resolved at this alpha, order 2"
 
@@ -106,8 +100,7 @@ def test_infinite_values_and_missing_ceilings():
     assert row(text, "2").split() == ["2", "+inf", "?", "-inf", "?-"]
     assert "ceiling" not in text
     assert "nan" not in text
-    assert "no standard errors" in text
-    assert "0.125 and 0.143 (D_1 in both directions)" in text
+    assert not find_missing(text, "no standard errors", "0.125 and 0.143 (D_1 in both directions)")
 
 
 def test_long_grids_are_thinned_and_short_ones_are_not():
@@ -164,16 +157,11 @@ def test_three_labelled_figures():
 
 
 def test_missing_figures_have_reasons():
-    reasons = (
-        "no order above one is resolved " * 5,
-        "extrapolated: this sample sees delta from .1",
-    )
-    text = epsilon_text(
-        epsilon(
-            epsilon_lower=None, epsilon_hat=math.inf, epsilon_rdp=None, alpha=None, line=None,
-            extrapolated=True, reasons=reasons,
-        )
-    )  # fmt: skip
+    far = "extrapolated: this sample sees delta from .1"
+    reasons = "no order above one is resolved " * 5, far
+    fields = dict.fromkeys(["epsilon_lower", "epsilon_rdp", "alpha", "line"])
+    fields |= {"epsilon_hat": math.inf, "extrapolated": True, "reasons": reasons}
+    text = epsilon_text(epsilon(**fields))
     lines = text.splitlines()
     assert lines[0].endswith("(EXTRAPOLATED)")
     assert [line.split()[1] for line in lines[1:4]] == ["none", "infinite", "none"]

@@ -37,20 +37,15 @@ def embeddings():
 def test_neoplasms_against_the_rest(embeddings, method):
     rest, neoplasms = embeddings
     assert len(rest) + len(neoplasms) == 2888
-    estimate = renyi(
-        rest, neoplasms, alphas=[2.0, 4.0], method=method, certified=True, rows="independent",
-        rng=1,
-    )  # fmt: skip
+    options = {"alphas": [2.0, 4.0], "certified": True, "rows": "independent", "rng": 1}
+    estimate = renyi(rest, neoplasms, method=method, **options)
     certified = estimate.certified
-    assert certified is not None
     assert (certified[0] > 0.5).all()
     believed = estimate.belief == ESTIMATE
     spread = np.nan_to_num(estimate.std_error, nan=0.0)
     assert not (believed & (estimate.value + 3.0 * spread < certified)).any()
     if method == "ball":
         # The rule is needed: the score beside, or the certificate, lies far above the ball.
-        beside = estimate.beside
-        assert beside is not None
-        above = np.maximum(beside.value, certified)
+        above = np.maximum(estimate.beside.value, certified)
         assert (above[0] > estimate.value[0] + 3.0 * spread[0]).all()
         assert not believed[0].any()
