@@ -24,16 +24,13 @@ def test_a_mechanism_of_diffprivlib_is_found_and_says_what_it_is(dpl):
     found = adapt(dpl.Laplace(epsilon=0.5, sensitivity=2.0))
     assert type(found) is DiffPrivLib
     assert found.name.startswith("DiffPrivLib(diffprivlib.mechanisms.laplace.Laplace(epsilon=0.5")
-    assert found.reproducible is False
-    assert found.thread_safe is False
-    assert found.stated == (0.5, 0.0)
+    assert (found.reproducible, found.thread_safe, found.stated) == (False, False, (0.5, 0.0))
     assert (found.claim, found.norm, found.sensitivity) == (0.5, "l1", 2.0)
 
 
 def test_diffprivlib_draws_its_law(dpl):
     outputs = adapt(dpl.Laplace(epsilon=0.5, sensitivity=1.0))(np.array([3.0]), 50_000, rng())
-    assert outputs.shape == (50_000,)
-    assert outputs.dtype == np.float64
+    assert (outputs.shape, outputs.dtype) == ((50_000,), np.float64)
     assert laplace_ks(outputs - 3.0, 2.0) > ALPHA
     # 15 % off is seen at this size.
     assert laplace_ks(outputs - 3.0, 2.3) < ALPHA
@@ -109,8 +106,7 @@ def test_diffprivlib_other_kinds(dpl):
 def test_diffprivlib_transformers(dpl):
     transforms = needs("diffprivlib.mechanisms.transforms")
     rounded = adapt(transforms.RoundedInteger(dpl.Laplace(epsilon=1.0, sensitivity=1.0)))
-    assert rounded.stated == (1.0, 0.0)
-    assert rounded.claim is None
+    assert (rounded.stated, rounded.claim) == ((1.0, 0.0), None)
     assert rounded(5, 10, rng()).dtype.kind == "i"
 
 
@@ -128,15 +124,13 @@ def test_diffprivlib_is_audited(dpl):
     assert sound.verdict == "not refuted by this attack"
     # This event sees 0.832, with a standard error of 0.012: both ends are ten of them away.
     assert 0.6 < sound.epsilon_lower < 1.0
-    broken = dpcore.audit(mechanism, (0.0, 1.0), claim=0.5, **options)
-    assert broken.verdict == "refuted"
+    assert dpcore.audit(mechanism, (0.0, 1.0), claim=0.5, **options).verdict == "refuted"
 
 
 def test_diffprivlib_brings_its_own_pair_and_claim(dpl):
     mechanism = adapt(dpl.Laplace(epsilon=2.0, sensitivity=1.0))
     report = dpcore.audit(mechanism, attack=above_half, trials=2000)
-    assert report.claim == 2.0
-    assert report.pair == dpcore.Pair([0.0], [1.0])
+    assert (report.claim, report.pair) == (2.0, dpcore.Pair([0.0], [1.0]))
     with pytest.raises(ValueError, match="pair must be at L1 distance at most 1"):
         dpcore.audit(mechanism, ([0.0], [5.0]), attack=above_half, trials=2000)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict
 from dataclasses import replace
 
@@ -60,24 +61,21 @@ def test_cuda_is_among_the_devices():
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_device_is_recorded_and_shown(device):
-    module = torch.nn.Sequential(torch.nn.Linear(1, 1), Returns(lambda y: y)).to(device)
-    found = audited(module)
+    found = audited(torch.nn.Sequential(torch.nn.Linear(1, 1), Returns(lambda y: y)).to(device))
     assert found.runs_on == f"{device}, torch {VERSION}"
     assert f"  device       {found.runs_on}\n" in str(found)
     assert Audit.from_json(found.to_json()).runs_on == found.runs_on
     assert audited(torch.distributions.Laplace(0.0, 1.0)).runs_on == f"cpu, torch {VERSION}"
+    # A file without the device is read.
+    kept = json.loads(found.to_json())
+    del kept["runs_on"]
+    assert Audit.from_json(json.dumps(kept)).runs_on == ""
 
 
 def test_nothing_is_recorded_of_other_mechanisms():
     found = audited(dpcore.Laplace(1.0))
     assert (found.runs_on, runs_on(lambda x, size, rng: x)) == ("", "")
     assert "  device " not in str(found)
-
-
-def test_a_file_without_the_device_is_read():
-    held = json.loads(audited(Returns(lambda y: y)).to_json())
-    del held["runs_on"]
-    assert Audit.from_json(json.dumps(held)).runs_on == ""
 
 
 def test_audits_of_two_devices_do_not_add_up():
@@ -90,8 +88,7 @@ def test_audits_of_two_devices_do_not_add_up():
 
 @pytest.mark.parametrize(("device", "block"), [("cpu", 2**17), ("cuda", 2**22), ("xpu", 2**17)])
 def test_blocks_are_longer_on_cuda(device, block):
-    assert block_of(1, device) == block
-    assert block_of(768, device) == block // 768
+    assert (block_of(1, device), block_of(768, device)) == (block, block // 768)
     found = audited(Placed(device), trials=100)
     assert found.block == block
     assert found.runs_on.startswith(f"{device}, ")
@@ -108,11 +105,9 @@ def test_blocks_are_longer_on_cuda(device, block):
     ],
 )
 def test_outputs_that_are_no_tensor_are_refused(made, said):
-    with pytest.raises(
-        TypeError, match=r"^outputs of TorchModule\(Returns\(\)\) must be one "
-    ) as e:
+    text = rf"^outputs of TorchModule\(Returns\(\)\) must be one .*{re.escape(said)}"
+    with pytest.raises(TypeError, match=text):
         audited(Returns(made))
-    assert said in str(e.value)
 
 
 @pytest.mark.parametrize("made", [lambda y: y[:1], lambda y: y.sum()])
@@ -126,20 +121,14 @@ def test_outputs_that_are_too_few_are_refused(made):
     [
         lambda y: torch.complex(y, torch.zeros_like(y)),
         lambda y: torch.complex(torch.zeros_like(y), -y).conj(),
-        lambda y: torch.complex(torch.zeros_like(y), -y).conj().imag,
-        lambda y: y.round().long(),
-        lambda y: y.round().to(torch.int8),
-        lambda y: y > 0.5,
-        lambda y: y.half(),
-        lambda y: y.to(torch.uint8).to(torch.uint16),
-        lambda y: torch.nn.Parameter(y),
-        lambda y: y.unsqueeze(2).expand(-1, 2, 3),
-        lambda y: y.to_sparse().to_dense(),
+        lambda y: torch.complex(torch.zeros_like(y), -y).conj().imag, lambda y: y.round().long(),
+        lambda y: y.round().to(torch.int8), lambda y: y > 0.5, lambda y: y.half(),
+        lambda y: y.to(torch.uint8).to(torch.uint16), lambda y: torch.nn.Parameter(y),
+        lambda y: y.unsqueeze(2).expand(-1, 2, 3), lambda y: y.to_sparse().to_dense(),
     ],
-)
+)  # fmt: skip
 def test_numbers_of_every_kind_are_audited(made):
-    found = audited(Returns(made), Threshold(), trials=20_000, claim=0.2)
-    assert found.verdict == "refuted"
+    assert audited(Returns(made), Threshold(), trials=20_000, claim=0.2).verdict == "refuted"
 
 
 def test_the_short_calls_see_one_noise_for_all_rows():

@@ -110,16 +110,14 @@ def looks(p, q, runs):
     draws = np.unique(np.geomspace(1, 20000, LOOKS).astype(int) + np.arange(LOOKS))
     steps = np.diff(draws, prepend=0)
     k = np.cumsum(rng.binomial(steps, p, (runs, LOOKS)), axis=1)
-    k_prime = np.cumsum(rng.binomial(steps, q, (runs, LOOKS)), axis=1)
-    return draws, k, k_prime
+    return draws, k, np.cumsum(rng.binomial(steps, q, (runs, LOOKS)), axis=1)
 
 
 def rejected(draws, k, k_prime, epsilon, delta):
     """The martingale's decision at every look of every run, all at once."""
     bets = _uninformed_bets(delta, 1.0)
     seen = np.stack([k, draws - k, k_prime, draws - k_prime], axis=-1).astype(float)
-    s = math.exp(-epsilon)
-    start, here = (_log_factors(bets, delta, x) for x in (1.0, s))
+    start, here = (_log_factors(bets, delta, x) for x in (1.0, math.exp(-epsilon)))
     found = np.empty(k.shape, dtype=bool)
     for row in range(0, len(k), 50):
         part = seen[row : row + 50]
@@ -203,18 +201,16 @@ def test_events_chosen_from_earlier_slices_are_safe_and_from_their_own_are_not(p
 
 
 def test_predictions_carry_the_wealth_over_a_change_of_events():
-    p, q, claim, n = 0.5, 0.42, 0.1, 4000
-    learnt, guided = Martingale(claim), Martingale(claim)
+    p, q, n = 0.5, 0.42, 4000
+    learnt, guided, misled, kept = (Martingale(0.1) for _ in range(4))
     for event in range(20):
         learnt.update(int(n * p), int(n * q), n, event=event)
         guided.update(int(n * p), int(n * q), n, event=event, predicted=(p, q))
+        misled.update(int(n * p), int(n * q), n, predicted=(0.9, 0.001))
+        kept.update(int(n * p), int(n * q), n)
     assert guided.refuted()
     assert guided.log_wealth > learnt.log_wealth + 5.0
     # A prediction that is wrong costs half of the wealth at most: the other half has not heard it.
-    misled, kept = Martingale(claim), Martingale(claim)
-    for _ in range(20):
-        misled.update(int(n * p), int(n * q), n, predicted=(0.9, 0.001))
-        kept.update(int(n * p), int(n * q), n)
     assert misled.log_wealth >= kept.log_wealth - math.log(2.0) - 1e-9
 
 
@@ -223,8 +219,8 @@ def test_slices_of_one_event_are_one_mixture():
     whole.update(700, 300, 1000)
     for _ in range(10):
         parts.update(70, 30, 100)
-    assert parts.log_wealth == pytest.approx(whole.log_wealth)
-    assert parts.log_peak == pytest.approx(whole.log_peak)
+    found = parts.log_wealth, parts.log_peak
+    assert found == pytest.approx((whole.log_wealth, whole.log_peak))
 
 
 def test_the_peak_decides_and_stays():
@@ -237,9 +233,7 @@ def test_the_peak_decides_and_stays():
     assert evidence.log_wealth < 0.0 < peak == evidence.log_peak
     assert evidence.refuted(0.99)
     assert repr(evidence).startswith("<Martingale against epsilon=0.1, delta=0: log_wealth=-")
-
-
-def test_a_true_prediction_of_no_violation_bets_nothing():
+    # A true prediction of no violation bets nothing.
     evidence = Martingale(1.0)
     evidence.update(50, 50, 100, predicted=(0.5, 0.5))
     assert evidence.log_wealth >= math.log(0.5)
@@ -262,10 +256,8 @@ def test_no_hit_on_the_other_side_is_finite_and_close():
 
 
 def test_monotone_in_counts_and_delta():
-    n = 80
-    found = np.array(
-        [[anytime(Counts(k, n, j, n)) for j in range(0, 81, 8)] for k in range(0, 81, 8)]
-    )
+    n, hits = 80, range(0, 81, 8)
+    found = np.array([[anytime(Counts(k, n, j, n)) for j in hits] for k in hits])
     assert np.diff(found, axis=0).min() >= -1e-9
     assert np.diff(found, axis=1).max() <= 1e-9
     at = [anytime(Counts(60, n, 5, n), delta) for delta in (0.0, 1e-9, 0.01, 0.2)]

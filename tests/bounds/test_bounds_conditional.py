@@ -15,12 +15,10 @@ ALPHA = 0.1
 
 
 def table(n, n_prime, sides, alpha=ALPHA):
-    rows = [
-        [conditional(Counts(k, n, j, n_prime), 0.0, 1 - alpha, sides=sides)
-         for j in range(n_prime + 1)]
-        for k in range(n + 1)
-    ]  # fmt: skip
-    return np.array(rows)
+    found = np.empty((n + 1, n_prime + 1))
+    for k, j in np.ndindex(found.shape):
+        found[k, j] = conditional(Counts(k, n, j, n_prime), 0.0, 1 - alpha, sides=sides)
+    return found
 
 
 def worst_fixed(found, n, n_prime):
@@ -67,22 +65,21 @@ def test_the_quotient_of_its_definition(k, k_prime):
     t = special.betaincinv(k, k_prime + 1, ALPHA)
     n = 2 * 10**6
     expected = math.log(t / (1 - t))
-    assert conditional(Counts(k, n, k_prime, n), 0.0, 0.9) == pytest.approx(max(0.0, expected))
-    twice = conditional(Counts(k, 2 * n, k_prime, n), 0.0, 0.9)
-    assert twice == pytest.approx(max(0.0, expected - math.log(2.0)))
-    coin = conditional(Counts(k, 2 * n, k_prime, n), 0.0, 0.9, sides="coin")
-    assert coin == pytest.approx(max(0.0, expected))
+    for own, sides, less in (
+        (n, "fixed", 0.0),
+        (2 * n, "fixed", math.log(2.0)),
+        (2 * n, "coin", 0.0),
+    ):
+        found = conditional(Counts(k, own, k_prime, n), 0.0, 0.9, sides=sides)
+        assert found == pytest.approx(max(0.0, expected - less))
 
 
 def test_ends_are_finite():
-    assert conditional(Counts(0, 5, 0, 5)) == 0.0
-    assert conditional(Counts(0, 5, 5, 5)) == 0.0
+    assert (conditional(Counts(0, 5, 0, 5)), conditional(Counts(0, 5, 5, 5))) == (0.0, 0.0)
     assert conditional(Counts(1, 1, 0, 1)) == 0.0
     share = 0.05 ** (1 / 90)
     bound = conditional(Counts(90, 90, 0, 90))
     assert bound == pytest.approx(math.log(share / (1 - share)), rel=1e-12)
     assert 0.0 < conditional(Counts(10**8, 10**8, 0, 10**8)) < 20.0
-
-
-def test_a_coin_has_every_confidence():
+    # A coin has every confidence.
     assert conditional(Counts(50, 100, 10, 100), 0.0, 0.5, sides="coin") > 1.0

@@ -24,8 +24,7 @@ SIZE = 10**5
 
 
 def test_the_scales_are_the_formula():
-    assert laplace(0.5, 3.0) == 6.0
-    assert l2_laplace(0.5, 3.0) == L2Laplace(6.0)
+    assert (laplace(0.5, 3.0), l2_laplace(0.5, 3.0)) == (6.0, L2Laplace(6.0))
     assert l2_laplace(0.5, 3.0) != L2Laplace(3.0)
 
 
@@ -58,16 +57,14 @@ def test_the_direction_is_uniform(dim):
     means = noise.mean(axis=0) / (noise.std(axis=0) / np.sqrt(SIZE))
     assert np.abs(means).max() < stats.norm.isf(ALPHA / 2 / dim)
     # The control: entries that are each Laplace lie too often near an axis.
-    control = np.random.default_rng(2).laplace(size=(SIZE, dim))
-    assert cap_p_value(control) < ALPHA
+    assert cap_p_value(np.random.default_rng(2).laplace(size=(SIZE, dim))) < ALPHA
 
 
 @pytest.mark.parametrize("dim", [2, 8])
 def test_length_and_direction_are_independent(dim):
     noise = L2Laplace(1.0)(np.zeros(dim), SIZE, 3)
     lengths = np.linalg.norm(noise, axis=1)
-    entries = np.abs(noise[:, 0]) / lengths
-    assert stats.spearmanr(lengths, entries).pvalue > ALPHA
+    assert stats.spearmanr(lengths, np.abs(noise[:, 0]) / lengths).pvalue > ALPHA
     assert stats.spearmanr(lengths, np.abs(noise[:, 0])).pvalue < ALPHA
 
 
@@ -79,11 +76,10 @@ def test_in_one_dimension_it_is_laplace_noise():
 
 def test_calls_repeat_and_move_with_the_input():
     mechanism = L2Laplace(0.5)
-    first = mechanism([1.0, -2.0], 4, np.random.default_rng(7))
-    assert first.shape == (4, 2)
-    assert (first == mechanism([1.0, -2.0], 4, np.random.default_rng(7))).all()
+    first, again = (mechanism([1.0, -2.0], 4, np.random.default_rng(7)) for _ in range(2))
+    assert (first == again).all()
     assert np.allclose(first - [1.0, -2.0], mechanism([0.0, 0.0], 4, np.random.default_rng(7)))
-    assert mechanism([0.0], 0, 1).shape == (0, 1)
+    assert (first.shape, mechanism([0.0], 0, 1).shape) == ((4, 2), (0, 1))
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
     assert np.isfinite(L2Laplace(1e300)(np.zeros(5), 100, 1)).all()
 
@@ -114,11 +110,9 @@ def worst(dim, apart=1.0):
 @pytest.mark.parametrize("dim", [1, 2, 8, 1000])
 def test_on_the_line_beyond_x_the_loss_is_exactly_epsilon(dim):
     mechanism, pair = l2_laplace(0.7, 2.0), worst(dim, 2.0)
-    along = pair.x_prime / 2.0
-    beyond = np.outer([0.0, -1e-9, -1.0, -1e6, -1e200], along)
-    assert mechanism.log_ratio(beyond, pair) == pytest.approx(0.7, rel=1e-12)
-    assert mechanism.log_ratio(pair.x_prime - beyond, pair) == pytest.approx(-0.7, rel=1e-12)
-    assert mechanism.log_ratio([pair.x_prime / 2], pair) == pytest.approx(0.0, abs=1e-15)
+    beyond = np.outer([0.0, -1e-9, -1.0, -1e6, -1e200], pair.x_prime / 2.0)
+    for outputs, loss in ((beyond, 0.7), (pair.x_prime - beyond, -0.7), ([pair.x_prime / 2], 0.0)):
+        assert mechanism.log_ratio(outputs, pair) == pytest.approx(loss, rel=1e-12, abs=1e-15)
 
 
 @given(
@@ -128,11 +122,9 @@ def test_on_the_line_beyond_x_the_loss_is_exactly_epsilon(dim):
 )
 def test_the_loss_is_within_the_distance_and_agrees_with_the_density(x, x_prime, y):
     found = float(L2Laplace(2.0).log_ratio([y], Pair(x, x_prime))[0])
-    most = math.dist(x, x_prime) / 2.0
-    assert abs(found) <= most * (1 + 1e-12)
+    assert abs(found) <= (math.dist(x, x_prime) / 2.0) * (1 + 1e-12)
     if max(map(abs, y)) < 1e4:
-        density_ratio = (math.dist(y, x_prime) - math.dist(y, x)) / 2.0
-        assert found == pytest.approx(density_ratio, abs=1e-9)
+        assert found == pytest.approx((math.dist(y, x_prime) - math.dist(y, x)) / 2.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(("dim", "share", "trials"), [(2, 0.9, 2 * 10**5), (8, 0.7, 10**6)])

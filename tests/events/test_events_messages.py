@@ -9,6 +9,8 @@ from dpcore.events import Vote
 from dpcore.pairs import zeros_ones
 from dpcore.records import Pair
 
+RECORD = Vote.between(zeros_ones(1)).to_dict()
+
 VALUE_ERRORS = [
     # The majority-vote event against a naive loop, and what it refuses.
     (lambda: Vote.between(Pair([1.0, 2.0], [1.0, 2.0])), "pair", "different in at least one entry"),
@@ -24,10 +26,8 @@ VALUE_ERRORS = [
     (lambda: Vote([0.5], [2]), "towards", "made of -1, 0 and 1 and not all 0"),
     (lambda: Vote([0.5], [1, 1]), "towards", "of shape (1,) like threshold"),
     (lambda: Vote([np.nan], [1]), "threshold", "a non-empty vector of finite numbers"),
-    (lambda: Vote.from_dict({**Vote.between(zeros_ones(1)).to_dict(), "extra": 1}), "record",
-     "a mapping with the keys"),
-    (lambda: Vote.from_dict({**Vote.between(zeros_ones(1)).to_dict(), "event": "Above"}), "event",
-     "one of 'Vote'"),
+    (lambda: Vote.from_dict({**RECORD, "extra": 1}), "record", "a mapping with the keys"),
+    (lambda: Vote.from_dict({**RECORD, "event": "Above"}), "event", "one of 'Vote'"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     # The majority-vote event against a naive loop, and what it refuses.

@@ -39,10 +39,8 @@ VECTORS = st.lists(st.floats(allow_nan=False, width=32), min_size=1, max_size=6)
 @example([0.0], [-0.0])
 def test_norms_are_in_order_and_0_for_equal_inputs_alone(first, second):
     pair = Pair(first, (second + first)[: len(first)])
-    found = distances(pair)
-    slack = 1.0 + 1e-9
-    assert found["linf"] <= found["l2"] * slack
-    assert found["l2"] <= found["l1"] * slack
+    found, slack = distances(pair), 1.0 + 1e-9
+    assert found["linf"] <= found["l2"] * slack <= found["l1"] * slack**2
     assert (found["changed"] == 0) == (found["l1"] == 0.0) == inputs_equal(pair.x, pair.x_prime)
 
 
@@ -86,9 +84,8 @@ def test_tables_are_compared_whole():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     table = pandas.DataFrame({"age": [30, 40], "name": ["a", "b"]})
     other = table.assign(age=[30, 41])
-    assert inputs_equal(table, table.copy())
-    assert not inputs_equal(table, other)
-    assert not inputs_equal(table, table[:1])
+    equal = [inputs_equal(table, one) for one in (table.copy(), other, table[:1])]
+    assert equal == [True, False, False]
     assert distances(Pair(table, other))["replaced"] == 1
     assert distances(Pair(table, table[:1]))["added_or_removed"] == 1
     refuse_farther(Pair(table, other), Replace())

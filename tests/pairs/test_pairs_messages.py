@@ -10,6 +10,8 @@ from dpcore.pairs import L1, AddRemove, Box, Linf, Records, Replace, drive, patt
 
 BOX = Box(0, 1, 2)
 
+PLAN, RNG = search(BOX, L1(1.0)), np.random.default_rng(1)
+
 VALUE_ERRORS = [
     # The usual pairs, neighbour relations and domains.
     (lambda: patterns(0, "all"), "dim", "an integer at least 1"),
@@ -27,14 +29,10 @@ VALUE_ERRORS = [
     (lambda: AddRemove(()), "values", "at least one record"),
     (lambda: Records((), 2), "values", "at least one record"),
     # The search for the pair that leaks most, against exact oracles of two mechanisms.
-    (lambda: search(Box(0, 1, 2), L1(1.0)).propose([], np.random.default_rng(1)), "best",
-     "at least one pair"),
-    (lambda: search(Box(0.5, 0.5, 2), L1(1.0)).start(np.random.default_rng(1)), "domain",
-     "large enough to hold two neighbours"),
-    (lambda: search(Box(0, 5, 2, integers=True), L1(0.5)).start(np.random.default_rng(1)), "domain",
-     "large enough"),
-    (lambda: drive(search(Box(0, 1, 2), L1(1.0)), lambda pair, size: float("nan"),
-     np.random.default_rng(1)), "merit of a pair", "a real number"),
+    (lambda: PLAN.propose([], RNG), "best", "at least one pair"),
+    (lambda: search(Box(0.5, 0.5, 2), L1(1.0)).start(RNG), "domain", "large enough to hold two"),
+    (lambda: search(Box(0, 5, 2, integers=True), L1(0.5)).start(RNG), "domain", "large enough"),
+    (lambda: drive(PLAN, lambda *_: float("nan"), RNG), "merit of a pair", "a real number"),
     (lambda: search(BOX, L1(1.0), rounds=0), "rounds", "an integer at least 1"),
     (lambda: search(BOX, L1(1.0), budget="many"), "budget", "a whole number"),
     (lambda: search(BOX, L1(1.0), budget=511), "budget", "at least rounds x candidates = 512, got"),
@@ -52,16 +50,12 @@ TYPE_ERRORS = [
     (lambda: AddRemove("ab"), "values", "a list or tuple"),
     (lambda: Records("ab", 2), "values", "a list or tuple"),
     # The search for the pair that leaks most, against exact oracles of two mechanisms.
-    (lambda: search(Box(0, 1, 2), L1(1.0)).start(1), "rng", "a Generator"),
-    (lambda: search(Box(0, 1, 2), L1(1.0)).propose([(Pair([0, 0], [0, 1]), 1.0)], 1), "rng",
-     "a Generator"),
-    (lambda: search(Records(("a",), 2), L1(1.0)).start(np.random.default_rng(1)), "domain",
-     "one of vectors"),
-    (lambda: drive(None, lambda pair, size: 0.0, np.random.default_rng(1)), "plan", "a Search"),
-    (lambda: drive(search(Box(0, 1, 2), L1(1.0)), 0.0, np.random.default_rng(1)), "evaluate",
-     "a callable"),
-    (lambda: drive(search(Box(0, 1, 2), L1(1.0)), lambda pair, size: "good",
-     np.random.default_rng(1)), "merit of a pair", "a real number"),
+    (lambda: PLAN.start(1), "rng", "a Generator"),
+    (lambda: PLAN.propose([(Pair([0, 0], [0, 1]), 1.0)], 1), "rng", "a Generator"),
+    (lambda: search(Records(("a",), 2), L1(1.0)).start(RNG), "domain", "one of vectors"),
+    (lambda: drive(None, lambda pair, size: 0.0, RNG), "plan", "a Search"),
+    (lambda: drive(PLAN, 0.0, RNG), "evaluate", "a callable"),
+    (lambda: drive(PLAN, lambda *_: "good", RNG), "merit of a pair", "a real number"),
     (lambda: search(3, L1(1.0)), "domain", "a domain with dim, draw and contains, got 3"),
     (lambda: search(Box, L1(1.0)), "domain", "contains, an instance and not the class"),
     (lambda: search(BOX, 1.0), "neighbour", "a neighbour relation"),
@@ -70,8 +64,7 @@ TYPE_ERRORS = [
 ]  # fmt: skip
 ZERO_DIVISION_ERRORS = [
     # The search for the pair that leaks most, against exact oracles of two mechanisms.
-    (lambda: drive(search(Box(0, 1, 2), L1(1.0)), lambda pair, size: 1 / 0,
-     np.random.default_rng(1)), "", "division by zero"),
+    (lambda: drive(PLAN, lambda *_: 1 / 0, RNG), "", "division by zero"),
 ]  # fmt: skip
 
 

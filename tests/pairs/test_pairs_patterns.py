@@ -11,20 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore import Pair, pairs
-from dpcore.pairs import (
-    L1,
-    L2,
-    NORMS,
-    AddRemove,
-    Box,
-    Linf,
-    Records,
-    Replace,
-    dimension,
-    distance,
-    patterns,
-    zeros_ones,
-)
 
 
 def plain(pair):
@@ -35,13 +21,12 @@ def test_every_public_name_exists():
     assert all(hasattr(pairs, name) for name in pairs.__all__)
     # Functions, not the modules that hold them.
     assert all(callable(getattr(pairs, name)) for name in ("patterns", "search", "distance"))
-    assert NORMS == ("l1", "l2", "linf")
-    assert dimension(3) == 3
-    assert plain(zeros_ones(2)) == ([0.0, 0.0], [1.0, 1.0])
+    assert (pairs.NORMS, pairs.dimension(3)) == (("l1", "l2", "linf"), 3)
+    assert plain(pairs.zeros_ones(2)) == ([0.0, 0.0], [1.0, 1.0])
 
 
 def test_the_patterns_in_four_entries():
-    assert [plain(pair) for pair in patterns(4, "all")] == [
+    assert [plain(pair) for pair in pairs.patterns(4, "all")] == [
         ([1, 1, 1, 1], [0, 1, 1, 1]),
         ([1, 1, 1, 1], [2, 1, 1, 1]),
         ([1, 1, 1, 1], [2, 0, 0, 0]),
@@ -51,25 +36,23 @@ def test_the_patterns_in_four_entries():
         ([1, 1, 1, 1], [0, 0, 0, 0]),
         ([1, 1, 0, 0], [0, 0, 1, 1]),
     ]
-    assert patterns(4, "one") == patterns(4, "all")[:2]
-    assert all(pair.x.dtype == np.float64 for pair in patterns(4, "all"))
+    assert pairs.patterns(4, "one") == pairs.patterns(4, "all")[:2]
+    assert all(pair.x.dtype == np.float64 for pair in pairs.patterns(4, "all"))
+    # Halves of an odd dimension.
+    assert plain(pairs.patterns(5, "all")[7]) == ([1, 1, 0, 0, 0], [0, 0, 1, 1, 1])
 
 
 @pytest.mark.parametrize(("dim", "number"), [(1, 2), (2, 7), (3, 7), (4, 8), (5, 8), (10, 8)])
 def test_no_pattern_comes_twice(dim, number):
-    unordered = {frozenset(map(tuple, plain(pair))) for pair in patterns(dim, "all")}
-    assert len(unordered) == len(patterns(dim, "all")) == number
-    assert len(patterns(dim, "one")) == 2
+    unordered = {frozenset(map(tuple, plain(pair))) for pair in pairs.patterns(dim, "all")}
+    assert len(unordered) == len(pairs.patterns(dim, "all")) == number
+    assert len(pairs.patterns(dim, "one")) == 2
 
 
 @given(st.integers(1, 40))
 def test_patterns_are_at_distance_one(dim):
-    assert all(distance(pair, "l1") == 1.0 for pair in patterns(dim, "one"))
-    assert all(distance(pair, "linf") == 1.0 for pair in patterns(dim, "all"))
-
-
-def test_halves_of_an_odd_dimension():
-    assert plain(patterns(5, "all")[7]) == ([1, 1, 0, 0, 0], [0, 0, 1, 1, 1])
+    assert all(pairs.distance(pair, "l1") == 1.0 for pair in pairs.patterns(dim, "one"))
+    assert all(pairs.distance(pair, "linf") == 1.0 for pair in pairs.patterns(dim, "all"))
 
 
 # Boxes.
@@ -78,7 +61,7 @@ def test_halves_of_an_odd_dimension():
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e6), st.integers(1, 6), st.integers(0, 2**32))
 def test_a_box_contains_what_it_draws_and_clips(low, width, dim, seed):
     rng = np.random.default_rng(seed)
-    box = Box(low, low + width, dim)
+    box = pairs.Box(low, low + width, dim)
     assert box.contains(box.draw(rng))
     inside = box.clip(rng.normal(size=dim) * 1e7)
     assert box.contains(inside)
@@ -88,7 +71,7 @@ def test_a_box_contains_what_it_draws_and_clips(low, width, dim, seed):
 @given(st.integers(-50, 50), st.integers(0, 50), st.integers(1, 6), st.integers(0, 2**32))
 def test_a_box_of_integers(low, width, dim, seed):
     rng = np.random.default_rng(seed)
-    box = Box(low, low + width, dim, integers=True)
+    box = pairs.Box(low, low + width, dim, integers=True)
     for x in (box.draw(rng), box.clip(rng.normal(size=dim) * 30)):
         assert x.dtype == np.int64
         assert box.contains(x)
@@ -97,7 +80,7 @@ def test_a_box_of_integers(low, width, dim, seed):
 
 
 def test_what_a_box_does_not_contain():
-    box = Box(0, 1, 2)
+    box = pairs.Box(0, 1, 2)
     assert box.contains([0, 1])
     others = ([0.5], [0.5, 1.1], [0.5, np.nan], "ab", [[0, 1]], [[0], [1, 2]], ["a", "b"], None)
     assert not any(box.contains(x) for x in others)
@@ -105,15 +88,15 @@ def test_what_a_box_does_not_contain():
 
 # Relations, against their definitions.
 
-SPACE = Box(-9, 9, 2)
+SPACE = pairs.Box(-9, 9, 2)
 
 
 @pytest.mark.parametrize(
     ("relation", "near", "far"),
     [
-        (L1(2.0), [1.0, -1.0], [1.0, -1.001]),
-        (L2(5.0), [3.0, -4.0], [3.0, -4.001]),
-        (Linf(2.0), [2.0, -2.0], [0.0, -2.001]),
+        (pairs.L1(2.0), [1.0, -1.0], [1.0, -1.001]),
+        (pairs.L2(5.0), [3.0, -4.0], [3.0, -4.001]),
+        (pairs.Linf(2.0), [2.0, -2.0], [0.0, -2.001]),
     ],
 )
 def test_balls_hold_up_to_their_radius(relation, near, far):
@@ -130,30 +113,28 @@ def test_balls_hold_up_to_their_radius(relation, near, far):
 
 def test_replace_and_add_remove_against_a_naive_definition():
     """All pairs of datasets of two or three records from two values."""
-    domain = Records(("a", "b"), 2)
+    domain = pairs.Records(("a", "b"), 2)
     sets = [x for size in (1, 2, 3) for x in itertools.product("ab", repeat=size)]
     for x, y in itertools.product(sets, repeat=2):
         replaced = len(x) == len(y) == 2 and sum(a != b for a, b in zip(x, y, strict=True)) == 1
         short, long = sorted((x, y), key=len)
         shorter = {long[:place] + long[place + 1 :] for place in range(len(long))}
         added = len(short) == 2 and short in shorter
-        assert Replace().holds(Pair(x, y), domain) == replaced, (x, y)
-        assert AddRemove().holds(Pair(x, y), domain) == added, (x, y)
+        assert pairs.Replace().holds(Pair(x, y), domain) == replaced, (x, y)
+        assert pairs.AddRemove().holds(Pair(x, y), domain) == added, (x, y)
 
 
 def test_an_added_record_must_belong_to_the_domain():
-    domain = Records(("a", "b"), 2)
-    for place in range(3):
-        long = ["a", "b"]
-        long.insert(place, "z")
-        assert not AddRemove().holds(Pair(("a", "b"), tuple(long)), domain)
+    domain = pairs.Records(("a", "b"), 2)
+    for long in ("zab", "azb", "abz"):
+        assert not pairs.AddRemove().holds(Pair(("a", "b"), tuple(long)), domain)
 
 
 def test_datasets_of_numbers_and_of_rows():
-    domain = Box(0, 1, 3)
-    assert Replace().holds(Pair([0, 0, 1], [0, 1, 1]), domain)
-    assert AddRemove().holds(Pair([0, 0, 1], [0, 0, 0.5, 1]), domain)
-    assert not AddRemove().holds(Pair([0, 0, 1], [0, 0, 1.5, 1]), domain)
+    domain = pairs.Box(0, 1, 3)
+    assert pairs.Replace().holds(Pair([0, 0, 1], [0, 1, 1]), domain)
+    assert pairs.AddRemove().holds(Pair([0, 0, 1], [0, 0, 0.5, 1]), domain)
+    assert not pairs.AddRemove().holds(Pair([0, 0, 1], [0, 0, 1.5, 1]), domain)
 
     class Rows:
         dim = 2
@@ -165,8 +146,6 @@ def test_datasets_of_numbers_and_of_rows():
             return x.shape == (2, 3)
 
     x = np.zeros((2, 3))
-    other = x.copy()
-    other[1] = 1.0
-    assert Replace().holds(Pair(x, other), Rows())
-    assert AddRemove().holds(Pair(x, np.vstack([x, np.ones(3)])), Rows())
-    assert not Replace().holds(Pair(x, np.ones((2, 3))), Rows())
+    assert pairs.Replace().holds(Pair(x, np.repeat([[0.0], [1.0]], 3, axis=1)), Rows())
+    assert pairs.AddRemove().holds(Pair(x, np.vstack([x, np.ones(3)])), Rows())
+    assert not pairs.Replace().holds(Pair(x, np.ones((2, 3))), Rows())

@@ -79,9 +79,7 @@ def test_the_table_and_the_witness_by_one_subtraction(kind, dim):
         assert found.value == pytest.approx(value, rel=1e-15, abs=0.0)
         assert norm_of(x - x_prime, norm) == pytest.approx(found.value, rel=1e-12, abs=0.0)
         for side in (x, x_prime):
-            assert side.dtype == np.float64
-            assert side.shape == (dim,)
-            assert domain.contains(side)
+            assert (side.dtype, side.shape, domain.contains(side)) == (np.float64, (dim,), True)
             np.testing.assert_array_equal(domain.clip(side), side)
         if isinstance(domain, HistogramCounts):
             assert domain.neighbouring(x, x_prime)
@@ -183,8 +181,7 @@ VECTORS = st.integers(2, 9).flatmap(
 def test_no_clipped_vectors_are_farther_apart(vectors, kind):
     domain = KINDS[kind](len(vectors[0]))
     x, x_prime = (domain.clip(np.array(v)) for v in vectors)
-    assert domain.contains(x)
-    assert domain.contains(x_prime)
+    assert all(map(domain.contains, (x, x_prime)))
     for norm in NORMS:
         assert norm_of(x - x_prime, norm) <= sensitivity(domain, norm).value * (1 + 1e-12)
 
@@ -193,14 +190,11 @@ def test_no_clipped_vectors_are_farther_apart(vectors, kind):
     ("domain", "norm", "wrong"),
     [
         # ADePT: the L2 diameter in L1. DPNR: the Linf one in L1.
-        (Ball("l2", 1.0, 32), "l1", 2.0),
-        (MinMaxRows(32), "l1", 1.0),
-        (Ball("linf", 1.0, 8), "l2", 2.0),
-        (Simplex(3), "l1", math.sqrt(2.0) / 2.0),
-        (Sphere(8), "l1", 2.0),
-        (HistogramCounts(4), "l1", 1.0),
+        (Ball("l2", 1.0, 32), "l1", 2.0), (MinMaxRows(32), "l1", 1.0),
+        (Ball("linf", 1.0, 8), "l2", 2.0), (Simplex(3), "l1", math.sqrt(2.0) / 2.0),
+        (Sphere(8), "l1", 2.0), (HistogramCounts(4), "l1", 1.0),
     ],
-)
+)  # fmt: skip
 def test_control_wrong_formulas_are_exceeded(domain, norm, wrong):
     assert largest_drawn(domain, norm, np.random.default_rng(7), 50) > wrong * (1 + 1e-12)
     pair = sensitivity(domain, norm).pair

@@ -27,19 +27,14 @@ DOMAINS += [make(1) for make in MAKERS[1:]]
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-def test_draws_are_members_and_their_own_clip(domain):
+def test_a_record_whose_draws_are_members_and_their_own_clip(domain):
     assert isinstance(domain, Domain)
     rng = np.random.default_rng(3)
     for _ in range(50):
         x = domain.draw(rng)
-        assert x.dtype == np.float64
-        assert x.shape == (domain.dim,)
+        assert (x.dtype, x.shape) == (np.float64, (domain.dim,))
         assert domain.contains(x)
         assert domain.clip(x) is x
-
-
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-def test_records(domain):
     assert pickle.loads(pickle.dumps(domain)) == domain
     assert domain != MinMaxRows(1 + domain.dim)
     x = domain.draw(np.random.default_rng(5))

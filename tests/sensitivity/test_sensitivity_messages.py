@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from shared_messages import check_messages
 
@@ -25,11 +27,12 @@ from dpcore.sensitivity import (
 
 MASKED = np.ma.masked_array([1.0, 0.0], [False, True])
 
+ASSERT = partial(assert_sensitivity, np.sum, 1, "l1", Box(0, 1, 2))
+
 VALUE_ERRORS = [
     # Bounds on sensitivities as tests.
     (lambda: assert_sensitivity(np.sum, -1, "l1", Box(0, 1, 2)), "bound", "at least 0, got -1"),
-    (lambda: assert_sensitivity(np.sum, 1, "l1", Box(0, 1, 2), max_examples=0), "max_examples",
-     "an integer at least 1, got 0"),
+    (lambda: ASSERT(max_examples=0), "max_examples", "an integer at least 1, got 0"),
     # The domains: membership, random members, nearest members, bad input.
     (lambda: Ball("l2", 0, 3), "radius", "a finite number above 0 and at most 1e"),
     (lambda: Ball("l2", -1.0, 3), "radius", "a finite number above 0 and at most 1e"),
@@ -66,16 +69,14 @@ VALUE_ERRORS = [
     (lambda: laplace_scale(1.0, Clip("l1", 1.0), 0), "dim", "an integer at least"),
     (lambda: laplace_scale(1.0, Sphere(3), 4), "dim", "that of the domain, 3"),
     (lambda: laplace_scale(1.0, OneHot(1)), "noise scale sensitivity / epsilon", "a finite"),
-    (lambda: laplace_scale(1e-300, Box(0, 1e300, 1)), "noise scale sensitivity / epsilon",
-     "a finite number above 0"),
+    (lambda: laplace_scale(1e-300, Box(0, 1e300, 1)), "noise scale sensitivity / epsilon", "a fin"),
     (lambda: laplace_scale(1.0, Sphere(3), declared=-1), "declared", "a finite"),
     (lambda: declaration(np.nan, Sphere(3), "l1"), "declared", "a finite number"),
     (lambda: declaration(1.0, Sphere(3), "l0"), "norm", "one of"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     # Bounds on sensitivities as tests.
-    (lambda: assert_sensitivity(np.sum, 1, "l1", Box(0, 1, 2), derandomize=1), "derandomize",
-     "True or False, got 1"),
+    (lambda: ASSERT(derandomize=1), "derandomize", "True or False, got 1"),
     (lambda: members_of(3), "domain", "a domain"),
     (lambda: pairs_of(Box(0, 1, 2), "replace"), "neighbour", "a neighbour relation"),
     # The domains: membership, random members, nearest members, bad input.

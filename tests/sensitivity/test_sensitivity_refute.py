@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -56,14 +57,11 @@ def by_hand(f, found):
 @pytest.mark.parametrize("methods", [None, *PIECES])
 @pytest.mark.parametrize("dim", [2, 32, 255])
 def test_the_l1_sensitivity_of_a_clip_in_l2(dim, methods):
-    domain = Box(-C, C, dim)
+    domain, value = Box(-C, C, dim), 2 * C * math.sqrt(dim)
     found = refute(adept, 2 * C, "l1", domain, rng=1, methods=methods)
-    assert found.attained == pytest.approx(2 * C * math.sqrt(dim), rel=1e-6)
-    assert found.attained <= 2 * C * math.sqrt(dim) * (1 + 1e-12)
-    assert found.refuted
-    assert found.attained == by_hand(adept, found)
-    assert domain.contains(found.pair.x)
-    assert domain.contains(found.pair.x_prime)
+    assert value * (1 - 1e-6) <= found.attained <= value * (1 + 1e-12)
+    assert (found.refuted, found.attained) == (True, by_hand(adept, found))
+    assert all(map(domain.contains, (found.pair.x, found.pair.x_prime)))
     assert 0 < found.evaluations <= 10_000
     assert methods is None or found.found_by != "the domain's witness"
 
@@ -78,8 +76,7 @@ def test_the_right_claim_is_not_refuted():
 @pytest.mark.parametrize("dim", [2, 3, 64])
 def test_min_max_scaling_moves_every_entry(dim, methods):
     found = refute(MinMax(), 1.0, "l1", Box(-1, 1, dim), rng=2, methods=methods, catch=ValueError)
-    assert found.attained == pytest.approx(dim, rel=1e-6)
-    assert found.refuted
+    assert (found.attained, found.refuted) == (pytest.approx(dim, rel=1e-6), True)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
@@ -93,10 +90,8 @@ def test_min_max_scaling_moves_every_entry(dim, methods):
 )  # fmt: skip
 def test_the_search_reaches_the_closed_forms_from_below(domain, norm):
     value = sensitivity(domain, norm).value
-    found = refute(
-        identity, value, norm, domain, rng=3, trials=2500,
-        methods=("extremes", "random", "ascent", "scipy"),
-    )  # fmt: skip
+    methods = "extremes", "random", "ascent", "scipy"
+    found = refute(identity, value, norm, domain, rng=3, trials=2500, methods=methods)
     assert not found.refuted
     assert value * (1 - 1e-6) <= found.attained <= value * (1 + 1e-9)
     assert refute(identity, value * 0.999, norm, domain, rng=3, trials=400).refuted
@@ -133,15 +128,14 @@ def test_a_nonlinear_map_against_every_vertex(rows):
 def test_functions_with_known_sensitivities(f, expected, methods):
     found = refute(f, 0.1, "l1", Box(-1, 2, 7), rng=4, trials=2500, methods=methods)
     assert found.attained <= expected * (1 + 1e-9)
-    slack = 3e-3 if f is softmax else 1e-9
-    assert found.attained >= expected * (1 - slack)
+    assert found.attained >= expected * (1 - (3e-3 if f is softmax else 1e-9))
 
 
 def test_a_peak_near_the_middle_is_found():
-    found = refute(
-        lambda x: math.exp(-float(x @ x) * 100), 0.5, "l1", Box(-1, 1, 30), rng=1, trials=5000
-    )
-    assert found.attained > 0.99
+    def peak(x):
+        return math.exp(-float(x @ x) * 100)
+
+    assert refute(peak, 0.5, "l1", Box(-1, 1, 30), rng=1, trials=5000).attained > 0.99
 
 
 @pytest.mark.parametrize(
@@ -197,14 +191,11 @@ def test_the_seed_repeats_everything():
     def f(x):
         return np.cumsum(np.sin(3 * x))
 
-    domain = Box(-1, 1, 4)
-    first = refute(f, 1.0, "l2", domain, rng=7, trials=1000)
-    assert refute(f, 1.0, "l2", domain, rng=7, trials=1000) == first
-    drawn = refute(f, 1.0, "l2", domain, trials=1000)
-    assert refute(f, 1.0, "l2", domain, rng=drawn.seed, trials=1000) == drawn
-    generator = refute(f, 1.0, "l2", domain, rng=np.random.default_rng(1), trials=1000)
-    assert refute(f, 1.0, "l2", domain, rng=generator.seed, trials=1000) == generator
-    assert refute(f, 1.0, "l2", domain, rng=8, trials=1000).pair != first.pair
+    search = partial(refute, f, 1.0, "l2", Box(-1, 1, 4), trials=1000)
+    for rng in (7, None, np.random.default_rng(1)):
+        first = search(rng=rng)
+        assert search(rng=first.seed) == first
+    assert search(rng=8).pair != search(rng=7).pair
 
 
 @examples(10)
@@ -268,10 +259,8 @@ def test_the_record():
     assert isinstance(found, Refutation)
     text = str(found)
     assert text.startswith("claimed 20, attained 28.28427125 by this pair (a lower bound on the")
-    assert "x = array([" in text
-    assert "\n" not in text
-    long = str(refute(adept, 2 * C, "l1", Box(-C, C, 768), rng=1, trials=500))
-    assert len(long) < 500
+    assert ("x = array([" in text, "\n" in text) == (True, False)
+    assert len(str(refute(adept, 2 * C, "l1", Box(-C, C, 768), rng=1, trials=500))) < 500
 
 
 def test_the_slack_of_a_claim():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -121,8 +122,7 @@ def test_bad_arguments(change, error, text):
 
 def test_a_domain_without_clip_or_relation_is_searched_by_its_draws():
     found = refute(lambda x: len(set(x)), 1.0, "l1", Records(tuple("abc"), 3), trials=200, rng=1)
-    assert found.refuted
-    assert found.attained == 2.0
+    assert (found.refuted, found.attained) == (True, 2.0)
 
 
 @pytest.mark.parametrize("neighbour", [None, Linf(8e307)], ids=repr)
@@ -134,13 +134,10 @@ def test_a_box_almost_as_wide_as_float64_is_searched_without_overflow(neighbour)
 
 def test_neither_torch_nor_scipy_nor_hypothesis_is_imported_with_the_package():
     code = (
-        "import sys, dpcore.sensitivity.refutation, dpcore.sensitivity.refutation;"
-        "print([m for m in ('torch', 'scipy', 'hypothesis') if m in sys.modules])"
+        "import sys, dpcore.sensitivity.refutation;"
+        "sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'hypothesis')))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.strip() == "[]"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 @pytest.mark.parametrize("rows", [False, True])
@@ -151,11 +148,9 @@ def test_gradient_ascent_through_a_module(rows):
         def forward(self, x):
             return x * (10.0 / torch.linalg.vector_norm(x, dim=-1, keepdim=True)).clamp(max=1.0)
 
-    found = refute(
-        Encoder(), 20.0, "l1", Box(-10, 10, 64), rng=1, rows=rows, methods=("random", "torch"),
-    )  # fmt: skip
-    assert found.attained == pytest.approx(160.0, rel=1e-6)
-    assert found.found_by == "gradient ascent"
+    options = {"rng": 1, "rows": rows, "methods": ("random", "torch")}
+    found = refute(Encoder(), 20.0, "l1", Box(-10, 10, 64), **options)
+    assert (found.attained, found.found_by) == (pytest.approx(160.0, rel=1e-6), "gradient ascent")
     assert found.f.endswith("Encoder")
 
 
@@ -163,12 +158,10 @@ def test_a_float32_module_and_one_without_gradients():
     torch = needs("torch")
     torch.manual_seed(1)
     net = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh())
-    found = refute(net, 0.1, "l2", Box(-1, 1, 6), rng=1, trials=4000)
-    alone = refute(net, 0.1, "l2", Box(-1, 1, 6), rng=1, trials=4000, methods=("random", "torch"))
-    assert alone.attained == pytest.approx(found.attained, rel=1e-3)
-    assert alone.attained > refute(
-        net, 0.1, "l2", Box(-1, 1, 6), rng=1, trials=4000, methods=("random",)
-    ).attained  # fmt: skip
+    search = partial(refute, net, 0.1, "l2", Box(-1, 1, 6), rng=1, trials=4000)
+    alone = search(methods=("random", "torch")).attained
+    assert alone == pytest.approx(search().attained, rel=1e-3)
+    assert alone > search(methods=("random",)).attained
 
     class Counting(torch.nn.Module):
         def forward(self, x):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from shared_messages import find_missing
 
 import dpcore
 from dpcore.structure import FAULTS, inspect
@@ -34,8 +35,7 @@ def test_subtracting_the_row_minimum_is_verified_before_it_is_said():
         return x + rng.laplace(size=(size, 1)) * np.arange(1, len(x) + 1)
 
     found = inspect(weighted, [0.0, 1.0, 0.5], rng=1, draws=400)["rank"]
-    assert found.flagged
-    assert "minimum" not in found.what
+    assert (found.flagged, "minimum" in found.what) == (True, False)
     shifted = inspect(fault.mechanism, [1.0, 2.0], rng=1, draws=400)["rank"]
     assert "up to one constant" in shifted.what
 
@@ -46,20 +46,16 @@ def test_the_rank_is_counted():
     def decoded(x, size, rng):
         return x + rng.laplace(size=(size, 7)) @ mix
 
-    found = inspect(decoded, np.zeros(100), rng=1, draws=400)["rank"]
-    assert found.flagged
-    assert found.figures["rank"] == 7
-
     def single(x, size, rng):
         return decoded(x, size, rng).astype(np.float32)
-
-    assert inspect(single, np.ones(100), rng=1, draws=400)["rank"].figures["rank"] == 7
 
     def balanced(x, size, rng):
         noise = laplace(x, size, rng)
         return noise - noise.mean(axis=1, keepdims=True)
 
-    assert inspect(balanced, np.zeros(100), rng=1, draws=400)["rank"].figures["rank"] == 99
+    for mechanism, value, rank in ((decoded, 0.0, 7), (single, 1.0, 7), (balanced, 0.0, 99)):
+        found = inspect(mechanism, np.full(100, value), rng=1, draws=400)["rank"]
+        assert (found.flagged, found.figures["rank"]) == (True, rank)
 
 
 def test_a_weak_common_part_shows_in_many_coordinates():
@@ -77,8 +73,7 @@ def test_one_radius_for_the_whole_vector_is_seen_and_may_be_meant():
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         return x + rng.gamma(len(x), size=(size, 1)) * direction
 
-    found = inspect(l2_laplace, np.zeros(5), rng=1, draws=5000)
-    assert found.flagged == ("shared_size",)
+    assert inspect(l2_laplace, np.zeros(5), rng=1, draws=5000).flagged == ("shared_size",)
     assert inspect(l2_laplace, np.zeros(5), rng=1, draws=5000, skip=("shared_size",)).passed
 
 
@@ -110,8 +105,7 @@ def test_rows_that_repeat_or_follow_each_other():
         return x + np.stack([half, -half], axis=1).reshape(-1, len(x))[:size]
 
     found = inspect(tiled, [0.0, 1.0], rng=1, draws=5000)["shared_rows"]
-    assert found.flagged
-    assert found.figures == {"distinct": 64, "lag": 64}
+    assert (found.flagged, found.figures) == (True, {"distinct": 64, "lag": 64})
     assert found.what.startswith("rows of a call repeat every 64 rows")
     assert inspect(antithetic, [0.0, 1.0], rng=1, draws=5000)["shared_rows"].flagged
 
@@ -151,8 +145,7 @@ def test_some_coordinates_without_noise():
 
 def test_noise_above_here_and_below_there_is_flagged_once():
     def mixed(x, size, rng):
-        noise = rng.exponential(size=(size, 2)) * np.array([1.0, -1.0])
-        return x + noise
+        return x + (rng.exponential(size=(size, 2)) * np.array([1.0, -1.0]))
 
     found = inspect(mixed, [0.0, 1.0], rng=1, draws=1000)
     assert set(found.flagged) == {"one_sided", "off_centre"}
@@ -177,15 +170,13 @@ def test_an_atom_that_moves_with_the_input_and_one_that_does_not():
 
 def test_the_clean_vector_is_rounded_as_the_outputs_are():
     def single(x, size, rng):
-        noise = np.maximum(rng.laplace(size=(size, len(x))), 0.0)
-        return (x + noise).astype(np.float32)
+        return (x + np.maximum(rng.laplace(size=(size, len(x))), 0.0)).astype(np.float32)
 
     x = np.array([0.1, 0.7])
     assert (x.astype(np.float32) != x).all()
     found = inspect(single, x, rng=1, draws=1000)["atom"]
     assert found.flagged
-    assert found.figures["at"] == 0.0
-    assert found.figures["share"] == pytest.approx(0.5, abs=0.1)
+    assert (found.figures["at"], found.figures["share"]) == (0.0, pytest.approx(0.5, abs=0.1))
 
 
 def test_a_clean_vector_that_is_not_x():
@@ -194,9 +185,8 @@ def test_a_clean_vector_that_is_not_x():
 
     x = [1.0, 4.0]
     assert inspect(moved, x, rng=1, draws=2000).flagged == ("off_centre",)
-    told = inspect(moved, x, rng=1, draws=2000, clean=lambda point: np.asarray(point) + 3.0)
-    assert told.passed
-    assert inspect(moved, x, rng=1, draws=2000, clean=[4.0, 7.0]).passed
+    for clean in (lambda point: np.asarray(point) + 3.0, [4.0, 7.0]):
+        assert inspect(moved, x, rng=1, draws=2000, clean=clean).passed
     assert inspect(encoder, x, rng=1, draws=500)["atom"].what.endswith("(clean=): not checked")
 
 
@@ -218,19 +208,17 @@ def test_a_scale_that_depends_on_the_input_in_one_coordinate():
         return x + rng.laplace(size=(size, len(x))) * np.where(np.asarray(x) > 5, 2.0, 1.0)
 
     x = np.zeros(20)
-    other = x.copy()
-    other[7] = 6.0
+    other = 6.0 * (np.arange(20) == 7)
     assert inspect(local, x, rng=1, draws=4000, others=[x + 1]).passed
     found = inspect(local, x, rng=1, draws=4000, others=[x + 1, other])
-    assert found.flagged == ("scale",)
-    assert found["scale"].figures["at"] == "others[1]"
+    assert (found.flagged, found["scale"].figures["at"]) == (("scale",), "others[1]")
     assert found["scale"].figures["ratio"] == pytest.approx(2.0, rel=0.2)
 
 
 def test_a_wall_is_seen_where_draws_reach_it():
-    assert inspect(dpcore.Uniform(-1.0, 1.0), [0.0, 1.0], rng=1, draws=20_000)["range"].flagged
-    assert inspect(stats.truncnorm(-2, 2), [0.0, 1.0], rng=1, draws=20_000)["range"].flagged
-    assert not inspect(stats.truncnorm(-9, 9), [0.0, 1.0], rng=1, draws=20_000)["range"].flagged
+    noises = dpcore.Uniform(-1.0, 1.0), stats.truncnorm(-2, 2), stats.truncnorm(-9, 9)
+    found = [inspect(noise, [0.0, 1.0], rng=1, draws=20_000)["range"].flagged for noise in noises]
+    assert found == [True, True, False]
 
 
 def test_the_grid_of_float32_laplace_is_counted():
@@ -238,7 +226,6 @@ def test_the_grid_of_float32_laplace_is_counted():
     for dim in (1, 20):
         found = inspect(fault.mechanism, np.full(dim, 0.5), rng=1)
         assert found.flagged == ("grid",)
-        assert "about 2^24 values" in found["grid"].what
-        assert "15.942385" in found["grid"].what
+        assert not find_missing(found["grid"].what, "about 2^24 values", "15.942385")
     # Float64 noise rounded once to float32 has no such grid.
     assert inspect(rounded, np.full(20, 0.5), rng=1).passed

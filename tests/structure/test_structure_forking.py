@@ -49,13 +49,10 @@ def given(x, size, rng):
 def test_a_generator_of_a_module_is_flagged_and_its_twin_passes(forked):
     fault = next(fault for fault in FAULTS if fault.flagged_by == ("fork",))
     found = fork_reuse(fault.mechanism, fault.x, rng=1)
-    assert len(forked) == 2
-    assert found.name == "fork"
-    assert found.flagged
+    assert (len(forked), found.name, found.flagged) == (2, "fork", True)
     assert found.what == "the noise comes again: parent and child 1 share 256 of 256 rows"
     twin = fork_reuse(fault.repaired, fault.x, rng=1)
-    assert not twin.flagged
-    assert twin.p_value == 1.0
+    assert (twin.flagged, twin.p_value) == (False, 1.0)
 
 
 def test_mechanisms_that_draw_from_what_they_are_given_pass():
@@ -82,7 +79,7 @@ def test_global_generators_are_copied_by_a_fork():
     assert not fork_reuse(python, X, rng=1, draws=32).flagged
 
 
-def test_a_generator_that_is_made_on_first_use_is_flagged():
+def test_a_generator_that_is_made_on_first_use_is_flagged_and_one_that_knows_of_forks_passes():
     made = []
 
     def lazy(x, size, rng):
@@ -91,9 +88,6 @@ def test_a_generator_that_is_made_on_first_use_is_flagged():
         return x + made[0].laplace(size=(size, len(x)))
 
     assert fork_reuse(lazy, X, rng=1).flagged
-
-
-def test_a_generator_that_knows_of_forks_passes():
     own = OwnGenerator()
     process = [os.getpid()]
 
@@ -136,40 +130,28 @@ def test_without_noise_nothing_is_compared():
 def test_what_goes_wrong_in_a_child_is_reported():
     parent = os.getpid()
 
-    def raising(x, size, rng):
-        if os.getpid() != parent:
-            raise ValueError("no luck here")
-        return given(x, size, rng)
+    def throw(error):
+        raise error
 
-    def dying(x, size, rng):
-        if os.getpid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return given(x, size, rng)
-
-    def leaving(x, size, rng):
-        if os.getpid() != parent:
-            raise SystemExit(0)
-        return given(x, size, rng)
-
-    for mechanism, text in (
-        (raising, "raised in child [0-9]+: ValueError: no luck here"),
-        (leaving, "raised in child [0-9]+: SystemExit"),
-        (dying, "died before it had answered"),
+    # A child that hangs is killed.
+    for fate, options, text in (
+        (
+            lambda: throw(ValueError("no luck here")),
+            {},
+            "in child [0-9]+: ValueError: no luck here",
+        ),
+        (lambda: throw(SystemExit(0)), {}, "raised in child [0-9]+: SystemExit"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), {}, "died before it had answered"),
+        (lambda: time.sleep(60), {"timeout": 0.2}, r"must answer within 0\.2 s"),
     ):
+
+        def mechanism(x, size, rng, fate=fate):
+            if os.getpid() != parent:
+                fate()
+            return given(x, size, rng)
+
         with pytest.raises(RuntimeError, match=text):
-            fork_reuse(mechanism, X, rng=1)
-
-
-def test_a_child_that_hangs_is_killed():
-    parent = os.getpid()
-
-    def hanging(x, size, rng):
-        while os.getpid() != parent:
-            time.sleep(60)
-        return given(x, size, rng)
-
-    with pytest.raises(RuntimeError, match=r"must answer within 0\.2 s"):
-        fork_reuse(hanging, X, rng=1, timeout=0.2)
+            fork_reuse(mechanism, X, rng=1, **options)
 
 
 def test_an_exception_in_the_parent_passes_and_leaves_no_child():

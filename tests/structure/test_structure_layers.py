@@ -62,8 +62,7 @@ def test_noise_of_another_size_in_the_other_mode():
         def __call__(self, x, size, rng):
             return x + rng.laplace(scale=1.0 if self.training else 1.5, size=(size, len(x)))
 
-    found = inspect(Louder(), X, rng=1, draws=1000)
-    assert found.flagged == ("modes",)
+    assert inspect(Louder(), X, rng=1, draws=1000).flagged == ("modes",)
 
 
 def test_a_mode_that_cannot_be_run_is_said():
@@ -113,8 +112,7 @@ def test_torch_noise_in_training_only(torch):
     module[0].eval()
     inspect(module, X, rng=1, draws=500)
     assert (module.training, module[0].training) == (True, False)
-    repaired = layer(torch, dtype=torch.float64)
-    assert inspect(repaired.eval(), X, rng=1, draws=500).passed
+    assert inspect(layer(torch, dtype=torch.float64).eval(), X, rng=1, draws=500).passed
 
 
 def test_an_input_that_is_a_tensor(torch):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 from shared_messages import check_messages
 
-from dpcore.structure import FAULTS, Check, Fault, Inspection
+from dpcore.structure import FAULTS, Check, Inspection
 
-
-def fault(**change):
-    first = FAULTS[0]
-    return Fault(**{name: getattr(first, name) for name in first.__slots__} | change)
+fault = partial(replace, FAULTS[0])
 
 
 VALUE_ERRORS = [
