@@ -50,10 +50,8 @@ def test_a_page_tells_how_its_result_was_made(name):
         for row in tree.iter(f"{SPACE}tr")
         if len(row) == 2
     }
-    assert rows["begun"] == "2026-11-22T12:00:00Z"
-    assert rows["command"] == "dpcore audit laplace"
-    assert rows["SHA-256"] == MADE.sha256
-    assert rows["machine"] == "A CPU, 2 cores, Linux, x86_64"
+    assert (rows["begun"], rows["command"]) == ("2026-11-22T12:00:00Z", "dpcore audit laplace")
+    assert (rows["SHA-256"], rows["machine"]) == (MADE.sha256, "A CPU, 2 cores, Linux, x86_64")
     assert rows["versions"].startswith("Python 3.13.0, dpcore ")
     source, _ = tree.iter(f"{SPACE}details")
     shown = "".join(source.find(f"{SPACE}pre").itertext())
@@ -69,8 +67,7 @@ def test_what_a_record_holds_stays_text(name):
     scripts = [node for node in ElementTree.fromstring(page.encode()).iter(f"{SPACE}script")]
     assert [json.loads(node.text) for node in scripts] == [report.to_dict()]
     again = type(report).from_json(report.to_json())
-    assert again.provenance == (MADE,)
-    assert again == REPORTS[name]
+    assert (again.provenance, again) == ((MADE,), REPORTS[name])
 
 
 @every
@@ -78,26 +75,17 @@ def test_json_holds_the_hash_and_refuses_nonsense(name):
     record = json.loads(made(name, MADE).to_json())
     assert record["derived"]["source_sha256"] == [MADE.sha256]
     assert record["provenance"][0]["date"] == MADE.date
-    wrong: list[object] = [
-        5,
-        "x",
-        [5],
-        [{"record": "Counts"}],
-        [record["provenance"][0] | {"cpu": 5}],
-    ]
-    for provenance in wrong:
+    [one] = record["provenance"]
+    for provenance in (5, "x", [5], [{"record": "Counts"}], [one | {"cpu": 5}]):
         with pytest.raises(ValueError, match="must be"):
             type(REPORTS[name]).from_dict(record | {"provenance": provenance})
 
 
 def test_the_runs_of_a_merge_share_a_text():
     page = made("audit", MADE, replace(MADE, date="2026-11-23T12:00:00Z")).to_html()
-    assert page.count("Source text of") == 1
-    assert page.count("<td>2026-11-2") == 2
+    assert (page.count("Source text of"), page.count("<td>2026-11-2")) == (1, 2)
     assert "<h3>Run 2 of 2</h3>" in page
-
-
-def test_a_record_from_before_says_that_it_does_not_tell():
+    # A record from before says that it does not tell.
     assert "This record does not tell." in made("audit").to_html()
 
 
@@ -142,11 +130,8 @@ REPORT_METHODS = ("plot", "to_", "from_", "save_", "_repr_html_", "merge", "outp
 
 
 def report_methods(kind):
-    return {
-        name
-        for name in dir(kind)
-        if name.startswith(REPORT_METHODS) and callable(getattr(kind, name))
-    }
+    named = [name for name in dir(kind) if name.startswith(REPORT_METHODS)]
+    return {name for name in named if callable(getattr(kind, name))}
 
 
 def test_both_results_have_the_same_report_methods():
@@ -159,8 +144,7 @@ def test_both_results_have_the_same_report_methods():
 @every
 def test_every_report_method_works(name, tmp_path):
     report = REPORTS[name]
-    page = report.to_html(tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text() == page
+    assert report.to_html(tmp_path / "page.html") == (tmp_path / "page.html").read_text()
     assert type(report).from_dict(report.to_dict()) == report
     assert "<table>" in report._repr_html_()
     assert report.plot().axes

@@ -15,31 +15,15 @@ from shared_records import reachable
 
 import dpcore
 from dpcore import Laplace, divergence
-from dpcore.report.figures import (
-    BLUE,
-    GREY,
-    INK,
-    RED,
-    WHITE,
-    apply_style,
-    axes_of,
-    get_canvas,
-    use_own_style,
-)
+from dpcore.report import figures
 
 AUDIT = dpcore.audit(Laplace(1.0), trials=10**4, claim=1.0, rng=1)
 REFUTED = dpcore.audit(Laplace(1.0), trials=10**4, claim=0.3, rng=1)
 OUTPUTS = dpcore.audit_outputs([3, 1, 2, 5], [0, -1, 1.5, 2.5], rows="one_run", claim=1.0, rng=1)
 
 
-def estimate():
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(60, 2)), rng.normal(0.5, 1.0, (60, 2))
-    return divergence.renyi(*rows, error="bootstrap", rng=1)
-
-
-ESTIMATE = estimate()
-
+ROWS = np.random.default_rng(1).normal(size=(2, 60, 2))
+ESTIMATE = divergence.renyi(ROWS[0], ROWS[1] + 0.5, error="bootstrap", rng=1)
 PLAN = dpcore.plan(1.0, true_epsilon=1.2, mass=0.1)
 
 ONE = [
@@ -56,10 +40,8 @@ def test_every_plot_takes_axes():
         if name.startswith("plot")
     }
     assert len(plots) >= 20
-    lacking = [
-        found for found, plot in plots.items() if "ax" not in inspect.signature(plot).parameters
-    ]
-    assert not lacking
+    arguments = {found: inspect.signature(plot).parameters for found, plot in plots.items()}
+    assert not [found for found, names in arguments.items() if "ax" not in names]
 
 
 @pytest.mark.parametrize("plot", [*ONE, *TWO])
@@ -106,11 +88,8 @@ def test_axes_without_a_place_cannot_be_divided():
 def drawn(figure):
     """Colours of words, lines and patches that a reader has to see."""
     texts = [t for t in figure.findobj(matplotlib.text.Text) if t.get_text() and t.get_visible()]
-    lines = [
-        line
-        for line in figure.findobj(matplotlib.lines.Line2D)
-        if line.get_visible() and len(line.get_xdata()) and line.get_linestyle() != "None"
-    ]
+    lines = [line for line in figure.findobj(matplotlib.lines.Line2D) if line.get_visible()]
+    lines = [one for one in lines if len(one.get_xdata()) and one.get_linestyle() != "None"]
     return {to_rgb(artist.get_color()) for artist in [*texts, *lines]}
 
 
@@ -133,10 +112,9 @@ def test_sizes_and_colours_are_those_of_the_style(plot):
         large = plot()
     small = plot()
     assert np.allclose(large.get_size_inches() / (12.0, 9.0), small.get_size_inches() / (6.4, 4.8))
-    sizes = [
-        [t.get_fontsize() for t in one.findobj(matplotlib.text.Text)] for one in (large, small)
-    ]
-    assert np.allclose(np.array(sizes[0]) / np.array(sizes[1]), 2.0)
+    texts = (one.findobj(matplotlib.text.Text) for one in (large, small))
+    sizes = np.array([[text.get_fontsize() for text in every] for every in texts])
+    assert np.allclose(sizes[0] / sizes[1], 2.0)
 
 
 def test_no_legend_lies_on_a_curve():
@@ -149,8 +127,7 @@ def test_no_legend_lies_on_a_curve():
         figure.draw_without_rendering()
         below = figure.legends[0].get_window_extent().y1
         assert below <= min(axes.get_window_extent().y0 for axes in figure.axes)
-    refuted = [text.get_text() for text in REFUTED.plot_tradeoff().axes[0].texts]
-    assert "claim 0.3" in refuted
+    assert "claim 0.3" in [text.get_text() for text in REFUTED.plot_tradeoff().axes[0].texts]
 
 
 def test_pages_and_files_leave_pyplot_alone(monkeypatch, tmp_path, run):
@@ -168,35 +145,41 @@ def test_pages_and_files_leave_pyplot_alone(monkeypatch, tmp_path, run):
 
 
 def test_a_figure_of_ones_own_is_drawn_on_in_the_style_of_the_package():
-    with plt.style.context("dark_background"), use_own_style() as figure:
+    with plt.style.context("dark_background"), figures.use_own_style() as figure:
         assert AUDIT.plot(ax=figure) is figure
         assert to_rgb(figure.get_facecolor()) == (1, 1, 1)
-        assert to_rgb(figure.axes[0].patches[0].get_facecolor()) == to_rgb(BLUE)
+        assert to_rgb(figure.axes[0].patches[0].get_facecolor()) == to_rgb(figures.BLUE)
     assert not plt.get_fignums()
 
 
 def test_the_package_s_colours_become_those_of_the_style():
     with plt.style.context("dark_background"):
-        picture = get_canvas(None, (4, 3))
+        picture = figures.get_canvas(None, (4, 3))
         axes = picture.subplots()
-        axes.plot([0, 1], color=BLUE, marker="o", markerfacecolor=WHITE)
-        axes.fill_between([0, 1], [1, 2], color=RED, alpha=0.5)
-        axes.annotate("a", (0, 0), color=INK, bbox={"facecolor": WHITE})
-        axes.bar([1], [1], color=GREY)
-        assert apply_style(picture) is picture
+        axes.plot([0, 1], color=figures.BLUE, marker="o", markerfacecolor=figures.WHITE)
+        axes.fill_between([0, 1], [1, 2], color=figures.RED, alpha=0.5)
+        axes.annotate("a", (0, 0), color=figures.INK, bbox={"facecolor": figures.WHITE})
+        axes.bar([1], [1], color=figures.GREY)
+        assert figures.apply_style(picture) is picture
         cycle = matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]
     line, band, text = axes.lines[0], axes.collections[0], axes.texts[0]
     assert to_rgb(line.get_color()) == to_rgb(cycle[0])
-    assert to_rgb(line.get_markerfacecolor()) == (0, 0, 0)
     assert band.get_facecolor()[0] == pytest.approx([*to_rgb(cycle[1]), 0.5])
     assert to_rgb(text.get_color()) == (1, 1, 1)
-    assert to_rgb(text.get_bbox_patch().get_facecolor()) == (0, 0, 0)
+    behind = line.get_markerfacecolor(), text.get_bbox_patch().get_facecolor()
+    assert [to_rgb(colour) for colour in behind] == [(0, 0, 0)] * 2
     assert to_rgb(axes.patches[0].get_facecolor()) == pytest.approx((0.65, 0.65, 0.65))
 
 
-def test_a_notebook_shows_the_value_of_a_cell_once(monkeypatch):
-    formatter = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
-    formatter.formatters["image/png"].for_type(Figure, lambda figure: b"png")
+@pytest.fixture
+def formatter():
+    """What a notebook shows figures with."""
+    found = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    found.formatters["image/png"].for_type(Figure, lambda figure: b"png")
+    return found
+
+
+def test_a_notebook_shows_the_value_of_a_cell_once(monkeypatch, formatter):
     figure = AUDIT.plot()
     assert "image/png" in formatter.format(figure)[0]
     assert plt.get_fignums()  # a window stays
@@ -204,20 +187,18 @@ def test_a_notebook_shows_the_value_of_a_cell_once(monkeypatch):
     assert "image/png" in formatter.format(figure)[0]
     # The inline backend shows at the end of a cell whatever is open.
     assert not plt.get_fignums()
-    assert isinstance(axes_of(figure.axes[0], (1, 1)).figure, Figure)
+    assert isinstance(figures.axes_of(figure.axes[0], (1, 1)).figure, Figure)
 
 
 @pytest.mark.parametrize("panels", [False, True])
-def test_a_notebook_shows_a_picture_on_given_axes_once(monkeypatch, panels):
-    formatter = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
-    formatter.formatters["image/png"].for_type(Figure, lambda figure: b"png")
+def test_a_notebook_shows_a_picture_on_given_axes_once(monkeypatch, formatter, panels):
     monkeypatch.setattr(matplotlib, "get_backend", lambda: "inline")
     figure, (left, right) = plt.subplots(1, 2)
     # The control: what nothing of ours was drawn on is open, and is shown again.
     assert "image/png" in formatter.format(figure)[0]
     assert plt.get_fignums() == [figure.number]
     if panels:
-        get_canvas(left, (1.0, 1.0))
+        figures.get_canvas(left, (1.0, 1.0))
     else:
         assert AUDIT.plot(left) is figure
     assert right.figure is figure

@@ -114,8 +114,7 @@ def test_any_type_that_comes_again_is_an_error_and_its_twin_is_none(mechanism):
 
 def test_word_vectors_are_never_refused_though_their_blocks_begin_alike():
     for seed in range(201, 206):
-        report = audited(word, seed, trials=10**5)
-        assert report.refuted is False
+        assert audited(word, seed, trials=10**5).refuted is False
 
 
 @pytest.mark.parametrize(
@@ -147,16 +146,12 @@ def test_early_stop_and_ranges_are_checked(stop):
 @pytest.mark.parametrize("kind", ["threads", "threads of an executor", "processes"])
 def test_whoever_draws_what_comes_again_is_told(kind):
     options = {"block": 4096}
-    if kind == "threads":
-        audited(bits, threads=2, **options)
-        with pytest.raises(ValueError, match=REPLAYED):
-            audited(Again(bits), threads=2, **options)
-        return
     context = {"mp_context": get_context("fork")} if kind == "processes" else {}
     with (ProcessPoolExecutor if context else ThreadPoolExecutor)(2, **context) as pool:
-        audited(bits, executor=pool, **options)
+        options |= {"threads": 2} if kind == "threads" else {"executor": pool}
+        audited(bits, **options)
         with pytest.raises(ValueError, match=REPLAYED):
-            audited(Again(bits), executor=pool, **options)
+            audited(Again(bits), **options)
 
 
 # Chance is no error.
@@ -187,16 +182,13 @@ def test_no_clean_mechanism_is_refused(mechanism):
     """Half of them have few outputs, and blocks of 16 to 256 rows of those are often equal."""
     for seed in range(AUDITS // len(CLEAN)):
         block = (16, 64, 256)[seed % 3]
-        report = audited(mechanism, seed, trials=4096, pilot=512, block=block)
-        assert report.counts.n == 4096
+        assert audited(mechanism, seed, trials=4096, pilot=512, block=block).counts.n == 4096
 
 
 def test_the_controls_of_that_test_are_blocks_that_are_equal():
-    marks = [
-        mark_of(often(None, 16, np.random.default_rng(seed)), math.inf, False) for seed in range(20)
-    ]
-    whole = [mark.digests[16] for mark in marks]
-    assert len(set(whole)) < 10
+    blocks = (often(None, 16, np.random.default_rng(seed)) for seed in range(20))
+    marks = [mark_of(block, math.inf, False) for block in blocks]
+    assert len(set(mark.digests[16] for mark in marks)) < 10
 
 
 # What it rests on.
@@ -213,11 +205,10 @@ def test_the_limit_of_collisions_is_that_of_clopper_and_pearson():
 
 
 def test_the_level_counts_all_pairs_of_blocks():
-    assert is_collision_negligible(math.log(2.0), 41)
-    assert not is_collision_negligible(math.log(2.0), 39)
     # 2^10 blocks are 2^19 pairs.
-    assert is_collision_negligible(math.log(2.0), 60, 1024)
-    assert not is_collision_negligible(math.log(2.0), 58, 1024)
+    for rows, blocks in ((41, ()), (60, (1024,))):
+        assert is_collision_negligible(math.log(2.0), rows, *blocks)
+        assert not is_collision_negligible(math.log(2.0), rows - 2, *blocks)
 
 
 @pytest.mark.parametrize(("apart", "length"), list(itertools.product(range(1, 6), range(1, 14))))
@@ -240,14 +231,12 @@ def test_of_three_equal_blocks_only_two_are_a_pair():
 
 def test_little_is_looked_at_where_rows_have_many_values():
     replays = Replays()
-    assert replays.needed(PILOT, 0) == math.inf
-    assert replays.needed(COUNT, 0) == 0.0
+    assert (replays.needed(PILOT, 0), replays.needed(COUNT, 0)) == (math.inf, 0.0)
     outputs = noise(0.0, 4096, np.random.default_rng(1))
     replays.earlier((PILOT, 0, 0), mark_of(outputs, math.inf, True), 0)
     assert 8 < replays.needed(COUNT, 0) < 16
     assert list(mark_of(outputs, replays.needed(COUNT, 0), False).digests) == [16]
-    constant_rows = np.zeros((4096, 1))
-    replays.earlier((PILOT, 1, 0), mark_of(constant_rows, math.inf, True), 1)
+    replays.earlier((PILOT, 1, 0), mark_of(np.zeros((4096, 1)), math.inf, True), 1)
     assert replays.needed(COUNT, 1) == 0.0
 
 
@@ -291,6 +280,6 @@ def test_what_pads_a_structure_is_not_compared():
 
 
 def test_objects_that_cannot_be_pickled_say_nothing():
-    assert encode_rows(np.array([lambda: 0, None], dtype=object)) is None
     outputs = np.array([lambda: 0, None], dtype=object)
+    assert encode_rows(outputs) is None
     assert mark_of(outputs, math.inf, True) == (2, {}, Collisions())

@@ -69,16 +69,11 @@ def at_an_offset(x, size, rng):
 
 THREE = Pair([0.0, 0.0, 0.0], [0.0, 0.0, 1.0])
 SHARED = {
-    "noise": (one_noise, UNIT),
-    "two places": (one_noise, Pair([0.0, 0.0], [1.0, 0.0])),
-    "coin": (one_coin, UNIT),
-    "word": (one_word, UNIT),
-    "object": (one_object, UNIT),
-    "record": (one_record, UNIT),
-    "complex": (one_complex, UNIT),
-    "one of three": (one_of_three, THREE),
-    "offset": (at_an_offset, UNIT),
-}
+    "noise": (one_noise, UNIT), "two places": (one_noise, Pair([0.0, 0.0], [1.0, 0.0])),
+    "coin": (one_coin, UNIT), "word": (one_word, UNIT), "object": (one_object, UNIT),
+    "record": (one_record, UNIT), "complex": (one_complex, UNIT),
+    "one of three": (one_of_three, THREE), "offset": (at_an_offset, UNIT),
+}  # fmt: skip
 MESSAGE = (
     r"^outputs of .* must be drawn anew for every row of a call, got one value for all [\d,]+ rows "
     r"of a call.*: draw the noise with size=\(size, len\(x\)\), .*dpcore\.repeat\(function\)$"
@@ -86,13 +81,12 @@ MESSAGE = (
 
 
 @pytest.mark.parametrize("name", SHARED)
-@pytest.mark.parametrize("options", [{"trials": 10}, {"trials": 1000}, {"trials": 10**5}])
+@pytest.mark.parametrize("trials", [10, 1000, 10**5])
 @pytest.mark.parametrize("more", [{}, EARLY, {"block": 5}], ids=["fixed", "early", "block"])
-def test_one_noise_for_a_call_is_an_error(name, options, more):
-    mechanism, pair = SHARED[name]
+def test_one_noise_for_a_call_is_an_error(name, trials, more):
     for seed in range(3):
         with pytest.raises(ValueError, match=MESSAGE):
-            dpcore.audit(mechanism, pair, claim=1.0, rng=seed, **options, **more)
+            dpcore.audit(*SHARED[name], claim=1.0, rng=seed, trials=trials, **more)
 
 
 def test_the_place_is_named_where_there_are_several():
@@ -128,8 +122,7 @@ def test_calls_of_the_audit_itself_are_compared_too(more):
 def test_calls_of_one_row_say_nothing():
     """With one row a call, noise for a call is noise for a row."""
     report = dpcore.audit(one_noise, UNIT, claim=1.0, trials=300, block=1, rng=1)
-    assert report.refuted is False
-    assert report.checks == ()
+    assert (report.refuted, report.checks) == (False, ())
 
 
 def constant(x, size, rng):
@@ -162,6 +155,10 @@ def undefined(x, size, rng):
     return np.full((size, 1), np.nan)
 
 
+def with_sentinel(x, size, rng):
+    return np.where(rng.random(size) < 1e-3, 1e12, x[0] + rng.normal(size=size))
+
+
 CLEAN = {
     "laplace": (fresh, UNIT),
     "three places": (fresh, THREE),
@@ -173,10 +170,7 @@ CLEAN = {
     "repeated": (dpcore.repeat(lambda x, rng: x + rng.laplace(size=len(x))), UNIT),
     "ties": (lambda x, size, rng: x + np.round(rng.laplace(size=(size, 1))), UNIT),
     "rare": (lambda x, size, rng: rng.random(size) < 0.01 * (1 + x[0]), UNIT),
-    "sentinel": (
-        lambda x, size, rng: np.where(rng.random(size) < 1e-3, 1e12, x[0] + rng.normal(size=size)),
-        UNIT,
-    ),
+    "sentinel": (with_sentinel, UNIT),
 }
 """Half of them have few outputs, on which chance repeats itself most."""
 
@@ -187,20 +181,15 @@ def test_clean_mechanisms_pass(name, more):
     mechanism, pair = CLEAN[name]
     audits = max(2, AUDITS // (2 * len(CLEAN)))
     for seed in range(audits):
-        trials = (200, 2000, 20_000)[seed % 3]
-        block = (None, 7, 64, 1000)[seed % 4]
+        sizes = {"trials": (200, 2000, 20_000)[seed % 3], "block": (None, 7, 64, 1000)[seed % 4]}
         with warnings.catch_warnings():
             warnings.simplefilter("error", AssumptionWarning)
-            report = dpcore.audit(
-                mechanism, pair, claim=9.0, trials=trials, block=block, rng=seed, **more
-            )
+            report = dpcore.audit(mechanism, pair, claim=9.0, rng=seed, **sizes, **more)
         assert report.checks == ()
 
 
 @pytest.mark.parametrize("more", [{}, {"block": 64}])
 def test_a_last_place_that_changes_with_the_call_is_no_noise(more):
     """A noiseless number, however it is summed; the vote does not see its last place."""
-    report = dpcore.audit(
-        rounded_anew, UNIT, claim=9.0, trials=2000, attack=MajorityVote(), rng=1, **more
-    )
-    assert report.checks == ()
+    options = {"claim": 9.0, "trials": 2000, "attack": MajorityVote(), "rng": 1, **more}
+    assert dpcore.audit(rounded_anew, UNIT, **options).checks == ()

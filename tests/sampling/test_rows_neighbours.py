@@ -72,32 +72,23 @@ def thousand(x, size, rng):
 
 NEAR = {
     "autoregressive .9": (autoregressive(0.9), UNIT),
-    "autoregressive .3": (autoregressive(0.3), UNIT),
-    "metropolis": (walk, UNIT),
-    "twos": (in_groups(2), UNIT),
-    "fours": (in_groups(4), UNIT),
-    "tens": (in_groups(10), UNIT),
-    "ordered": (ordered, UNIT),
-    "chains": (chains, UNIT),
-    "tiled": (tiled, UNIT),
-    "mirrored": (in_turn, UNIT),
-    "words": (slow_words, UNIT),
-    "1,000 columns": (thousand, WIDE),
-}
+    "autoregressive .3": (autoregressive(0.3), UNIT), "metropolis": (walk, UNIT),
+    "twos": (in_groups(2), UNIT), "fours": (in_groups(4), UNIT), "tens": (in_groups(10), UNIT),
+    "ordered": (ordered, UNIT), "chains": (chains, UNIT), "tiled": (tiled, UNIT),
+    "mirrored": (in_turn, UNIT), "words": (slow_words, UNIT), "1,000 columns": (thousand, WIDE),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NEAR)
 def test_rows_that_are_like_their_neighbours_are_no_verdict(name):
-    mechanism, pair = NEAR[name]
     for seed in range(2):
-        invalid(mechanism, pair, trials=5000, rng=seed)
+        invalid(*NEAR[name], trials=5000, rng=seed)
 
 
 @pytest.mark.parametrize("name", ["autoregressive .9", "metropolis", "fours", "ordered"])
 @pytest.mark.parametrize("more", [EARLY, {"block": 500}, {"attack": MajorityVote()}])
 def test_they_are_told_however_they_are_counted(name, more):
-    mechanism, pair = NEAR[name]
-    report = invalid(mechanism, pair, trials=5000, rng=1, **more)
+    report = invalid(*NEAR[name], trials=5000, rng=1, **more)
     assert any("in a call are more alike than independent" in said for said in report.checks)
 
 

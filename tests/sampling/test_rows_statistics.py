@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -75,10 +76,8 @@ def test_columns_that_are_equal_throughout(name):
 
 
 def test_rows_that_say_nothing():
-    assert same_rows(np.zeros((1, 3))) is None
-    assert same_rows(np.zeros((0, 3))) is None
-    assert same_rows(np.zeros((5, 0))) is None
-    assert same_rows(rng().normal(size=(99, 3))) is None
+    assert (same_rows(np.zeros((1, 3))), same_rows(np.zeros((0, 3)))) == (None, None)
+    assert (same_rows(np.zeros((5, 0))), same_rows(rng().normal(size=(99, 3)))) == (None, None)
     late = np.zeros(1000)
     late[-1] = 1.0
     assert same_rows(late) is None
@@ -100,15 +99,13 @@ class Odd:
 def test_every_kind_has_an_order_to_look_at(name):
     outputs = np.tile(ROWS[name][0], (50, *[1] * (ROWS[name][0].ndim - 1)))
     ranks, codes = list_sequences(outputs)
-    assert all(len(r) == len(outputs) for r in ranks)
-    assert len(codes) == len(outputs)
+    assert {len(every) for every in (*ranks, codes)} == {len(outputs)}
     assert compare_neighbours(outputs, np.arange(len(outputs)) % 2 == 0) is not None
 
 
 def test_odd_objects_never_crash():
     odd = objects(*[Odd() for _ in range(40)])
-    assert same_rows(odd) is None
-    assert len(set(list_sequences(odd)[1].tolist())) == 40
+    assert (same_rows(odd), len(set(list_sequences(odd)[1].tolist()))) == (None, 40)
     assert compare_neighbours(odd, np.zeros(40, bool)) is not None
 
 
@@ -138,8 +135,7 @@ def test_two_calls_that_differ(pair):
     # The twins: one value, too few rows, the two sides.
     seen(call(pair[0]), call(pair[0]))
     seen(call(pair[0], 31), call(pair[1], 31))
-    book = Calls("mine")
-    book.see(2, [(0, call(pair[0])), (1, call(pair[1]))])
+    Calls("mine").see(2, [(0, call(pair[0])), (1, call(pair[1]))])
 
 
 def test_rounding_is_no_difference():
@@ -147,23 +143,19 @@ def test_rounding_is_no_difference():
     seen(call(np.float32(1.0)), call(np.float32(1.0 + 2**-20)))
     # Calls of two sizes may be summed in two ways, in few bits.
     seen(call(1.0), call(1.01, 64))
-    with pytest.raises(ValueError, match="drawn anew"):
-        seen(call(1.0), call(1.01))
-    with pytest.raises(ValueError, match="drawn anew"):
-        seen(call(1.0), call(1.5, 64))
+    for other in (call(1.01), call(1.5, 64)):
+        with pytest.raises(ValueError, match="drawn anew"):
+            seen(call(1.0), other)
 
 
 def test_more_calls_and_columns_want_longer_calls():
     """Of a million calls two may be equal throughout by chance in 10**-8, not with 32 rows."""
-    book = Calls("mine")
-    book._seen = 10**6
-    book.see(1, [(0, call(0.0))])
-    book.see(1, [(0, call(1.0))])
-    longer = Calls("mine")
-    longer._seen = 10**6
-    longer.see(1, [(0, call(0.0, 36))])
-    with pytest.raises(ValueError, match="drawn anew"):
-        longer.see(1, [(0, call(1.0, 36))])
+    for rows, told in ((32, nullcontext()), (36, pytest.raises(ValueError, match="drawn anew"))):
+        book = Calls("mine")
+        book._seen = 10**6
+        book.see(1, [(0, call(0.0, rows))])
+        with told:
+            book.see(1, [(0, call(1.0, rows))])
 
 
 @pytest.mark.parametrize("counts", [(1, 1), (2, 1), (2, 2), (1, 1, 1)])
@@ -181,8 +173,7 @@ def test_the_first_column_that_differs():
     both = (np.array([True, False]), np.array([True]))
     first = Same(9, both, (np.array([1.0, 2.0]), np.array(["a"])))
     second = Same(9, both, (np.array([1.0, 3.0]), np.array(["b"])))
-    assert first_difference([first, second]) == 2
-    assert first_difference([first, first]) is None
+    assert (first_difference([first, second]), first_difference([first, first])) == (2, None)
 
 
 # Neighbours.
@@ -209,13 +200,11 @@ def test_moments_over_all_permutations(values, lag):
     order = np.array(values)[rng().permutation(8)]
     excess, variance, _ = compare_neighbours(order, order > 0) * _neighbours._SUM_UNIT
     mean, spread = moments(values, lag, equal_pairs)
-    assert variance[0, lag - 1] == pytest.approx(spread, abs=1e-4)
-    assert excess[0, lag - 1] == pytest.approx(equal_pairs(order, lag) - mean, abs=1e-4)
-    hits = np.array(values) > 0
-    mean, spread = moments(hits.astype(float), lag, products)
-    assert variance[1, lag - 1] == pytest.approx(spread, abs=1e-4)
-    mine = products((order > 0).astype(float), lag)
-    assert excess[1, lag - 1] == pytest.approx(mine - mean, abs=1e-4)
+    known = spread, equal_pairs(order, lag) - mean
+    assert (variance[0, lag - 1], excess[0, lag - 1]) == pytest.approx(known, abs=1e-4)
+    mean, spread = moments((np.array(values) > 0).astype(float), lag, products)
+    known = spread, products((order > 0).astype(float), lag) - mean
+    assert (variance[1, lag - 1], excess[1, lag - 1]) == pytest.approx(known, abs=1e-4)
 
 
 def sigmas(outputs, answers):
@@ -238,8 +227,7 @@ def test_independent_rows_are_normal_out_to_four_and_a_half(law):
     """Of 200 calls: beyond 5.5 standard deviations no lag of any sequence, about 1e5 figures."""
     drawn = rng(5)
     calls = [LAWS[law](drawn) for _ in range(200)]
-    found = [sigmas(o, o.reshape(1500, -1)[:, 0] > 0) for o in calls]
-    together = np.concatenate(found)
+    together = np.concatenate([sigmas(o, o.reshape(1500, -1)[:, 0] > 0) for o in calls])
     assert np.abs(together).max(initial=0.0) < 5.6
     if law == "kept word":
         # 25 unequal pairs are expected there, but they come in twos: nothing is said of them.
@@ -254,30 +242,26 @@ def test_a_rare_event_does_not_outweigh_a_common_one():
     drawn = rng(4)
     common = compare_neighbours(drawn.normal(size=1000), drawn.random(1000) < 0.4)
     rare = compare_neighbours(drawn.normal(size=1000), np.isin(np.arange(1000), (300, 301)))
-    assert farthest_lag(rare) is None
-    assert farthest_lag(common + rare) is None
+    assert (farthest_lag(rare), farthest_lag(common + rare)) == (None, None)
     assert np.abs(lag_deviations(common + rare)).max() < 5.0
 
 
 def test_what_has_no_answer():
     assert compare_neighbours(np.zeros(7), np.zeros(7, bool)) is None
     for quiet in (np.zeros(2000), np.arange(2000) == 5, np.full(2000, np.nan)):
-        found = compare_neighbours(quiet, np.zeros(2000, bool))
-        assert farthest_lag(found) is None
+        assert farthest_lag(compare_neighbours(quiet, np.zeros(2000, bool))) is None
     # A rare value that comes in one run speaks only from 25 pairs expected on.
-    run = np.zeros(2000)
-    run[:100] = 1.0
-    assert farthest_lag(compare_neighbours(run, run > 0)) is None
-    run[:400] = 1.0
-    assert farthest_lag(compare_neighbours(run, run > 0)) is not None
+    for rows in (100, 400):
+        run = np.arange(2000) < rows
+        found = farthest_lag(compare_neighbours(run.astype(float), run))
+        assert (found is None) == (rows == 100)
 
 
 def test_the_rows_that_are_looked_at_do_not_depend_on_blocks():
     for block in (1, 7, 500, 2**17, 2**20):
         starts = range(0, 4000, block)
         assert sum(looked_at(start, min(block, 4000 - start)) for start in starts) == 2048
-    assert looked_at(2**19, 2**17) == 1024
-    assert looked_at(2**17, 2**17) == 0
+    assert (looked_at(2**19, 2**17), looked_at(2**17, 2**17)) == (1024, 0)
 
 
 # Dispersion.
@@ -308,12 +292,8 @@ def test_pearson_by_hand():
     rows = [[(100, 40), (100, 60)], [(200, 20), (200, 60)]]
     own = 8.0 + 2 * 20**2 / (200 * 0.2 * 0.8)
     assert dispersion_p_value(list(map(in_order, rows))) == pytest.approx(stats.chi2.sf(own, 2))
-    assert (
-        dispersion_p_value([])
-        == dispersion_p_value([Pieces()])
-        == dispersion_p_value([in_order([(100, 40)])])
-        == 1.0
-    )
+    nothing = [], [Pieces()], [in_order([(100, 40)])]
+    assert [dispersion_p_value(pieces) for pieces in nothing] == [1.0] * 3
 
 
 def test_pieces_with_few_expected_hits_or_misses_say_nothing():
@@ -332,8 +312,7 @@ def test_the_order_of_blocks_changes_no_sum():
     ordered, shards = Pieces(), []
     for number, size in enumerate(sizes):
         edges = cut_block(size, number * 640)
-        hits = draw.binomial(np.diff(edges), 0.3).tolist()
-        block = Pieces.of_block(number, edges, hits)
+        block = Pieces.of_block(number, edges, draw.binomial(np.diff(edges), 0.3).tolist())
         ordered += block
         if not shards or draw.random() < 0.1:
             shards.append(Pieces())
@@ -355,15 +334,13 @@ def test_the_level_of_dispersion(rate, rows, blocks):
     drawn, alarms = rng(3), 0
     sizes = np.tile(np.diff(cut_block(rows)), blocks)
     for _ in range(800):
-        hits = drawn.binomial(sizes, rate)
-        blocks_drawn = zip(sizes.tolist(), hits.tolist(), strict=True)
+        blocks_drawn = zip(sizes.tolist(), drawn.binomial(sizes, rate).tolist(), strict=True)
         alarms += dispersion_p_value([in_order(blocks_drawn)]) < 1e-3
     assert alarms <= 17
 
 
 def test_pearson_sees_slow_changes_better_when_pools_are_joined():
-    rates = 0.5 + 0.02 * np.sign(np.arange(512) - 256)
-    hits = rng(2).binomial(128, rates)
+    hits = rng(2).binomial(128, 0.5 + 0.02 * np.sign(np.arange(512) - 256))
     fine = float(stats.chi2.sf(((hits - 64) ** 2 / 32).sum(), 511))
     assert dispersion_p_value([in_order([(128, int(k)) for k in hits])]) < 1e-9 < fine
     assert math.isfinite(fine)

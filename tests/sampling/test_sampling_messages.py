@@ -67,11 +67,7 @@ TYPE_ERRORS = [
     (lambda: draw(dtype="f8,(3"), "dtype", "float64 or float32, got 'f8,(3'"),
     (lambda: draw(dtype="junk"), "dtype", "float64 or float32, got 'junk'"),
     (lambda: draw(out=[[0.0]] * 10), "out", "a numpy array"),
-    (
-        lambda: draw(lambda x, size, rng: x),
-        "mech",
-        "a native mechanism (call any other one itself)",
-    ),
+    (lambda: draw(len), "mech", "a native mechanism (call any other one itself)"),
     (lambda: draw(Mine(1.0)), "mech", "a native mechanism"),
     (lambda: draw(Laplace), "mech", "an instance and not the class (Laplace(...) makes one)"),
 ]

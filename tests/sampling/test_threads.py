@@ -53,31 +53,25 @@ def power(threads):
 
 
 def threads_left(calls, expected):
-    run = subprocess.run(
-        [sys.executable, "-c", f"{CODE}\n{calls}\nmore({expected})"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    command = [sys.executable, "-c", f"{CODE}\n{calls}\nmore({expected})"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
     return int(run.stdout)
 
 
-@pytest.mark.skipif(not TASKS.exists(), reason="no list of threads on this system")
-def test_many_numbers_of_threads_share_few_pools():
-    # 126 with up to 2 cores: 2, 4, ..., 64. A pool has no fewer threads than there are cores.
-    sizes = {power(max(threads, _core.cores())) for threads in range(2, 61)}
-    assert threads_left(ONE_AFTER_ANOTHER, sum(sizes)) == sum(sizes)
+POOL_OF_60 = power(max(60, _core.cores()))
+# 126 with up to 2 cores: 2, 4, ..., 64. A pool has no fewer threads than there are cores.
+EVERY_POOL = sum({power(max(threads, _core.cores())) for threads in range(2, 61)})
 
 
 @pytest.mark.skipif(not TASKS.exists(), reason="no list of threads on this system")
-def test_first_callers_at_once_share_one_pool():
-    expected = power(max(2, _core.cores()))
-    assert threads_left("together(16)", expected) == expected
-
-
-@pytest.mark.skipif(not TASKS.exists(), reason="no list of threads on this system")
-def test_a_large_pool_serves_all_others():
-    expected = power(max(60, _core.cores()))
-    assert threads_left(f"sample(60)\n{ONE_AFTER_ANOTHER}", expected) == expected
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        (ONE_AFTER_ANOTHER, EVERY_POOL), ("together(16)", power(max(2, _core.cores()))),
+        (f"sample(60)\n{ONE_AFTER_ANOTHER}", POOL_OF_60),
+    ],
+    ids=["many numbers share few pools", "first callers share one", "a large one serves all"],
+)  # fmt: skip
+def test_few_pools_serve_all(calls, expected):
+    assert threads_left(calls, expected) == expected

@@ -141,9 +141,8 @@ def test_edges_are_rounded_so_that_comparisons_stay(kind):
     assert torch.equal(torch.from_numpy(rounded), torch.from_numpy(rounded).to(values.dtype).to(
         torch.float32 if kind == "bfloat16" else values.dtype))  # fmt: skip
     with np.errstate(invalid="ignore"):
-        assert np.array_equal(
-            around[:, None] >= rounded.astype(np.float64), around[:, None] >= edges
-        )
+        compared = (around[:, None] >= one for one in (rounded.astype(np.float64), edges))
+        assert np.array_equal(*compared)
     assert (at_least(edges + 1e-3, kind) != rounded).any()
 
 
@@ -223,10 +222,8 @@ ATTACKS = {
 
 def audited(mechanism, attack, **options):
     pair = (np.zeros(DIM), np.linspace(-1.0, 1.0, DIM))
-    return dpcore.audit(
-        mechanism, pair, attack=attack, trials=4000, pilot=1000, block=300, claim=9.0, rng=7,
-        **options,
-    )  # fmt: skip
+    options = {"trials": 4000, "pilot": 1000, "block": 300, "claim": 9.0, "rng": 7, **options}
+    return dpcore.audit(mechanism, pair, attack=attack, **options)
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
@@ -279,12 +276,10 @@ def test_no_block_is_copied(name, monkeypatch):
     watches = () if score is None else (Watch(Curve(score, np.linspace(-1, 1, 50)), 10**6),)
     draws, rows = CallableDraws(mechanism, pair, 1, 1700, (DIM,)), 1700
     task = Task(COUNT, 9 * rows, 10 * rows, 0, 10 * rows, (13.0, 13.0))
-    work = TallyRows(event, "m", watches, 0)
-    draw_shard(draws, work, task)
+    draw_shard(draws, TallyRows(event, "m", watches, 0), task)
     # On each side 16 rows for the mark, two to see whether all are equal, one number a threshold.
     assert 0 < sum(copied) <= 2 * (18 * DIM + 60)
     copied.clear()
     # The control: what wants an array gets the whole block.
-    own = TallyRows(lambda outputs: outputs[:, 0] > 0.0, "m", (), 0)
-    draw_shard(draws, own, task)
+    draw_shard(draws, TallyRows(lambda outputs: outputs[:, 0] > 0.0, "m", (), 0), task)
     assert sum(copied) >= 2 * rows * DIM
