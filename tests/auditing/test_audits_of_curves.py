@@ -269,8 +269,7 @@ def test_audits_of_curves_are_added_kept_and_shown():
     settings = {"claim": ZCDP(0.5), "rng": 3, "pilot": 512, "block": 500}
     parts = [dpcore.audit(response, PAIR, trials=1000, start=s, **settings) for s in (0, 1000)]
     both = parts[0] + parts[1]
-    assert both.claim == ZCDP(0.5)
-    assert both.counts == parts[0].counts + parts[1].counts
+    assert (both.claim, both.counts) == (ZCDP(0.5), parts[0].counts + parts[1].counts)
     looked = parts[0].merge(parts[1], looked=True)
     assert looked.bound == "anytime"
     assert looked.refuted in (True, False)
@@ -322,8 +321,7 @@ def test_one_run_refutes_false_curves_and_not_true_ones(claim):
 
 def test_one_run_of_a_gaussian_is_the_bound_of_that_name_and_250_guesses_reach_no_further():
     report = dpcore.audit_outputs(*scores(9.0), claim=GDP(1.0), **ONE_RUN)
-    assert report.correct == 250
-    assert report.parameter_lower == pytest.approx(1.64, abs=0.01)
+    assert (report.correct, report.parameter_lower) == (250, pytest.approx(1.64, abs=0.01))
     assert report.ceiling == pytest.approx(4.39, abs=0.01)
     assert "mu >= 1.64" in dict(report.lines())["reach"]
     same = dpcore.audit_outputs(*scores(9.0), claim=GDP(1.0), bound="one_run_fdp", **ONE_RUN)

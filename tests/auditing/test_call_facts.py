@@ -113,8 +113,7 @@ def test_frames_become_arrays_or_fields():
     assert np.array_equal(frame_to_rows(numbers.set_axis([7, 8])), numbers.to_numpy())
     texts = numbers.assign(city=["x", "y"], whole=[1, 2])
     rows = frame_to_rows(texts)
-    assert rows.dtype.names == ("a", "b", "city", "whole")
-    assert rows[1].item() == (2.5, 4.0, "y", 2)
+    assert (rows.dtype.names, rows[1].item()) == (("a", "b", "city", "whole"), (2.5, 4.0, "y", 2))
     labelled = numbers.set_axis(pandas.Index(["u", "v"], name="who"))
     assert frame_to_rows(labelled)["who"].tolist() == ["u", "v"]
     assert frame_to_rows(numbers.set_axis([1, 0])).dtype.names == ("a", "b", "index")

@@ -33,8 +33,7 @@ def test_an_explicit_claim_wins_and_both_are_shown():
     assert "epsilon <= 2 (the mechanism's own: 1)" in str(report)
     assert audit(HalfNoise(1.0), trials=10**5, rng=1).verdict == "refuted"
     zero = audit(dpcore.RandomBits(), trials=1000, claim=0, rng=1, attack=MajorityVote())
-    assert zero.claim == 0.0
-    assert zero.verdict == "not refuted by this attack"
+    assert (zero.claim, zero.verdict) == (0.0, "not refuted by this attack")
 
 
 @pytest.mark.parametrize("mechanism", [Laplace(0.01), lambda x, size, rng: rng.normal(size=size)])
@@ -110,10 +109,8 @@ def test_without_delta_figures_are_per_unit_of_distance():
     arguments = {"trials": 10**5, "claim": 1.0, "rng": 4, "attack": MajorityVote()}
     metric = audit(mechanism, far, **arguments)
     plain = audit(mechanism, Pair([0.0], [3.0]), **arguments)
-    assert metric.counts == plain.counts
-    assert metric.epsilon_lower == plain.epsilon_lower / 3.0
-    assert metric.epsilon_hat == plain.epsilon_hat / 3.0
-    assert metric.exact == plain.exact / 3.0
+    assert (metric.counts, metric.epsilon_lower) == (plain.counts, plain.epsilon_lower / 3.0)
+    assert (metric.epsilon_hat, metric.exact) == (plain.epsilon_hat / 3.0, plain.exact / 3.0)
     assert (plain.verdict, metric.verdict) == ("refuted", "not refuted by this attack")
     assert "per unit of distance" in str(metric)
     assert "per unit of distance" not in str(plain)

@@ -49,8 +49,7 @@ def test_attacks_know_the_clean_vectors():
 
     report = audit(Lengths(), attack=attack, claim=1.0)
     assert seen == [dpcore.Pair(np.array([5.0, 2.1]), np.array([1.0, 0.6]))]
-    assert report.pair == dpcore.Pair(*TEXTS)
-    assert report.clean == seen[0]
+    assert (report.pair, report.clean) == (dpcore.Pair(*TEXTS), seen[0])
 
 
 def test_so_does_the_default_attack_and_finds_what_there_is():

@@ -64,8 +64,7 @@ def check(report, whole, done):
     hits = [
         int(whole.event(whole.outputs(side, 0, TRIALS)[:done]).sum()) for side in ("x", "x_prime")
     ]
-    assert report.counts == Counts(hits[0], done, hits[1], done)
-    assert report.ranges == ((0, done),)
+    assert (report.counts, report.ranges) == (Counts(hits[0], done, hits[1], done), ((0, done),))
     assert report.end == TRIALS
     assert report.partial is (done < TRIALS)
     # The end was not fixed in advance: only a bound that holds at every end may be certified.
@@ -95,8 +94,7 @@ def test_what_both_sides_have_counted_is_kept(monkeypatch, kind, slices):
     rest = run(kind, start=report.trials, trials=TRIALS - report.trials)
     rest = replace(rest, event=report.event, direction=report.direction)
     for both in (report + rest, rest + report):
-        assert both.ranges == whole.ranges
-        assert both.counts == report.counts + rest.counts
+        assert (both.ranges, both.counts) == (whole.ranges, report.counts + rest.counts)
         # What was added after an interrupt was added after it: the bound stays.
         assert both.partial
         assert (both.bound, both.stop) == ("anytime", "interrupted")

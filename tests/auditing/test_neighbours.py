@@ -284,8 +284,7 @@ def test_equal_inputs_are_neighbours_by_any_relation():
 def test_the_relation_is_part_of_the_record():
     found = audit(Laplace(1.0), neighbour=L1(1.0), claim=1.0, **FEW)
     bare = audit(Laplace(1.0), claim=1.0, **FEW)
-    assert (found.neighbour, bare.neighbour) == ("L1(radius=1.0)", "")
-    assert found.counts == bare.counts
+    assert (found.neighbour, bare.neighbour, found.counts) == ("L1(radius=1.0)", "", bare.counts)
     assert found != bare
     assert Audit.from_json(found.to_json()) == found
     assert eval(format_call(found)) == found

@@ -184,8 +184,7 @@ def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
                     np.ones(2) * 1j, np.array([[None, 1]]),
                     np.zeros(2, "M8[s]"), np.zeros(2, "V3")):  # fmt: skip
         values = found(outputs)
-        assert values.shape == (len(outputs), len(found.parts))
-        assert values.dtype == np.float64
+        assert (values.shape, values.dtype) == ((len(outputs), len(found.parts)), np.float64)
     # Twice the same, and each output by itself.
     assert np.array_equal(found(pilot), found(pilot), equal_nan=True)
     single = np.concatenate([found(pilot[i : i + 1]) for i in range(len(pilot))])

@@ -114,8 +114,7 @@ def test_a_factor_is_a_loss():
     true = loss_of_factor(1.0, 0.9, 1e-3)
     mass = 0.02
     found = dpcore.plan(1.0, factor=0.9, delta=1e-3, mass=mass)
-    assert found.true_epsilon == true
-    assert found.mass_prime == gaussian_rate(mass, true, 1e-3)
+    assert (found.true_epsilon, found.mass_prime) == (true, gaussian_rate(mass, true, 1e-3))
     best = dpcore.plan(1.0, factor=0.9, delta=1e-3)
     assert best.trials <= found.trials
     (p, q), mu = best.rates[0], dpcore.calibration.gaussian_analytic(1.0, 1e-3, 1.0).sigma ** -1

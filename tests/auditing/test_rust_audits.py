@@ -15,8 +15,7 @@ HEAD, *ROWS = make_audits.FILE.read_text().splitlines()
 
 
 def test_the_table_has_every_case():
-    assert make_audits.HEAD == HEAD
-    assert len(make_audits.CASES) == len(ROWS)
+    assert (make_audits.HEAD, len(make_audits.CASES)) == (HEAD, len(ROWS))
 
 
 @pytest.mark.parametrize(("case", "row"), list(zip(make_audits.CASES, ROWS, strict=True)))

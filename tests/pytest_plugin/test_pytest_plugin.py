@@ -82,10 +82,8 @@ def test_a_claim_that_is_refuted(inner):
     c, bound = found.counts, f"epsilon >= {found.epsilon_lower:.4f}"
     numerator = {"x": "x", "x_prime": "x'"}[found.direction]
     assert rows["headline"] == f"epsilon <= 1 is refuted: certified {bound} in test_inner.broken"
-    assert rows["audit"] == f"2 of {name}"
-    assert rows["mechanism"] == "test_inner.broken"
-    assert rows["verdict"] == "refuted"
-    assert rows["claim"] == "epsilon <= 1"
+    assert (rows["audit"], rows["mechanism"]) == (f"2 of {name}", "test_inner.broken")
+    assert (rows["verdict"], rows["claim"]) == ("refuted", "epsilon <= 1")
     assert rows["certified"] == f"{bound} (99.99 % confidence, Clopper-Pearson)"
     assert rows["witness"].startswith(f"{found.event}, {numerator} in the numerator")
     assert rows["counts"] == f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"

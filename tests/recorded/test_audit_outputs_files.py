@@ -45,8 +45,7 @@ def test_files_give_what_arrays_give(files):
         assert (audit.counts, audit.event, audit.direction) == (
             arrays.counts, arrays.event, arrays.direction,
         )  # fmt: skip
-    assert paths.names == ("x.npy", "y.csv")
-    assert paths.name == "x.npy against y.csv"
+    assert (paths.names, paths.name) == (("x.npy", "y.csv"), "x.npy against y.csv")
     assert label.name == "both.csv"
 
 
@@ -93,10 +92,8 @@ def test_json_plot_and_pickle(rows):
     sides = laplace(np.random.default_rng(1), 1000, 1000)
     audit = audit_outputs(*sides, rows=rows, claim=0.1, rng=1)
     record = json.loads(audit.to_json(), parse_constant=lambda name: pytest.fail(name))
-    assert record == audit.to_dict()
-    assert record["format"] == "dpcore.audit_outputs/1"
-    assert record["rows"] == rows
-    assert record["seed"] == "1"
+    assert (record, record["format"]) == (audit.to_dict(), "dpcore.audit_outputs/1")
+    assert (record["rows"], record["seed"]) == (rows, "1")
     assert record["derived"]["epsilon_lower"] == audit.epsilon_lower
     assert record["derived"]["verdict"] == audit.verdict
     kind = Counts if rows == "independent" else Guesses
@@ -118,8 +115,7 @@ def test_json_that_was_written_before():
     assert not audit.paired
     record["doubts"] = ["rows are repeated"]
     doubted = OutputsAudit.from_dict(record)
-    assert doubted.refuted is None
-    assert doubted.verdict == "invalid: rows are repeated"
+    assert (doubted.refuted, doubted.verdict) == (None, "invalid: rows are repeated")
 
 
 def test_an_event_of_ones_own_keeps_its_name_in_json():
@@ -194,8 +190,7 @@ def test_infinite_estimates_are_strict_json_too():
     assert json.loads(audit.to_json())["derived"]["epsilon_hat"] == "inf"
     assert "estimate     infinite" in str(audit)
     sure = audit_outputs(np.arange(50.0) + 100, np.arange(50.0), rows="one_run", rng=1)
-    assert sure.epsilon_hat == math.inf
-    assert sure.epsilon_lower == one_run(100, 100, 100)
+    assert (sure.epsilon_hat, sure.epsilon_lower) == (math.inf, one_run(100, 100, 100))
     null = audit_outputs([1.0] * 20, [1.0] * 20, rows="independent", rng=1)
     assert (null.epsilon_hat, null.epsilon_lower) == (0.0, 0.0)
 
@@ -220,8 +215,7 @@ def test_the_command_prints_the_report_and_exits_with_the_verdict(files, capsys)
     assert "no claim given" in capsys.readouterr().out
     assert command(*pair, attack="threshold", bound="exact", count_share=0.4, as_json=True) == 1
     record = json.loads(capsys.readouterr().out)
-    assert record["bound"] == "exact"
-    assert record["evidence"]["n"] == 1200
+    assert (record["bound"], record["evidence"]["n"]) == ("exact", 1200)
     plot = folder / "audit.png"
     assert command(*pair, plot=str(plot)) == 1
     assert plot.read_bytes()[:4] == b"\x89PNG"

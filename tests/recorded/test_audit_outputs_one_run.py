@@ -117,8 +117,7 @@ def test_the_gaussian_bound():
 def test_the_ceiling_is_what_right_guesses_certify(guesses, delta, bound):
     settings = {"rows": "one_run", "guesses": guesses, "delta": delta, "bound": bound, "rng": 1}
     perfect = audit_outputs(np.arange(500.0) + 1000, np.arange(500.0), **settings)
-    assert perfect.correct == guesses
-    assert perfect.ceiling == perfect.epsilon_lower
+    assert (perfect.correct, perfect.ceiling) == (guesses, perfect.epsilon_lower)
     rng = np.random.default_rng(1)
     audit = audit_outputs(rng.normal(size=500) + 1, rng.normal(size=500), **settings)
     assert audit.ceiling == perfect.ceiling > audit.epsilon_lower
@@ -159,8 +158,7 @@ def test_the_report_says_what_guesses_can_reach(claim, told):
     reach = f"100 guesses certify at most epsilon >= {one_run(100, 100, 1000):.4f}; {told}"
     assert f"  reach        {reach}\n" in str(audit)
     record = audit.to_dict()["derived"]
-    assert record["ceiling"] == audit.ceiling
-    assert record["guesses_needed"] == audit.guesses_needed
+    assert (record["ceiling"], record["guesses_needed"]) == (audit.ceiling, audit.guesses_needed)
     without = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=100, rng=1)
     assert f"  reach        {reach.split(';')[0]}\n" in str(without)
 

@@ -91,8 +91,7 @@ def test_every_text_kind_gives_what_lists_give(write, name, make, column, pack):
     assert (found.counts, found.event) == (want.counts, want.event)
     assert found.refuted
     for path, one in zip(paths, found.files, strict=True):
-        assert one.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-        assert one.rows == 2000
+        assert (one.sha256, one.rows) == (hashlib.sha256(path.read_bytes()).hexdigest(), 2000)
 
 
 class Polars:
@@ -128,8 +127,7 @@ def test_frames_give_what_lists_give(kind, missing):
     found = audit_outputs(*frames, column="r", **SETTINGS)
     assert (found.counts, found.event) == (want.counts, want.event)
     assert [one.kind for one in found.files] == ["frame", "frame"]
-    assert found.files[0].there == ("id", "r")
-    assert found.files[0].sha256 == ""
+    assert (found.files[0].there, found.files[0].sha256) == (("id", "r"), "")
 
 
 def test_columns_that_nobody_chose_are_not_converted(write):
@@ -262,8 +260,7 @@ def test_encodings(write, encoding, given, found):
     path = write("ä,b\né,1\nü,2\n", encoding=encoding)
     assert read_outputs(path, 0, reader).tolist() == ["é", "ü"]
     (one,) = reader.tables
-    assert one.there == ("ä", "b")
-    assert one.encoding == (found or one.encoding)
+    assert (one.there, one.encoding) == (("ä", "b"), found or one.encoding)
 
 
 def test_a_long_list_of_columns_is_cut_in_the_report():
@@ -288,8 +285,7 @@ def test_standard_input(write, monkeypatch, pack):
     pipe(monkeypatch, data)
     other = write(as_csv(SIDES[1]))
     found = audit_outputs("-", other, column="response", format="csv", **SETTINGS)
-    assert found.counts == want.counts
-    assert found.names == ("standard input", "a.csv")
+    assert (found.counts, found.names) == (want.counts, ("standard input", "a.csv"))
     assert found.files[0].sha256 == hashlib.sha256(data).hexdigest()
 
 
@@ -384,8 +380,7 @@ def test_the_bar_counts_the_bytes_of_a_file(write):
 
     bar, path = Bar(), write("1.5\n" * 1000)
     read_outputs(path, None, Reader(bar=bar))
-    assert bar.begun == [("reading a.csv", 4000)]
-    assert bar.done == 4000
+    assert (bar.begun, bar.done) == ([("reading a.csv", 4000)], 4000)
 
 
 def test_progress_is_an_argument(monkeypatch):

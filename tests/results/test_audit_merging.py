@@ -18,8 +18,7 @@ from dpcore.results.evidence import Finding
 def test_addition():
     both = FIRST + SECOND
     assert both.counts == FIRST.counts + SECOND.counts
-    assert both.seconds == FIRST.seconds + SECOND.seconds
-    assert both == SECOND + FIRST
+    assert (both.seconds, both) == (FIRST.seconds + SECOND.seconds, SECOND + FIRST)
     assert sum([SECOND], FIRST) == both
     drawn = np.concatenate([a.outputs("x", a.ranges[0][0], 1000) for a in (FIRST, SECOND)])
     np.testing.assert_array_equal(both.outputs("x", 0, 2000), drawn)
@@ -72,8 +71,7 @@ def test_of_curves_at_different_thresholds_the_earlier_is_kept():
     first, second = parts(1000, 4000)
     assert first.curve.thresholds.tolist() != second.curve.thresholds.tolist()
     for both in (first + second, second + first):
-        assert both.counts == first.counts + second.counts
-        assert both.curve == first.curve
+        assert (both.counts, both.curve) == (first.counts + second.counts, first.curve)
 
 
 def test_findings_of_one_event_add_up_and_of_two_the_earlier_is_kept():
@@ -94,8 +92,7 @@ def test_a_merge_after_looking_has_the_anytime_bound():
     first, second, third = parts(1000, 1000, 1000, attack=MajorityVote())
     fixed, looked = first + second, first.merge(second, looked=True)
     assert (fixed.bound, fixed.stop) == ("clopper_pearson", "fixed")
-    assert (looked.bound, looked.stop) == ("anytime", "looked")
-    assert looked.counts == fixed.counts
+    assert (looked.bound, looked.stop, looked.counts) == ("anytime", "looked", fixed.counts)
     assert looked.epsilon_lower == dpcore.bounds.anytime(looked.bound_counts, 0.0, 0.95)
     assert 0.0 < looked.epsilon_lower < fixed.epsilon_lower
     # Once looked, always looked: a third part does not bring the fixed bound back.
@@ -128,11 +125,9 @@ def test_pooled_coordinates_add_up_unless_somebody_looked():
         audit(Laplace(1.0), pair, claim=1.0, start=start, **arguments) for start in (0, 1000)
     )
     both = first + second
-    assert both.pooled == (first.pooled[0] + second.pooled[0],)
-    assert both.pooled[0].n == 6000
+    assert (both.pooled, both.pooled[0].n) == ((first.pooled[0] + second.pooled[0],), 6000)
     looked = first.merge(second, looked=True)
-    assert looked.pooled == ()
-    assert looked.counts == both.counts
+    assert (looked.pooled, looked.counts) == ((), both.counts)
     assert looked.epsilon_lower == dpcore.bounds.anytime(looked.bound_counts, 0.0, 0.95)
 
 

@@ -66,8 +66,7 @@ def longer(cls, report, **more):
 def test_a_file_from_before_the_field_is_read(cls, report, default):
     found = cls.from_json(report.to_json())
     assert type(found) is cls
-    assert found.extra == default
-    assert found.epsilon_lower == report.epsilon_lower
+    assert (found.extra, found.epsilon_lower) == (default, report.epsilon_lower)
     other = replace(found, extra=5)
     assert cls.from_json(other.to_json()) == other != found
 
@@ -76,8 +75,7 @@ def test_a_field_is_merged_by_its_rule_from_either_side():
     first, second = longer(Longer, FIRST, extra=2), longer(Longer, SECOND, extra=3)
     both = first + second
     assert type(both) is Longer
-    assert both.extra == 5
-    assert both == second + first
+    assert (both.extra, both) == (5, second + first)
     assert hash(both) == hash(second + first)
 
 
@@ -112,8 +110,7 @@ def test_the_order_of_addition_is_indifferent(changes):
         both = first + second
         assert both == second + first
         assert hash(both) == hash(second + first)
-        assert str(both) == str(second + first)
-        assert both.to_json() == (second + first).to_json()
+        assert (str(both), both.to_json()) == (str(second + first), (second + first).to_json())
 
 
 def test_what_is_counted_adds_up():
@@ -145,8 +142,7 @@ def test_an_audit_is_one_class_with_all_its_fields():
         assert type(again) is Audit
         assert again == FIRST
     required = [f.name for f in fields(Audit) if f.default is MISSING]
-    assert required[0] == "mechanism"
-    assert required[-1] == "end"
+    assert (required[0], required[-1]) == ("mechanism", "end")
 
 
 def test_audits_are_frozen():

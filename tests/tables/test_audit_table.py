@@ -56,8 +56,7 @@ def test_any_table_is_what_a_loop_over_its_definition_finds(
         mask[0, 1] = mask[1, 0] = True
     found = audit_table(logs, distances, log=True, neighbour=mask, claim=0.7)
     ratio, *witness = worst_of(logs, distances, mask)
-    assert found.epsilon == max(0.0, ratio)
-    assert found.witness == tuple(witness)
+    assert (found.epsilon, found.witness) == (max(0.0, ratio), tuple(witness))
     losses = losses_of(logs)
     compared = ~np.eye(inputs, dtype=bool) if mask is None else mask & ~np.eye(inputs, dtype=bool)
     assert found.pairs == compared.sum()
@@ -90,8 +89,7 @@ def test_randomised_response_loses_what_its_closed_form_says():
         table = np.full((words, words), other)
         np.fill_diagonal(table, math.exp(loss) * other)
         found = audit_table(table, claim=loss)
-        assert found.epsilon == pytest.approx(loss, abs=1e-12)
-        assert found.witness == (0, 1, 0)
+        assert (found.epsilon, found.witness) == (pytest.approx(loss, abs=1e-12), (0, 1, 0))
         assert found.verdict == "holds for this table"
         # P(x|x) - e^epsilon P(x|x'), and the closed form of the Renyi divergence.
         delta = (math.exp(loss) - math.exp(loss / 2)) * other
@@ -111,8 +109,7 @@ def test_noise_on_a_line_keeps_its_claim_exactly():
     logs = laplace_cells(points, 8.0)
     distances = np.abs(points[:, None] - points)
     found = audit_table(logs, distances, claim=8.0, log=True)
-    assert found.verdict == "holds for this table"
-    assert found.epsilon == pytest.approx(8.0, rel=1e-9)
+    assert (found.verdict, found.epsilon) == ("holds for this table", pytest.approx(8.0, rel=1e-9))
     assert audit_table(logs, distances, claim=7.99, log=True).refuted
 
 
@@ -123,8 +120,7 @@ def test_a_metric_score_loses_what_its_closed_form_says():
     full = audit_table(MetricRows(logs, distances, 4.0))
     closed = audit_table(ClosedRows(logs, distances, 4.0))
     np.testing.assert_allclose(closed.per_input, full.per_input, rtol=0, atol=1e-10)
-    assert closed.witness[:2] == full.witness[:2]
-    assert closed.witness[0] == closed.witness[2]
+    assert (closed.witness[:2], closed.witness[0]) == (full.witness[:2], closed.witness[2])
     assert full.own_claim == full.claim == 4.0
     assert full.verdict == closed.verdict == "holds for this table"
     assert closed.labels == tuple(f"word {number}" for number in closed.witness)
@@ -163,9 +159,7 @@ def test_equal_rows_that_were_computed_twice_keep_any_claim():
     table = np.stack([row, np.exp(np.log(row)), row / row.sum()])
     distances = np.zeros((3, 3))
     found = audit_table(table, distances, claim=0.0)
-    assert found.verdict == "holds for this table"
-    assert found.epsilon == 0.0
-    assert found.infinite_pairs == 0
+    assert (found.verdict, found.epsilon, found.infinite_pairs) == ("holds for this table", 0.0, 0)
     strict = audit_table(table, distances, claim=0.0, tolerance=0.0)
     assert strict.refuted
     assert strict.epsilon == math.inf
@@ -176,8 +170,7 @@ def test_equal_rows_that_were_computed_twice_keep_any_claim():
 
 def test_a_loss_at_distance_zero_is_infinite():
     found = audit_table([[0.5, 0.5], [0.4, 0.6]], [[0.0, 0.0], [0.0, 0.0]], claim=100.0)
-    assert found.epsilon == math.inf
-    assert found.infinite_share == 1.0
+    assert (found.epsilon, found.infinite_share) == (math.inf, 1.0)
     assert found.refuted
     assert found.loss == pytest.approx(math.log(0.5 / 0.4))
 
@@ -185,17 +178,13 @@ def test_a_loss_at_distance_zero_is_infinite():
 def test_zero_against_zero_says_nothing_and_against_more_is_infinite():
     table = [[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [0.25, 0.25, 0.5]]
     found = audit_table(table, claim=9.0)
-    assert found.epsilon == math.inf
-    assert found.witness == (2, 0, 2)
-    assert found.infinite_pairs == 2
+    assert (found.epsilon, found.witness, found.infinite_pairs) == (math.inf, (2, 0, 2), 2)
     assert found.per_input.tolist() == [
         pytest.approx(math.log(2.0)),
         pytest.approx(math.log(3)),
         math.inf,
     ]
-    assert found.remarks == ()
-    assert found.renyi([2.0])[0] == math.inf
-    assert found.delta(50.0) == 0.5
+    assert (found.remarks, found.renyi([2.0])[0], found.delta(50.0)) == ((), math.inf, 0.5)
     pair = audit_table(table, neighbour=[(1, 0)])
     assert pair.epsilon == pytest.approx(math.log(2.0))
     assert pair.renyi([2.0])[0] == pytest.approx(math.log(0.25 / 0.75 + 1.0))
@@ -211,8 +200,7 @@ def test_zeros_that_may_be_underflow_ask_for_logarithms(single):
     assert found.epsilon == math.inf
     assert "log=True" in str(found)
     exact = audit_table(logs, log=True)
-    assert exact.epsilon == 800.0
-    assert exact.remarks == ()
+    assert (exact.epsilon, exact.remarks) == (800.0, ())
 
 
 def test_every_form_of_one_table_gives_one_answer():
@@ -327,8 +315,7 @@ def test_the_same_bits_on_every_path_and_any_number_of_threads():
             capture_output=True, text=True, timeout=120, check=True,
         )  # fmt: skip
         printed.update(done.stdout.split())
-    assert len(printed) == 1
-    assert len(printed.pop()) == hashlib.sha256().digest_size * 2
+    assert (len(printed), len(printed.pop())) == (1, hashlib.sha256().digest_size * 2)
 
 
 def test_ctrl_c_ends_one_long_call_of_the_core_soon():
