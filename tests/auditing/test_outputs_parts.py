@@ -5,20 +5,36 @@ In every case no output comes twice, so that only a part of it tells the sides a
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
+import json
 import os
 import pickle
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
+from shared_examples import examples
 from shared_parts import CASES, PAIR, Leaky
 
 import dpcore
 from dpcore import Audit, audit_outputs
 from dpcore.attacks import Additive, Auto, Histogram, Support, Threshold
+from dpcore.attacks.candidates import OfParts, parts_of, presence_parts
+from dpcore.attacks.classifier import LinearScore
+from dpcore.attacks.parts import Part, Parts, remember_parts
+from dpcore.attacks.products import SignProducts
+from dpcore.attacks.threshold import Coordinate, RowMax
+from dpcore.events import Above
+from dpcore.mechanisms.answers import outputs_of, rows_of, to_object_array
 from dpcore.mechanisms.callables import Raised
+from dpcore.report import encoding
 
 TRIALS = 40_000
 
@@ -305,3 +321,322 @@ def test_lists_that_contain_themselves_are_an_error():
         TypeError, match=r"^outputs of .* must be objects that do not contain themselves"
     ):
         dpcore.audit(endless, PAIR, claim=1.0, trials=300, rng=1)
+
+
+# Parts one by one: answers as rows, what is read of them, and that nothing is lost or raised.
+
+
+# Answers as rows.
+
+
+@pytest.mark.parametrize(
+    ("answer", "dtype", "shape"),
+    [
+        ([1, 2], "int64", (2,)),
+        ([[1.0, 2], [3, 4]], "float64", (2, 2)),
+        (["a", "bc"], "<U2", (2,)),
+        ([["a", "b"], ["c", "d"]], "<U1", (2, 2)),
+        ([("a", 1.5), ("b", 2.5)], "object", (2,)),
+        (["a", 1.5], "object", (2,)),
+        (["a", True], "object", (2,)),
+        ([[1], [2, 3]], "object", (2,)),
+        ([np.zeros(2), np.zeros(3)], "object", (2,)),
+        (["a\0", "b"], "object", (2,)),
+        ([b"a\0", b"b"], "object", (2,)),
+        ([b"a\0c", b"b"], "|S3", (2,)),
+        ([2**53 + 1, 0.5], "object", (2,)),
+        ([2**53, 0.5], "float64", (2,)),
+        ([2**63, -1], "object", (2,)),
+        ([None, 1.0], "object", (2,)),
+        ([{"a": 1}, {"a": 2}], "object", (2,)),
+        ([1j, 2.0], "complex128", (2,)),
+        (np.array([[1, 2], [3, 4]]), "int64", (2, 2)),
+    ],
+)
+def test_answers_as_rows(answer, dtype, shape):
+    found = rows_of("outputs", answer, "an array")
+    assert (found.dtype, found.shape) == (np.dtype(dtype), shape)
+    if dtype == "object":
+        assert [type(one) for one in found] == [type(one) for one in answer]
+
+
+def test_a_few_long_strings_do_not_widen_all():
+    found = rows_of("outputs", ["a"] * 10_000 + ["b" * 10**6], "an array")
+    assert found.dtype == object
+    assert rows_of("outputs", ["a"] * 10_000, "an array").dtype == "<U1"
+
+
+def test_rows_are_arranged_as_in_other_calls():
+    pairs = [("a", 1.5), ("b", 2.5)]
+    assert rows_of("outputs", pairs, "an array", (2,)).shape == (2, 2)
+    assert rows_of("outputs", [[1], [2]], "an array", ()).tolist() == [[1], [2]]
+    assert rows_of("outputs", [[1], [2, 3]], "an array", (1,)).shape == (2,)
+    with pytest.raises(ValueError, match=r"^outputs must be an array with 3 rows.*got \(2,\)"):
+        outputs_of("outputs", pairs, 3)
+
+
+# What is read.
+
+
+def columns(outputs, *parts):
+    return Parts(tuple(Part(*part) for part in parts))(rows_of("o", outputs, "rows")).T.tolist()
+
+
+def test_letters_lengths_and_counts():
+    outputs = ["abca", "", "a"]
+    parts = [((), "length"), ((), "letter", 0), ((), "letter", -1), ((), "letter", 3),
+             ((), "count", ord("a"))]  # fmt: skip
+    expected = [[4, 0, 1], [97, -1, 97], [97, -1, 97], [97, -1, -1], [2, 0, 1]]
+    assert columns(outputs, *parts) == expected
+    assert columns(to_object_array(outputs), *parts) == expected
+    assert columns([one.encode() for one in outputs], *parts) == expected
+
+
+@examples(60)
+@given(st.lists(st.text(max_size=5) | st.binary(max_size=5), min_size=1, max_size=20))
+def test_nothing_of_a_short_string_is_lost(outputs):
+    """Length and letters say which string it is, whatever NULs it ends with."""
+    read = Parts((*(Part((), "kind", kind) for kind in (2, 3)), Part((), "length"),
+                  *(Part((), "letter", i) for i in range(5))))  # fmt: skip
+    rows = read(rows_of("outputs", outputs, "rows")).tolist()
+    assert [rows.index(row) for row in rows] == [outputs.index(one) for one in outputs]
+
+
+def test_long_strings_are_read_at_both_ends():
+    outputs = ["x" + "a" * 5000 + "y", "z"]
+    parts = [((), "letter", 0), ((), "letter", -1), ((), "letter", 9), ((), "count", ord("a"))]
+    assert columns(outputs, *parts) == [[120, 122], [121, 122], [97, -1], [5000, 0]]
+    assert columns([one.encode() for one in outputs], *parts)[3] == [5000, 0]
+
+
+@examples(60)
+@given(st.lists(st.integers(-(2**200), 2**200), min_size=2, max_size=10))
+def test_whole_numbers_of_any_size_are_equal_exactly_where_their_parts_are(outputs):
+    rows = to_object_array([*outputs, outputs[0] + 1])
+    read = Parts((Part((), "value"), *(Part((), "word", i) for i in range(8))))(rows).tolist()
+    assert [read.index(row) for row in read] == [rows.tolist().index(one) for one in rows]
+
+
+def test_parts_of_wide_integers_hold_their_words():
+    rng = np.random.default_rng(1)
+    rows = np.zeros(50, dtype=[("n", "i8")])
+    rows["n"] = 2**62 + rng.integers(0, 9, 50)
+    found, _ = parts_of(rows, rows, "outputs")
+    values = found(rows)
+    assert np.unique(values, axis=0).shape[0] == np.unique(rows["n"]).size
+    as_objects = to_object_array(rows.tolist())
+    words = Parts(tuple(Part((("place", 0),), "word", i) for i in range(3)))
+    assert words(rows).tolist() == words(as_objects).tolist()
+    assert words(np.array([(-1,)], rows.dtype)).tolist() == words(to_object_array([(-1,)])).tolist()
+
+
+@dataclasses.dataclass
+class Release:
+    value: float
+    word: str
+
+
+@pytest.mark.parametrize(
+    ("item", "steps", "value"),
+    [
+        ((1, (2, [3.5])), (("place", 1), ("place", 1), ("place", 0)), 3.5),
+        ({"a": {"b": 4}}, (("key", "a"), ("key", "b")), 4.0),
+        (Release(2.5, "w"), (("key", "value"),), 2.5),
+        (np.array([1.0, 7.0]), (("place", -1),), 7.0),
+        (np.array([(1, 2.0)], dtype="i4,f8")[0], (("place", 1),), 2.0),
+        (Fraction(1, 2), (), 0.5),
+        (Decimal("0.25"), (), 0.25),
+        (np.float32(0.5), (), 0.5),
+        (10**400, (), np.inf),
+        (datetime.timedelta(minutes=1), (), 60.0),
+        (datetime.date(1970, 1, 2), (), 86400.0),
+        (datetime.datetime(1970, 1, 1, 1), (), 3600.0),
+        (np.datetime64("1970-01-02"), (), 1.0),
+        (range(3, 6), (("place", 0),), 3.0),
+    ],
+)
+def test_numbers_inside_objects(item, steps, value):
+    assert Parts((Part(steps, "value"),))(to_object_array([item, None])).tolist()[0] == [value]
+
+
+ODD = [
+    None, 1, 1.5, 2j, "a", b"a", "", [], [1], ("a", 1.5), {"a": 1}, {1, 2}, frozenset({"a"}),
+    np.zeros(2), np.zeros((2, 2)), np.float32(1.0), np.str_("b"), object(), print, int,
+    Release(1.0, "a"), 10**400, float("nan"), [[[[[[[[[[1]]]]]]]]]], np.datetime64("NaT"),
+    bytearray(b"ab"), memoryview(b"ab"), Decimal("NaN"), Ellipsis, range(3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seen", [
+    ["abc", "d"], [1 + 2j, 3j], [("a", 1.5), ("b", 2.5)], [[1], [2, 3]], [{"a": 1}, {"b": 2}],
+    [{1}, {2}], [None, 2.0], [2**80, 2**90], [b"a", b"bc"], [print, len],
+    np.array([(1, "a"), (2, "b")], dtype=[("n", "i4"), ("s", "U1")]),
+    np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"),
+    np.array([b"ab", b"cd"], dtype="V2"),
+    np.array([["a", "b"], ["c", "d"]]),
+    np.array([["a", None], [1.5, {}]], dtype=object)
+])  # fmt: skip
+def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
+    pilot = rows_of("outputs", [*seen] * 20 if isinstance(seen, list) else np.tile(seen, 20)
+                    if seen.ndim == 1 else np.tile(seen, (20, 1)), "rows")  # fmt: skip
+    found, _ = parts_of(pilot, pilot[::-1], "outputs")
+    assert found.parts
+    for outputs in (to_object_array(ODD), np.zeros(3), np.zeros((3, 2)), np.array(["a", "b"]),
+                    pilot[:0], np.array([["a"]]), np.zeros(2, "i4,f8"), np.zeros(2, bool),
+                    np.ones(2) * 1j, np.array([[None, 1]]),
+                    np.zeros(2, "M8[s]"), np.zeros(2, "V3")):  # fmt: skip
+        values = found(outputs)
+        assert (values.shape, values.dtype) == ((len(outputs), len(found.parts)), np.float64)
+    # Twice the same, and each output by itself.
+    assert np.array_equal(found(pilot), found(pilot), equal_nan=True)
+    single = np.concatenate([found(pilot[i : i + 1]) for i in range(len(pilot))])
+    assert np.array_equal(found(pilot), single, equal_nan=True)
+
+
+def test_a_list_that_holds_itself_ends():
+    loop = [1.0]
+    loop.append(loop)
+    found, _ = parts_of(to_object_array([loop, [2.0]]), to_object_array([[3.0], loop]), "outputs")
+    assert 0 < len(found.parts) <= 64
+
+
+def test_constant_parts_and_copies_are_left_out():
+    codes = np.random.default_rng(1).integers(97, 123, (500, 3)).astype(np.uint32)
+    strings = codes.view("U3")[:, 0]
+    names = parts_of(strings[:250], strings[250:], "outputs")[0].names()
+    assert "length" not in names
+    assert sum("letter" in name for name in names) == 3
+    assert parts_of(np.full(9, "same"), np.full(9, "same"), "outputs")[0].parts == ()
+
+
+def test_of_many_parts_the_telling_ones_stay():
+    rng = np.random.default_rng(2)
+    sides = [[rng.normal(size=100).tolist() for _ in range(600)] for _ in range(2)]
+    for row in sides[1]:
+        row[11] += 3.0
+    # Rows of one more make lists of changing length of them.
+    found, _ = parts_of(*(to_object_array([*side, [0.0]]) for side in sides), "outputs")
+    assert len(found.parts) <= 64
+    assert "place 11" in found.names()
+    wide = rng.normal(size=(300, 100)) + 1j * rng.normal(size=(300, 100))
+    assert len(parts_of(wide, wide[::-1], "outputs")[0].parts) == 200
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        lambda i: {"a": i, "b": ["x", i % 3], "c": {i % 5, "y"}} if i % 7 else None,
+        lambda i: [(i % 3, i % 4)] * (i % 5) + [0.5 * i],
+        lambda i: f'{{"a": {i}, "b": "word {i % 4}"}}',
+        lambda i: (f"{i:x}", b"\0" * (i % 3), True, 1 if i % 2 else 1.0),
+    ],
+    ids=["dict", "list", "json", "tuple"],
+)
+def test_columns_that_were_compared_are_those_that_parts_read(side):
+    sides = [to_object_array([side(i) for i in range(first, 400, 2)]) for first in (0, 1)]
+    for explored in (presence_parts, lambda *both: parts_of(*both, "outputs")[0]):
+        with remember_parts():
+            found = explored(*sides)
+            compared = [found(one) for one in sides]
+        assert found.parts
+        assert all(map(np.array_equal, compared, map(found, sides), [True, True]))
+
+
+# Records.
+
+
+def scores():
+    rng = np.random.default_rng(3)
+    for rows in (
+        [("a", 1.5, {"k": 2}), ("b", None, {2: frozenset({1})})] * 9,
+        rng.integers(97, 105, (50, 4)).astype(np.uint32).view("U4")[:, 0],
+        [{"seen", 3}, {4}] * 9,
+    ):
+        array = rows_of("outputs", rows, "rows")
+        yield OfParts(parts_of(array, array[::-1], "outputs")[0], Coordinate(0))
+
+
+@pytest.mark.parametrize("score", list(scores()), ids=str)
+def test_scores_of_parts_pickle_and_are_kept_by_json(score):
+    event = Above(score, 0.25, "below")
+    assert pickle.loads(pickle.dumps(event)) == event
+    assert hash(pickle.loads(pickle.dumps(event))) == hash(event)
+    text = json.dumps(encoding.encode_value(event), allow_nan=False)
+    assert encoding.decode_value(json.loads(text)) == event
+
+
+def test_a_score_of_parts_answers_as_the_inner_one():
+    class Inner:
+        merged, cost, own = True, 7, 3
+
+        def __call__(self, rows):
+            return rows[:, 0]
+
+    score = OfParts(Parts((Part((), "length"),)), Inner())
+    assert (score.merged, score.cost, score.own) == (True, 28, 3)
+    with pytest.raises(AttributeError, match="nothing"):
+        score.nothing  # noqa: B018
+    with pytest.raises(TypeError, match="parts must be a Parts"):
+        OfParts(None, Inner())
+    with pytest.raises(TypeError, match="score must be a callable"):
+        OfParts(score.parts, None)
+    with pytest.raises(ValueError, match="measure must be one of 'kind'"):
+        Part((), "colour")
+    with pytest.raises(ValueError, match="step must be one of 'entry'"):
+        Part((("leap", 1),), "value")
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [
+        (
+            SignProducts([0, 2], [0.5, 0.5], [0], [1], [1.0]),
+            "product of the signs of length and entry 1",
+        ),
+        (
+            SignProducts([0, 1, 2], [0.5] * 3, [0], [1], [1.0], [2]),
+            'product of the signs of length, key "k" is there and entry 1',
+        ),
+        (LinearScore([0, 2], [0.0] * 2, [2.0, 1.0]), "weighted sum of length and entry 1"),
+        (RowMax(), 'largest entry of the parts (length, key "k" is there, entry 1)'),
+    ],
+    ids=["pair", "triple", "sum", "all"],
+)
+def test_a_score_of_parts_names_the_parts(score, words):
+    parts = Part((), "length"), Part((("key", "k"),), "there"), Part((("entry", 1),), "value")
+    assert str(OfParts(Parts(parts), score)) == words
+
+
+def test_parts_are_read_once_while_remembered():
+    outputs = np.array(["ab", "c"])
+    parts = Parts((Part((), "length"),))
+    with remember_parts():
+        first = parts(outputs)
+        outputs[0] = "abc"
+        with remember_parts():
+            assert np.array_equal(parts(outputs), first)
+        assert np.array_equal(parts(outputs), first)
+    outputs[0] = "x"
+    assert parts(outputs).tolist() == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (Part((), "value"), "value"),
+        (Part((), "real"), "real part"),
+        (Part((("entry", 0),), "imaginary"), "imaginary part of entry 0"),
+        (Part((("field", "x"),), "value"), 'field "x"'),
+        (Part((("place", -1),), "length"), "length of place 1 from the end"),
+        (Part((), "letter", -2), "code of letter 2 from the end"),
+        (Part((("key", "k"),), "count", 98), 'number of "b" of key "k"'),
+        (Part((), "word", 1), "bits 32 to 63"),
+        (Part((("place", 2),), "kind", 0), "place 2 is None"),
+        (Part((), "holds", "a"), 'contains "a"'),
+        (Part((("key", "k"),), "kind", 2), 'key "k" is a string'),
+        (Part((), "number"), "number written"),
+        (Part((), "which", ("a",)), "outcome"),
+    ],
+)
+def test_the_names_of_parts(part, words):
+    assert str(part) == words

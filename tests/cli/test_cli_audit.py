@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 
 import numpy as np
@@ -225,3 +226,200 @@ def test_a_failed_import_is_3(run, tmp_path, text, complaint):
     assert "(bad.py, line 2)" in err
     assert sys.path == path
     assert not [name for name in set(sys.modules) - modules if "bad" in name]
+
+
+# The command line: `dpcore audit --command`.
+
+
+SURVEY = """
+import os, random, sys
+keep, truth, size = float(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+if truth not in ("never", "daily"):
+    sys.exit(f"no such answer: {truth}")
+rng = random.Random(int(os.environ["DPCORE_SEED"]))
+for _ in range(size):
+    print(truth if rng.random() < keep else "daily" if truth == "never" else "never")
+"""
+
+
+@pytest.fixture
+def line(tmp_path):
+    """The words of a command: keep -> what stands behind --command, as one word."""
+    file = tmp_path / "survey.py"
+    file.write_text(SURVEY)
+    return lambda keep=0.8176: (
+        shlex.join([sys.executable, "-S", "-E", str(file), str(keep)]) + (" {x} {size}")
+    )
+
+
+def test_a_leaky_survey_tool_is_refuted_and_a_private_one_is_not(run, line):
+    words = "audit --x never --x-prime daily --claim 1 --trials 5000 --seed 1 --command"
+    status, out, err = run(words, line())
+    assert (status, err) == (1, "")
+    assert "survey.py 0.8176 {x} {size}\n  verdict      refuted\n" in out
+    status, out, _ = run(words, line(0.7310585786300049))
+    assert status == 0
+    assert "not refuted" in out
+
+
+def test_the_json_is_that_of_python(run, line):
+    words = "audit --x never --x-prime daily --no-claim --trials 500 --seed 2 --json --command"
+    status, out, _ = run(words, line())
+    assert status == 0
+    mechanism = dpcore.command(shlex.split(line()))
+    here = dpcore.audit(mechanism, ("never", "daily"), trials=500, rng=2)
+    assert json.loads(out)["mechanism"] == mechanism.name
+    found = dpcore.Audit.from_json(out)
+    assert (found.counts, found.pair, found.event) == (here.counts, here.pair, here.event)
+
+
+def test_parts_of_a_run_can_be_added(run, line):
+    words = "audit --x never --x-prime daily --claim 1 --seed 2 --json --block 500 --pilot 512"
+    parts = [
+        dpcore.Audit.from_json(run(f"{words} --trials 500 --start {start} --command", line())[1])
+        for start in (0, 500)
+    ]
+    assert (parts[0] + parts[1]).counts.n == 1000
+
+
+def test_what_follows_x_is_put_in_unchanged(run):
+    code = "import sys; [print(sys.argv[1]) for _ in range(int(sys.argv[2]))]"
+    command = shlex.join([sys.executable, "-c", code]) + " {x} {size}"
+    for x in ("1,2", "@none.npy", "$(exit) ; 'a'"):
+        words = "audit --x-prime b --claim 1 --trials 100 --json --command"
+        status, out, _ = run(words, command, "--x", x)
+        assert status == 1
+        assert dpcore.Audit.from_json(out).pair.x == x
+
+
+def test_a_tool_that_fails_ends_with_3_and_its_stderr(run, line):
+    status, out, err = run("audit --x never --x-prime weekly --claim 1 --command", line())
+    assert (status, out) == (3, "")
+    assert "exit status 1; its stderr ends:\nno such answer: weekly\n" in err
+    assert "hint: it is run without a shell, {x} and {size} replaced" in err
+
+
+def test_a_tool_that_hangs_ends_with_3(run):
+    command = shlex.join([sys.executable, "-c", "import time; time.sleep(600)"]) + " {x} {size}"
+    words = "audit --x never --x-prime daily --claim 1 --timeout 0.5 --command"
+    status, _, err = run(words, command)
+    assert status == 3
+    assert "a pause of 0.5 s (timeout=0.5), got nothing in that time" in err
+
+
+# `--text` and `--text-prime`: mechanisms that take texts.
+
+
+CODE = """
+import numpy as np
+
+class Lengths:
+    claim = 1.0
+    def clean(self, text):
+        return np.array([float(len(text.split()))])
+    def loss(self, pair, delta):
+        return float(abs(self.clean(pair.x) - self.clean(pair.x_prime))[0] / 2.0)
+    def __call__(self, text, size, rng):
+        return self.clean(text) + rng.laplace(scale=2.0, size=(size, 1))
+
+class Maker:
+    def as_mechanism(self):
+        return Lengths()
+
+class Breaking:
+    def as_mechanism(self):
+        raise ValueError("no weights")
+
+def rewrite(text, size, rng):
+    words = text.split()
+    return [words[int(rng.integers(len(words)))] for _ in range(size)]
+
+lengths, maker, breaking = Lengths(), Maker(), Breaking()
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "texts.py"
+    path.write_text(CODE)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["lengths", "maker"])
+def test_two_texts_are_the_pair(run, file, name):
+    words = ("--text", "a good long film", "--text-prime", "a film", "--trials", "2e4")
+    status, out, err = run("audit --seed 1", f"{file}:{name}", *words)
+    assert (status, err) == (0, "")
+    assert "x = 'a good long film', x' = 'a film'" in out
+    assert "exact loss   1.0000 for this pair" in out
+    status, out, _ = run("audit --seed 1 --claim .5", f"{file}:{name}", *words)
+    assert status == 1
+
+
+def test_a_rewriter_of_texts_is_audited(run, file):
+    words = ("--text", "a good film", "--text-prime", "a film", "--trials", "2e4", "--claim", "1")
+    status, out, err = run("audit --seed 1", f"{file}:rewrite", *words)
+    assert (status, err) == (1, "")
+    assert "verdict      refuted" in out
+
+
+def test_a_maker_that_fails_is_the_users(run, file):
+    status, _, err = run("audit", f"{file}:breaking", "--text", "a", "--text-prime", "b")
+    assert status == 3
+    assert "no weights" in err
+
+
+# The command line: how its reports were made, and the page of recorded outputs.
+
+
+MINE = '''
+def noisy(x, size, rng):
+    """<script>alert(1)</script>"""
+    return x + rng.laplace(size=(size, 1))
+'''
+OWN = "--x 0 --x-prime 1 --claim 1 --trials 1000 --seed 1"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a mechanism and recorded outputs, in which commands are called."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    np.save("x.npy", np.random.default_rng(1).laplace(size=200))
+    np.save("x_prime.npy", np.random.default_rng(2).laplace(size=200))
+    return tmp_path
+
+
+def made(text):
+    """The provenance in a document of JSON."""
+    (found,) = json.loads(text)["provenance"]
+    return found
+
+
+def test_a_report_keeps_the_line_and_the_users_source(run, here):
+    line = f"audit mine.py:noisy {OWN} --json --html 'a page.html'"
+    found = made(run(line.partition("'")[0], "a page.html")[1])
+    assert found["command"] == f"dpcore {line}"
+    assert (found["origin"], found["source"]) == ("function noisy", MINE[1:])
+    page = (here / "a page.html").read_text()
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert" not in page
+    assert f"dpcore {line}".replace("'", "&#x27;") in page
+
+
+def test_no_source(run, here):
+    _, out, _ = run(f"audit mine.py:noisy {OWN} --no-source --json")
+    assert made(out)["origin"] == "left out (source=False)"
+    assert "laplace" not in out
+    origin = made(run("audit laplace --epsilon 1 --trials 1000 --json")[1])["origin"]
+    assert origin == f"dpcore.published.LaplaceMechanism of dpcore {dpcore.__version__}"
+
+
+def test_recorded_outputs_have_a_page(run, here):
+    line = "audit-outputs x.npy x_prime.npy --rows independent --claim 1 --seed 1"
+    status, out, err = run(f"{line} --html page.html --no-source")
+    assert (status, "wrote page.html" in err) == (0, True)
+    assert "verdict      not refuted" in out
+    page = (here / "page.html").read_text()
+    assert f"dpcore {line} --html page.html --no-source" in page
+    assert made(run(f"{line} --json")[1])["command"] == f"dpcore {line} --json"

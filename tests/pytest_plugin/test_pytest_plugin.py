@@ -12,10 +12,11 @@ from xml.etree import ElementTree
 
 import pytest
 import shared_plugin
+from shared_messages import check_messages
 from shared_plugin import SHOW, START, shown
 
 import dpcore
-from dpcore.pytest_plugin import seed_of
+from dpcore.pytest_plugin import _SETTING_READERS, Settings, seed_of
 
 pytest_plugins = ["pytester"]
 
@@ -430,3 +431,191 @@ def test_mechanism(dp_audit):
     whole = inner(body, "--full-trace").stdout.str()
     assert "errors.py" in whole
     assert "request.py" in whole
+
+
+# The fixture `dp_audit` with recorded outputs, and what its results say of how they were made.
+
+
+OUTPUTS = """
+import numpy as np
+
+SIDES = np.random.default_rng(1).laplace(size=(2, 4000))
+
+def test_stands(dp_audit):
+    found = dp_audit.outputs(SIDES[0], SIDES[1] + 1.0, rows="independent", claim=1.0)
+    show_outputs(found)
+
+def test_canaries(dp_audit):
+    found = dp_audit.outputs(*SIDES, rows="one_run", claim=1.0, confidence=0.5, rng=7)
+    show_outputs(found)
+
+def test_bad(dp_audit):
+    dp_audit.outputs(SIDES[0], SIDES[1] + 3.0, rows="independent", claim=1.0, epsilon=None)
+
+@pytest.mark.filterwarnings("ignore::dpcore.errors.AssumptionWarning")
+def test_invalid(dp_audit):
+    dp_audit.outputs(SIDES[0], SIDES[0] + 3.0, rows="independent", claim=1.0)
+
+def test_no_claim(dp_audit):
+    dp_audit.outputs(*SIDES, rows="one_run")
+
+def test_both(dp_audit):
+    dp_audit.outputs(*SIDES, rows="one_run", claim=1.0, epsilon=1.0)
+
+def test_mechanism(dp_audit):
+    show_outputs(dp_audit(noisy, PAIR, claim=1.0, trials=1000, source=False))
+
+def show_outputs(found):
+    (made,) = found.provenance
+    print("SHOWN", type(found).__name__, found.seed, found.confidence, made.command, made.origin)
+"""
+
+
+def test_recorded_outputs_are_tested_like_a_mechanism(inner, pytester):
+    result = inner(OUTPUTS, "-s", "-v", "--junitxml=found.xml")
+    result.assert_outcomes(passed=3, failed=4)
+    text, stands = result.stdout.str(), "test_inner.py::test_stands"
+    elsewhere = "none: the outputs were drawn elsewhere"
+    result.stdout.fnmatch_lines_random(
+        [
+            f"*SHOWN OutputsAudit {seed_of(stands, 1)} 0.9999 pytest {stands} {elsewhere}",
+            f"*SHOWN OutputsAudit 7 0.5 pytest test_inner.py::test_canaries {elsewhere}",
+            "*SHOWN Audit * pytest test_inner.py::test_mechanism left out (source=False)",
+            "epsilon <= 1 is refuted: certified epsilon >= * in outputs against outputs_prime",
+            "  audit        1 of test_inner.py::test_bad",
+            "  outputs      outputs against outputs_prime",
+            "  counts       * of 2,000 on x, * of 2,000 on x'",
+            "  repeat       python -m pytest test_inner.py::test_bad",
+            "epsilon <= 1 was not tested: invalid: *",
+            "*ValueError: claim must be given, for recorded outputs make none, got None",
+            "*ValueError: claim must be given once, *",
+            f"{stands}: outputs against outputs_prime: epsilon <= 1 not refuted*",
+        ]
+    )
+    assert "  or  " not in text
+    told = ElementTree.parse(pytester.path / "found.xml").iter("property")
+    assert len([one for one in told if one.get("name") == "dp_audit"]) == 5
+
+
+# The plugin's settings: options, markers, arguments, and which of them wins.
+
+
+NAME = "test_inner.py::test_it"
+
+
+@pytest.mark.parametrize(
+    ("ini", "arguments", "marker", "call", "expected"),
+    [
+        ("", [], "", "", Settings()),
+        ("dp_trials = 1e3", [], "", "", Settings(trials=1000)),
+        ("dp_confidence = 0.9", [], "", "", Settings(confidence=0.9)),
+        ("dp_seed = 5", [], "", "", Settings(seed=5)),
+        ("dp_trials = 1e3", ["--dp-trials", "2000"], "", "", Settings(trials=2000)),
+        ("dp_confidence = 0.9", ["--dp-confidence=.8"], "", "", Settings(confidence=0.8)),
+        ("dp_seed = 5", ["--dp-seed=6"], "", "", Settings(seed=6)),
+        ("", ["--dp-trials=2000"], "trials=3000", "", Settings(trials=3000)),
+        ("", ["--dp-trials=2000"], "confidence=.7, seed=3", "", Settings(2000, 0.7, 3)),
+        ("", ["--dp-trials=2000"], "trials=3000", "trials=4000", Settings(trials=4000)),
+        ("", [], "trials='3e3'", "trials=None, confidence=.6", Settings(3000, 0.6)),
+        ("", [], "seed=3", "rng=None", Settings(seed=3)),
+    ],
+)
+def test_settings_from_weak_to_strong(inner, pytester, ini, arguments, marker, call, expected):
+    pytester.makeini(f"[pytest]\n{ini}\n")
+    mark = f"@pytest.mark.dp({marker})\n" if marker else ""
+    body = f"{mark}{SHOW}".replace("epsilon=1.0", f"epsilon=1.0, {call}")
+    result = inner(body, "-s", "--strict-markers", "--strict-config", *arguments)
+    result.assert_outcomes(passed=1)
+    seed = seed_of(NAME, 1, expected.seed)
+    trials = 10**5 if expected.trials is None else expected.trials
+    assert shown(result) == [(seed, trials, expected.confidence)]
+
+
+def test_the_closest_marker_wins(inner):
+    result = inner(
+        """
+pytestmark = pytest.mark.dp(trials=1000, confidence=0.9)
+
+@pytest.mark.dp(trials=2000)
+class TestIt:
+    def test_one(self, dp_audit): show(dp_audit(noisy, PAIR, epsilon=1.0))
+
+    @pytest.mark.dp(trials=3000)
+    def test_two(self, dp_audit): show(dp_audit(noisy, PAIR, epsilon=1.0))
+""",
+        "-s",
+    )
+    assert [one[1:] for one in shown(result)] == [(2000, 0.9), (3000, 0.9)]
+
+
+def test_a_seed_of_ones_own(inner):
+    result = inner(SHOW.replace("epsilon=1.0", "epsilon=1.0, rng=77, threads=2, block=64"), "-s")
+    assert [one[0] for one in shown(result)] == [77]
+
+
+@pytest.mark.parametrize(
+    ("ini", "arguments", "text"),
+    [
+        ("", ["--dp-trials=0"], "--dp-trials must be a whole number at least 1 and below 2**63, "),
+        ("", ["--dp-min-share=1"], "--dp-min-share must be a finite number at least 0 and below 1"),
+        ("dp_confidence = high", [], "dp_confidence must be a finite number above 0 and below 1, "),
+        ("dp_seed =", [], "dp_seed must be an integer at least 0, got ''"),
+    ],
+)
+def test_wrong_settings_are_bad_usage(inner, pytester, ini, arguments, text):
+    pytester.makeini(f"[pytest]\n{ini}\n")
+    result = inner(SHOW, *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: {text}" in result.stderr.str()
+
+
+def read(name, value):
+    """Check a setting as every option, line of the ini file and marker is checked."""
+    return _SETTING_READERS[name](name, value)
+
+
+VALUE_ERRORS = [
+    (lambda: read("trials", "many"), "trials", "a whole number at least 1"),
+    (lambda: read("confidence", "1"), "confidence", "a finite number above 0 and below 1, got 1.0"),
+    (lambda: read("confidence", "2"), "confidence", "a finite number above 0 and below 1, got 2.0"),
+    (lambda: read("confidence", "nan"), "confidence", "a finite number above 0 and below 1, got n"),
+    (lambda: read("seed", "-1"), "seed", "an integer at least 0, got -1"),
+]
+TYPE_ERRORS = [
+    (lambda: read("seed", "1.5"), "seed", "an integer at least 0, got '1.5'"),
+    (lambda: read("seed", True), "seed", "an integer at least 0, got True"),
+    (lambda: read("min_share", "half"), "min_share", "a finite number at least 0 and below 1"),
+]
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)
+
+
+WRONG = [
+    ("dp(10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
+    ("dp(trial=10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
+    ("dp(trials=0)", "epsilon=1.0", "ValueError: dp(trials) must be a whole number at least 1"),
+    ("dp()", "", "ValueError: claim must be given for a mechanism that makes none itself, got"),
+    ("dp()", "epsilon=None", "ValueError: claim must be given for a mechanism that makes none"),
+    ("dp()", "claim=-1", "ValueError: claim must be a finite number at least 0, got -1"),
+    ("dp()", "epsilon=-1", "ValueError: epsilon must be a finite number at least 0, got -1"),
+    ("dp()", "epsilon=1, claim=1", "ValueError: claim must be given once, as claim or "),
+    ("dp()", "epsilon=1, delta=None", "TypeError: delta must be a finite number at least 0 "),
+    ("dp()", "epsilon=1, trials=0", "ValueError: trials must be a whole number at least 1"),
+    ("dp()", "epsilon=1, tirals=9", "TypeError: * unexpected keyword argument 'tirals'*"),
+]
+"""A marker, the arguments of a call, and what its error says."""
+
+
+def test_wrong_arguments(inner):
+    """One run of pytest, in which each call has a test of its own."""
+    tests = [
+        f"@pytest.mark.{mark}\n{SHOW.replace('epsilon=1.0', call).replace('test_it', f'test_{n}')}"
+        for n, (mark, call, _) in enumerate(WRONG)
+    ]
+    result = inner("".join(tests))
+    # Wrong markers are errors of the fixture, which come first.
+    result.assert_outcomes(errors=3, failed=len(WRONG) - 3)
+    result.stdout.fnmatch_lines([f"E * {text}*" for _, _, text in WRONG])

@@ -8,19 +8,21 @@ controls break one rule each and must fail that test.
 from __future__ import annotations
 
 import math
+import os
 import warnings
 
 import numpy as np
 import pytest
 from scipy import stats
-from shared_outputs import ALPHA, AUDITS, CONFIDENCE, MOST, RESPONSE, laplace, refuted
+from shared_outputs import ALPHA, AUDITS, CONFIDENCE, MOST, RESPONSE, canaries, laplace, refuted
 
 from dpcore import Counts, Pair
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.bounds import clopper_pearson
+from dpcore.bounds import clopper_pearson, guesses_needed, one_run, one_run_fdp
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded import independent_rows
 from dpcore.recorded.run import audit_outputs
+from dpcore.results.outputs_audits import Guesses
 
 
 def test_the_allowance_is_that_of_an_exact_binomial_test():
@@ -221,3 +223,275 @@ def test_a_file_that_holds_its_rows_several_times(side, copies):
         assert quiet(np.tile(side, copies), RNG.laplace(size=999), rows="independent") == (told,)
     else:
         assert told in quiet(np.tile(side, copies), RNG.laplace(size=999), rows="independent")
+
+
+# Outputs of one run with canaries: soundness, guesses, bounds.
+
+
+def flipped_canaries(rng, m=200):
+    """Every canary's coin by randomised response: scores are 0 or 1, and mostly tied."""
+    coins = rng.random(m) < 0.5
+    scores = (coins ^ (rng.random(m) >= RESPONSE)) * 1
+    return scores[coins], scores[~coins]
+
+
+@pytest.mark.parametrize("guesses", [None, 60, 0.3, (40, 0), (0, 40)])
+@pytest.mark.parametrize("draw", [canaries, flipped_canaries])
+def test_true_claims_about_one_run(draw, guesses):
+    overclaims, median = refuted(draw, rows="one_run", guesses=guesses)
+    assert overclaims <= MOST
+    assert median > 0.25
+
+
+def sometimes_all(rng, m=100):
+    """With probability 0.1 shows all coins, or else none: (0, 0.1)-DP for every canary."""
+    coins = rng.random(m) < 0.5
+    scores = coins * 1.0 if rng.random() < 0.1 else rng.random(m)
+    return scores[coins], scores[~coins]
+
+
+def test_canaries_of_one_run_are_no_independent_rows():
+    """One run's noise is shared: what the independent bound takes for 50 draws is a single one."""
+    most = int(stats.binom.isf(ALPHA, AUDITS, 0.01))
+    settings = {"claim": 0.0, "delta": 0.1, "confidence": 0.99}
+    assert refuted(sometimes_all, rows="one_run", **settings)[0] <= most
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        assert refuted(sometimes_all, rows="independent", **settings)[0] > most
+
+
+def test_guesses_by_hand():
+    outputs, outputs_prime = [5.0, 4.0, 0.0, np.inf], [3.0, -1.0, 4.5, -np.inf]
+    audit = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=(3, 2), rng=1)
+    # In: inf, 5, 4.5 of which the last was left out. Out: -inf, -1.
+    assert audit.evidence == Guesses(3, 2, 2, 2, 8)
+    assert (audit.guesses, audit.correct, audit.canaries) == (5, 4, 8)
+    assert audit.epsilon_lower == one_run(5, 4, 8, 0.0, 0.95)
+    assert audit.epsilon_hat == pytest.approx(math.log(4.0))
+    assert audit.counts is None
+    odd = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=5, rng=1)
+    assert odd.evidence == audit.evidence
+    columns = (np.array([side]).T for side in (outputs, outputs_prime))
+    column = audit_outputs(*columns, rows="one_run", rng=1)
+    assert (column.guesses, column.evidence.guessed_in) == (8, 4)
+
+
+@pytest.mark.parametrize(("included", "others"), [(1000, 1000), (900, 1100)])
+def test_ties_do_not_know_who_was_included(included, others):
+    """All scores equal: as many right as coins give, in the order of no side."""
+    audits = [
+        audit_outputs(np.zeros(included), np.zeros(others), rows="one_run", rng=seed)
+        for seed in range(20)
+    ]
+    right = sum(audit.correct for audit in audits)
+    share = (included * 0.5 + others * 0.5) / (included + others)
+    assert stats.binomtest(right, 20 * (included + others), share).pvalue > ALPHA
+    assert len({audit.correct for audit in audits}) > 1
+
+
+def test_guesses_in_number_do_not_depend_on_scores():
+    rng = np.random.default_rng(1)
+    for scores in (rng.normal(size=100), np.ones(100), np.repeat([0.0, 1.0], 50)):
+        audit = audit_outputs(scores[::2], scores[1::2], rows="one_run", guesses=0.21, rng=1)
+        assert (audit.evidence.guessed_in, audit.evidence.guessed_out) == (11, 10)
+
+
+def test_scores_that_are_the_wrong_way_round_are_mentioned():
+    outputs, outputs_prime = canaries(np.random.default_rng(1), 1000)
+    right = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=200, rng=1)
+    wrong = audit_outputs(-outputs, -outputs_prime, rows="one_run", guesses=200, rng=1)
+    assert right.notes == ()
+    assert right.epsilon_lower > 0.3
+    assert wrong.epsilon_lower == 0.0
+    assert "fewer than half of the guesses are right" in wrong.notes[0]
+    assert wrong.notes[0] in str(wrong)
+
+
+def test_the_gaussian_bound():
+    rng = np.random.default_rng(1)
+    coins = rng.random(2000) < 0.5
+    scores = coins * 2.0 + rng.normal(size=2000)
+    settings = {"rows": "one_run", "guesses": 400, "delta": 1e-5, "rng": 1, "claim": 2.0}
+    plain, sharp = (
+        audit_outputs(scores[coins], scores[~coins], bound=bound, **settings)
+        for bound in (None, "one_run_fdp")
+    )
+    assert plain.bound == "one_run"
+    assert plain.epsilon_lower < sharp.epsilon_lower
+    assert "of a Gaussian claim" in str(sharp)
+
+
+# What guesses can reach.
+
+
+@pytest.mark.parametrize("guesses", [10, 100, 1000])
+@pytest.mark.parametrize(("delta", "bound"), [(0.0, None), (1e-5, None), (1e-5, "one_run_fdp")])
+def test_the_ceiling_is_what_right_guesses_certify(guesses, delta, bound):
+    settings = {"rows": "one_run", "guesses": guesses, "delta": delta, "bound": bound, "rng": 1}
+    perfect = audit_outputs(np.arange(500.0) + 1000, np.arange(500.0), **settings)
+    assert (perfect.correct, perfect.ceiling) == (guesses, perfect.epsilon_lower)
+    rng = np.random.default_rng(1)
+    audit = audit_outputs(rng.normal(size=500) + 1, rng.normal(size=500), **settings)
+    assert audit.ceiling == perfect.ceiling > audit.epsilon_lower
+    assert audit.guesses_needed is None
+
+
+@pytest.mark.parametrize("claim", [0.0, 0.5, 1.0, 4.0, 8.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("bound", [one_run, one_run_fdp])
+def test_the_guesses_needed_are_the_fewest(claim, delta, bound):
+    if bound is one_run_fdp and delta == 0.0:
+        return
+    needed = guesses_needed(claim, 1000, delta, 0.95, bound)
+    many = max(needed, 1000)
+    assert bound(needed, needed, many, delta=delta, confidence=0.95) > claim
+    fewer = needed - 1
+    assert fewer == 0 or bound(fewer, fewer, many, delta=delta, confidence=0.95) <= claim
+
+
+def test_claims_that_no_number_of_guesses_refutes():
+    assert guesses_needed(8.0, 1000, delta=0.01) is None
+    assert guesses_needed(50.0, 1000) is None
+    with pytest.raises(ValueError, match="claim must be a finite number at least 0"):
+        guesses_needed(-1.0, 1000)
+
+
+@pytest.mark.parametrize(
+    ("claim", "told"),
+    [
+        (8.0, "to refute the claim takes 8,932 guesses (and canaries) or more, all of them right"),
+        (1.0, "to refute the claim takes 10 guesses (and canaries) or more, all of them right"),
+        (50.0, "to refute the claim takes more guesses than any run has"),
+    ],
+)
+def test_the_report_says_what_guesses_can_reach(claim, told):
+    outputs, outputs_prime = canaries(np.random.default_rng(1), 1000)
+    audit = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=100, rng=1, claim=claim)
+    reach = f"100 guesses certify at most epsilon >= {one_run(100, 100, 1000):.4f}; {told}"
+    assert f"  reach        {reach}\n" in str(audit)
+    record = audit.to_dict()["derived"]
+    assert (record["ceiling"], record["guesses_needed"]) == (audit.ceiling, audit.guesses_needed)
+    without = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=100, rng=1)
+    assert f"  reach        {reach.split(';')[0]}\n" in str(without)
+
+
+def test_independent_rows_make_no_guesses():
+    rng = np.random.default_rng(1)
+    audit = audit_outputs(rng.normal(size=100), rng.normal(size=100), rows="independent", claim=1)
+    assert (audit.ceiling, audit.guesses_needed) == (None, None)
+    assert "reach" not in str(audit)
+
+
+def test_coins_that_are_not_fair_are_no_verdict():
+    scores = np.random.default_rng(1).normal(size=1000)
+    with pytest.warns(AssumptionWarning, match="900 of 1,000 canaries"):
+        audit = audit_outputs(scores[:900] + 2, scores[900:], rows="one_run", claim=0.1, rng=1)
+    assert audit.epsilon_lower > 0.1
+    assert audit.refuted is None
+    assert audit.verdict.startswith("invalid: 900 of 1,000 canaries were included")
+    fair = audit_outputs(scores[:480] + 2, scores[480:], rows="one_run", claim=0.1, rng=1)
+    assert fair.refuted
+
+
+# Rows i of both sides from one seed: what holds for them, and what does not.
+#
+# Soundness as in test_audit_outputs.py, of claims that are exactly true.
+
+
+RUNS = int(os.environ.get("DPCORE_AUDITS", 1000))
+MOST_RUNS = int(stats.binom.isf(ALPHA, RUNS, 1 - CONFIDENCE))
+
+
+def ones(outputs, outputs_prime, pair):
+    return lambda rows: rows == 1
+
+
+LOSS = 0.4
+TRUTH = math.exp(LOSS) / (1.0 + math.exp(LOSS))
+
+
+def flips(rng, size=1000):
+    """Randomised response that flips its bit, 1 or 0, with one coin for both: loses `LOSS`."""
+    flip = rng.random(size) >= TRUTH
+    return (1 ^ flip) * 1, flip * 1
+
+
+def above_the_claim(draw, runs, claim=LOSS, **settings):
+    """How many audits certify more than the claim, whatever their verdict."""
+    found = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in range(runs):
+            sides = draw(np.random.default_rng(seed))
+            audit = audit_outputs(
+                *sides, rows="independent", confidence=CONFIDENCE, rng=seed, **settings
+            )
+            found += audit.epsilon_lower > claim
+    return found
+
+
+def test_true_claims_about_paired_rows():
+    assert above_the_claim(flips, RUNS, attack=ones, paired=True) <= MOST_RUNS
+
+
+def test_the_control_with_the_exact_test_overclaims():
+    """Common coins spread the quotient, and the exact test takes the sides for independent."""
+    assert above_the_claim(flips, RUNS, attack=ones, bound="exact") > MOST_RUNS
+
+    def apart(rng):
+        return flips(rng)[0], flips(rng)[1]
+
+    assert above_the_claim(apart, RUNS, attack=ones, bound="exact") <= MOST_RUNS
+
+
+def test_such_rows_are_no_verdict_without_paired():
+    sides = flips(np.random.default_rng(1), 20_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for bound in ("exact", "clopper_pearson"):
+            audit = audit_outputs(*sides, rows="independent", claim=0.01, bound=bound, rng=1)
+            assert audit.refuted is None
+            assert audit.verdict.startswith("invalid: ")
+            assert audit.verdict.endswith("give paired=True")
+    audit = audit_outputs(*sides, rows="independent", claim=0.01, paired=True, rng=1)
+    assert audit.refuted
+    assert audit.paired
+    assert "; rows i of both sides come from one seed" in str(audit)
+    # Files of independent rows may be said to be paired: nothing is lost but the exact bound.
+    other = flips(np.random.default_rng(2), 20_000)[1]
+    assert audit_outputs(sides[0], other, rows="independent", claim=0.01, paired=True).refuted
+
+
+def mirrored(rng, size=500):
+    """Equal cells, true epsilon 0: row i of one side is the mirror image of row i of the other."""
+    cells = rng.integers(200, size=size)
+    return cells, 199 - cells
+
+
+def by_mirror(outputs, outputs_prime, pair):
+    """The cells whose mirror images are more frequent on the other side."""
+    counts, counts_prime = (np.bincount(side, minlength=200) for side in (outputs, outputs_prime))
+    return lambda rows: (counts_prime > counts)[199 - rows]
+
+
+def test_pairs_stay_together_when_rows_are_shuffled(monkeypatch):
+    """Otherwise the partners of rows that chose the event are counted."""
+    settings = {"claim": 0.0, "attack": by_mirror, "paired": True}
+    assert above_the_claim(mirrored, AUDITS, **settings) <= MOST
+    together = independent_rows._shuffle_numbers
+    calls = iter(range(10**6))
+    monkeypatch.setattr(
+        independent_rows,
+        "_shuffle_numbers",
+        lambda size, seed, side: together(size, seed, next(calls) % 2),
+    )
+    assert above_the_claim(mirrored, AUDITS, **settings) > AUDITS / 2
+
+
+def test_a_paired_audit_by_hand():
+    noise = np.random.default_rng(3).laplace(size=1000)
+    audit = audit_outputs(noise, 2.0 + noise, rows="independent", paired=True, rng=3)
+    stream = np.random.PCG64(np.random.SeedSequence(3, spawn_key=(17, 0)))
+    order = np.random.Generator(stream).permutation(1000)[500:]
+    hits = [int(audit.event(side[order]).sum()) for side in (noise, 2.0 + noise)]
+    assert hits == [audit.counts.k, audit.counts.k_prime]

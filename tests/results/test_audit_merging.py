@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from shared_messages import check_messages
 from shared_results import FIRST, OTHER_EVENT, SECOND, STEP, noisy
 
 import dpcore
-from dpcore import Audit, Counts, Laplace, audit
+from dpcore import Audit, Counts, Laplace, Pair, audit
 from dpcore.attacks import Coordinatewise, MajorityVote
+from dpcore.bounds import clopper_pearson
+from dpcore.results.audits import trials_needed
 from dpcore.results.evidence import Finding
 
 
@@ -136,3 +139,92 @@ def test_audits_with_early_stop_do_not_add_up():
     later = replace(early, ranges=((1000, 2000),))
     with pytest.raises(ValueError, match=r"^audits must be without early stop, to be added, got "):
         early + later
+
+
+# Messages of wrong calls of `dpcore.results`: the argument, and a word of the remedy.
+
+
+VALUE_ERRORS = [
+    # Audits of disjoint trials added together, and what each part may hold.
+    (lambda: FIRST + replace(SECOND, mechanism=Laplace(1.0)), "mechanism of the second audit",
+     "<function noisy"),
+    (lambda: FIRST + replace(SECOND, pair=Pair([0.0], [2.0])), "pair of the second audit",
+     "Pair(x=array([0.])"),
+    (lambda: FIRST + replace(SECOND, attack="mine"), "attack of the second audit",
+     "'MajorityVote' as in the first"),
+    (lambda: FIRST + replace(SECOND, event=OTHER_EVENT), "event of the second audit",
+     "Vote(threshold=array([0.5])"),
+    (lambda: FIRST + replace(SECOND, direction=None), "direction of the second audit", "'x_prime"),
+    (lambda: FIRST + replace(SECOND, seed=2), "seed of the second audit", "1 as in the first"),
+    (lambda: FIRST + replace(SECOND, block=50), "block of the second audit", "100 as in the first"),
+    (lambda: FIRST + replace(SECOND, claim=2.0), "claim of the second audit", "1.0 as"),
+    (lambda: FIRST + replace(SECOND, claim=None), "claim of the second audit", "1.0 as"),
+    (lambda: FIRST + replace(SECOND, delta=0.1), "delta of the second audit", "0.0 as"),
+    (lambda: FIRST + replace(SECOND, confidence=0.9), "confidence of the second audit", "0.95 as"),
+    (lambda: FIRST + replace(SECOND, shape=()), "shape of the second audit", "1,) as"),
+    (lambda: FIRST + replace(SECOND, floats=True), "floats of the second audit", "False as"),
+    (lambda: FIRST + replace(SECOND, bound="exact"), "bound of the second audit", "'clopper_pears"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    # Audits of disjoint trials added together, and what each part may hold.
+    (lambda: FIRST + 1, "", "unsupported operand"),
+    (lambda: FIRST + None, "", "unsupported operand"),
+    (lambda: FIRST + FIRST.counts, "", "unsupported operand"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)
+
+
+# What a claim that stands would need.
+
+
+# What a claim that stands would need.
+
+SEEN = replace(
+    dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1, confidence=0.99),
+    direction="x",
+)
+
+
+@pytest.mark.parametrize(
+    ("counts", "claim", "delta", "distance"),
+    [
+        (Counts(600, 1000, 300, 1000), 0.6, 0.0, 1.0),
+        (Counts(600, 1000, 300, 1000), 0.6, 0.05, 1.0),
+        (Counts(600, 1000, 300, 1000), 0.3, 0.0, 2.0),
+        (Counts(600, 1000, 0, 1000), 6.0, 0.0, 1.0),
+        (Counts(999, 1000, 4, 2000), 6.0, 0.0, 1.0),
+    ],
+)
+def test_trials_needed(counts, claim, delta, distance):
+    pair = Pair([0.0], [1.0], distance)
+    found = replace(SEEN, counts=counts, claim=claim, delta=delta, pair=pair)
+    needed = trials_needed(found)
+
+    def refuted(trials):
+        # k down and k' up: never more evidence than the frequencies hold.
+        k, k_prime = counts.k * trials // counts.n, -(-counts.k_prime * trials // counts.n_prime)
+        same = Counts(k, trials, k_prime, trials)
+        return clopper_pearson(same, delta, 0.99) > claim * distance
+
+    assert refuted(needed)
+    assert not refuted(int(0.9 * needed))
+    swapped = replace(found, counts=counts.swapped(), direction="x_prime")
+    assert trials_needed(swapped) == needed
+
+
+@pytest.mark.parametrize(
+    ("counts", "claim", "delta"),
+    [
+        (Counts(600, 1000, 300, 1000), 0.7, 0.0),
+        (Counts(300, 1000, 600, 1000), 0.0, 0.0),
+        (Counts(600, 1000, 300, 1000), 0.6, 0.2),
+        (Counts(0, 1000, 300, 1000), 0.0, 0.0),
+        (Counts(600, 1000, 0, 1000), 40.0, 0.0),
+    ],
+)
+def test_no_number_of_trials_is_enough(counts, claim, delta):
+    assert trials_needed(replace(SEEN, counts=counts, claim=claim, delta=delta)) is None

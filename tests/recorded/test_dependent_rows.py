@@ -5,17 +5,22 @@ The stated level of all checks together is 1e-6, so that no alarm at all may be 
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from decimal import Decimal
 
 import numpy as np
+import pandas
 import pytest
 
+import dpcore
+from dpcore.errors import AssumptionWarning
 from dpcore.mechanisms.answers import rows_of
 from dpcore.recorded import independent_rows as _outputs_doubts
-from dpcore.recorded.independent_rows import doubts_of_pairs, doubts_of_rows
+from dpcore.recorded.independent_rows import doubts_of_order, doubts_of_pairs, doubts_of_rows
 from dpcore.recorded.run import audit_outputs
+from dpcore.sampling.columns import is_numbering, list_columns
 
 AUDITS = int(os.environ.get("DPCORE_AUDITS", 20))
 """Audits of each law; more of them where the time is there."""
@@ -309,3 +314,222 @@ def test_the_level_of_pairs():
             assert abs(np.mean(found)) < 0.2
             assert 0.85 < np.std(found) < 1.15
             assert np.abs(found).max() < 5.0
+
+
+# Neighbouring rows that depend on each other, and files in orders that say nothing.
+
+
+SIZE = 4000
+
+
+def walk(rng, phi=1.0):
+    """Return an autoregression of the first order; a random walk for 1."""
+    noise, rows = rng.normal(size=SIZE), np.empty(SIZE)
+    rows[0] = noise[0]
+    for place in range(1, SIZE):
+        rows[place] = phi * rows[place - 1] + noise[place]
+    return rows
+
+
+def runs(rng, many):
+    """Return rows of which those of one run share its noise."""
+    return np.repeat(rng.normal(size=many), SIZE // many) + rng.normal(size=SIZE)
+
+
+def documents(rng):
+    """Return vectors of sentences around those of their documents."""
+    own = np.repeat(rng.normal(size=(40, 8)), SIZE // 40, axis=0)
+    return own + rng.normal(size=(SIZE, 8))
+
+
+def sort_by_column(rng):
+    rows = rng.normal(size=(SIZE, 3))
+    rows[:, 1] += rows[:, 0]
+    return rows[np.argsort(rows[:, 0])]
+
+
+DEPENDENT = {
+    "random walk": walk,
+    **{f"AR({phi})": lambda rng, phi=phi: walk(rng, phi) for phi in (0.5, 0.9, 0.99, 0.999)},
+    "20 runs": lambda rng: runs(rng, 20),
+    "100 runs": lambda rng: runs(rng, 100),
+    "documents": documents,
+    "runs as texts": lambda rng: [f"{x:.3f} s" for x in runs(rng, 20)],
+    "runs as tuples": lambda rng: [(f"{x:.1f}", x) for x in runs(rng, 20).tolist()],
+}
+CLEAN = {
+    "independent": lambda rng: rng.laplace(size=SIZE),
+    "sorted": lambda rng: np.sort(rng.laplace(size=SIZE)),
+    "falling": lambda rng: -np.sort(rng.laplace(size=SIZE)),
+    "sorted by a column": sort_by_column,
+    "rounded": lambda rng: np.round(rng.normal(size=SIZE), 1),
+    "clipped": lambda rng: np.clip(rng.normal(size=SIZE), -0.5, 0.5),
+    "Zipf": lambda rng: rng.zipf(2.0, SIZE),
+    "Poisson": lambda rng: rng.poisson(3.0, SIZE),
+    "rare": lambda rng: (rng.random(SIZE) < 0.01).astype(float),
+    "words": lambda rng: rng.choice(["never", "daily", "weekly"], SIZE),
+    "sorted words": lambda rng: np.sort(rng.choice(["never", "daily", "weekly"], SIZE)),
+    "float16": lambda rng: rng.normal(size=SIZE).astype(np.float16),
+    "64 columns": lambda rng: rng.normal(size=(400, 64)),
+}
+
+
+def audit(first, second, **more):
+    return audit_outputs(first, second, rows="independent", claim=0.5, **more)
+
+
+@pytest.mark.parametrize("kind", DEPENDENT)
+def test_rows_that_depend_on_their_neighbours_give_no_verdict(kind):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        with pytest.warns(AssumptionWarning, match="rows depend on their neighbours: "):
+            report = audit(DEPENDENT[kind](rng), DEPENDENT[kind](rng), rng=seed)
+        assert report.verdict.startswith("invalid")
+        assert report.refuted is None
+        assert "give one row a run, a document, a person, or groups= " in report.doubts[-1]
+        assert "or arranged=True if the rows were put in this order" in report.doubts[-1]
+
+
+@pytest.mark.parametrize("kind", CLEAN)
+def test_independent_rows_in_random_or_sorted_order_are_not_doubted(kind):
+    """In 100 pairs of each kind; the checks alarm with probability below 1e-6."""
+    rng = np.random.default_rng(7)
+    for _ in range(100):
+        assert doubts_of_order((CLEAN[kind](rng), CLEAN[kind](rng))) == ()
+
+
+def test_rows_in_an_order_made_afterwards_are_audited_when_that_is_said():
+    """Answers by age: neighbours are alike, and the runs were independent."""
+    rng = np.random.default_rng(1)
+    ages = np.sort(rng.normal(size=SIZE))
+    sides = ages + rng.laplace(size=SIZE), ages + 2.0 + rng.laplace(size=SIZE)
+    with pytest.warns(AssumptionWarning, match="rows depend on their neighbours"):
+        assert audit(*sides, rng=1).refuted is None
+    report = audit(*sides, arranged=True, rng=1)
+    assert report.refuted
+    assert "put in this order when the runs were over" in str(report)
+    assert type(report).from_json(report.to_json()).arranged
+
+
+def test_few_rows_are_not_compared():
+    assert doubts_of_order((np.cumsum(np.ones(59)), np.cumsum(np.ones(59)))) == ()
+
+
+# Columns that number the rows or tell the time: refused with their name; others never are.
+
+
+COLUMN_ROWS = 500
+COLUMN_NOISE = np.random.default_rng(1).laplace(size=(2, COLUMN_ROWS))
+NUMBERS = np.arange(2 * COLUMN_ROWS).reshape(2, COLUMN_ROWS)
+
+
+def audit_columns(*sides, **more):
+    return audit_outputs(*sides, rows="independent", claim=1.0, rng=1, **more)
+
+
+def make_frames(**columns):
+    """Return a frame for each side, with the noise and further columns of both sides."""
+    return [
+        pandas.DataFrame(
+            {"response": COLUMN_NOISE[side], **{k: v[side] for k, v in columns.items()}}
+        )
+        for side in (0, 1)
+    ]
+
+
+def test_a_choice_is_needed_where_columns_have_names(tmp_path):
+    frames = make_frames(id=NUMBERS)
+    message = r"column must be given where outputs has 2 columns \('response', 'id'; '\*' is all\)"
+    with pytest.raises(ValueError, match=message):
+        audit_columns(*frames)
+    paths = [tmp_path / f"{name}.csv" for name in "ab"]
+    for frame, path in zip(frames, paths, strict=True):
+        frame.to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"column must be given where a\.csv has 2 columns"):
+        audit_columns(*paths)
+    assert audit_columns(*paths, column="response").epsilon_lower == 0.0
+
+
+@pytest.mark.parametrize("column", ["id", ["response", "id"], "*"])
+def test_row_numbers_are_refused_by_name(tmp_path, column):
+    shuffled = np.random.default_rng(2).permuted(NUMBERS, axis=1)
+    for numbers in (NUMBERS, NUMBERS % COLUMN_ROWS, shuffled, NUMBERS + 0.0):
+        with pytest.raises(ValueError, match="column 'id' of outputs numbers the rows: leave it"):
+            audit_columns(*make_frames(id=numbers), column=column)
+    label = pandas.concat(make_frames(id=NUMBERS)).assign(side=np.repeat([1, 0], COLUMN_ROWS))
+    with pytest.raises(ValueError, match="column 'id' of outputs numbers the rows"):
+        audit_columns(label, label="side", column=column)
+
+
+def test_row_numbers_in_arrays_texts_and_objects_are_refused():
+    stacked = [np.stack([COLUMN_NOISE[side], NUMBERS[side]], axis=1) for side in (0, 1)]
+    with pytest.raises(ValueError, match="column 1 of outputs numbers the rows"):
+        audit_columns(*stacked)
+    texts = [[f"run {i}: noise {x:.3f}" for x, i in rows.tolist()] for rows in stacked]
+    texts = [[one.replace(".0:", ":") for one in side] for side in texts]
+    with pytest.raises(ValueError, match="number 0 of outputs numbers the rows"):
+        audit_columns(*texts)
+    for make, place in ((tuple, "place 1"), (lambda row: {"x": row[0], 1: row[1]}, "place 1")):
+        objects = [[make((f"{x:.1f}", int(i))) for x, i in rows.tolist()] for rows in stacked]
+        with pytest.raises(ValueError, match=f"{place} of outputs numbers the rows"):
+            audit_columns(*objects)
+
+
+def test_clocks_are_refused_where_all_columns_are_taken():
+    times = np.cumsum(np.random.default_rng(3).exponential(size=2 * COLUMN_ROWS)).reshape(
+        2, COLUMN_ROWS
+    )
+    stamps = [pandas.Timestamp("2026-01-01") + pandas.to_timedelta(one, "s") for one in times]
+    for clock in (times, np.floor(times / 9.0) + np.array([[0], [5]]), stamps):
+        with pytest.raises(ValueError, match="column 'time' of outputs shows when a row was"):
+            audit_columns(*make_frames(time=clock), column="*")
+    # Sorted outputs rise, too, and their ranges overlap.
+    assert not audit_columns(*make_frames(time=np.sort(COLUMN_NOISE, axis=1)), column="*").refuted
+
+
+def test_outputs_of_private_mechanisms_are_no_numbering():
+    """Of independent draws none is: here 12 laws of whole numbers, 300 samples each."""
+    rng = np.random.default_rng(4)
+    laws = [
+        lambda: rng.integers(0, 110, 100), lambda: rng.integers(0, 10**6, 100),
+        lambda: rng.poisson(1000, 100), lambda: rng.geometric(0.01, 100),
+        lambda: rng.zipf(2.0, 100), lambda: np.rint(rng.normal(0, 50, 100)),
+        lambda: rng.binomial(10**6, 0.5, 100), lambda: rng.choice(109, 100),
+        lambda: np.sort(rng.integers(0, 110, 100)), lambda: rng.integers(0, 66, 60),
+        lambda: np.rint(rng.laplace(0, 30, 100)), lambda: rng.integers(0, 2**62, 100),
+    ]  # fmt: skip
+    assert not any(is_numbering(law()) for law in laws for _ in range(300))
+    # The control: a permutation always is.
+    assert all(is_numbering(rng.permutation(100) + shift) for shift in range(20))
+    assert is_numbering(rng.permutation(109)[:100])
+    assert not is_numbering(np.arange(59))
+    assert not is_numbering(2 * np.arange(100))
+
+
+def test_columns_are_read_from_rows_of_every_kind():
+    rows = np.array([("a", 1.5), ("b", 2.5)], object)
+    assert [name for name, _ in list_columns(rows)] == ["column 0", "column 1"]
+    assert [name for name, _ in list_columns(rows, ("column 'p'", "column 'q'"))][1] == "column 'q'"
+    fields = np.array([(1, 2.0)], [("n", int), ("v", float)])
+    assert [name for name, _ in list_columns(fields)] == ["field 'n'", "field 'v'"]
+
+
+def test_a_live_audit_names_the_column_that_numbers_the_rows():
+    """The control: a constant column beside the same noise leaves the verdict alone."""
+    row_numbers = itertools.count()
+
+    def numbered(x, size, rng):
+        numbers = [next(row_numbers) for _ in range(size)]
+        return np.column_stack([rng.laplace(size=size) + x[0], numbers])
+
+    def constant(x, size, rng):
+        return np.column_stack([rng.laplace(size=size) + x[0], np.ones(size)])
+
+    asked = {"claim": 1.0, "trials": 3000, "rng": 1}
+    for stop in ("fixed", "refuted"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dpcore.AssumptionWarning)
+            report = dpcore.audit(numbered, ([0.0], [1.0]), stop=stop, **asked)
+        assert report.verdict.startswith("invalid: column 1 of the outputs numbers the rows: leave")
+        assert report.refuted is None
+    assert dpcore.audit(constant, ([0.0], [1.0]), **asked).refuted is False
