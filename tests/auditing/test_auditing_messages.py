@@ -11,7 +11,7 @@ import pytest
 from shared_messages import check_messages
 
 import dpcore
-from dpcore import Laplace, audit, audit_outputs, pairs
+from dpcore import Laplace, Pair, audit, audit_outputs, pairs
 from dpcore.attacks import NAMES, Coordinatewise, MajorityVote
 from dpcore.auditing.request import Arguments
 from dpcore.calibration import L2Laplace
@@ -45,6 +45,18 @@ def audit_laplace(**change):
     return lambda: audit(**{"mechanism": Laplace(1.0), "trials": 1000} | change)
 
 
+def audit_noise(*pair, **change):
+    return lambda: audit(noisy, *(pair or [PAIR]), **change)
+
+
+def audit_scores(**change):
+    return lambda: audit_outputs([1.0], [2.0], rows="one_run", **change)
+
+
+def plan_trials(**change):
+    return lambda: dpcore.plan(**{"claim": 1.0} | change)
+
+
 TRIALS = "a whole number at least 1 and below 2**63, got "
 
 VALUE_ERRORS = [
@@ -73,68 +85,59 @@ VALUE_ERRORS = [
     (audit_laplace(mechanism=noisy, pair=UNIT, route="integer"), "route", "'auto' for a Python"),
     (audit_laplace(mechanism=noisy, pair=UNIT, start=7, block=5), "start", "a multiple of block"),
     # Usual mistakes.
-    (lambda: dpcore.audit(noisy, PAIR, attack="treshold"), "attack", "one of"),
-    (lambda: dpcore.audit(noisy, PAIR, bound="clopper"), "bound", "did you mean"),
-    (lambda: dpcore.audit(one_noise, PAIR, trials=1000, claim=1.0), "", "size"),
-    (lambda: dpcore.audit(noisy, PAIR, rng=-1), "rng", "an integer from 0"),
+    (audit_noise(attack="treshold"), "attack", "one of"),
+    (audit_noise(bound="clopper"), "bound", "did you mean"),
+    (lambda: audit(one_noise, PAIR, trials=1000, claim=1.0), "", "size"),
+    (audit_noise(rng=-1), "rng", "an integer from 0"),
     (lambda: dpcore.repeat(lambda: 1.0), "fn", "a lambda"),
     # Verdicts on claims that are curves: who is refuted, how often, and what is certified.
-    (lambda: dpcore.audit(noisy, PAIR, claim=GDP(1.0), delta=0.1), "delta", "left out where"),
-    (lambda: dpcore.audit(noisy, PAIR, claim=GDP(1.0), bound="conditional"), "bound",
-     "left out, or one that has a form"),
-    (lambda: dpcore.audit(noisy, dpcore.Pair([0.0], [1.0], 2.0), claim=GDP(1.0)),
-     "distance of the pair", "1 where claim is a curve"),
-    (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=GDP(1.0), delta=0.1), "delta",
-     "left out where claim is a curve"),
-    (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=GDP(1.0), bound="one_run"),
-     "bound", "knows one"),
-    (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=ZCDP(1.0),
+    (audit_noise(claim=GDP(1.0), delta=0.1), "delta", "left out where"),
+    (audit_noise(claim=GDP(1.0), bound="conditional"), "bound", "left out, or one that has a form"),
+    (audit_noise(Pair(*PAIR, 2.0), claim=GDP(1.0)), "distance of the pair", "1 where claim is a c"),
+    (audit_scores(claim=GDP(1.0), delta=0.1), "delta", "left out where claim is a curve"),
+    (audit_scores(claim=GDP(1.0), bound="one_run"), "bound", "knows one"),
+    (audit_scores(claim=ZCDP(1.0),
      bound="one_run_fdp"), "bound", "speaks of Gaussian claims alone"),
-    (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=1.0, delta=0.1,
+    (audit_scores(claim=1.0, delta=0.1,
      bound="one_run_curve"), "bound", "another where claim is a number"),
-    (lambda: dpcore.audit(noisy, PAIR, claim=GDP(1.0), attack=dpcore.attacks.Coordinatewise()),
+    (audit_noise(claim=GDP(1.0), attack=Coordinatewise()),
      "attack", "one that counts one event where claim"),
-    (lambda: dpcore.plan(GDP(1.0), true_epsilon=2.0), "true_epsilon", "None"),
-    (lambda: dpcore.plan(GDP(1.0), factor=0.9, guesses=100), "guesses", "None where claim"),
+    (plan_trials(claim=GDP(1.0), true_epsilon=2.0), "true_epsilon", "None"),
+    (plan_trials(claim=GDP(1.0), factor=0.9, guesses=100), "guesses", "None where claim"),
     # The default audit: a portfolio of attacks, the choice of pair and event, and what is refused.
-    (lambda: dpcore.audit(noisy, [pairs.zeros_ones(1), pairs.zeros_ones(1)], attack=MajorityVote(),
-     trials=100, **CLAIMED), "attack", "one that makes scores, to choose"),
-    (lambda: dpcore.audit(replaying, UNIT, trials=10**5, **CLAIMED),
-     "", "drawn anew in every call"),
+    (audit_noise([UNIT, UNIT], attack=MajorityVote(), **CLAIMED), "attack", "one that makes scores"),
+    (lambda: audit(replaying, UNIT, trials=10**5, **CLAIMED), "", "drawn anew in every call"),
     # Claims, pairs and distances: what an audit tests, and when it refuses to.
-    (lambda: audit(Laplace(1.0), [], trials=100), "pair", "at least one Pair"),
-    (lambda: audit(Laplace(1.0), ([0.0], [1.0, 2.0]), trials=100), "pair", "two inputs of equal"),
-    (lambda: audit(Laplace(1.0), ([0.0], [0.0]), trials=100), "pair", "different in"),
-    (lambda: audit(Laplace(1.0), ([0.0], [math.nan]), trials=100), "x_prime", "a non-empty vector"),
-    (lambda: audit(Laplace(1.0), ([math.inf], [0.0]), trials=100), "x", "a non-empty vector"),
-    (lambda: audit(Laplace(1.0), ([], []), trials=100), "x", "a non-empty vector of finite"),
-    (lambda: audit(Laplace(1.0), (0.0, 1.0), trials=100), "x", "a non-empty vector of finite"),
-    (lambda: audit(Laplace(1.0), (np.zeros((1, 2)), np.ones((1, 2))), trials=100), "x",
-     "a non-empty vector of finite numbers"),
-    (lambda: audit(Laplace(1.0), ([10**400], [0.0]), trials=100), "x", "a list of numbers"),
+    (audit_laplace(pair=[]), "pair", "at least one Pair"),
+    (audit_laplace(pair=([0.0], [1.0, 2.0])), "pair", "two inputs of equal"),
+    (audit_laplace(pair=([0.0], [0.0])), "pair", "different in"),
+    (audit_laplace(pair=([0.0], [math.nan])), "x_prime", "a non-empty vector"),
+    (audit_laplace(pair=([math.inf], [0.0])), "x", "a non-empty vector"),
+    (audit_laplace(pair=([], [])), "x", "a non-empty vector of finite"),
+    (audit_laplace(pair=(0.0, 1.0)), "x", "a non-empty vector of finite"),
+    (audit_laplace(pair=(np.eye(1, 2), np.ones((1, 2)))), "x", "a non-empty vector of finite num"),
+    (audit_laplace(pair=([10**400], [0.0])), "x", "a list of numbers"),
     # `dpcore.plan`: known numbers, the power that it promises, its arguments.
-    (lambda: dpcore.plan(claim=1.0, true_epsilon=1.0), "true_epsilon", "above claim = 1 (no"),
-    (lambda: dpcore.plan(claim=1.0, true_epsilon=math.inf), "true_epsilon", "a finite number"),
-    (lambda: dpcore.plan(claim=1.0, true_epsilon=2.0, factor=0.9), "factor", "None where"),
-    (lambda: dpcore.plan(claim=1.0, factor=1.0), "factor", "a finite number above 0 and below 1"),
-    (lambda: dpcore.plan(claim=0.0, factor=0.9), "claim", "above 0 where factor is given"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, mass=0.0), "mass", "a finite number above 0"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, mass=0.1, delta=0.1), "mass", "a finite"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, mass=0.5, delta=1e-5), "mass", "such that"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, mass=1e-300), "mass", "such that the event shows"),
-    (lambda: dpcore.plan(claim=700.0, true_epsilon=800.0), "true_epsilon", "such that the event"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, power=1.0), "power", "a finite number"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, pair=([0.0], [1.0])), "pair", "None without"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, rng=1), "rng", "None without a mechanism"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, canaries=10, mass=0.5), "mass", "None where"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, canaries=10, guesses=11), "guesses", "an integer"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, guesses=1.5), "guesses", "a finite number above 0"),
-    (lambda: dpcore.plan(claim=1.0, factor=0.9, guesses=1.0, delta=0.3), "delta", "small enough"),
-    (lambda: dpcore.plan(claim=1.0, mechanism=dpcore.Laplace(1.0), mass=0.5), "mass", "None where"),
-    (lambda: dpcore.plan(claim=1.0, mechanism=dpcore.Laplace(1.0), canaries=5), "canaries",
-     "None where a mechanism"),
-    (lambda: dpcore.plan(claim=1.0, mechanism=dpcore.Laplace(0.5), attack=Coordinatewise()),
-     "attack", "one that"),
+    (plan_trials(true_epsilon=1.0), "true_epsilon", "above claim = 1 (no"),
+    (plan_trials(true_epsilon=math.inf), "true_epsilon", "a finite number"),
+    (plan_trials(true_epsilon=2.0, factor=0.9), "factor", "None where"),
+    (plan_trials(factor=1.0), "factor", "a finite number above 0 and below 1"),
+    (plan_trials(claim=0.0, factor=0.9), "claim", "above 0 where factor is given"),
+    (plan_trials(factor=0.9, mass=0.0), "mass", "a finite number above 0"),
+    (plan_trials(factor=0.9, mass=0.1, delta=0.1), "mass", "a finite"),
+    (plan_trials(factor=0.9, mass=0.5, delta=1e-5), "mass", "such that"),
+    (plan_trials(factor=0.9, mass=1e-300), "mass", "such that the event shows"),
+    (plan_trials(claim=700.0, true_epsilon=800.0), "true_epsilon", "such that the event"),
+    (plan_trials(factor=0.9, power=1.0), "power", "a finite number"),
+    (plan_trials(factor=0.9, pair=([0.0], [1.0])), "pair", "None without"),
+    (plan_trials(factor=0.9, rng=1), "rng", "None without a mechanism"),
+    (plan_trials(factor=0.9, canaries=10, mass=0.5), "mass", "None where"),
+    (plan_trials(factor=0.9, canaries=10, guesses=11), "guesses", "an integer"),
+    (plan_trials(factor=0.9, guesses=1.5), "guesses", "a finite number above 0"),
+    (plan_trials(factor=0.9, guesses=1.0, delta=0.3), "delta", "small enough"),
+    (plan_trials(mechanism=Laplace(1.0), mass=0.5), "mass", "None where"),
+    (plan_trials(mechanism=Laplace(1.0), canaries=5), "canaries", "None where a mechanism"),
+    (plan_trials(mechanism=Laplace(0.5), attack=Coordinatewise()), "attack", "one that"),
     # What a long audit says while it runs and after: its steps and draws, and what is to come.
     (lambda: search(Box(0, 1, 2), L1(1.0), seconds=0.0), "seconds", "a finite number above 0"),
     (lambda: search(Box(0, 1, 2), L1(1.0), seconds=-1.0), "seconds", "a finite number above 0"),
@@ -156,32 +159,32 @@ TYPE_ERRORS = [
     (audit_laplace(executor=2), "executor", "a concurrent.futures.Executor, a Dask client or None"),
     (audit_laplace(mechanism=3), "mechanism", "a callable (x, size, rng) -> outputs, got 3"),
     # Usual mistakes.
-    (lambda: dpcore.plan(None, mechanism=noisy, pair=PAIR), "claim", "given"),
-    (lambda: dpcore.audit(noisy, PAIR, trails=3), "", "did you mean 'trials'"),
-    (lambda: dpcore.audit(dpcore.Laplace, PAIR), "mechanism", "an instance"),
-    (lambda: dpcore.audit(lambda x: x, PAIR), "mechanism", "dpcore.repeat"),
-    (lambda: dpcore.audit_outputs([0.0], rows="independent"), "outputs_prime", "label="),
-    (lambda: dpcore.audit_outputs([0.0], [1.0]), "rows", "independent"),
+    (plan_trials(claim=None, mechanism=noisy, pair=PAIR), "claim", "given"),
+    (audit_noise(trails=3), "", "did you mean 'trials'"),
+    (lambda: audit(dpcore.Laplace, PAIR), "mechanism", "an instance"),
+    (lambda: audit(lambda x: x, PAIR), "mechanism", "dpcore.repeat"),
+    (lambda: audit_outputs([0.0], rows="independent"), "outputs_prime", "label="),
+    (lambda: audit_outputs([0.0], [1.0]), "rows", "independent"),
     # Verdicts on claims that are curves: who is refuted, how often, and what is certified.
-    (lambda: dpcore.plan(GDP(1.0)), "factor", "given"),
+    (plan_trials(claim=GDP(1.0)), "factor", "given"),
     (lambda: dpcore.audit_table(np.eye(2), claim=GDP(1.0)), "claim", "a finite number at least 0"),
     # The default audit: a portfolio of attacks, the choice of pair and event, and what is refused.
-    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, pilot=1.5), "pilot", "an integer"),
-    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, bound=None), "bound", "one of"),
+    (audit_noise(UNIT, trials=100, **CLAIMED, pilot=1.5), "pilot", "an integer"),
+    (audit_noise(UNIT, trials=100, **CLAIMED, bound=None), "bound", "one of"),
     # Claims, pairs and distances: what an audit tests, and when it refuses to.
-    (lambda: audit(Laplace(1.0), "ab", trials=100), "pair", "a Pair, a tuple (x, x_prime)"),
-    (lambda: audit(Laplace(1.0), [[0.0], [1.0]], trials=100), "pair", "a Pair, a tuple"),
-    (lambda: audit(Laplace(1.0), ([0.0],), trials=100), "pair", "a Pair, a tuple"),
-    (lambda: audit(Laplace(1.0), ("text", "other"), trials=100), "x", "a non-empty vector"),
-    (lambda: audit(Laplace(1.0), (None, None), trials=100), "x", "a non-empty vector of finite"),
-    (lambda: audit(Laplace(1.0), ([1j], [0.0]), trials=100), "x", "a non-empty vector of finite"),
+    (audit_laplace(pair="ab"), "pair", "a Pair, a tuple (x, x_prime)"),
+    (audit_laplace(pair=[[0.0], [1.0]]), "pair", "a Pair, a tuple"),
+    (audit_laplace(pair=([0.0],)), "pair", "a Pair, a tuple"),
+    (audit_laplace(pair=("text", "other")), "x", "a non-empty vector"),
+    (audit_laplace(pair=(None, None)), "x", "a non-empty vector of finite"),
+    (audit_laplace(pair=([1j], [0.0])), "x", "a non-empty vector of finite"),
     # Outputs that are no real numbers: what a score written by hand certifies, `auto` certifies
     (lambda: audit_outputs(["a", "b"], ["c", "d"], rows="one_run"), "outputs", "one real"),
     (lambda: audit_outputs([1j, 2j], [3j, 4j], rows="one_run"), "outputs", "one real"),
     # `dpcore.plan`: known numbers, the power that it promises, its arguments.
-    (lambda: dpcore.plan(claim=1.0), "true_epsilon", "given, or factor"),
-    (lambda: dpcore.plan(claim=None, factor=0.9), "claim", "given where there is no mechanism"),
-    (lambda: dpcore.plan(claim=None, mechanism=dpcore.Laplace(1.0)), "claim", "given for"),
+    (plan_trials(), "true_epsilon", "given, or factor"),
+    (plan_trials(claim=None, factor=0.9), "claim", "given where there is no mechanism"),
+    (plan_trials(claim=None, mechanism=Laplace(1.0)), "claim", "given for"),
     # A mechanism's own log ratio as one more score of `auto`, and its own loss in the report.
     (lambda: StatedLogRatio(L2Laplace(1.0), "pair"), "pair", "a Pair"),
 ]  # fmt: skip

@@ -6,10 +6,10 @@ import dataclasses
 import functools
 import io
 import math
-import re
 
 import numpy as np
 import pytest
+from shared_messages import check_messages
 
 import dpcore
 from dpcore import Audit, Gaussian, Laplace, Pair, audit, audit_table, pairs
@@ -20,6 +20,17 @@ from dpcore.pairs.differences import fingerprint_input
 from dpcore.published import SYSTEMS, ADePT, ADePTReference, DPText, HalfNoise, LaplaceMechanism
 from dpcore.report.encoding import format_call, make_script
 from dpcore.sensitivity import refute
+
+FEW = {"trials": 1000, "rng": 1}
+
+
+def noisy(x, size, rng):
+    """Loses the L1 distance of its inputs, exactly."""
+    return x + rng.laplace(size=(size, len(x)))
+
+
+def length(x, size, rng):
+    return len(x) + rng.laplace(size=(size, 1))
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -51,61 +62,39 @@ def test_no_claim_is_never_a_pass(mechanism):
 
 
 def test_a_pair_beyond_the_sensitivity_needs_an_explicit_claim():
-    text = (
-        "pair must be at L1 distance at most 1.0, got 128.0 "
-        "(or give claim=, which is then tested as it stands)"
-    )
-    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
-        audit(LaplaceMechanism(1.0), zeros_ones(128), trials=1000)
+    """What is refused without one is in the table of messages."""
     assert audit(LaplaceMechanism(1.0), zeros_ones(128), trials=1000, claim=1.0).claim == 1.0
-    assert audit(LaplaceMechanism(1.0, 128.0), zeros_ones(128), trials=1000).claim == 1.0
-    with pytest.raises(ValueError, match=r"^pair must be at Linf distance at most 1.0, got 2.0"):
-        audit(ADePTReference(1.0), ([0.0], [2.0]), trials=1000)
-    assert audit(ADePTReference(1.0), zeros_ones(128), trials=1000).claim == 1.0
-    # Clipping makes any two inputs neighbours.
+    for mechanism in (LaplaceMechanism(1.0, 128.0), ADePTReference(1.0)):
+        assert audit(mechanism, zeros_ones(128), trials=1000, attack=MajorityVote()).claim == 1.0
+    # Clipping makes any two inputs neighbours, and a rounding is let pass.
     assert audit(ADePT(1.0), ([0.0, 0.0], [1e6, 1e6]), trials=1000).claim == 1.0
+    assert audit(LaplaceMechanism(1.0), ([0.0], [1.0 + 1e-12]), trials=100).claim == 1.0
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 7, 49, 1000])
 @pytest.mark.parametrize("sensitivity", [1.0, 0.1, 3.3, 1e-9])
 def test_default_pairs_are_within_their_own_sensitivity(dim, sensitivity):
     mechanism = DPText(1.0, sensitivity)
-    assert audit(mechanism, mechanism.default_pair(dim), trials=100).claim == 1.0
+    pair = mechanism.default_pair(dim)
+    assert audit(mechanism, pair, trials=100, attack=MajorityVote()).claim == 1.0
 
 
-def test_a_rounding_beyond_the_sensitivity_is_let_pass_and_no_more():
-    audit(LaplaceMechanism(1.0), ([0.0], [1.0 + 1e-12]), trials=100)
-    with pytest.raises(ValueError, match=r"^pair must be at L1 distance"):
-        audit(LaplaceMechanism(1.0), ([0.0], [1.0 + 1e-6]), trials=100)
-
-
-@pytest.mark.parametrize(
-    "pair",
-    [
-        ([0], [1]),
-        (np.array([0], dtype=np.int8), np.array([1.0], dtype=np.float32)),
-        (np.array([False]), np.array([True])),
-        (range(1), range(1, 2)),
-        ((0.0,), (1.0,)),
-    ],
-)
+@pytest.mark.parametrize("pair", [
+    ([0], [1]), (np.array([0], dtype=np.int8), np.array([1.0], dtype=np.float32)),
+    (np.array([False]), np.array([True])), (range(1), range(1, 2)), ((0.0,), (1.0,)),
+])  # fmt: skip
 def test_pairs_of_any_real_type(pair):
     expected = audit(Laplace(1.0), ([0.0], [1.0]), trials=1000, rng=3)
     assert audit(Laplace(1.0), pair, trials=1000, rng=3).counts == expected.counts
 
 
 def test_a_callable_takes_any_two_objects():
-    def length(x, size, rng):
-        return len(x) + rng.laplace(size=size)
-
-    attack = lambda a, b, pair: lambda o: o > 3.5  # noqa: E731
+    attack = lambda a, b, pair: lambda o: o[:, 0] > 3.5  # noqa: E731
     report = audit(length, ("short", {"a", "b"}), trials=1000, attack=attack, claim=1.0)
     assert report.verdict == "refuted"
     assert "x = 'short'" in str(report)
     # The default attack needs outputs alone, the vote thresholds between two vectors.
     assert audit(length, ("short", "longer"), trials=1000, rng=1, claim=1.0).epsilon_hat > 0.0
-    with pytest.raises(TypeError, match=r"^x must be a non-empty vector"):
-        audit(length, ("short", "longer"), trials=1000, attack=MajorityVote())
 
 
 # Metric claims: (epsilon D, delta) at distance D.
@@ -159,24 +148,17 @@ def blind(x, size, rng):
     return rng.laplace(size=(size, 1))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: iter([1.0]),
-        lambda: (one for one in [1.0]),
-        lambda: io.StringIO("1"),
-        lambda: [iter([1.0])],
-        lambda: {"a": map(float, [1])},
-    ],
-)
-@pytest.mark.parametrize("side", [0, 1])
-def test_an_iterator_as_an_input_is_refused(make, side):
-    pair = (make(), [1.0]) if side == 0 else ([1.0], make())
-    name = ["x", "x_prime"][side]
-    with pytest.raises(TypeError, match=f"^{name} must be an input that every call can read, not"):
-        dpcore.audit(blind, pair, trials=100, claim=1.0, rng=1)
-    with pytest.raises(TypeError, match=f"^{name} must be an input that every call can read, not"):
-        dpcore.audit(blind, [dpcore.Pair(*pair), dpcore.Pair(0, 1)], trials=100, claim=1.0, rng=1)
+@pytest.mark.parametrize("make", [
+    lambda: iter([1.0]), lambda: (one for one in [1.0]), lambda: io.StringIO("1"),
+    lambda: [iter([1.0])], lambda: {"a": map(float, [1])},
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["x", "x_prime"])
+def test_an_iterator_as_an_input_is_refused(make, name):
+    pair = Pair(make(), [1.0]) if name == "x" else Pair([1.0], make())
+    for given in (pair, [pair, Pair(0, 1)]):
+        text = f"^{name} must be an input that every call can read, not"
+        with pytest.raises(TypeError, match=text):
+            audit(blind, given, claim=1.0, **FEW)
 
 
 @dataclasses.dataclass
@@ -202,14 +184,13 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("make", "mechanism"), CHANGES)
-@pytest.mark.parametrize("side", [0, 1])
-def test_a_mechanism_that_changes_its_input_is_named(make, mechanism, side):
-    pair = (make(), None) if side == 0 else (None, make())
+@pytest.mark.parametrize("shown", ["x", "x'"])
+def test_a_mechanism_that_changes_its_input_is_named(make, mechanism, shown):
+    pair = (make(), None) if shown == "x" else (None, make())
 
     def changing(given, size, rng):
         return rng.random(size) if given is None else mechanism(given, size, rng)
 
-    shown = ["x", "x'"][side]
     with pytest.raises(ValueError, match=f"changing changes its input {shown}; copy it first"):
         dpcore.audit(changing, pair, trials=100, claim=1.0, rng=1)
 
@@ -243,18 +224,6 @@ def test_what_is_large_is_not_read():
 
 
 # Which inputs a claim speaks of: pairs that are too far apart, equal, or out of nowhere.
-
-
-FEW = {"trials": 1000, "rng": 1}
-
-
-def noisy(x, size, rng):
-    """Loses the L1 distance of its inputs, exactly."""
-    return x + rng.laplace(size=(size, len(x)))
-
-
-def length(x, size, rng):
-    return len(x) + rng.laplace(size=(size, 1))
 
 
 # What the issue is about: correct noise, refuted on inputs that its claim does not speak of.
@@ -306,26 +275,7 @@ def test_a_farther_pair_is_refused(relation, near, far, text):
         audit(length, far, neighbour=relation, claim=9.0, **FEW)
 
 
-@pytest.mark.parametrize(
-    ("relation", "pair", "text"),
-    [
-        (L1(1.0), ("a", "b"), "x must be an array of real numbers"),
-        (L1(1.0), ([0.0], {1}), "x_prime must be an array of real numbers"),
-        (Replace(), ({1}, {2}), "pair must be two data sets: lists, arrays or texts"),
-        (AddRemove(), ([0.0], {1: 2}), "pair must be two data sets"),
-        (L1, ([0.0], [1.0]), "neighbour must be a neighbour relation"),
-        ("l3", ([0.0], [1.0]), "neighbour must be a neighbour relation"),
-        (1.0, ([0.0], [1.0]), "neighbour must be a neighbour relation"),
-    ],
-)
-def test_a_relation_of_other_inputs_is_a_type_error(relation, pair, text):
-    with pytest.raises(TypeError, match=f"^{text}"):
-        audit(length, pair, neighbour=relation, claim=1.0, **FEW)
-
-
-def test_inputs_of_two_sizes_have_no_distance():
-    with pytest.raises(ValueError, match=r"^pair must be two arrays of equal shape"):
-        audit(length, ([0.0], [0.0, 1.0]), neighbour=L1(1.0), claim=1.0, **FEW)
+NEAR = Pair([0.0, 0.0], [0.0, 1.0])
 
 
 class Twins:
@@ -345,8 +295,6 @@ class Twins:
 def test_a_relation_of_ones_own_is_asked_whether_it_holds():
     found = audit(noisy, ([0.0], [2.0]), neighbour=Twins(), claim=3.0, **FEW)
     assert found.neighbour == "Twins"
-    with pytest.raises(ValueError, match=r"^pair must be two neighbours by Twins, got .*'l1': 1.0"):
-        audit(noisy, ([0.0], [1.0]), neighbour=Twins(), claim=3.0, **FEW)
     assert "neighbour=neighbour" in format_call(found)
     assert "neighbour = ...  # Twins\n" in make_script(found)
 
@@ -354,46 +302,33 @@ def test_a_relation_of_ones_own_is_asked_whether_it_holds():
 # Every pair that an audit could choose is checked.
 
 
-def test_the_pair_of_the_mechanism_is_checked():
+def test_the_pair_of_the_mechanism_and_every_one_of_several_are_checked():
     assert audit(LaplaceMechanism(1.0), neighbour=L1(1.0), **FEW).claim == 1.0
-    with pytest.raises(ValueError, match=r"^pair must be at L1 distance at most 0.5 .* got 1.0$"):
-        audit(LaplaceMechanism(1.0), neighbour=L1(0.5), **FEW)
-
-
-def test_every_one_of_several_pairs_is_checked():
-    near, far = Pair([0.0, 0.0], [0.0, 1.0]), pairs.zeros_ones(2)
     options = {"neighbour": L1(1.0), "claim": 2.0, **FEW}
-    assert audit(noisy, [near, Pair([0.0, 0.0], [1.0, 0.0])], **options).neighbour
-    with pytest.raises(ValueError, match=r"at most 1.0 .*, got 2.0$"):
-        audit(noisy, [near, far], **options)
+    assert audit(noisy, [NEAR, Pair([0.0, 0.0], [1.0, 0.0])], **options).neighbour
     assert audit(noisy, pairs.patterns(3, "one"), **options).refuted is False
-    with pytest.raises(ValueError, match=r"at most 1.0 .*, got 3.0$"):
-        audit(noisy, pairs.patterns(3, "all"), **options)
+
+
+def plan_search(relation):
+    return pairs.search(Box(-3, 3, 3), relation, rounds=2, budget=10**4, candidates=8)
 
 
 def test_every_pair_that_a_search_proposes_is_checked():
-    def plan(relation):
-        return pairs.search(Box(-3, 3, 3), relation, rounds=2, budget=10**4, candidates=8)
-
-    options = {"claim": 2.0, "trials": 1000, "rng": 1}
     # The relation of a search is what its pairs were checked against.
-    assert audit(noisy, plan(L1(1.0)), **options).neighbour == "L1(radius=1.0)"
-    assert audit(noisy, plan(L1(1.0)), neighbour=Linf(1.0), **options).neighbour == repr(Linf(1.0))
-    with pytest.raises(ValueError, match=r"^pair must be at L1 distance at most 1.0 .*, got "):
-        audit(noisy, plan(Linf(1.0)), neighbour=L1(1.0), **options)
+    for relation, given in ((L1(1.0), {}), (Linf(1.0), {"neighbour": Linf(1.0)})):
+        found = audit(noisy, plan_search(L1(1.0)), claim=2.0, **given, **FEW)
+        assert found.neighbour == repr(relation)
 
 
 # What neighbours, a metric claim and a mechanism's own claim have to do with one another.
 
 
+FAR = Pair([0.0], [2.0], distance=2.0)
+
+
 def test_a_metric_claim_and_one_about_neighbours_exclude_each_other():
-    far = Pair([0.0], [2.0], distance=2.0)
-    assert audit(noisy, far, claim=1.1, trials=10**5, rng=1).refuted is False
-    with pytest.raises(ValueError, match=r"^pair must be at L1 distance at most 1.0 .* got 2.0$"):
-        audit(noisy, far, neighbour=L1(1.0), claim=1.1, **FEW)
-    # Within the relation, too, 2.0 would double a claim that was not made per unit of distance.
-    with pytest.raises(ValueError, match=r"^distance of the pair must be 1 where neighbour= is"):
-        audit(noisy, far, neighbour=L1(2.0), claim=1.1, **FEW)
+    """With a relation it is refused: see the table of messages."""
+    assert audit(noisy, FAR, claim=1.1, trials=10**5, rng=1).refuted is False
 
 
 @pytest.mark.parametrize(
@@ -413,33 +348,22 @@ def test_the_name_of_a_norm_stands_for_its_ball(name, relation):
         for one in (name, relation)
     )
     assert by_name == found
-    for wrong in ("L1", "l3", ("l1",), ["l1", 2.0]):
-        with pytest.raises(TypeError, match=r"^neighbour must be a neighbour relation with holds"):
-            audit(noisy, ([0.0], [1.0]), neighbour=wrong, claim=1.1, **FEW)
+
+
+NINE = ([0.0, 0.0], [9.0, 0.0])
 
 
 def test_a_wider_relation_does_not_widen_a_mechanisms_own_claim():
-    pair, wide = ([0.0], [2.0]), L1(3.0)
-    with pytest.raises(ValueError, match=r"^pair must be at L1 distance at most 1.0, got 2.0 "):
-        audit(LaplaceMechanism(1.0), pair, neighbour=wide, **FEW)
-    assert audit(LaplaceMechanism(1.0), pair, neighbour=wide, claim=3.0, **FEW).claim == 3.0
+    found = audit(LaplaceMechanism(1.0), ([0.0], [2.0]), neighbour=L1(3.0), claim=3.0, **FEW)
+    assert found.claim == 3.0
     # What clips makes neighbours of any two inputs, and is still held to a narrower relation.
-    far = ([0.0, 0.0], [9.0, 0.0])
-    assert audit(ADePT(1.0), far, **FEW).neighbour == ""
-    with pytest.raises(ValueError, match=r"got 9.0$"):
-        audit(ADePT(1.0), far, neighbour=L2(1.0), **FEW)
+    assert audit(ADePT(1.0), NINE, **FEW).neighbour == ""
 
 
 # A pair, and one that differs.
 
 
-def test_a_callable_without_a_pair_is_an_error_that_shows_how_to_give_one():
-    text = r"^pair must be given for .*, as in audit\(mechanism, \(\[0.0\], \[1.0\]\)\), got None$"
-    with pytest.raises(ValueError, match=text):
-        audit(noisy, claim=1.0, **FEW)
-    with pytest.raises(ValueError, match=text):
-        audit(dpcore.repeat(lambda x: float(x[0])), claim=1.0, **FEW)
-
+def test_a_mechanism_of_ones_own_may_have_a_pair():
     class Mine:
         def default_pair(self):
             return Pair([0.0], [0.5])
@@ -450,8 +374,8 @@ def test_a_callable_without_a_pair_is_an_error_that_shows_how_to_give_one():
         __call__ = staticmethod(noisy)
 
     assert audit(Mine(), claim=1.0, **FEW).pair == Pair([0.0], [0.5])
-    assert audit(Laplace(1.0), claim=1.0, **FEW).pair == pairs.zeros_ones(1)
-    assert audit(Louder(1.0), claim=1.0, **FEW).pair == pairs.zeros_ones(1)
+    for mechanism in (Laplace(1.0), Louder(1.0)):
+        assert audit(mechanism, claim=1.0, **FEW).pair == zeros_ones(1)
 
 
 EQUAL = [
@@ -480,10 +404,9 @@ DIFFERENT = [
 def test_equal_inputs_are_an_error_unless_they_are_asked_for(pair):
     for mechanism in (blind, Laplace(1.0)) if isinstance(pair[0], list) else (blind,):
         text = r"^pair must be different in at least one entry, got .*\(null=True allows two equal"
-        with pytest.raises(ValueError, match=text):
-            audit(mechanism, pair, claim=1.0, **FEW)
-        with pytest.raises(ValueError, match=text):
-            audit(mechanism, [Pair([0.0], [1.0]), Pair(*pair)], claim=1.0, **FEW)
+        for given in (pair, [Pair([0.0], [1.0]), Pair(*pair)]):
+            with pytest.raises(ValueError, match=text):
+                audit(mechanism, given, claim=1.0, **FEW)
         found = audit(mechanism, pair, null=True, claim=1.0, **FEW)
         assert found.refuted is False
         assert "equal: whatever is found is a false alarm" in str(found)
@@ -517,8 +440,6 @@ def test_the_relation_is_part_of_the_record():
     assert eval(format_call(found)) == found
     later = audit(Laplace(1.0), neighbour=L1(1.0), claim=1.0, start=1000, **FEW)
     assert (found + later).neighbour == found.neighbour
-    with pytest.raises(ValueError, match=r"^neighbour of the second audit must be"):
-        _ = found + audit(Laplace(1.0), claim=1.0, start=1000, **FEW)
 
 
 def test_records_written_before_are_read():
@@ -579,3 +500,63 @@ def test_a_relation_that_python_can_write_is_written():
     assert "neighbour=dpcore.pairs.AddRemove(values=('a', 'b'))" in format_call(found)
     odd = audit(length, ("a b", "a"), neighbour=AddRemove([L1(1.0)]), claim=9.0, **FEW)
     assert "neighbour=neighbour" in format_call(odd)
+
+
+# Wrong calls.
+
+
+def refused(mechanism, *pair, **options):
+    return lambda: audit(mechanism, *pair, **FEW | options)
+
+
+def refused_length(relation, *pair):
+    return refused(length, pair, neighbour=relation, claim=1.0)
+
+
+def refused_noise(pair, relation, claim=1.1):
+    return refused(noisy, pair, neighbour=relation, claim=claim)
+
+
+PAIR = ([0.0], [1.0])
+LAPLACE, ONE = LaplaceMechanism(1.0), "at L1 distance at most 1.0"
+BY_L1 = "(neighbour=L1(radius=1.0)), got"
+OTHER = "a neighbour relation with holds"
+HOW = "as in audit(mechanism, ([0.0], [1.0])), got None"
+
+VALUE_ERRORS = [
+    (refused(LAPLACE, zeros_ones(128)), "pair",
+     f"{ONE}, got 128.0 (or give claim=, which is then tested as it stands)"),
+    (refused(ADePTReference(1.0), ([0.0], [2.0])), "pair", "at Linf distance at most 1.0, got 2.0"),
+    (refused(LAPLACE, ([0.0], [1.0 + 1e-6])), "pair", "at L1 distance"),
+    (refused_length(L1(1.0), [0.0], [0.0, 1.0]), "pair", "two arrays of equal shape"),
+    (refused_noise(PAIR, Twins()), "pair", "two neighbours by Twins, got {"),
+    (refused_noise(PAIR, Twins()), "pair", "'l1': 1.0"),
+    (refused(LAPLACE, neighbour=L1(0.5)), "pair",
+     "at L1 distance at most 0.5 (neighbour=L1(radius=0.5)), got 1.0"),
+    (refused_noise([NEAR, zeros_ones(2)], L1(1.0), 2.0), "pair", f"{ONE} {BY_L1} 2.0"),
+    (refused_noise(pairs.patterns(3, "all"), L1(1.0), 2.0), "pair", f"{ONE} {BY_L1} 3.0"),
+    (refused_noise(plan_search(Linf(1.0)), L1(1.0), 2.0), "pair", f"{ONE} {BY_L1} "),
+    (refused_noise(FAR, L1(1.0)), "pair", f"{ONE} {BY_L1} 2.0"),
+    # Within the relation, too, 2.0 would double a claim that was not made per unit of distance.
+    (refused_noise(FAR, L1(2.0)), "distance of the pair", "1 where neighbour= is"),
+    (refused(LAPLACE, ([0.0], [2.0]), neighbour=L1(3.0)), "pair", f"{ONE}, got 2.0 "),
+    (refused(ADePT(1.0), NINE, neighbour=L2(1.0)), "pair", ", got 9.0"),
+    (refused(noisy, claim=1.0), "", HOW),
+    (refused(dpcore.repeat(lambda x: float(x[0])), claim=1.0), "", HOW),
+    (lambda: audit(Laplace(1.0), neighbour=L1(1.0), claim=1.0, **FEW)
+     + audit(Laplace(1.0), claim=1.0, start=1000, **FEW), "neighbour of the second audit", ""),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (refused(length, ("short", "longer"), attack=MajorityVote()), "x", "a non-empty vector"),
+    (refused_length(L1(1.0), "a", "b"), "x", "an array of real numbers"),
+    (refused_length(L1(1.0), [0.0], {1}), "x_prime", "an array of real numbers"),
+    (refused_length(Replace(), {1}, {2}), "pair", "two data sets: lists, arrays or texts"),
+    (refused_length(AddRemove(), [0.0], {1: 2}), "pair", "two data sets"),
+    *((refused_length(wrong, *PAIR), "neighbour", OTHER)
+      for wrong in (L1, 1.0, "L1", "l3", ("l1",), ["l1", 2.0])),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

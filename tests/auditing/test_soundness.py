@@ -54,7 +54,7 @@ TRIALS = 400
 CELLS = 500
 
 VOTE = MajorityVote()
-"""The attack whose exact loss is known; `test_soundness_auto.py` has the default one."""
+"""The attack whose exact loss is known; the default one is audited further below."""
 
 MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
 """Overclaims in 2,000 audits that chance allows: P(more | 10 %) < ALPHA."""

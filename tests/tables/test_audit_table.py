@@ -484,8 +484,7 @@ WRONG_DISTANCES = [
 ]  # fmt: skip
 WRONG_NEIGHBOURS = [
     (ValueError, np.ones((3, 3), dtype=bool), "a mask of shape (2, 2), got (3, 3)"),
-    (ValueError, np.eye(2, k=1, dtype=bool),
-     "a symmetric mask, got one way only for rows 0 and 1"),
+    (ValueError, np.eye(2, k=1, dtype=bool), "a symmetric mask, got one way only for rows 0 and 1"),
     (ValueError, np.zeros((2, 2), dtype=bool), f"{NO_PAIR} 'a mask of 0 pairs of rows'"),
     (ValueError, L1(0.5), f"{NO_PAIR} 'L1(radius=0.5) on the numbers of rows'"),
     (ValueError, [(0, 2)], f"{ROWS} (0, 2)"),
