@@ -56,21 +56,15 @@ FACTS = [
     (draw_fields("alice", "bob"), 'same field names .* tell the input: "alice" on x, "bob" on x\''),
     (draw_rows_as(list, tuple), "same type of the rows .* tells the input: list on x, tuple on x'"),
     (draw_call_as(list, tuple), "same type of the answer .*: list on x, tuple on x'"),
-    (
-        lambda x, size, rng: rng.random((size, 2 + int(x[0]))),
-        r"same shape of the rows .* \(2,\) on x, \(3,\) on x'",
-    ),
-    (
-        draw_frames(rename_column),
-        'same columns .* the columns tell the input: "alice" on x, "bob" on x\'',
-    ),
+    (lambda x, size, rng: rng.random((size, 2 + int(x[0]))),
+     r"same shape of the rows .* \(2,\) on x, \(3,\) on x'"),
+    (draw_frames(rename_column),
+     'same columns .* the columns tell the input: "alice" on x, "bob" on x\''),
     (draw_frames(change_categories), 'same categories of column \'sex\' .*"d" on x, "f" on x\''),
     (draw_frames(shift_index), r"same start of the index .* \(0, 1\) on x, \(5, 1\) on x'"),
-    (
-        draw_frames(name_index),
-        'same name of the index .* tells the input: "alice" on x, "bob" on x\'',
-    ),
-]
+    (draw_frames(name_index),
+     'same name of the index .* tells the input: "alice" on x, "bob" on x\''),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("mechanism", "text"), FACTS)

@@ -449,26 +449,21 @@ def test_records_written_before_are_read():
     assert Audit.from_dict(record).neighbour == ""
 
 
-@pytest.mark.parametrize(
-    ("pair", "shown"),
-    [
-        (([0, 0], [3, 4]), "L1 7, L2 5, Linf 4, 2 of 2 entries changed"),
-        ((np.zeros(1), np.ones(1)), "L1 1, L2 1, Linf 1, 1 of 1 entry changed"),
-        (
-            (np.zeros((3, 2)), np.eye(3, 2)),
-            "L1 2, L2 1.41421, Linf 1, 2 of 6 entries changed, 2 of 3 records replaced",
-        ),
-        (([1, 2, 3], [1, 3]), "1 record added or removed (3 on x, 2 on x')"),
-        ((["a", "b"], ["a", "c"]), "1 of 2 records replaced, or 2 added or removed"),
-        (("a good film", "a film"), "1 word added or removed (3 on x, 2 on x')"),
-        (("a good film", "a bad film"), "1 of 3 words replaced, or 2 added or removed"),
-        (("a film", "a  film"), "1 character added or removed (6 on x, 7 on x')"),
-        (("", "a " * 300), "more than 200 words added or removed (0 on x, 300 on x')"),
-        ((b"ab", b"ac"), "1 of 2 bytes replaced, or 2 added or removed"),
-        (({"a": 1}, {"a": 2}), None),
-        (([1.0], "a"), None),
-    ],
-)
+@pytest.mark.parametrize(("pair", "shown"), [
+    (([0, 0], [3, 4]), "L1 7, L2 5, Linf 4, 2 of 2 entries changed"),
+    ((np.zeros(1), np.ones(1)), "L1 1, L2 1, Linf 1, 1 of 1 entry changed"),
+    ((np.zeros((3, 2)), np.eye(3, 2)),
+     "L1 2, L2 1.41421, Linf 1, 2 of 6 entries changed, 2 of 3 records replaced"),
+    (([1, 2, 3], [1, 3]), "1 record added or removed (3 on x, 2 on x')"),
+    ((["a", "b"], ["a", "c"]), "1 of 2 records replaced, or 2 added or removed"),
+    (("a good film", "a film"), "1 word added or removed (3 on x, 2 on x')"),
+    (("a good film", "a bad film"), "1 of 3 words replaced, or 2 added or removed"),
+    (("a film", "a  film"), "1 character added or removed (6 on x, 7 on x')"),
+    (("", "a " * 300), "more than 200 words added or removed (0 on x, 300 on x')"),
+    ((b"ab", b"ac"), "1 of 2 bytes replaced, or 2 added or removed"),
+    (({"a": 1}, {"a": 2}), None),
+    (([1.0], "a"), None),
+])  # fmt: skip
 def test_the_report_has_a_row_of_distances_where_there_are_any(pair, shown):
     found = audit(blind, pair, claim=1.0, **FEW)
     lines = [line for line in str(found).splitlines() if line.startswith("  distances ")]

@@ -183,17 +183,14 @@ def transpose_later(x, n, r):
 NAME = r"outputs of test_native_and_python\.returning\.<locals>\.broken must be "
 
 
-@pytest.mark.parametrize(
-    ("value", "kind", "text"),
-    [
-        (lambda x, n, r: 1.0, ValueError, r"an array with 2 rows, one per output, got \(\)"),
-        (lambda x, n, r: None, ValueError, r"an array with 2 rows, one per output, got \(\)"),
-        (lambda x, n, r: np.zeros((n + 1, 2)), ValueError, r"an array with 2 rows.* got \(3, 2\)"),
-        (transpose_later, ValueError, r"an array with \d+ rows, one per output, got \(2, \d+\)"),
-        (lambda x, n, r: np.zeros((n, n)), ValueError, r"of shape \((\d+), 2\) in .*\(\1, \1\)"),
-        (lambda x, n, r: Unreachable(), TypeError, "an array, got"),
-    ],
-)
+@pytest.mark.parametrize(("value", "kind", "text"), [
+    (lambda x, n, r: 1.0, ValueError, r"an array with 2 rows, one per output, got \(\)"),
+    (lambda x, n, r: None, ValueError, r"an array with 2 rows, one per output, got \(\)"),
+    (lambda x, n, r: np.zeros((n + 1, 2)), ValueError, r"an array with 2 rows.* got \(3, 2\)"),
+    (transpose_later, ValueError, r"an array with \d+ rows, one per output, got \(2, \d+\)"),
+    (lambda x, n, r: np.zeros((n, n)), ValueError, r"of shape \((\d+), 2\) in .*\(\1, \1\)"),
+    (lambda x, n, r: Unreachable(), TypeError, "an array, got"),
+])  # fmt: skip
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_wrong_outputs_are_named(value, kind, text, attack):
     with pytest.raises(kind, match=f"^{NAME}{text}"):
@@ -202,17 +199,14 @@ def test_wrong_outputs_are_named(value, kind, text, attack):
         )
 
 
-@pytest.mark.parametrize(
-    ("value", "kind", "text"),
-    [
-        (lambda x, n, r: np.zeros(n), ValueError, r"of shape \(size, 2\), got \(\d+,\)"),
-        (lambda x, n, r: np.zeros((n, 3)), ValueError, r"of shape \(size, 2\), got \(\d+, 3\)"),
-        (lambda x, n, r: np.zeros((n, 1, 2)), ValueError, r"of shape \(size, 2\), got"),
-        (lambda x, n, r: np.zeros((n, 2)) + 0j, TypeError, r"real numbers, got dtype\('compl"),
-        (lambda x, n, r: np.full((n, 2), "a"), TypeError, "real numbers, got dtype"),
-        (lambda x, n, r: np.full((n, 2), None), TypeError, r"real numbers, got dtype\('O'\)"),
-    ],
-)
+@pytest.mark.parametrize(("value", "kind", "text"), [
+    (lambda x, n, r: np.zeros(n), ValueError, r"of shape \(size, 2\), got \(\d+,\)"),
+    (lambda x, n, r: np.zeros((n, 3)), ValueError, r"of shape \(size, 2\), got \(\d+, 3\)"),
+    (lambda x, n, r: np.zeros((n, 1, 2)), ValueError, r"of shape \(size, 2\), got"),
+    (lambda x, n, r: np.zeros((n, 2)) + 0j, TypeError, r"real numbers, got dtype\('compl"),
+    (lambda x, n, r: np.full((n, 2), "a"), TypeError, "real numbers, got dtype"),
+    (lambda x, n, r: np.full((n, 2), None), TypeError, r"real numbers, got dtype\('O'\)"),
+])  # fmt: skip
 def test_outputs_that_cannot_vote_are_named(value, kind, text):
     """A vote needs one number for each entry of the pair; the default attack takes them all."""
     pair, mechanism = dpcore.pairs.zeros_ones(2), returning(value)

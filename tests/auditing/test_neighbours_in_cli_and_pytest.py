@@ -14,16 +14,13 @@ inner = shared_plugin.inner
 RUN = "--trials 2e4 --seed 1 --claim 0.6 --json"
 
 
-@pytest.mark.parametrize(
-    ("relation", "near", "far", "shown", "text"),
-    [
-        ("l1=1", "1,0", "1,1", "L1(radius=1.0)", "pair must be at L1 distance at most 1.0"),
-        ("L2=5", "3,4", "3,5", "L2(radius=5.0)", "pair must be at L2 distance at most 5.0"),
-        ("linf=.5", "0.5,0.5", "0.5,1", "Linf(radius=0.5)", "at Linf distance at most 0.5"),
-        ("replace", "9,0", "9,9", "Replace(values=None)", "at most 1 record is replaced"),
-        ("add-remove", "0,0,7", "7,0", "AddRemove(values=None)", "has at most 1 record more"),
-    ],
-)
+@pytest.mark.parametrize(("relation", "near", "far", "shown", "text"), [
+    ("l1=1", "1,0", "1,1", "L1(radius=1.0)", "pair must be at L1 distance at most 1.0"),
+    ("L2=5", "3,4", "3,5", "L2(radius=5.0)", "pair must be at L2 distance at most 5.0"),
+    ("linf=.5", "0.5,0.5", "0.5,1", "Linf(radius=0.5)", "at Linf distance at most 0.5"),
+    ("replace", "9,0", "9,9", "Replace(values=None)", "at most 1 record is replaced"),
+    ("add-remove", "0,0,7", "7,0", "AddRemove(values=None)", "has at most 1 record more"),
+])  # fmt: skip
 def test_a_farther_pair_is_bad_usage(run, own, relation, near, far, shown, text):
     words = f"audit {own}:flat {RUN} --neighbour {relation} --x 0,0"
     _, out, err = run(f"{words} --x-prime {near}")

@@ -141,16 +141,13 @@ def test_an_audit_is_read_in_a_fresh_process(name):
     assert (read.event, read.counts) == (report.event, report.counts)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("first letter", "code of letter 1 from the start"),
-        ("complex rows", "imaginary part of entry 3"),
-        ("structured", 'entry 1 of field "value" of field "inner"'),
-        ("labelled", "place 1"),
-        ("mappings", 'key "count"'),
-    ],
-)
+@pytest.mark.parametrize(("name", "words"), [
+    ("first letter", "code of letter 1 from the start"),
+    ("complex rows", "imaginary part of entry 3"),
+    ("structured", 'entry 1 of field "value" of field "inner"'),
+    ("labelled", "place 1"),
+    ("mappings", 'key "count"'),
+])  # fmt: skip
 def test_a_report_names_the_part(name, words):
     report = audited(name, 4.0)
     assert words in str(report.event)
@@ -202,14 +199,11 @@ def test_other_objects_inside_are_compared_whole():
     assert Audit.from_json(report.to_json()).counts == report.counts
 
 
-@pytest.mark.parametrize(
-    ("make", "where", "kind"),
-    [
-        (Opaque, "", "Opaque"),
-        (lambda: (1.5, Opaque()), r" \(entry 1\)", "Opaque"),
-        (Unhashable, "", "Unhashable"),
-    ],
-)
+@pytest.mark.parametrize(("make", "where", "kind"), [
+    (Opaque, "", "Opaque"),
+    (lambda: (1.5, Opaque()), r" \(entry 1\)", "Opaque"),
+    (Unhashable, "", "Unhashable"),
+])  # fmt: skip
 @pytest.mark.parametrize("stop", ["fixed", "refuted"])
 def test_objects_that_nobody_can_compare_are_an_error_that_names_them(make, where, kind, stop):
     def opaque(x, size, rng):
@@ -329,30 +323,27 @@ def test_lists_that_contain_themselves_are_an_error():
 # Answers as rows.
 
 
-@pytest.mark.parametrize(
-    ("answer", "dtype", "shape"),
-    [
-        ([1, 2], "int64", (2,)),
-        ([[1.0, 2], [3, 4]], "float64", (2, 2)),
-        (["a", "bc"], "<U2", (2,)),
-        ([["a", "b"], ["c", "d"]], "<U1", (2, 2)),
-        ([("a", 1.5), ("b", 2.5)], "object", (2,)),
-        (["a", 1.5], "object", (2,)),
-        (["a", True], "object", (2,)),
-        ([[1], [2, 3]], "object", (2,)),
-        ([np.zeros(2), np.zeros(3)], "object", (2,)),
-        (["a\0", "b"], "object", (2,)),
-        ([b"a\0", b"b"], "object", (2,)),
-        ([b"a\0c", b"b"], "|S3", (2,)),
-        ([2**53 + 1, 0.5], "object", (2,)),
-        ([2**53, 0.5], "float64", (2,)),
-        ([2**63, -1], "object", (2,)),
-        ([None, 1.0], "object", (2,)),
-        ([{"a": 1}, {"a": 2}], "object", (2,)),
-        ([1j, 2.0], "complex128", (2,)),
-        (np.array([[1, 2], [3, 4]]), "int64", (2, 2)),
-    ],
-)
+@pytest.mark.parametrize(("answer", "dtype", "shape"), [
+    ([1, 2], "int64", (2,)),
+    ([[1.0, 2], [3, 4]], "float64", (2, 2)),
+    (["a", "bc"], "<U2", (2,)),
+    ([["a", "b"], ["c", "d"]], "<U1", (2, 2)),
+    ([("a", 1.5), ("b", 2.5)], "object", (2,)),
+    (["a", 1.5], "object", (2,)),
+    (["a", True], "object", (2,)),
+    ([[1], [2, 3]], "object", (2,)),
+    ([np.zeros(2), np.zeros(3)], "object", (2,)),
+    (["a\0", "b"], "object", (2,)),
+    ([b"a\0", b"b"], "object", (2,)),
+    ([b"a\0c", b"b"], "|S3", (2,)),
+    ([2**53 + 1, 0.5], "object", (2,)),
+    ([2**53, 0.5], "float64", (2,)),
+    ([2**63, -1], "object", (2,)),
+    ([None, 1.0], "object", (2,)),
+    ([{"a": 1}, {"a": 2}], "object", (2,)),
+    ([1j, 2.0], "complex128", (2,)),
+    (np.array([[1, 2], [3, 4]]), "int64", (2, 2)),
+])  # fmt: skip
 def test_answers_as_rows(answer, dtype, shape):
     found = rows_of("outputs", answer, "an array")
     assert (found.dtype, found.shape) == (np.dtype(dtype), shape)
@@ -436,25 +427,22 @@ class Release:
     word: str
 
 
-@pytest.mark.parametrize(
-    ("item", "steps", "value"),
-    [
-        ((1, (2, [3.5])), (("place", 1), ("place", 1), ("place", 0)), 3.5),
-        ({"a": {"b": 4}}, (("key", "a"), ("key", "b")), 4.0),
-        (Release(2.5, "w"), (("key", "value"),), 2.5),
-        (np.array([1.0, 7.0]), (("place", -1),), 7.0),
-        (np.array([(1, 2.0)], dtype="i4,f8")[0], (("place", 1),), 2.0),
-        (Fraction(1, 2), (), 0.5),
-        (Decimal("0.25"), (), 0.25),
-        (np.float32(0.5), (), 0.5),
-        (10**400, (), np.inf),
-        (datetime.timedelta(minutes=1), (), 60.0),
-        (datetime.date(1970, 1, 2), (), 86400.0),
-        (datetime.datetime(1970, 1, 1, 1), (), 3600.0),
-        (np.datetime64("1970-01-02"), (), 1.0),
-        (range(3, 6), (("place", 0),), 3.0),
-    ],
-)
+@pytest.mark.parametrize(("item", "steps", "value"), [
+    ((1, (2, [3.5])), (("place", 1), ("place", 1), ("place", 0)), 3.5),
+    ({"a": {"b": 4}}, (("key", "a"), ("key", "b")), 4.0),
+    (Release(2.5, "w"), (("key", "value"),), 2.5),
+    (np.array([1.0, 7.0]), (("place", -1),), 7.0),
+    (np.array([(1, 2.0)], dtype="i4,f8")[0], (("place", 1),), 2.0),
+    (Fraction(1, 2), (), 0.5),
+    (Decimal("0.25"), (), 0.25),
+    (np.float32(0.5), (), 0.5),
+    (10**400, (), np.inf),
+    (datetime.timedelta(minutes=1), (), 60.0),
+    (datetime.date(1970, 1, 2), (), 86400.0),
+    (datetime.datetime(1970, 1, 1, 1), (), 3600.0),
+    (np.datetime64("1970-01-02"), (), 1.0),
+    (range(3, 6), (("place", 0),), 3.0),
+])  # fmt: skip
 def test_numbers_inside_objects(item, steps, value):
     assert Parts((Part(steps, "value"),))(to_object_array([item, None])).tolist()[0] == [value]
 
@@ -522,16 +510,12 @@ def test_of_many_parts_the_telling_ones_stay():
     assert len(parts_of(wide, wide[::-1], "outputs")[0].parts) == 200
 
 
-@pytest.mark.parametrize(
-    "side",
-    [
-        lambda i: {"a": i, "b": ["x", i % 3], "c": {i % 5, "y"}} if i % 7 else None,
-        lambda i: [(i % 3, i % 4)] * (i % 5) + [0.5 * i],
-        lambda i: f'{{"a": {i}, "b": "word {i % 4}"}}',
-        lambda i: (f"{i:x}", b"\0" * (i % 3), True, 1 if i % 2 else 1.0),
-    ],
-    ids=["dict", "list", "json", "tuple"],
-)
+@pytest.mark.parametrize("side", [
+    lambda i: {"a": i, "b": ["x", i % 3], "c": {i % 5, "y"}} if i % 7 else None,
+    lambda i: [(i % 3, i % 4)] * (i % 5) + [0.5 * i],
+    lambda i: f'{{"a": {i}, "b": "word {i % 4}"}}',
+    lambda i: (f"{i:x}", b"\0" * (i % 3), True, 1 if i % 2 else 1.0),
+], ids=["dict", "list", "json", "tuple"])  # fmt: skip
 def test_columns_that_were_compared_are_those_that_parts_read(side):
     sides = [to_object_array([side(i) for i in range(first, 400, 2)]) for first in (0, 1)]
     for explored in (presence_parts, lambda *both: parts_of(*both, "outputs")[0]):
@@ -586,22 +570,14 @@ def test_a_score_of_parts_answers_as_the_inner_one():
         Part((("leap", 1),), "value")
 
 
-@pytest.mark.parametrize(
-    ("score", "words"),
-    [
-        (
-            SignProducts([0, 2], [0.5, 0.5], [0], [1], [1.0]),
-            "product of the signs of length and entry 1",
-        ),
-        (
-            SignProducts([0, 1, 2], [0.5] * 3, [0], [1], [1.0], [2]),
-            'product of the signs of length, key "k" is there and entry 1',
-        ),
-        (LinearScore([0, 2], [0.0] * 2, [2.0, 1.0]), "weighted sum of length and entry 1"),
-        (RowMax(), 'largest entry of the parts (length, key "k" is there, entry 1)'),
-    ],
-    ids=["pair", "triple", "sum", "all"],
-)
+@pytest.mark.parametrize(("score", "words"), [
+    (SignProducts([0, 2], [0.5, 0.5], [0], [1], [1.0]),
+     "product of the signs of length and entry 1"),
+    (SignProducts([0, 1, 2], [0.5] * 3, [0], [1], [1.0], [2]),
+     'product of the signs of length, key "k" is there and entry 1'),
+    (LinearScore([0, 2], [0.0] * 2, [2.0, 1.0]), "weighted sum of length and entry 1"),
+    (RowMax(), 'largest entry of the parts (length, key "k" is there, entry 1)'),
+], ids=["pair", "triple", "sum", "all"])  # fmt: skip
 def test_a_score_of_parts_names_the_parts(score, words):
     parts = Part((), "length"), Part((("key", "k"),), "there"), Part((("entry", 1),), "value")
     assert str(OfParts(Parts(parts), score)) == words
@@ -620,23 +596,20 @@ def test_parts_are_read_once_while_remembered():
     assert parts(outputs).tolist() == [[1.0], [1.0]]
 
 
-@pytest.mark.parametrize(
-    ("part", "words"),
-    [
-        (Part((), "value"), "value"),
-        (Part((), "real"), "real part"),
-        (Part((("entry", 0),), "imaginary"), "imaginary part of entry 0"),
-        (Part((("field", "x"),), "value"), 'field "x"'),
-        (Part((("place", -1),), "length"), "length of place 1 from the end"),
-        (Part((), "letter", -2), "code of letter 2 from the end"),
-        (Part((("key", "k"),), "count", 98), 'number of "b" of key "k"'),
-        (Part((), "word", 1), "bits 32 to 63"),
-        (Part((("place", 2),), "kind", 0), "place 2 is None"),
-        (Part((), "holds", "a"), 'contains "a"'),
-        (Part((("key", "k"),), "kind", 2), 'key "k" is a string'),
-        (Part((), "number"), "number written"),
-        (Part((), "which", ("a",)), "outcome"),
-    ],
-)
+@pytest.mark.parametrize(("part", "words"), [
+    (Part((), "value"), "value"),
+    (Part((), "real"), "real part"),
+    (Part((("entry", 0),), "imaginary"), "imaginary part of entry 0"),
+    (Part((("field", "x"),), "value"), 'field "x"'),
+    (Part((("place", -1),), "length"), "length of place 1 from the end"),
+    (Part((), "letter", -2), "code of letter 2 from the end"),
+    (Part((("key", "k"),), "count", 98), 'number of "b" of key "k"'),
+    (Part((), "word", 1), "bits 32 to 63"),
+    (Part((("place", 2),), "kind", 0), "place 2 is None"),
+    (Part((), "holds", "a"), 'contains "a"'),
+    (Part((("key", "k"),), "kind", 2), 'key "k" is a string'),
+    (Part((), "number"), "number written"),
+    (Part((), "which", ("a",)), "outcome"),
+])  # fmt: skip
 def test_the_names_of_parts(part, words):
     assert str(part) == words

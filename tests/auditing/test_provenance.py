@@ -57,25 +57,18 @@ lambda_ = lambda x, size, rng: x + rng.laplace(size=(size, 1))  # noqa: E731
 decorated = doubled(noisy)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "origin", "text"),
-    [
-        (noisy, "function noisy", inspect.getsource(noisy)),
-        (lambda_, "function <lambda>", inspect.getsource(lambda_)),
-        (dpcore.repeat(one), "function one", inspect.getsource(one)),
-        (functools.partial(noisy), "function noisy", inspect.getsource(noisy)),
-        (functools.lru_cache(noisy), "function noisy", inspect.getsource(noisy)),
-        (Noise(), "class Noise", inspect.getsource(Noise)),
-        (Noise().method, "function Noise.method", inspect.getsource(Noise.method)),
-        (Guarded(Noise(), "it.py:Noise", "it.py"), "class Noise", inspect.getsource(Noise)),
-        (
-            decorated,
-            "function doubled.<locals>.twice around function noisy",
-            inspect.getsource(decorated.__code__) + "\n" + inspect.getsource(noisy),
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) and len(value) < 40 else None,
-)
+@pytest.mark.parametrize(("mechanism", "origin", "text"), [
+    (noisy, "function noisy", inspect.getsource(noisy)),
+    (lambda_, "function <lambda>", inspect.getsource(lambda_)),
+    (dpcore.repeat(one), "function one", inspect.getsource(one)),
+    (functools.partial(noisy), "function noisy", inspect.getsource(noisy)),
+    (functools.lru_cache(noisy), "function noisy", inspect.getsource(noisy)),
+    (Noise(), "class Noise", inspect.getsource(Noise)),
+    (Noise().method, "function Noise.method", inspect.getsource(Noise.method)),
+    (Guarded(Noise(), "it.py:Noise", "it.py"), "class Noise", inspect.getsource(Noise)),
+    (decorated, "function doubled.<locals>.twice around function noisy",
+     inspect.getsource(decorated.__code__) + "\n" + inspect.getsource(noisy)),
+], ids=lambda value: value if isinstance(value, str) and len(value) < 40 else None)  # fmt: skip
 def test_the_source_is_that_of_what_a_user_wrote(mechanism, origin, text):
     found = provenance_of(mechanism, True)
     assert (found.origin, found.source) == (origin, text)
@@ -236,17 +229,14 @@ def test_a_merge_keeps_both_and_compares_neither():
     assert Audit.from_json((late + early).to_json()).provenance == (late + early).provenance
 
 
-@pytest.mark.parametrize(
-    ("changes", "error"),
-    [
-        ({"date": 5}, TypeError),
-        ({"source": None}, TypeError),
-        ({"cores": 0}, ValueError),
-        ({"versions": (("numpy",),)}, ValueError),
-        ({"versions": (("numpy", 2),)}, ValueError),
-        ({"versions": "numpy 2"}, TypeError),
-    ],
-)
+@pytest.mark.parametrize(("changes", "error"), [
+    ({"date": 5}, TypeError),
+    ({"source": None}, TypeError),
+    ({"cores": 0}, ValueError),
+    ({"versions": (("numpy",),)}, ValueError),
+    ({"versions": (("numpy", 2),)}, ValueError),
+    ({"versions": "numpy 2"}, TypeError),
+])  # fmt: skip
 def test_a_record_holds_words(changes, error):
     good = Provenance("2026-11-22T12:00:00Z", "function noisy", versions=(("numpy", "2.0"),))
     assert replace(good, command="dpcore audit").command

@@ -29,15 +29,11 @@ class Encoder(torch.nn.Module):
 NOISE, ENCODER = inspect.getsource(Noise), inspect.getsource(Encoder)
 
 
-@pytest.mark.parametrize(
-    ("module", "origin", "text"),
-    [
-        (Encoder(), "class Encoder around class Noise", f"{ENCODER}\n{NOISE}"),
-        (torch.nn.Sequential(torch.nn.Identity(), Noise(), Noise()), "class Noise", NOISE),
-        (torch.nn.Identity(), f"torch.nn.modules.linear.Identity of torch {torch.__version__}", ""),
-    ],
-    ids=lambda value: type(value).__name__,
-)
+@pytest.mark.parametrize(("module", "origin", "text"), [
+    (Encoder(), "class Encoder around class Noise", f"{ENCODER}\n{NOISE}"),
+    (torch.nn.Sequential(torch.nn.Identity(), Noise(), Noise()), "class Noise", NOISE),
+    (torch.nn.Identity(), f"torch.nn.modules.linear.Identity of torch {torch.__version__}", ""),
+], ids=lambda value: type(value).__name__)  # fmt: skip
 def test_a_module_shows_every_class_that_its_user_wrote(module, origin, text):
     found = provenance_of(module, True)
     assert (found.origin, found.source) == (origin, text)

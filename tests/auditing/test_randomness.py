@@ -128,26 +128,23 @@ def test_blocks_of_one_row_are_probed_row_by_row():
 BASE = np.random.default_rng(5).normal((0.0, 1e6), size=(64, 2))
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        (BASE, BASE.copy(), "seed"),
-        (BASE, BASE * (1.0 + 2.0**-51), "rounding"),
-        (BASE, BASE + np.array([2.0**-50, 0.0]), "rounding"),
-        (BASE, BASE + np.array([1e-9, 0.0]), "own"),
-        (BASE, BASE + np.array([0.0, 5e-10]), "rounding"),
-        (BASE.astype("f4").astype("f8"), BASE.astype("f4") * np.float32(1 + 2**-22), "rounding"),
-        (np.rint(BASE), np.rint(BASE) + np.array([0.0, 1.0]), "own"),
-        (np.array([0.0, np.nan]), np.array([-0.0, np.nan]), "rounding"),
-        (np.array([np.inf, 1.5]), np.array([np.inf, 1.5]), "seed"),
-        (np.array([np.inf, 1.5]), np.array([-np.inf, 1.5]), "own"),
-        (np.array([2**62, 1]), np.array([2**62 + 1, 1]), "own"),
-        (np.array([1.5 + 1j]), np.array([1.5 + 1j * (1 + 2**-52)]), "rounding"),
-        (np.array(["a", "b"]), np.array(["a", "c"]), "own"),
-        (np.array([0.1, 0.7], object), np.array([0.1, 0.7 + 2**-53], object), "rounding"),
-        (np.array([0.1, "a"], object), np.array([0.1, "b"], object), "own"),
-    ],
-)
+@pytest.mark.parametrize(("one", "other", "expected"), [
+    (BASE, BASE.copy(), "seed"),
+    (BASE, BASE * (1.0 + 2.0**-51), "rounding"),
+    (BASE, BASE + np.array([2.0**-50, 0.0]), "rounding"),
+    (BASE, BASE + np.array([1e-9, 0.0]), "own"),
+    (BASE, BASE + np.array([0.0, 5e-10]), "rounding"),
+    (BASE.astype("f4").astype("f8"), BASE.astype("f4") * np.float32(1 + 2**-22), "rounding"),
+    (np.rint(BASE), np.rint(BASE) + np.array([0.0, 1.0]), "own"),
+    (np.array([0.0, np.nan]), np.array([-0.0, np.nan]), "rounding"),
+    (np.array([np.inf, 1.5]), np.array([np.inf, 1.5]), "seed"),
+    (np.array([np.inf, 1.5]), np.array([-np.inf, 1.5]), "own"),
+    (np.array([2**62, 1]), np.array([2**62 + 1, 1]), "own"),
+    (np.array([1.5 + 1j]), np.array([1.5 + 1j * (1 + 2**-52)]), "rounding"),
+    (np.array(["a", "b"]), np.array(["a", "c"]), "own"),
+    (np.array([0.1, 0.7], object), np.array([0.1, 0.7 + 2**-53], object), "rounding"),
+    (np.array([0.1, "a"], object), np.array([0.1, "b"], object), "own"),
+])  # fmt: skip
 def test_differences_are_told_from_rounding(one, other, expected):
     assert compare_outputs(one, other) == expected
 
@@ -545,16 +542,11 @@ class OneSide(Own):
 
 
 COPIED = [
-    Own(np.random.default_rng(0)),
-    Own(np.random.default_rng(0), 1.0),
-    Own(np.random.RandomState(0)),
-    Own(random.Random(0)),
-    Congruential(),
-    OneSide(np.random.default_rng(0)),
-    partial(given, np.random.default_rng(0)),
-    by_the_module,
+    Own(np.random.default_rng(0)), Own(np.random.default_rng(0), 1.0),
+    Own(np.random.RandomState(0)), Own(random.Random(0)), Congruential(),
+    OneSide(np.random.default_rng(0)), partial(given, np.random.default_rng(0)), by_the_module,
     by_the_modules_python,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("mechanism", COPIED)

@@ -140,17 +140,14 @@ def test_repeat_seeds_the_global_generators_of_all_three():
 # Whose it is.
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "expected"),
-    [
-        (torch.distributions.Laplace(0.0, 2.0), "seed"),
-        (Noise(), "seed"),
-        (Noise(own=True), "own"),
-        (globally, "own"),
-        (by_the_module, "own"),
-        (dpcore.repeat(lambda x: torch.randn(()).item(), seeded="global"), "seed"),
-    ],
-)
+@pytest.mark.parametrize(("mechanism", "expected"), [
+    (torch.distributions.Laplace(0.0, 2.0), "seed"),
+    (Noise(), "seed"),
+    (Noise(own=True), "own"),
+    (globally, "own"),
+    (by_the_module, "own"),
+    (dpcore.repeat(lambda x: torch.randn(()).item(), seeded="global"), "seed"),
+])  # fmt: skip
 def test_whose_randomness_torch_has(mechanism, expected):
     assert audited(mechanism, trials=4000).randomness == expected
 

@@ -95,16 +95,11 @@ MIXED = np.empty(5, object)
 MIXED[:] = [[1.0, 5.0], None, [1.0, 2.0, 3.0], "a", [-1.0, 5.0]]
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        Above(attacks.Threshold().candidates(*np.ones((2, 9, 2)), UNIT)[0], 0.5),
-        Vote([0.5, 0.5], [1.0, 1.0]),
-        Vote([0.5, 0.5], [1.0, 1.0], "x"),
-        EveryCoordinate(((0, 1),), (Intervals(np.array([0.5]), False),), 2),
-    ],
-    ids=lambda event: type(event).__name__,
-)
+@pytest.mark.parametrize("event", [
+    Above(attacks.Threshold().candidates(*np.ones((2, 9, 2)), UNIT)[0], 0.5),
+    Vote([0.5, 0.5], [1.0, 1.0]), Vote([0.5, 0.5], [1.0, 1.0], "x"),
+    EveryCoordinate(((0, 1),), (Intervals(np.array([0.5]), False),), 2),
+], ids=lambda event: type(event).__name__)  # fmt: skip
 def test_an_event_answers_for_regular_rows_alone(event):
     regular = event(np.array([[1.0, 5.0], [-1.0, 5.0]]))
     assert event(MIXED).tolist()[::4] == regular.tolist()

@@ -80,11 +80,8 @@ JUNK = st.sampled_from([*NUMBERS, *OBJECTS, *ARRAYS]) | st.recursive(
 )
 
 SAMPLED = [
-    Laplace(1.0),
-    dpcore.Gaussian(1.0),
-    dpcore.DPTextNoise(1.0, "keep"),
-    published.ADePT(1.0),
-]
+    Laplace(1.0), dpcore.Gaussian(1.0), dpcore.DPTextNoise(1.0, "keep"), published.ADePT(1.0),
+]  # fmt: skip
 ARGUMENTS = [
     "mechanism", "pair", "attack", "trials", "start", "claim", "delta", "confidence", "bound",
     "stop", "floats", "pilot", "rng", "route", "block", "threads", "executor", "progress",
@@ -92,41 +89,25 @@ ARGUMENTS = [
 VOTE = attacks.MajorityVote()
 REPORT = dpcore.audit(Laplace(1.0), trials=200, rng=1, attack=VOTE)
 CASES = {
-    "sample": (
-        dpcore.sample,
-        {"mech": Laplace(1.0), "x": [0.0], "size": 3},
-        ["mech", "x", "size", "rng", "out", "dtype", "threads"],
-    ),
+    "sample": (dpcore.sample, {"mech": Laplace(1.0), "x": [0.0], "size": 3},
+     ["mech", "x", "size", "rng", "out", "dtype", "threads"]),
     "audit": (dpcore.audit, {"mechanism": Laplace(1.0), "trials": 200}, ARGUMENTS),
-    "audit of votes": (
-        dpcore.audit,
-        {"mechanism": Laplace(1.0), "trials": 200, "attack": VOTE},
-        [name for name in ARGUMENTS if name != "attack"],
-    ),
-    "audit with early stop": (
-        dpcore.audit,
-        {"mechanism": Laplace(1.0), "trials": 200, "stop": "refuted", "claim": 1.0},
-        ["pair", "attack", "claim", "delta", "confidence", "bound", "pilot", "block"],
-    ),
-    "audit of a system": (
-        dpcore.audit,
-        {"mechanism": published.HalfNoise(1.0), "trials": 200},
-        ["pair", "start", "claim", "block", "delta"],
-    ),
-    "audit of a callable": (
-        dpcore.audit,
-        {"mechanism": lambda x, size, rng: rng.random((size, 1)), "trials": 200},
-        ["pair", "attack", "start", "claim", "block", "threads", "route", "executor", "pilot"],
-    ),
+    "audit of votes": (dpcore.audit, {"mechanism": Laplace(1.0), "trials": 200, "attack": VOTE},
+     [name for name in ARGUMENTS if name != "attack"]),
+    "audit with early stop": (dpcore.audit,
+     {"mechanism": Laplace(1.0), "trials": 200, "stop": "refuted", "claim": 1.0},
+     ["pair", "attack", "claim", "delta", "confidence", "bound", "pilot", "block"]),
+    "audit of a system": (dpcore.audit, {"mechanism": published.HalfNoise(1.0), "trials": 200},
+     ["pair", "start", "claim", "block", "delta"]),
+    "audit of a callable": (dpcore.audit,
+     {"mechanism": lambda x, size, rng: rng.random((size, 1)), "trials": 200},
+     ["pair", "attack", "start", "claim", "block", "threads", "route", "executor", "pilot"]),
     "merge": (REPORT.merge, {"other": REPORT}, ["other", "looked"]),
     "outputs": (REPORT.outputs, {"side": "x", "start": 0, "size": 3}, ["side", "start", "size"]),
     "epsilon_lower_at": (REPORT.epsilon_lower_at, {}, ["delta"]),
     "Pair": (Pair, {"x": 1, "x_prime": 2}, ["x", "x_prime", "distance"]),
-    "Counts": (
-        Counts,
-        {"k": 1, "n": 2, "k_prime": 1, "n_prime": 2},
-        ["k", "n", "k_prime", "n_prime"],
-    ),
+    "Counts": (Counts, {"k": 1, "n": 2, "k_prime": 1, "n_prime": 2},
+     ["k", "n", "k_prime", "n_prime"]),
     "Clip": (ClipStep, {"norm": "l1", "radius": 1.0}, ["norm", "radius"]),
     "Steps": (Steps, {"noise": Laplace(1.0)}, ["noise", "clip", "factor"]),
     "Vote": (events.Vote, {"threshold": [0.5], "towards": [1.0]}, ["threshold", "towards", "vote"]),
@@ -134,22 +115,16 @@ CASES = {
     "Vote.from_dict": (events.Vote.from_dict, {}, ["record"]),
     "zeros_ones": (pairs.zeros_ones, {}, ["dim"]),
     "distance": (pairs.distance, {"pair": Pair([0.0], [1.0]), "norm": "l1"}, ["norm"]),
-    "clopper_pearson": (
-        bounds.clopper_pearson,
-        {"counts": Counts(1, 2, 0, 2)},
-        ["delta", "confidence"],
-    ),
+    "clopper_pearson": (bounds.clopper_pearson, {"counts": Counts(1, 2, 0, 2)},
+     ["delta", "confidence"]),
     "limits": (bounds.limits, {"k": 1, "n": 2, "alpha": 0.1}, ["k", "n", "alpha"]),
     "named": (attacks.named, {}, ["name"]),
     "choose": (attacks.choose, {"counts": Counts(1, 2, 0, 2)}, ["confidence", "delta"]),
-    "vote_loss": (
-        exact.vote_loss,
-        {"mechanism": Laplace(1.0), "pair": Pair([0.0], [1.0])},
-        ["mechanism"],
-    ),
+    "vote_loss": (exact.vote_loss, {"mechanism": Laplace(1.0), "pair": Pair([0.0], [1.0])},
+     ["mechanism"]),
     "from_json": (dpcore.Audit.from_json, {}, ["text"]),
     "from_dict": (dpcore.Audit.from_dict, {}, ["record"]),
-}
+}  # fmt: skip
 for _cls in NATIVE.values():
     _fields = list(_cls.__dataclass_fields__)
     _start = {"scale": 1.0, "sigma": 1.0, "epsilon": 1.0, "low": 0.0, "high": 1.0}
@@ -278,16 +253,13 @@ def test_what_is_constructed_can_be_sampled(cls, data):
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, -math.inf, math.nan, 1.0001e300, 10**400])
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (Laplace, "scale"),
-        (dpcore.Gaussian, "sigma"),
-        (dpcore.Exponential, "scale"),
-        (dpcore.DPTextNoise, "scale"),
-        *((system, "epsilon") for system in SYSTEMS),
-    ],
-)
+@pytest.mark.parametrize(("make", "name"), [
+    (Laplace, "scale"),
+    (dpcore.Gaussian, "sigma"),
+    (dpcore.Exponential, "scale"),
+    (dpcore.DPTextNoise, "scale"),
+    *((system, "epsilon") for system in SYSTEMS),
+])  # fmt: skip
 def test_scales_and_epsilons_out_of_range(make, name, bad):
     text = f"^{name} must be a finite number above 0 and at most 1e\\+300, got "
     with pytest.raises(ValueError, match=text):
@@ -310,20 +282,17 @@ def test_trials_times_dim_never_overflows(dim):
         dpcore.sample(Laplace(1.0), np.zeros(dim), 2**60)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "pair"),
-    [
-        (Laplace(1e300), ([0.0], [1.0])),
-        (Laplace(1e-300), ([0.0], [1.0])),
-        (Laplace(5e-324), ([0.0], [5e-324])),
-        (Laplace(1e300), ([-1.7e308], [1.7e308])),
-        (dpcore.Gaussian(1e-300), ([1e300], [-1e300])),
-        (dpcore.Exponential(1e300), ([1.7e308], [0.0])),
-        (dpcore.Uniform(-1e300, 1e300), ([0.0], [1e308])),
-        (published.ADePT(1e-290, 1e-290), ([1e308, 0.0], [-1e308, 0.0])),
-        (published.HalvedOutput(1e-300, 1e-300), ([0.0], [1e-300])),
-    ],
-)
+@pytest.mark.parametrize(("mechanism", "pair"), [
+    (Laplace(1e300), ([0.0], [1.0])),
+    (Laplace(1e-300), ([0.0], [1.0])),
+    (Laplace(5e-324), ([0.0], [5e-324])),
+    (Laplace(1e300), ([-1.7e308], [1.7e308])),
+    (dpcore.Gaussian(1e-300), ([1e300], [-1e300])),
+    (dpcore.Exponential(1e300), ([1.7e308], [0.0])),
+    (dpcore.Uniform(-1e300, 1e300), ([0.0], [1e308])),
+    (published.ADePT(1e-290, 1e-290), ([1e308, 0.0], [-1e308, 0.0])),
+    (published.HalvedOutput(1e-300, 1e-300), ([0.0], [1e-300])),
+])  # fmt: skip
 @pytest.mark.parametrize(("attack", "route"), [(VOTE, "sampled"), (VOTE, "auto"), (None, "auto")])
 @pytest.mark.filterwarnings("ignore:all that tells:dpcore.errors.AssumptionWarning")
 def test_extreme_but_valid_numbers_give_sound_audits(mechanism, pair, attack, route):

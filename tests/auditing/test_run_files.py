@@ -459,16 +459,13 @@ def test_a_part_that_was_cut_off_goes_on(monkeypatch, tmp_path, parts):
     assert merge_parts([found[0], about["out"], *found[2:]]) == merge_parts(found)
 
 
-@pytest.mark.parametrize(
-    ("part", "error", "text"),
-    [
-        ((0, 64), ValueError, "part must be an integer"),
-        ((65, 64), ValueError, "part must be an integer"),
-        ((1, 0), ValueError, "part must be an integer"),
-        (3, TypeError, "part must be a pair"),
-        ((1.5, 4), TypeError, "part must be"),
-    ],
-)
+@pytest.mark.parametrize(("part", "error", "text"), [
+    ((0, 64), ValueError, "part must be an integer"),
+    ((65, 64), ValueError, "part must be an integer"),
+    ((1, 0), ValueError, "part must be an integer"),
+    (3, TypeError, "part must be a pair"),
+    ((1.5, 4), TypeError, "part must be"),
+])  # fmt: skip
 def test_parts_that_do_not_exist(parts, tmp_path, part, error, text):
     with pytest.raises(error, match=text):
         count_part(parts[0], add_noise, ONE, part=part, out=tmp_path / "out.json", **ABOUT)

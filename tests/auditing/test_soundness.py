@@ -199,14 +199,9 @@ def test_control_a_mechanism_ten_per_cent_worse_than_its_claim():
 
 
 BROKEN = [
-    ADePT(1.0),
-    ADePTReference(1.0),
-    DPText(1.0),
-    DPText(10.0),
-    DPText(1.0, nan="resample"),
-    HalfNoise(1.0),
-    HalfNoise(0.1),
-]
+    ADePT(1.0), ADePTReference(1.0), DPText(1.0), DPText(10.0), DPText(1.0, nan="resample"),
+    HalfNoise(1.0), HalfNoise(0.1),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("system", BROKEN, ids=repr)

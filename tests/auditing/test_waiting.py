@@ -36,18 +36,14 @@ class Counting:
         return x + rng.laplace(size=(size, len(x)))
 
 
-@pytest.mark.parametrize(
-    ("options", "steps"),
-    [
-        ({"attack": "auto"}, STEPS),
-        ({"attack": MajorityVote()}, STEPS),
-        ({"block": 300, "floats": True, "threads": 2}, STEPS),
-        ({"stop": "refuted", "claim": 0.2}, STEPS),
-        ({"pair": [dpcore.Pair([0.0, 0.0], [0.0, y]) for y in (0.5, 1.0)]}, ["search", *STEPS]),
-        ({"pair": PLAN}, ["search", *STEPS]),
-    ],
-    ids=["auto", "vote", "blocks", "early", "pairs", "search"],
-)
+@pytest.mark.parametrize(("options", "steps"), [
+    ({"attack": "auto"}, STEPS),
+    ({"attack": MajorityVote()}, STEPS),
+    ({"block": 300, "floats": True, "threads": 2}, STEPS),
+    ({"stop": "refuted", "claim": 0.2}, STEPS),
+    ({"pair": [dpcore.Pair([0.0, 0.0], [0.0, y]) for y in (0.5, 1.0)]}, ["search", *STEPS]),
+    ({"pair": PLAN}, ["search", *STEPS]),
+], ids=["auto", "vote", "blocks", "early", "pairs", "search"])  # fmt: skip
 def test_every_output_is_in_the_record(options, steps):
     mechanism = Counting()
     options = {"attack": Threshold(), "pair": PAIR, "trials": 2000, "claim": 1.0} | options

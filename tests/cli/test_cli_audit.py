@@ -167,17 +167,14 @@ def test_a_native_mechanism_in_a_users_file_is_run_by_the_core(run, own):
     assert (report.mechanism, report.route) == (dpcore.Laplace(0.5), "integer")
 
 
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
-        ("raising", "raising failed: ValueError: block must be luckier"),
-        ("leaving", "leaving failed: SystemExit: 0"),
-        ("wrong_rows", "wrong_rows must be an array with 2 rows, one per output, got (3, 1)"),
-        ("ragged", "ragged must be an array with 2 rows, one per output, got (4,)"),
-        ("broken", "broken.claim failed: ValueError: no claim today"),
-        ("pairless", "must be a Pair"),
-    ],
-)
+@pytest.mark.parametrize(("name", "complaint"), [
+    ("raising", "raising failed: ValueError: block must be luckier"),
+    ("leaving", "leaving failed: SystemExit: 0"),
+    ("wrong_rows", "wrong_rows must be an array with 2 rows, one per output, got (3, 1)"),
+    ("ragged", "ragged must be an array with 2 rows, one per output, got (4,)"),
+    ("broken", "broken.claim failed: ValueError: no claim today"),
+    ("pairless", "must be a Pair"),
+])  # fmt: skip
 def test_a_failed_mechanism_is_3(run, own, name, complaint):
     words = "--claim 1" + (" --x 0 --x-prime 1" if name not in ("broken", "pairless") else "")
     words = words.replace("--claim 1", "") if name == "broken" else words
@@ -191,13 +188,10 @@ def test_a_failed_mechanism_is_3(run, own, name, complaint):
     assert "Traceback (most recent call last)" in err
 
 
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
-        ("wrong_shape", "wrong_shape must be of shape (size, 1), got"),
-        ("words", "words must be real numbers"),
-    ],
-)
+@pytest.mark.parametrize(("name", "complaint"), [
+    ("wrong_shape", "wrong_shape must be of shape (size, 1), got"),
+    ("words", "words must be real numbers"),
+])  # fmt: skip
 def test_outputs_that_cannot_vote_fail_the_vote_alone(run, own, name, complaint):
     words = f"audit {own}:{name} --claim 1 --x 0 --x-prime 1 --trials 1000"
     status, out, err = run(f"{words} --attack majority")
@@ -209,14 +203,11 @@ def test_outputs_that_cannot_vote_fail_the_vote_alone(run, own, name, complaint)
     assert "not refuted by this attack" in out
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("import nothing_of_that_name", "ModuleNotFoundError: No module named"),
-        ("def f(:", "SyntaxError"),
-        ("import sys; sys.exit(0)", "SystemExit: 0"),
-    ],
-)
+@pytest.mark.parametrize(("text", "complaint"), [
+    ("import nothing_of_that_name", "ModuleNotFoundError: No module named"),
+    ("def f(:", "SyntaxError"),
+    ("import sys; sys.exit(0)", "SystemExit: 0"),
+])  # fmt: skip
 def test_a_failed_import_is_3(run, tmp_path, text, complaint):
     (tmp_path / "bad.py").write_text(f"\n{text}\n")
     path, modules = list(sys.path), set(sys.modules)

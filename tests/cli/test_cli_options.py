@@ -83,15 +83,12 @@ def test_options_are_spelled_as_their_arguments():
     assert "target" not in OPTIONS
 
 
-@pytest.mark.parametrize(
-    "raised",
-    [
-        lambda: errors.real("count_share", 2.0, high=1.0),
-        lambda: errors.real("count_share", "2"),
-        lambda: errors.choice("count_share", 3, ("a",)),
-        lambda: errors.integer("count_share", -1, 0),
-    ],
-)
+@pytest.mark.parametrize("raised", [
+    lambda: errors.real("count_share", 2.0, high=1.0),
+    lambda: errors.real("count_share", "2"),
+    lambda: errors.choice("count_share", 3, ("a",)),
+    lambda: errors.integer("count_share", -1, 0),
+])  # fmt: skip
 def test_an_error_knows_its_argument(raised):
     with pytest.raises((TypeError, ValueError)) as caught:
         raised()

@@ -503,23 +503,20 @@ def test_recorded_outputs_are_tested_like_a_mechanism(inner, pytester):
 NAME = "test_inner.py::test_it"
 
 
-@pytest.mark.parametrize(
-    ("ini", "arguments", "marker", "call", "expected"),
-    [
-        ("", [], "", "", Settings()),
-        ("dp_trials = 1e3", [], "", "", Settings(trials=1000)),
-        ("dp_confidence = 0.9", [], "", "", Settings(confidence=0.9)),
-        ("dp_seed = 5", [], "", "", Settings(seed=5)),
-        ("dp_trials = 1e3", ["--dp-trials", "2000"], "", "", Settings(trials=2000)),
-        ("dp_confidence = 0.9", ["--dp-confidence=.8"], "", "", Settings(confidence=0.8)),
-        ("dp_seed = 5", ["--dp-seed=6"], "", "", Settings(seed=6)),
-        ("", ["--dp-trials=2000"], "trials=3000", "", Settings(trials=3000)),
-        ("", ["--dp-trials=2000"], "confidence=.7, seed=3", "", Settings(2000, 0.7, 3)),
-        ("", ["--dp-trials=2000"], "trials=3000", "trials=4000", Settings(trials=4000)),
-        ("", [], "trials='3e3'", "trials=None, confidence=.6", Settings(3000, 0.6)),
-        ("", [], "seed=3", "rng=None", Settings(seed=3)),
-    ],
-)
+@pytest.mark.parametrize(("ini", "arguments", "marker", "call", "expected"), [
+    ("", [], "", "", Settings()),
+    ("dp_trials = 1e3", [], "", "", Settings(trials=1000)),
+    ("dp_confidence = 0.9", [], "", "", Settings(confidence=0.9)),
+    ("dp_seed = 5", [], "", "", Settings(seed=5)),
+    ("dp_trials = 1e3", ["--dp-trials", "2000"], "", "", Settings(trials=2000)),
+    ("dp_confidence = 0.9", ["--dp-confidence=.8"], "", "", Settings(confidence=0.8)),
+    ("dp_seed = 5", ["--dp-seed=6"], "", "", Settings(seed=6)),
+    ("", ["--dp-trials=2000"], "trials=3000", "", Settings(trials=3000)),
+    ("", ["--dp-trials=2000"], "confidence=.7, seed=3", "", Settings(2000, 0.7, 3)),
+    ("", ["--dp-trials=2000"], "trials=3000", "trials=4000", Settings(trials=4000)),
+    ("", [], "trials='3e3'", "trials=None, confidence=.6", Settings(3000, 0.6)),
+    ("", [], "seed=3", "rng=None", Settings(seed=3)),
+])  # fmt: skip
 def test_settings_from_weak_to_strong(inner, pytester, ini, arguments, marker, call, expected):
     pytester.makeini(f"[pytest]\n{ini}\n")
     mark = f"@pytest.mark.dp({marker})\n" if marker else ""
@@ -553,15 +550,12 @@ def test_a_seed_of_ones_own(inner):
     assert [one[0] for one in shown(result)] == [77]
 
 
-@pytest.mark.parametrize(
-    ("ini", "arguments", "text"),
-    [
-        ("", ["--dp-trials=0"], "--dp-trials must be a whole number at least 1 and below 2**63, "),
-        ("", ["--dp-min-share=1"], "--dp-min-share must be a finite number at least 0 and below 1"),
-        ("dp_confidence = high", [], "dp_confidence must be a finite number above 0 and below 1, "),
-        ("dp_seed =", [], "dp_seed must be an integer at least 0, got ''"),
-    ],
-)
+@pytest.mark.parametrize(("ini", "arguments", "text"), [
+    ("", ["--dp-trials=0"], "--dp-trials must be a whole number at least 1 and below 2**63, "),
+    ("", ["--dp-min-share=1"], "--dp-min-share must be a finite number at least 0 and below 1"),
+    ("dp_confidence = high", [], "dp_confidence must be a finite number above 0 and below 1, "),
+    ("dp_seed =", [], "dp_seed must be an integer at least 0, got ''"),
+])  # fmt: skip
 def test_wrong_settings_are_bad_usage(inner, pytester, ini, arguments, text):
     pytester.makeini(f"[pytest]\n{ini}\n")
     result = inner(SHOW, *arguments)

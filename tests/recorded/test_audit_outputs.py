@@ -356,14 +356,11 @@ def test_claims_that_no_number_of_guesses_refutes():
         guesses_needed(-1.0, 1000)
 
 
-@pytest.mark.parametrize(
-    ("claim", "told"),
-    [
-        (8.0, "to refute the claim takes 8,932 guesses (and canaries) or more, all of them right"),
-        (1.0, "to refute the claim takes 10 guesses (and canaries) or more, all of them right"),
-        (50.0, "to refute the claim takes more guesses than any run has"),
-    ],
-)
+@pytest.mark.parametrize(("claim", "told"), [
+    (8.0, "to refute the claim takes 8,932 guesses (and canaries) or more, all of them right"),
+    (1.0, "to refute the claim takes 10 guesses (and canaries) or more, all of them right"),
+    (50.0, "to refute the claim takes more guesses than any run has"),
+])  # fmt: skip
 def test_the_report_says_what_guesses_can_reach(claim, told):
     outputs, outputs_prime = canaries(np.random.default_rng(1), 1000)
     audit = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=100, rng=1, claim=claim)

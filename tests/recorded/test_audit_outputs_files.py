@@ -129,25 +129,22 @@ def test_an_event_of_ones_own_keeps_its_name_in_json():
     assert "lambda" in read.event
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "text"),
-    [
-        ({"format": "dpcore.audit/2"}, ValueError, "format must be 'dpcore.audit_outputs/1'"),
-        ({"rows": "both"}, ValueError, "rows must be one of 'independent', 'one_run'"),
-        ({"rows": "one_run"}, ValueError, "record must be what OutputsAudit.to_dict wrote"),
-        ({"bound": "one_run"}, ValueError, "bound must be one of 'clopper_pearson', 'exact'"),
-        ({"bound": "exact", "paired": True}, ValueError, "bound must be 'clopper_pearson' where"),
-        ({"paired": 1}, ValueError, "paired must be a bool, got 1"),
-        ({"direction": None}, ValueError, "direction must be one of"),
-        ({"confidence": 1.0}, ValueError, "confidence must be"),
-        ({"claim": -1.0}, ValueError, "claim must be"),
-        ({"delta": 1.0}, ValueError, "delta must be"),
-        ({"names": ["x"]}, ValueError, "names must be two values"),
-        ({"pilot": ["1", "2"]}, ValueError, "pilot must be a int"),
-        ({"doubts": "one"}, ValueError, "doubts must be a list"),
-        ({"evidence": {"k": 9, "n": 5, "k_prime": 0, "n_prime": 5}}, ValueError, "k must be an"),
-    ],
-)
+@pytest.mark.parametrize(("change", "error", "text"), [
+    ({"format": "dpcore.audit/2"}, ValueError, "format must be 'dpcore.audit_outputs/1'"),
+    ({"rows": "both"}, ValueError, "rows must be one of 'independent', 'one_run'"),
+    ({"rows": "one_run"}, ValueError, "record must be what OutputsAudit.to_dict wrote"),
+    ({"bound": "one_run"}, ValueError, "bound must be one of 'clopper_pearson', 'exact'"),
+    ({"bound": "exact", "paired": True}, ValueError, "bound must be 'clopper_pearson' where"),
+    ({"paired": 1}, ValueError, "paired must be a bool, got 1"),
+    ({"direction": None}, ValueError, "direction must be one of"),
+    ({"confidence": 1.0}, ValueError, "confidence must be"),
+    ({"claim": -1.0}, ValueError, "claim must be"),
+    ({"delta": 1.0}, ValueError, "delta must be"),
+    ({"names": ["x"]}, ValueError, "names must be two values"),
+    ({"pilot": ["1", "2"]}, ValueError, "pilot must be a int"),
+    ({"doubts": "one"}, ValueError, "doubts must be a list"),
+    ({"evidence": {"k": 9, "n": 5, "k_prime": 0, "n_prime": 5}}, ValueError, "k must be an"),
+])  # fmt: skip
 def test_json_that_is_refused(change, error, text):
     sides = laplace(np.random.default_rng(1), 1000, 1000)
     record = audit_outputs(*sides, rows="independent", claim=0.1, rng=1).to_dict()
@@ -262,32 +259,29 @@ def test_the_command_takes_paired_rows(tmp_path, capsys):
     assert command(*files, paired=True, bound="exact") == 2
 
 
-@pytest.mark.parametrize(
-    ("names", "change", "text"),
-    [
-        ((), {}, "name two files, the outputs on x and those on x' (or one, with --label COLUMN)"),
-        (("x.npy",), {}, "name two files"),
-        (("x.npy", "y.csv"), {"label": "member"}, "name one file where --label is given"),
-        (("x.npy", "y.csv"), {"claim": None}, "give --claim EPSILON, or --no-claim to estimate"),
-        (("x.npy", "y.csv"), {"no_claim": True}, "--claim and --no-claim exclude each other"),
-        (("x.npy", "y.csv"), {"rows": None}, "--rows must be 'independent' or 'one_run', got None"),
-        (("x.npy", "none.csv"), {}, "No such file or directory"),
-        (("x.npy", "x.doc"), {}, "a file that ends in one of .csv"),
-        (("x.npy", "y.csv"), {"attack": "luck"}, "--attack must be one of 'auto'"),
-        (("x.npy", "y.csv"), {"guesses": "3"}, "--guesses must be None where rows"),
-        (("x.npy", "y.csv"), {"rows": "one_run", "guesses": "a,b"}, "--guesses must be a number"),
-        (("x.npy", "y.csv"), {"count_share": 2.0}, "--count-share must be a finite number"),
-        (("x.npy", "y.csv"), {"claim": -1.0}, "--claim must be"),
-        (("x.npy", "y.csv"), {"plot": "x.txt"}, "--plot must end in one of"),
-        (("both.csv",), {"label": "side"}, "label must be one of 'score', 'member' in both.csv"),
-        (("-", "y.csv"), {}, "--format must be given for standard input"),
-        (("-", "-"), {"format": "csv"}, "a file where outputs are standard input"),
-        (("x.npy", "y.csv"), {"header": "maybe"}, "--header must be one of 'auto', 'yes', 'no'"),
-        (("x.npy", "y.csv"), {"sep": "::"}, "--sep must be one character, or 'tab', got '::'"),
-        (("x.npy", "y.csv"), {"encoding": "utf-9"}, "--encoding must be an encoding that Python"),
-        (("x.npy", "y.csv"), {"format": "xml"}, "--format must be one of 'csv', 'tsv', 'lines'"),
-    ],
-)
+@pytest.mark.parametrize(("names", "change", "text"), [
+    ((), {}, "name two files, the outputs on x and those on x' (or one, with --label COLUMN)"),
+    (("x.npy",), {}, "name two files"),
+    (("x.npy", "y.csv"), {"label": "member"}, "name one file where --label is given"),
+    (("x.npy", "y.csv"), {"claim": None}, "give --claim EPSILON, or --no-claim to estimate"),
+    (("x.npy", "y.csv"), {"no_claim": True}, "--claim and --no-claim exclude each other"),
+    (("x.npy", "y.csv"), {"rows": None}, "--rows must be 'independent' or 'one_run', got None"),
+    (("x.npy", "none.csv"), {}, "No such file or directory"),
+    (("x.npy", "x.doc"), {}, "a file that ends in one of .csv"),
+    (("x.npy", "y.csv"), {"attack": "luck"}, "--attack must be one of 'auto'"),
+    (("x.npy", "y.csv"), {"guesses": "3"}, "--guesses must be None where rows"),
+    (("x.npy", "y.csv"), {"rows": "one_run", "guesses": "a,b"}, "--guesses must be a number"),
+    (("x.npy", "y.csv"), {"count_share": 2.0}, "--count-share must be a finite number"),
+    (("x.npy", "y.csv"), {"claim": -1.0}, "--claim must be"),
+    (("x.npy", "y.csv"), {"plot": "x.txt"}, "--plot must end in one of"),
+    (("both.csv",), {"label": "side"}, "label must be one of 'score', 'member' in both.csv"),
+    (("-", "y.csv"), {}, "--format must be given for standard input"),
+    (("-", "-"), {"format": "csv"}, "a file where outputs are standard input"),
+    (("x.npy", "y.csv"), {"header": "maybe"}, "--header must be one of 'auto', 'yes', 'no'"),
+    (("x.npy", "y.csv"), {"sep": "::"}, "--sep must be one character, or 'tab', got '::'"),
+    (("x.npy", "y.csv"), {"encoding": "utf-9"}, "--encoding must be an encoding that Python"),
+    (("x.npy", "y.csv"), {"format": "xml"}, "--format must be one of 'csv', 'tsv', 'lines'"),
+])  # fmt: skip
 def test_bad_usage(files, capsys, names, change, text):
     paths = (name if name == "-" else files[0] / name for name in names)
     assert command(*paths, **change) == 2

@@ -253,19 +253,16 @@ def first_column(threshold):
     return lambda rows: rows.reshape(len(rows), -1)[:, 0] > threshold
 
 
-@pytest.mark.parametrize(
-    "pairs",
-    [
-        lambda noise: (noise, 1.0 + noise),
-        lambda noise: (noise, 1.0 - noise),
-        lambda noise: (noise, 1.0 + noise[:1500]),
-        lambda noise: (np.stack([noise**2, noise], 1), np.stack([noise[::-1], 1 + noise], 1)),
-        lambda noise: (np.rint(noise), np.rint(1.0 + noise)),
-        lambda noise: ((noise > 0.0) * 1, (noise > -0.5) * 1),
-        lambda noise: ((noise > 0.0).astype(str), (noise > -0.5).astype(str)),
-        lambda noise: (noise, 1.0 + noise + np.random.default_rng(9).laplace(size=noise.size)),
-    ],
-)
+@pytest.mark.parametrize("pairs", [
+    lambda noise: (noise, 1.0 + noise),
+    lambda noise: (noise, 1.0 - noise),
+    lambda noise: (noise, 1.0 + noise[:1500]),
+    lambda noise: (np.stack([noise**2, noise], 1), np.stack([noise[::-1], 1 + noise], 1)),
+    lambda noise: (np.rint(noise), np.rint(1.0 + noise)),
+    lambda noise: ((noise > 0.0) * 1, (noise > -0.5) * 1),
+    lambda noise: ((noise > 0.0).astype(str), (noise > -0.5).astype(str)),
+    lambda noise: (noise, 1.0 + noise + np.random.default_rng(9).laplace(size=noise.size)),
+])  # fmt: skip
 def test_common_seeds_raise_a_doubt(pairs):
     sides = pairs(np.random.default_rng(4).laplace(size=2000))
     event = (lambda rows: rows == "True") if sides[0].dtype.kind == "U" else first_column(0.5)

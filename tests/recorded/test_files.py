@@ -39,16 +39,10 @@ def test_a_header_names_the_columns(write):
     assert read_outputs(str(path), 0).tolist() == [1.0, 3.0]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a;b\r\n1;2\r\n3;4\r\n",
-        "a\tb\n1\t2\n3\t4\n",
-        "\ufeffa,b\n1,2\n3,4\n",
-        '"a","b"\n"1","2"\n3,4\n\n\n',
-        "# a, b\n1, 2\n3, 4\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "a;b\r\n1;2\r\n3;4\r\n", "a\tb\n1\t2\n3\t4\n", "\ufeffa,b\n1,2\n3,4\n",
+    '"a","b"\n"1","2"\n3,4\n\n\n', "# a, b\n1, 2\n3, 4\n",
+])  # fmt: skip
 @pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.CSV"])
 def test_dialects(write, text, name):
     assert read_outputs(write(text, name), "b").tolist() == [2.0, 4.0]
@@ -87,43 +81,40 @@ def test_row_numbers_are_no_outputs(tmp_path):
     assert read_outputs(tmp_path / "numbered.parquet", "a").tolist() == [1.5, 2.5]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "column", "outputs"),
-    [
-        ("x.csv", "1.5\n-2\n", None, [1.5, -2.0]),
-        ("x.csv", "0.5\n", None, [0.5]),
-        ("x.csv", "1,2\n3,4\n", None, [[1.0, 2.0], [3.0, 4.0]]),
-        ("x.csv", "1,2\n3,4", 1, [2.0, 4.0]),
-        ("x.csv", "monthly\ndaily\nmonthly\n", None, ["monthly", "daily", "monthly"]),
-        ("x.csv", "answer\nmonthly\ndaily\n", None, ["monthly", "daily"]),
-        # Columns that nobody chose are not parsed.
-        ("x.csv", "id,answer\n7,never\n9,daily\n", "answer", ["never", "daily"]),
-        ("x.csv", "id,answer\n7,never\n9,daily\n", 1, ["never", "daily"]),
-        # Words and numbers are objects, an empty cell is missing.
-        ("x.csv", "a,b\n1,2\n3,x\n", "b", [2.0, "x"]),
-        ("x.csv", "a,b\n1,2\n,3\n", "a", [1.0, None]),
-        # One name among numbers is no header, but a mistake that must not cost a row.
-        ("x.csv", "1,2x\n3,4\n", 1, ["2x", 4.0]),
-        ("x.csv", "a\n0x10\n", None, ["0x10"]),
-        # A first row that comes again below is no header, whatever it holds.
-        ("x.csv", "a,b\nb,a\na,b\n", "*", [["a", "b"], ["b", "a"], ["a", "b"]]),
-        # An empty line is an answer that is missing, at the end too.
-        ("x.txt", "a, b\n\nc\n", None, ["a, b", None, "c"]),
-        ("x.txt", "1.5\n-2\n", None, [1.5, -2.0]),
-        ("x.log", "x\n1\n\n", None, ["x", 1.0, None]),
-        # The first line is a name where all others are numbers.
-        ("x.txt", "score\n1.5\n2\n", None, [1.5, 2.0]),
-        ("x.txt", " a\na\n", None, [" a", "a"]),
-        ("x.jsonl", '"a\u2028b"\n"c"\n', None, ["a\u2028b", "c"]),
-        ("x.jsonl", "1\n2.5\nNaN\n", None, [1.0, 2.5, np.nan]),
-        ("x.jsonl", '"never"\n"daily"\n', None, ["never", "daily"]),
-        ("x.jsonl", '{"id": 1, "a": 2.5}\n{"id": 2, "a": 0.5}\n', "a", [2.5, 0.5]),
-        ("x.jsonl", '{"a": "x"}\n\n{"b": 1}\n', "a", ["x", None]),
-        ("x.jsonl", '["a", 1]\n["b"]\n', None, [["a", 1], ["b"]]),
-        ("x.json", "[1.5, 2.5]", None, [1.5, 2.5]),
-        ("x.json", '{"a": [1, 2], "b": ["x", "y"]}', "b", ["x", "y"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "column", "outputs"), [
+    ("x.csv", "1.5\n-2\n", None, [1.5, -2.0]),
+    ("x.csv", "0.5\n", None, [0.5]),
+    ("x.csv", "1,2\n3,4\n", None, [[1.0, 2.0], [3.0, 4.0]]),
+    ("x.csv", "1,2\n3,4", 1, [2.0, 4.0]),
+    ("x.csv", "monthly\ndaily\nmonthly\n", None, ["monthly", "daily", "monthly"]),
+    ("x.csv", "answer\nmonthly\ndaily\n", None, ["monthly", "daily"]),
+    # Columns that nobody chose are not parsed.
+    ("x.csv", "id,answer\n7,never\n9,daily\n", "answer", ["never", "daily"]),
+    ("x.csv", "id,answer\n7,never\n9,daily\n", 1, ["never", "daily"]),
+    # Words and numbers are objects, an empty cell is missing.
+    ("x.csv", "a,b\n1,2\n3,x\n", "b", [2.0, "x"]),
+    ("x.csv", "a,b\n1,2\n,3\n", "a", [1.0, None]),
+    # One name among numbers is no header, but a mistake that must not cost a row.
+    ("x.csv", "1,2x\n3,4\n", 1, ["2x", 4.0]),
+    ("x.csv", "a\n0x10\n", None, ["0x10"]),
+    # A first row that comes again below is no header, whatever it holds.
+    ("x.csv", "a,b\nb,a\na,b\n", "*", [["a", "b"], ["b", "a"], ["a", "b"]]),
+    # An empty line is an answer that is missing, at the end too.
+    ("x.txt", "a, b\n\nc\n", None, ["a, b", None, "c"]),
+    ("x.txt", "1.5\n-2\n", None, [1.5, -2.0]),
+    ("x.log", "x\n1\n\n", None, ["x", 1.0, None]),
+    # The first line is a name where all others are numbers.
+    ("x.txt", "score\n1.5\n2\n", None, [1.5, 2.0]),
+    ("x.txt", " a\na\n", None, [" a", "a"]),
+    ("x.jsonl", '"a\u2028b"\n"c"\n', None, ["a\u2028b", "c"]),
+    ("x.jsonl", "1\n2.5\nNaN\n", None, [1.0, 2.5, np.nan]),
+    ("x.jsonl", '"never"\n"daily"\n', None, ["never", "daily"]),
+    ("x.jsonl", '{"id": 1, "a": 2.5}\n{"id": 2, "a": 0.5}\n', "a", [2.5, 0.5]),
+    ("x.jsonl", '{"a": "x"}\n\n{"b": 1}\n', "a", ["x", None]),
+    ("x.jsonl", '["a", 1]\n["b"]\n', None, [["a", 1], ["b"]]),
+    ("x.json", "[1.5, 2.5]", None, [1.5, 2.5]),
+    ("x.json", '{"a": [1, 2], "b": ["x", "y"]}', "b", ["x", "y"]),
+])  # fmt: skip
 def test_the_outputs_of_a_text(write, name, text, column, outputs):
     assert repr(read_outputs(write(text, name), column).tolist()) == repr(outputs)
 
@@ -137,19 +128,16 @@ def test_paths_that_are_no_outputs(write, tmp_path):
         read_outputs(3)
 
 
-@pytest.mark.parametrize(
-    ("column", "error", "complaint"),
-    [
-        ("c", ValueError, r"column must be one of 'a', 'b' in outputs.csv, got 'c'"),
-        (2, ValueError, "column must be an integer from 0 to 1, got 2"),
-        (-1, ValueError, "column must be an integer from 0 to 1, got -1"),
-        (True, TypeError, "column must be a name or number of a column"),
-        (0.0, TypeError, "column must be a name or number of a column"),
-        ([], ValueError, "column must be at least one column"),
-        (["a", None], TypeError, "column must be a name or number of a column"),
-        (None, ValueError, r"column must be given where .* has 2 columns"),
-    ],
-)
+@pytest.mark.parametrize(("column", "error", "complaint"), [
+    ("c", ValueError, r"column must be one of 'a', 'b' in outputs.csv, got 'c'"),
+    (2, ValueError, "column must be an integer from 0 to 1, got 2"),
+    (-1, ValueError, "column must be an integer from 0 to 1, got -1"),
+    (True, TypeError, "column must be a name or number of a column"),
+    (0.0, TypeError, "column must be a name or number of a column"),
+    ([], ValueError, "column must be at least one column"),
+    (["a", None], TypeError, "column must be a name or number of a column"),
+    (None, ValueError, r"column must be given where .* has 2 columns"),
+])  # fmt: skip
 def test_columns_that_do_not_exist(write, column, error, complaint):
     with pytest.raises(error, match=complaint):
         read_outputs(write("a,b\n1,2\n"), column)
@@ -158,18 +146,11 @@ def test_columns_that_do_not_exist(write, column, error, complaint):
 # Arrays.
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.array(ODD),
-        np.arange(12.0).reshape(3, 4),
-        np.arange(24).reshape(2, 3, 4),
-        np.array([True, False]),
-        np.array([1, 2**62 + 1]),
-        np.array(["yes", "no"]),
-        np.array([0.1], dtype=np.float32),
-    ],
-)
+@pytest.mark.parametrize("array", [
+    np.array(ODD), np.arange(12.0).reshape(3, 4), np.arange(24).reshape(2, 3, 4),
+    np.array([True, False]), np.array([1, 2**62 + 1]), np.array(["yes", "no"]),
+    np.array([0.1], dtype=np.float32),
+])  # fmt: skip
 def test_npy_and_npz_come_back_whole(tmp_path, array):
     np.save(tmp_path / "x.npy", array)
     np.savez_compressed(tmp_path / "x.npz", only=array)

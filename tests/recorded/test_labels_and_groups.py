@@ -27,24 +27,12 @@ SCORES = 2.0 * LABELS + RNG.laplace(size=SIZE)
 SETTINGS = {"rows": "independent", "claim": 1.0, "rng": 1}
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        LABELS,
-        LABELS * 1,
-        LABELS * 1.0,
-        (LABELS * 1).reshape(-1, 1),
-        np.where(LABELS, "x", "x_prime"),
-        np.where(LABELS, "in", "out").tolist(),
-        np.where(LABELS, b"1", b"0"),
-        pd.Series(LABELS),
-        pd.Series(np.where(LABELS, "x", "x'")),
-        pd.Series(LABELS).astype("boolean"),
-        pd.Series(LABELS * 1).astype("category"),
-        pd.DataFrame({"member": LABELS}),
-    ],
-    ids=lambda labels: f"{type(labels).__name__} {getattr(labels, 'dtype', '')}",
-)
+@pytest.mark.parametrize("labels", [
+    LABELS, LABELS * 1, LABELS * 1.0, (LABELS * 1).reshape(-1, 1), np.where(LABELS, "x", "x_prime"),
+    np.where(LABELS, "in", "out").tolist(), np.where(LABELS, b"1", b"0"), pd.Series(LABELS),
+    pd.Series(np.where(LABELS, "x", "x'")), pd.Series(LABELS).astype("boolean"),
+    pd.Series(LABELS * 1).astype("category"), pd.DataFrame({"member": LABELS}),
+], ids=lambda labels: f"{type(labels).__name__} {getattr(labels, 'dtype', '')}")  # fmt: skip
 def test_labels_of_many_kinds(labels):
     split = audit_outputs(SCORES[LABELS], SCORES[~LABELS], **SETTINGS)
     audit = audit_outputs(SCORES, label=labels, **SETTINGS)
@@ -156,16 +144,12 @@ def test_columns_and_tensors_of_others():
 
 
 @pytest.mark.parametrize("rows", ["independent", "one_run"])
-@pytest.mark.parametrize(
-    "labels",
-    [LABELS, LABELS * 1, LABELS * 1.0, (LABELS * 1.0).astype(np.float32), LABELS.astype(np.uint8)],
-    ids=lambda labels: labels.dtype.name,
-)
-@pytest.mark.parametrize(
-    "scores",
-    [SCORES, SCORES.astype(np.float32), np.round(SCORES, 1), np.rint(1e4 * SCORES).astype(int)],
-    ids=["float64", "float32", "one decimal", "integers"],
-)
+@pytest.mark.parametrize("labels", [
+    LABELS, LABELS * 1, LABELS * 1.0, (LABELS * 1.0).astype(np.float32), LABELS.astype(np.uint8),
+], ids=lambda labels: labels.dtype.name)  # fmt: skip
+@pytest.mark.parametrize("scores", [
+    SCORES, SCORES.astype(np.float32), np.round(SCORES, 1), np.rint(1e4 * SCORES).astype(int),
+], ids=["float64", "float32", "one decimal", "integers"])  # fmt: skip
 def test_scores_beside_labels_are_an_error(scores, labels, rows):
     with pytest.raises(ValueError, match=r"outputs_prime must be outputs on x' \(label= is for"):
         audit_outputs(scores, labels, rows=rows)
@@ -176,20 +160,17 @@ def test_scores_beside_labels_are_an_error(scores, labels, rows):
 BITS = RNG.random((2, 500)) < [[0.7], [0.3]]
 
 
-@pytest.mark.parametrize(
-    "sides",
-    [
-        BITS,
-        BITS * 1,
-        (BITS[0] * 1.0, BITS[1] * 1),
-        (BITS[0] * 1, RNG.integers(3, size=500)),
-        (BITS[0] * 1, RNG.integers(10, size=500)),
-        (BITS[0] * 1, RNG.laplace(size=499)),
-        (np.zeros(500), RNG.laplace(size=500)),
-        (np.ones(500), RNG.laplace(size=500)),
-        (np.clip(RNG.laplace(size=500), 0, 1), np.clip(RNG.laplace(size=500), 0, 1)),
-    ],
-)
+@pytest.mark.parametrize("sides", [
+    BITS,
+    BITS * 1,
+    (BITS[0] * 1.0, BITS[1] * 1),
+    (BITS[0] * 1, RNG.integers(3, size=500)),
+    (BITS[0] * 1, RNG.integers(10, size=500)),
+    (BITS[0] * 1, RNG.laplace(size=499)),
+    (np.zeros(500), RNG.laplace(size=500)),
+    (np.ones(500), RNG.laplace(size=500)),
+    (np.clip(RNG.laplace(size=500), 0, 1), np.clip(RNG.laplace(size=500), 0, 1)),
+])  # fmt: skip
 def test_outputs_that_are_no_labels(sides):
     assert audit_outputs(*sides, rows="independent", rng=1).counts.n == 250
 

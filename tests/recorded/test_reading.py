@@ -70,19 +70,16 @@ def as_json(answers):
 
 
 @pytest.mark.parametrize("pack", [False, True])
-@pytest.mark.parametrize(
-    ("name", "make", "column"),
-    [
-        ("csv", as_csv, "response"),
-        ("tsv", lambda answers: as_csv(answers).replace(",", "\t"), 1),
-        ("txt", "\n".join, None),
-        ("log", lambda answers: "\r\n".join(answers) + "\r\n", None),
-        ("json", as_json, "r"),
-        ("json", json.dumps, None),
-        ("jsonl", as_json_lines, "r"),
-        ("ndjson", lambda answers: "\n".join(map(json.dumps, answers)), None),
-    ],
-)
+@pytest.mark.parametrize(("name", "make", "column"), [
+    ("csv", as_csv, "response"),
+    ("tsv", lambda answers: as_csv(answers).replace(",", "\t"), 1),
+    ("txt", "\n".join, None),
+    ("log", lambda answers: "\r\n".join(answers) + "\r\n", None),
+    ("json", as_json, "r"),
+    ("json", json.dumps, None),
+    ("jsonl", as_json_lines, "r"),
+    ("ndjson", lambda answers: "\n".join(map(json.dumps, answers)), None),
+])  # fmt: skip
 def test_every_text_kind_gives_what_lists_give(write, name, make, column, pack):
     end = ".gz" if pack else ""
     paths = [write(make(one), f"{i}.{name}{end}", pack=pack) for i, one in enumerate(SIDES)]
@@ -218,21 +215,18 @@ def test_labels_name_their_column_and_their_own_file(write):
     assert (own.name, own.columns, own.kind) == ("labels.txt", ("0",), "lines")
 
 
-@pytest.mark.parametrize(
-    ("text", "settings", "outputs", "found"),
-    [
-        ("a\nb\nc\n", {}, ["b", "c"], {"header": True}),
-        ("a\nb\nc\n", {"header": "no"}, ["a", "b", "c"], {"header": False}),
-        ("a\nb\na\n", {}, ["a", "b", "a"], {"header": False}),
-        ("a\nb\na\n", {"header": "yes"}, ["b", "a"], {"header": True}),
-        ("1\n2\n", {"header": "yes"}, [2.0], {"header": True, "there": ("1",)}),
-        ("1|2\n3|4\n", {"sep": "|"}, [[1.0, 2.0], [3.0, 4.0]], {"sep": "|"}),
-        ("a,b\tc,d\ne,f\tg\n", {"sep": "tab"}, [["a,b", "c,d"], ["e,f", "g"]], {"sep": "\t"}),
-        ('"x;y",1\n"z;w;",2\n', {}, [["x;y", 1.0], ["z;w;", 2.0]], {"sep": ","}),
-        # An empty cell in the first row is no name that is there again.
-        ("a,,c\n1,,2\n", {"header": "auto"}, None, {}),
-    ],
-)
+@pytest.mark.parametrize(("text", "settings", "outputs", "found"), [
+    ("a\nb\nc\n", {}, ["b", "c"], {"header": True}),
+    ("a\nb\nc\n", {"header": "no"}, ["a", "b", "c"], {"header": False}),
+    ("a\nb\na\n", {}, ["a", "b", "a"], {"header": False}),
+    ("a\nb\na\n", {"header": "yes"}, ["b", "a"], {"header": True}),
+    ("1\n2\n", {"header": "yes"}, [2.0], {"header": True, "there": ("1",)}),
+    ("1|2\n3|4\n", {"sep": "|"}, [[1.0, 2.0], [3.0, 4.0]], {"sep": "|"}),
+    ("a,b\tc,d\ne,f\tg\n", {"sep": "tab"}, [["a,b", "c,d"], ["e,f", "g"]], {"sep": "\t"}),
+    ('"x;y",1\n"z;w;",2\n', {}, [["x;y", 1.0], ["z;w;", 2.0]], {"sep": ","}),
+    # An empty cell in the first row is no name that is there again.
+    ("a,,c\n1,,2\n", {"header": "auto"}, None, {}),
+])  # fmt: skip
 def test_header_and_separator(write, text, settings, outputs, found):
     reader = Reader(**settings)
     if outputs is None:
@@ -485,17 +479,14 @@ def test_sides_of_other_lengths(write):
     assert (found.counts.n, found.counts.n_prime) == (1000, 350)
 
 
-@pytest.mark.parametrize(
-    ("labels", "label_x", "complaint"),
-    [
-        (["a", "b", "c"], None, r"labels of a\.csv must have two values .*, got 3: 'a', 'b', 'c'"),
-        (["a", "b", "c"], "a", r"label_x must be one of the two values of the labels of a\.csv"),
-        (["a", "a", "a"], None, r"labels of a\.csv must have two values .*, got 1: 'a'"),
-        (["a", "a", "a"], "a", r"label_x must be one of the two values of the labels of a\.csv"),
-        (["1", "1", "1"], None, r"label must be a column with rows for both sides, got \(3, 0\)"),
-        (["a", "", "a"], "a", r"label in row 2 of a\.csv must be given, got None"),
-    ],
-)
+@pytest.mark.parametrize(("labels", "label_x", "complaint"), [
+    (["a", "b", "c"], None, r"labels of a\.csv must have two values .*, got 3: 'a', 'b', 'c'"),
+    (["a", "b", "c"], "a", r"label_x must be one of the two values of the labels of a\.csv"),
+    (["a", "a", "a"], None, r"labels of a\.csv must have two values .*, got 1: 'a'"),
+    (["a", "a", "a"], "a", r"label_x must be one of the two values of the labels of a\.csv"),
+    (["1", "1", "1"], None, r"label must be a column with rows for both sides, got \(3, 0\)"),
+    (["a", "", "a"], "a", r"label in row 2 of a\.csv must be given, got None"),
+])  # fmt: skip
 def test_labels_with_three_values_or_one(write, labels, label_x, complaint):
     path = write("r,side\n" + "".join(f"{i},{one}\n" for i, one in enumerate(labels)))
     with pytest.raises(ValueError, match=complaint):

@@ -189,16 +189,13 @@ SEEN = replace(
 )
 
 
-@pytest.mark.parametrize(
-    ("counts", "claim", "delta", "distance"),
-    [
-        (Counts(600, 1000, 300, 1000), 0.6, 0.0, 1.0),
-        (Counts(600, 1000, 300, 1000), 0.6, 0.05, 1.0),
-        (Counts(600, 1000, 300, 1000), 0.3, 0.0, 2.0),
-        (Counts(600, 1000, 0, 1000), 6.0, 0.0, 1.0),
-        (Counts(999, 1000, 4, 2000), 6.0, 0.0, 1.0),
-    ],
-)
+@pytest.mark.parametrize(("counts", "claim", "delta", "distance"), [
+    (Counts(600, 1000, 300, 1000), 0.6, 0.0, 1.0),
+    (Counts(600, 1000, 300, 1000), 0.6, 0.05, 1.0),
+    (Counts(600, 1000, 300, 1000), 0.3, 0.0, 2.0),
+    (Counts(600, 1000, 0, 1000), 6.0, 0.0, 1.0),
+    (Counts(999, 1000, 4, 2000), 6.0, 0.0, 1.0),
+])  # fmt: skip
 def test_trials_needed(counts, claim, delta, distance):
     pair = Pair([0.0], [1.0], distance)
     found = replace(SEEN, counts=counts, claim=claim, delta=delta, pair=pair)
@@ -216,15 +213,12 @@ def test_trials_needed(counts, claim, delta, distance):
     assert trials_needed(swapped) == needed
 
 
-@pytest.mark.parametrize(
-    ("counts", "claim", "delta"),
-    [
-        (Counts(600, 1000, 300, 1000), 0.7, 0.0),
-        (Counts(300, 1000, 600, 1000), 0.0, 0.0),
-        (Counts(600, 1000, 300, 1000), 0.6, 0.2),
-        (Counts(0, 1000, 300, 1000), 0.0, 0.0),
-        (Counts(600, 1000, 0, 1000), 40.0, 0.0),
-    ],
-)
+@pytest.mark.parametrize(("counts", "claim", "delta"), [
+    (Counts(600, 1000, 300, 1000), 0.7, 0.0),
+    (Counts(300, 1000, 600, 1000), 0.0, 0.0),
+    (Counts(600, 1000, 300, 1000), 0.6, 0.2),
+    (Counts(0, 1000, 300, 1000), 0.0, 0.0),
+    (Counts(600, 1000, 0, 1000), 40.0, 0.0),
+])  # fmt: skip
 def test_no_number_of_trials_is_enough(counts, claim, delta):
     assert trials_needed(replace(SEEN, counts=counts, claim=claim, delta=delta)) is None

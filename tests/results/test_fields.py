@@ -99,22 +99,18 @@ def test_a_field_of_which_nothing_is_told_must_be_equal():
     assert (first + replace(second, extra=2)).extra == 2
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"route": "sampled"},
-        {"notes": ("one", "two")},
-        {"nan": 3},
-        {"nan_prime": 3},
-        {"pilot": 9},
-        {"randomness": "own"},
-        {"checks": ("odd",)},
-        {"threads": 64},
-        {"seconds": 9.0},
-        {"stop": "interrupted", "bound": "anytime", "partial": True},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("changes", [
+    {"route": "sampled"},
+    {"notes": ("one", "two")},
+    {"nan": 3},
+    {"nan_prime": 3},
+    {"pilot": 9},
+    {"randomness": "own"},
+    {"checks": ("odd",)},
+    {"threads": 64},
+    {"seconds": 9.0},
+    {"stop": "interrupted", "bound": "anytime", "partial": True},
+], ids=str)  # fmt: skip
 def test_the_order_of_addition_is_indifferent(changes):
     for first, second in ((FIRST, replace(SECOND, **changes)), (replace(FIRST, **changes), SECOND)):
         both = first + second

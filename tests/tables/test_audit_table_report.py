@@ -123,21 +123,14 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("files")
-@pytest.mark.parametrize(
-    ("line", "status", "words"),
-    [
-        ("P.npy --distances D.npy --claim 5", 0, "holds for this table"),
-        ("P.npy --distances D.npy --claim 1", 1, "refuted"),
-        (
-            "L.npy --log --distances D.npy --claim 5 --threads 1",
-            0,
-            "12 inputs and 12 outputs of L.npy",
-        ),
-        ("P.npy --claim 1 --neighbour l1=1", 1, "L1(radius=1.0) on the numbers of rows"),
-        ("P.npy --claim 1 --neighbour M.npy --tolerance 99", 0, "a mask of 11 pairs of rows"),
-        ("S.npz --no-claim", 0, "no claim given"),
-    ],
-)
+@pytest.mark.parametrize(("line", "status", "words"), [
+    ("P.npy --distances D.npy --claim 5", 0, "holds for this table"),
+    ("P.npy --distances D.npy --claim 1", 1, "refuted"),
+    ("L.npy --log --distances D.npy --claim 5 --threads 1", 0, "12 inputs and 12 outputs of L.npy"),
+    ("P.npy --claim 1 --neighbour l1=1", 1, "L1(radius=1.0) on the numbers of rows"),
+    ("P.npy --claim 1 --neighbour M.npy --tolerance 99", 0, "a mask of 11 pairs of rows"),
+    ("S.npz --no-claim", 0, "no claim given"),
+])  # fmt: skip
 def test_the_command_line_audits_files(run, line, status, words):
     found, out, err = run(f"audit-table {line}")
     assert (found, err) == (status, "")
@@ -145,19 +138,16 @@ def test_the_command_line_audits_files(run, line, status, words):
 
 
 @pytest.mark.usefixtures("files")
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("P.npy", "give --claim EPSILON, or --no-claim to compute the loss only"),
-        ("P.npy --claim 1 --no-claim", "--claim and --no-claim exclude each other"),
-        ("absent.npy --claim 1", "FILE must be a file that can be read, got absent.npy"),
-        ("words.npy --claim 1", "FILE must be a matrix of numbers"),
-        ("P.npy --distances L.npy --claim 1", "--distances must be "),
-        ("L.npy --claim 1", "table must be at least 0 (log=False)"),
-        ("P.npy --claim 1 --neighbour near", "--neighbour must be l1=RADIUS"),
-        ("P.npy --claim 1 --plot out.xyz", "--plot must end in one of"),
-    ],
-)
+@pytest.mark.parametrize(("line", "message"), [
+    ("P.npy", "give --claim EPSILON, or --no-claim to compute the loss only"),
+    ("P.npy --claim 1 --no-claim", "--claim and --no-claim exclude each other"),
+    ("absent.npy --claim 1", "FILE must be a file that can be read, got absent.npy"),
+    ("words.npy --claim 1", "FILE must be a matrix of numbers"),
+    ("P.npy --distances L.npy --claim 1", "--distances must be "),
+    ("L.npy --claim 1", "table must be at least 0 (log=False)"),
+    ("P.npy --claim 1 --neighbour near", "--neighbour must be l1=RADIUS"),
+    ("P.npy --claim 1 --plot out.xyz", "--plot must end in one of"),
+])  # fmt: skip
 def test_bad_usage_is_status_2(run, line, message):
     status, out, err = run(f"audit-table {line}")
     assert (status, out) == (2, "")
