@@ -105,7 +105,7 @@ VALUE_ERRORS = [
     (plan_trials(claim=GDP(1.0), true_epsilon=2.0), "true_epsilon", "None"),
     (plan_trials(claim=GDP(1.0), factor=0.9, guesses=100), "guesses", "None where claim"),
     # The default audit: a portfolio of attacks, the choice of pair and event, and what is refused.
-    (audit_noise([UNIT, UNIT], attack=MajorityVote(), **CLAIMED), "attack", "one that makes scores"),
+    (audit_noise([UNIT, UNIT], attack=MajorityVote(), **CLAIMED), "attack", "one that makes sc"),
     (lambda: audit(replaying, UNIT, trials=10**5, **CLAIMED), "", "drawn anew in every call"),
     # Claims, pairs and distances: what an audit tests, and when it refuses to.
     (audit_laplace(pair=[]), "pair", "at least one Pair"),

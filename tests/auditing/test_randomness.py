@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 import secrets
@@ -14,33 +13,9 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 import shared_plugin
+import shared_randomness as draw
 from scipy import stats
-from shared_randomness import (
-    AUDITS,
-    MODULE,
-    PAIR,
-    PYTHON,
-    Congruential,
-    Own,
-    Rounded,
-    above,
-    audited,
-    bits,
-    by_both,
-    by_python,
-    by_secrets,
-    by_the_module,
-    by_the_modules_python,
-    by_the_system,
-    constant,
-    given,
-    globally,
-    half,
-    kept,
-    never,
-    noise,
-    one_side,
-)
+from shared_randomness import AUDITS, MODULE, PAIR, audited, noise
 
 import dpcore
 from dpcore import Audit
@@ -68,25 +43,25 @@ inner = shared_plugin.inner
     ("mechanism", "expected"),
     [
         (noise, "seed"),
-        (bits, "seed"),
-        (one_side, "seed"),
+        (draw.bits, "seed"),
+        (draw.one_side, "seed"),
         (dpcore.Laplace(1.0), "seed"),
         (dpcore.repeat(lambda x, rng: x[0] + rng.laplace()), "seed"),
         (dpcore.repeat(lambda x: random.random() < 0.5, seeded="global"), "seed"),
         (dpcore.repeat(lambda x, rng: x[0] + np.random.laplace()), "own"),  # noqa: NPY002
         (dpcore.repeat(lambda x: secrets.randbelow(9)), "own"),
-        (globally, "own"),
-        (by_python, "own"),
-        (by_the_system, "own"),
-        (by_secrets, "own"),
-        (by_the_module, "own"),
-        (Own(np.random.default_rng(0)), "own"),
-        (Own(random.Random(0)), "own"),
-        (Own(np.random.default_rng(0), 1.0), "own"),
-        (Congruential(), "own"),
-        (Rounded(), "rounding"),
-        (Rounded(1e4), "own"),
-        (constant, "not known"),
+        (draw.globally, "own"),
+        (draw.by_python, "own"),
+        (draw.by_the_system, "own"),
+        (draw.by_secrets, "own"),
+        (draw.by_the_module, "own"),
+        (draw.Own(np.random.default_rng(0)), "own"),
+        (draw.Own(random.Random(0)), "own"),
+        (draw.Own(np.random.default_rng(0), 1.0), "own"),
+        (draw.Congruential(), "own"),
+        (draw.Rounded(), "rounding"),
+        (draw.Rounded(1e4), "own"),
+        (draw.constant, "not known"),
     ],
 )
 def test_whose_randomness_it_is(mechanism, expected):
@@ -95,15 +70,19 @@ def test_whose_randomness_it_is(mechanism, expected):
 
 def test_a_word_that_is_often_kept_needs_many_rows():
     """Twice 64 rows of it are equal by chance: only more of them say whose they are."""
-    draws = CallableDraws(kept, Pair(*PAIR), 1, 2**17, ())
+    draws = CallableDraws(draw.kept, Pair(*PAIR), 1, 2**17, ())
     assert classify_randomness(draws, 10**4) == "not known"
     assert classify_randomness(draws, 2 * 10**6) == "seed"
-    again = replace(draws, mechanism=lambda x, size, rng: kept(x, size, np.random.default_rng()))
+    unseeded = lambda x, size, rng: draw.kept(x, size, np.random.default_rng())  # noqa: E731
+    again = replace(draws, mechanism=unseeded)
     assert classify_randomness(again, 2 * 10**6) == "own"
 
 
-@pytest.mark.parametrize(("mechanism", "most"), [(noise, 128), (bits, 512), (constant, 2100)])
-def test_the_probe_is_bounded_by_calls(mechanism, most):
+MOST_ROWS = {noise: 128, draw.bits: 512, draw.constant: 2100}
+
+
+@pytest.mark.parametrize("mechanism", MOST_ROWS)
+def test_the_probe_is_bounded_by_calls(mechanism):
     """By rows, whatever the clock says: 64 of them, twice, of whatever has many values."""
     rows = []
 
@@ -113,16 +92,15 @@ def test_the_probe_is_bounded_by_calls(mechanism, most):
 
     draws = CallableDraws(counting, Pair(*PAIR), 1, 2**17, mechanism([0.0], 1, MODULE).shape[1:])
     classify_randomness(draws, 2**14)
-    assert 128 <= sum(rows) <= most
+    assert 128 <= sum(rows) <= MOST_ROWS[mechanism]
 
 
 def test_blocks_of_one_row_are_probed_row_by_row():
     draws = CallableDraws(noise, Pair(*PAIR), 1, 1, (1,))
     assert classify_randomness(draws, 1000) == "seed"
-    assert classify_randomness(replace(draws, mechanism=globally), 1000) == "own"
-    assert (
-        classify_randomness(CallableDraws(constant, Pair(*PAIR), 1, 1, (2,)), 1000) == "not known"
-    )
+    assert classify_randomness(replace(draws, mechanism=draw.globally), 1000) == "own"
+    draws = CallableDraws(draw.constant, Pair(*PAIR), 1, 1, (2,))
+    assert classify_randomness(draws, 1000) == "not known"
 
 
 BASE = np.random.default_rng(5).normal((0.0, 1e6), size=(64, 2))
@@ -153,7 +131,7 @@ def test_differences_are_told_from_rounding(one, other, expected):
 
 
 def test_the_report_the_page_and_the_script_say_it():
-    own, seeds, rounding = audited(by_the_system), audited(noise), audited(Rounded())
+    own, seeds, rounding = audited(draw.by_the_system), audited(noise), audited(draw.Rounded())
     assert "draws its own randomness, which no seed repeats" in str(own)
     assert "draws its own randomness, which no seed repeats" in own.to_html()
     assert "the seed does not repeat it" in make_script(own)
@@ -163,23 +141,23 @@ def test_the_report_the_page_and_the_script_say_it():
     assert "the seed does not repeat" not in make_script(seeds)
     assert "up to rounding, not bit for bit" in str(rounding)
     assert "not bit for bit" in make_script(rounding)
-    assert "whether the seed repeats the outputs is not known" in str(audited(constant))
+    assert "whether the seed repeats the outputs is not known" in str(audited(draw.constant))
 
 
 def test_outputs_are_drawn_again_only_where_that_is_possible():
     seeds = audited(noise)
-    assert half(seeds.outputs("x", 0, 20_000)).sum() == seeds.counts.k
-    assert audited(Rounded()).outputs("x", 0, 10).shape == (10,)
+    assert draw.half(seeds.outputs("x", 0, 20_000)).sum() == seeds.counts.k
+    assert audited(draw.Rounded()).outputs("x", 0, 10).shape == (10,)
     message = r"^audit must be of a mechanism whose outputs the seed repeats, got .*by_the_system"
     with pytest.raises(ValueError, match=message):
-        audited(by_the_system).outputs("x", 0, 10)
+        audited(draw.by_the_system).outputs("x", 0, 10)
 
 
 def test_json_and_merged_audits_keep_it():
-    own = audited(by_the_system)
+    own = audited(draw.by_the_system)
     assert Audit.from_json(own.to_json()).randomness == "own"
     options = {"trials": 16_384, "block": 4096}
-    parts = [audited(bits, start=start, **options) for start in (0, 16_384)]
+    parts = [audited(draw.bits, start=start, **options) for start in (0, 16_384)]
     assert (parts[0] + parts[1]).randomness == "seed"
     for worse in ("own", "rounding"):
         changed = replace(parts[1], randomness=worse)
@@ -191,7 +169,7 @@ def test_json_and_merged_audits_keep_it():
 def test_equal_seeds_give_the_counts_that_they_gave_without_a_probe():
     """Counted before there was one."""
     assert audited(noise).counts == dpcore.Counts(6095, 20000, 13894, 20000)
-    assert audited(bits).counts == dpcore.Counts(4928, 20000, 15054, 20000)
+    assert audited(draw.bits).counts == dpcore.Counts(4928, 20000, 15054, 20000)
 
 
 TWO = """
@@ -220,10 +198,10 @@ def test_pytest_warns_once_a_run(inner):
 # No false alarm.
 
 
-@pytest.mark.parametrize("mechanism", [noise, bits, kept, constant, one_side])
+@pytest.mark.parametrize("mechanism", [noise, draw.bits, draw.kept, draw.constant, draw.one_side])
 def test_clean_mechanisms_are_never_said_to_have_randomness_of_their_own(mechanism):
     for seed in range(AUDITS // 5):
-        found = audited(mechanism, rng=seed, trials=2048, attack=never).randomness
+        found = audited(mechanism, rng=seed, trials=2048, attack=draw.never).randomness
         assert found in ("seed", "not known")
 
 
@@ -286,7 +264,7 @@ def atom_of_the_module(x, rng):
 
 
 def atom_of_python(x, rng):
-    return atom(PYTHON)
+    return atom(draw.PYTHON)
 
 
 def rare_of_the_module(x, rng):
@@ -310,7 +288,7 @@ def pool():
 
 
 def audit_answers(function, trials, **options):
-    options = {"attack": above, "claim": 3.0, "rng": 1, "pilot": 32, "block": 25, **options}
+    options = {"attack": draw.above, "claim": 3.0, "rng": 1, "pilot": 32, "block": 25, **options}
     return dpcore.audit(dpcore.repeat(function), PAIR, trials=trials, **options)
 
 
@@ -460,16 +438,15 @@ def test_equal_rows_by_chance_are_seldom_taken_for_a_seeds(monkeypatch):
     Significance 1e-3. The control is a test that calls all equal rows a seed's.
     """
     monkeypatch.setattr(randomness, "_MAX_LOG_P_VALUE", math.log(0.05))
-    rng, wrong = np.random.default_rng(7), 0
-    for seed, share in itertools.product(range(1000), (0.99,)):
-        found = verdict(lambda x, _, share=share: float(rng.random() < share), 68, seed)
-        wrong += found == "seed"
-    assert stats.binom.sf(wrong - 1, 1000, 0.05) > 1e-3
+    rng = np.random.default_rng(7)
+
+    def p_value_of(audits):
+        found = [verdict(lambda x, _: float(rng.random() < 0.99), 68, s) for s in range(audits)]
+        return stats.binom.sf(found.count("seed") - 1, audits, 0.05)
+
+    assert p_value_of(1000) > 1e-3
     monkeypatch.setattr(randomness, "_MAX_LOG_P_VALUE", math.inf)
-    taken = sum(
-        verdict(lambda x, _: float(rng.random() < 0.99), 68, seed) == "seed" for seed in range(200)
-    )
-    assert stats.binom.sf(taken - 1, 200, 0.05) < 1e-3
+    assert p_value_of(200) < 1e-3
 
 
 # Threads and processes: randomness of a mechanism's own is shared by no two of them.
@@ -478,7 +455,7 @@ def test_equal_rows_by_chance_are_seldom_taken_for_a_seeds(monkeypatch):
 # Threads.
 
 
-class Safe(Own):
+class Safe(draw.Own):
     thread_safe = True
 
 
@@ -499,7 +476,7 @@ class Inline(Executor):
 
 
 def test_threads_are_refused_to_randomness_of_its_own():
-    own = Own(np.random.default_rng(0))
+    own = draw.Own(np.random.default_rng(0))
     text = "with randomness of its own and no thread_safe = True"
     with pytest.raises(ValueError, match=f"^threads must be 1 for a mechanism {text}, got 2$"):
         audited(own, threads=2)
@@ -508,7 +485,7 @@ def test_threads_are_refused_to_randomness_of_its_own():
     assert audited(noise, threads=2) == audited(noise)
 
 
-@pytest.mark.parametrize("mechanism", [Own(np.random.default_rng(0)), Unsafe(), globally])
+@pytest.mark.parametrize("mechanism", [draw.Own(np.random.default_rng(0)), Unsafe(), draw.globally])
 def test_executors_of_threads_ask_what_threads_ask(mechanism):
     with ThreadPoolExecutor(2) as pool:
         text = "^executor must be None or one of processes for a mechanism"
@@ -534,7 +511,7 @@ def test_where_an_executor_works_is_asked_of_it():
 # Processes.
 
 
-class OneSide(Own):
+class OneSide(draw.Own):
     """Noise on x' alone."""
 
     def __call__(self, x, size, rng):
@@ -542,10 +519,10 @@ class OneSide(Own):
 
 
 COPIED = [
-    Own(np.random.default_rng(0)), Own(np.random.default_rng(0), 1.0),
-    Own(np.random.RandomState(0)), Own(random.Random(0)), Congruential(),
-    OneSide(np.random.default_rng(0)), partial(given, np.random.default_rng(0)), by_the_module,
-    by_the_modules_python,
+    draw.Own(np.random.default_rng(0)), draw.Own(np.random.default_rng(0), 1.0),
+    draw.Own(np.random.RandomState(0)), draw.Own(random.Random(0)), draw.Congruential(),
+    OneSide(np.random.default_rng(0)), partial(draw.given, np.random.default_rng(0)),
+    draw.by_the_module, draw.by_the_modules_python,
 ]  # fmt: skip
 
 
@@ -570,24 +547,25 @@ class Drawing:
         return x[0] + self.rng.laplace()
 
 
-def test_a_repeated_function_with_a_generator_is_refused_too(pool):
-    with pytest.raises(ValueError, match=r"^executor must be None for repeat"):
-        audited(dpcore.repeat(Drawing(), seeded="own"), executor=pool, block=1000)
+UNPICKLED = np.random.default_rng(0)
 
 
-def test_what_cannot_be_pickled_is_asked_where_it_is(pool):
-    """Executors with picklers of their own take it, and pickle says no by itself."""
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match=r"^executor must be None for .*lambda"):
-        audited(lambda x, size, _: x + rng.laplace(size=(size, 1)), executor=pool)
+@pytest.mark.parametrize(("mechanism", "name"), [
+    (dpcore.repeat(Drawing(), seeded="own"), "repeat"),
+    (lambda x, size, _: x + UNPICKLED.laplace(size=(size, 1)), ".*lambda"),
+])  # fmt: skip
+def test_repeated_functions_and_what_cannot_be_pickled_are_refused_too(pool, mechanism, name):
+    """Executors with picklers of their own take a lambda, and pickle says no by itself."""
+    with pytest.raises(ValueError, match=f"^executor must be None for {name}"):
+        audited(mechanism, executor=pool, block=1000)
 
 
-@pytest.mark.parametrize("mechanism", [noise, by_the_system, by_secrets])
+@pytest.mark.parametrize("mechanism", [noise, draw.by_the_system, draw.by_secrets])
 def test_the_seed_and_the_system_are_allowed(pool, mechanism):
     assert audited(mechanism, executor=pool, block=1000, claim=3.0).refuted is False
 
 
-@pytest.mark.parametrize("mechanism", [globally, by_python, by_both])
+@pytest.mark.parametrize("mechanism", [draw.globally, draw.by_python, draw.by_both])
 def test_global_generators_are_seeded_from_the_blocks_stream(pool, mechanism):
     """What every process would repeat: now the seed repeats it, whoever draws which block."""
     options = {"executor": pool, "block": 500, "claim": 3.0}
@@ -603,7 +581,7 @@ def test_a_seed_set_on_import_is_not_repeated_by_spawned_processes():
     with ProcessPoolExecutor(
         2, mp_context=get_context("spawn"), initializer=np.random.seed, initargs=(0,)
     ) as spawned:
-        report = audited(globally, executor=spawned, block=500, trials=8000, claim=3.0)
+        report = audited(draw.globally, executor=spawned, block=500, trials=8000, claim=3.0)
     assert report.refuted is False
 
 
@@ -612,7 +590,7 @@ def test_private_mechanisms_in_processes_are_refuted_no_more_often_than_stated(p
     audits = max(20, AUDITS // 10)
     options = {"trials": 4000, "block": 250, "claim": 1.0, "confidence": 0.9, "bound": "exact"}
     refuted = sum(
-        bool(audited(globally, executor=pool, rng=seed, **options).refuted)
+        bool(audited(draw.globally, executor=pool, rng=seed, **options).refuted)
         for seed in range(audits)
     )
     assert stats.binom.sf(refuted - 1, audits, 0.1) > 1e-4
@@ -623,7 +601,7 @@ def test_generators_of_this_process_are_left_as_they_were(pool):
     np.random.seed(1)  # noqa: NPY002
     states = [random.getstate(), np.random.get_state()[1].tolist(), MODULE.bit_generator.state]  # noqa: NPY002
     with pytest.raises(ValueError, match=r"^executor"):
-        audited(by_the_module, executor=pool, rng=1)
+        audited(draw.by_the_module, executor=pool, rng=1)
     with Generators.everywhere() as every:
         first, second = every.kept(MODULE.random), every.put_back(MODULE.random)
         assert first(3).tolist() == second(3).tolist()

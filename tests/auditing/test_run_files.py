@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from shared_messages import check_messages
 from shared_shards import BLOCK, KINDS, ONE, TRIALS, add_noise, audit_kind, list_differences
 
 import dpcore
@@ -224,19 +225,20 @@ def test_a_folder_that_cannot_be_written_to_is_an_error_at_the_start(monkeypatch
     drawn = []
     monkeypatch.setattr(driver, "draw_shard", lambda *_: drawn.append(1))
     (tmp_path / "file").write_text("")
-    for path in (tmp_path / "missing" / "run.json", tmp_path / "file" / "run.json"):
-        with pytest.raises(ValueError, match="checkpoint must be a file in a folder that can be"):
-            audit_kind("callable", checkpoint=path)
+
+    def write(path):
+        return lambda: audit_kind("callable", checkpoint=path)
 
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
+    folders, needed = (tmp_path / "missing", tmp_path / "file"), "a file in a folder that can be"
+    calls = [(write(folder / "run.json"), "checkpoint", needed) for folder in folders]
+    check_messages(ValueError, calls)
+    check_messages(TypeError, [(write(3), "checkpoint", "the path of a file")])
     monkeypatch.setattr(run_files.os, "open", refuse)
-    with pytest.raises(ValueError, match="Permission denied"):
-        audit_kind("callable", checkpoint=tmp_path / "run.json")
+    check_messages(ValueError, [(write(tmp_path / "run.json"), "", "Permission denied")])
     assert not drawn
-    with pytest.raises(TypeError, match="checkpoint must be the path of a file"):
-        audit_kind("callable", checkpoint=3)
 
 
 def test_a_full_disk_is_a_warning_and_counting_goes_on(monkeypatch, path):
@@ -280,32 +282,27 @@ def edit(path, *place, value):
     path.write_text(json.dumps(record))
 
 
-EDITS = {
-    "cut": None,
-    "format": (("format",), "dpcore.run/9", "format must be 'dpcore.run/1'"),
-    "k > n": (("sides", 0, "hits"), [10**6], "hits must be at most"),
-    "negative": (("sides", 1, "nan"), -1, "counts must be whole numbers"),
-    "no number": (("sides", 1, "hits"), ["7"], "counts must be whole numbers"),
-    "rows": (("sides", 0, "rows"), lambda rows: rows + 1, "rows must be"),
-    "overlap": (("ranges",), [[0, 640], [512, 768]], "start must be an integer"),
-    "beyond": (("ranges",), lambda ranges: [[a + 10**6, b + 10**6] for a, b in ranges], "within"),
-    "ranges": (("ranges",), "all", "run file that dpcore wrote"),
-    "missing": (("fixed",), {}, "run file that dpcore wrote"),
-    "bits": (("fixed", "bits"), None, "bits must be a str"),
-    "same_bits": (("same_bits",), "no", "same_bits must be True or False"),
-    "looked": (("looked",), 0, "looked must be True or False"),
-    "part": (("part",), [3, 2], "run file that dpcore wrote"),
-}
-
-
-@pytest.mark.parametrize("name", EDITS)
-def test_an_edited_file_is_refused(cut, name):
-    if EDITS[name] is None:
-        cut.write_text(cut.read_text()[:-100])
-        expected = "run file that dpcore wrote"
-    else:
-        place, value, expected = EDITS[name]
+@pytest.mark.parametrize(("place", "value", "expected"), [
+    ((), None, "run file that dpcore wrote"),
+    (("format",), "dpcore.run/9", "format must be 'dpcore.run/1'"),
+    (("sides", 0, "hits"), [10**6], "hits must be at most"),
+    (("sides", 1, "nan"), -1, "counts must be whole numbers"),
+    (("sides", 1, "hits"), ["7"], "counts must be whole numbers"),
+    (("sides", 0, "rows"), lambda rows: rows + 1, "rows must be"),
+    (("ranges",), [[0, 640], [512, 768]], "start must be an integer"),
+    (("ranges",), lambda ranges: [[a + 10**6, b + 10**6] for a, b in ranges], "within"),
+    (("ranges",), "all", "run file that dpcore wrote"),
+    (("fixed",), {}, "run file that dpcore wrote"),
+    (("fixed", "bits"), None, "bits must be a str"),
+    (("same_bits",), "no", "same_bits must be True or False"),
+    (("looked",), 0, "looked must be True or False"),
+    (("part",), [3, 2], "run file that dpcore wrote"),
+])  # fmt: skip
+def test_a_file_that_was_edited_or_cut_is_refused(cut, place, value, expected):
+    if place:
         edit(cut, *place, value=value)
+    else:
+        cut.write_text(cut.read_text()[:-100])
     with pytest.raises(ValueError, match=expected) as caught:
         audit_kind("callable", checkpoint=cut)
     assert str(cut) in str(caught.value)
@@ -324,24 +321,14 @@ def test_counts_that_were_edited_are_found_where_a_block_is_drawn_again(cut):
         audit_kind("callable", checkpoint=cut)
 
 
-OTHERS = {
-    "seed": {"rng": 4},
-    "claim": {"claim": 0.8},
-    "trials": {"trials": TRIALS},
-    "start": {"start": BLOCK},
-    "delta": {"delta": 1e-3},
-    "confidence": {"confidence": 0.9},
-    "bound": {"bound": "exact"},
-    "block": {"block": 64},
-    "attack": {"attack": dpcore.attacks.Threshold()},
-}
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_another_argument_is_named(cut, name):
-    argument = next(iter(OTHERS[name]))
+@pytest.mark.parametrize(("argument", "value"), [
+    ("rng", 4), ("claim", 0.8), ("trials", TRIALS), ("start", BLOCK), ("delta", 1e-3),
+    ("confidence", 0.9), ("bound", "exact"), ("block", 64),
+    ("attack", dpcore.attacks.Threshold()),
+])  # fmt: skip
+def test_another_argument_is_named(cut, argument, value):
     with pytest.raises(ValueError, match=rf"^{argument} must be .* as in the run file"):
-        audit_kind("callable", checkpoint=cut, **OTHERS[name])
+        audit_kind("callable", checkpoint=cut, **{argument: value})
 
 
 def test_another_pair_is_named(cut):
@@ -459,53 +446,49 @@ def test_a_part_that_was_cut_off_goes_on(monkeypatch, tmp_path, parts):
     assert merge_parts([found[0], about["out"], *found[2:]]) == merge_parts(found)
 
 
-@pytest.mark.parametrize(("part", "error", "text"), [
-    ((0, 64), ValueError, "part must be an integer"),
-    ((65, 64), ValueError, "part must be an integer"),
-    ((1, 0), ValueError, "part must be an integer"),
-    (3, TypeError, "part must be a pair"),
-    ((1.5, 4), TypeError, "part must be"),
-])  # fmt: skip
-def test_parts_that_do_not_exist(parts, tmp_path, part, error, text):
-    with pytest.raises(error, match=text):
-        count_part(parts[0], add_noise, ONE, part=part, out=tmp_path / "out.json", **ABOUT)
-
-
 def test_more_parts_than_blocks(tmp_path):
     _, found = count_parts(tmp_path, add_noise, count=30)
     assert merge_parts(found).counts == dpcore.audit(add_noise, ONE, **ABOUT).counts
 
 
+def refuse_merge(files, text, *named):
+    """Check that the error of a merge names these files."""
+    with pytest.raises(ValueError, match=text) as caught:
+        merge_parts(files)
+    assert all(str(file) in str(caught.value) for file in named)
+
+
 def test_parts_of_two_runs(parts, tmp_path):
     _, others = count_parts(tmp_path, add_noise, rng=4)
-    with pytest.raises(ValueError, match="paths must be of one run") as caught:
-        merge_parts([parts[1][0], others[1]])
-    assert str(parts[1][0]) in str(caught.value)
-    assert str(others[1]) in str(caught.value)
+    both = parts[1][0], others[1]
+    refuse_merge(both, "paths must be of one run", *both)
 
 
-def test_a_part_is_counted_into_its_own_file(parts, tmp_path):
+def test_wrong_calls_of_parts(parts, tmp_path):
     path, found = parts
-    with pytest.raises(ValueError, match="out must be a new file, or one of part"):
-        count_part(path, add_noise, ONE, part=(2, 4), out=copy(found[0], tmp_path), **ABOUT)
-    with pytest.raises(ValueError, match="out must be another file"):
-        count_part(path, add_noise, ONE, part=(2, 4), out=path, **ABOUT)
-    with pytest.raises(ValueError, match="path must be a run of which nothing is counted"):
-        count_part(found[0], add_noise, ONE, part=(2, 4), out=tmp_path / "out.json", **ABOUT)
-    with pytest.raises(ValueError, match="path must be a run file that is there"):
-        count_part(tmp_path / "no.json", add_noise, ONE, part=(1, 4), out=path, **ABOUT)
-    with pytest.raises(ValueError, match="path must be the name of a new file"):
-        begin_run(path, add_noise, ONE, **ABOUT)
+
+    def count(part=(2, 4), run=path, out=tmp_path / "out.json"):
+        return lambda: count_part(run, add_noise, ONE, part=part, out=out, **ABOUT)
+
+    none = tmp_path / "no.json"
+    check_messages(ValueError, [
+        *((count(part), "part", "an integer") for part in ((0, 64), (65, 64), (1, 0))),
+        (count(out=copy(found[0], tmp_path)), "out", "a new file, or one of part"),
+        (count(out=path), "out", "another file"),
+        (count(run=found[0]), "path", "a run of which nothing is counted"),
+        (count((1, 4), none, path), "path", "a run file that is there"),
+        (lambda: begin_run(path, add_noise, ONE, **ABOUT), "path", "the name of a new file"),
+        (lambda: merge_parts([]), "paths", "at least one file"),
+        (lambda: merge_parts([none]), "", "must be a run file that is there"),
+    ])  # fmt: skip
+    check_messages(TypeError, [(count(3), "part", "a pair"), (count((1.5, 4)), "part", "")])
 
 
 def test_a_part_with_other_counts_is_named(parts, tmp_path):
     _, found = parts
     other = copy(found[1], tmp_path, "other.json")
     edit(other, "sides", 0, "hits", value=lambda hits: [hits[0] - 1])
-    with pytest.raises(ValueError, match="paths must agree") as caught:
-        merge_parts([*found, other])
-    assert str(found[1]) in str(caught.value)
-    assert str(other) in str(caught.value)
+    refuse_merge([*found, other], "paths must agree", found[1], other)
 
 
 def test_parts_that_overlap_are_named(parts, tmp_path):
@@ -518,10 +501,7 @@ def test_parts_that_overlap_are_named(parts, tmp_path):
     # Without digests, by the trials alone.
     for file in halves:
         edit(file, "digests", value=[])
-    with pytest.raises(ValueError, match="paths must hold each trial once") as caught:
-        merge_parts([halves[0], *found[1:]])
-    assert str(halves[0]) in str(caught.value)
-    assert str(found[1]) in str(caught.value)
+    refuse_merge([halves[0], *found[1:]], "paths must hold each trial once", halves[0], found[1])
 
 
 def test_a_part_of_other_bits_is_refused_or_compared(tmp_path):
@@ -551,11 +531,10 @@ def test_a_replay_between_parts_is_an_error(parts, tmp_path):
     replayed = copy(found[1], tmp_path)
     held = json.loads(found[0].read_text())["digests"]
     edit(replayed, "digests", value=held)
-    with pytest.raises(ValueError, match="paths must hold outputs that were drawn anew"):
-        merge_parts([found[0], replayed, *found[2:]])
+    refuse_merge([found[0], replayed, *found[2:]], "paths must hold outputs that were drawn anew")
 
 
-def test_missing_parts_are_listed(parts, tmp_path, run):
+def test_missing_parts_are_listed(parts, run):
     _, found = parts
     with pytest.raises(MissingPartsError, match="missing: ") as caught:
         merge_parts([found[0], found[3]])
@@ -564,10 +543,6 @@ def test_missing_parts_are_listed(parts, tmp_path, run):
     status, printed, said = run("merge", str(found[0]), str(found[3]))
     assert (status, printed) == (4, "")
     assert f"{missing[0]:,} to {missing[1]:,}" in said
-    with pytest.raises(ValueError, match="paths must be at least one file"):
-        merge_parts([])
-    with pytest.raises(ValueError, match="must be a run file that is there"):
-        merge_parts([tmp_path / "no.json"])
 
 
 def test_who_has_looked_certifies_the_anytime_bound(parts, tmp_path):
