@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +32,7 @@ def noisy(x, size, rng):
 
 
 MECHANISMS = {"native": Laplace(1.0), "callable": noisy}
-BLOCK, TRIALS = 100, 1050
+BLOCK, TRIALS, SIDES = 100, 1050, ("x", "x_prime")
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +70,7 @@ def run(kind, **change):
 def check(report, whole, done):
     """A partial audit is the whole one, cut off."""
     assert report.counts.n == report.counts.n_prime == done
-    hits = [
-        int(whole.event(whole.outputs(side, 0, TRIALS)[:done]).sum()) for side in ("x", "x_prime")
-    ]
+    hits = [int(whole.event(whole.outputs(side, 0, TRIALS)[:done]).sum()) for side in SIDES]
     assert (report.counts, report.ranges) == (Counts(hits[0], done, hits[1], done), ((0, done),))
     assert report.end == TRIALS
     assert report.partial is (done < TRIALS)
@@ -85,14 +84,20 @@ def check(report, whole, done):
         assert (report.bound, report.stop) == ("clopper_pearson", "fixed")
 
 
+def run_interrupted(monkeypatch, slices, kind, **change):
+    """Audit until so many shards were counted, and once without an interrupt."""
+    whole = run(kind, **change)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, slices)
+        report = run(kind, **change)
+    check(report, whole, BLOCK * slices)
+    return report, whole
+
+
 @pytest.mark.parametrize("kind", MECHANISMS)
 @pytest.mark.parametrize("slices", [1, 2, 7, 10])
 def test_what_both_sides_have_counted_is_kept(monkeypatch, kind, slices):
-    whole = run(kind)
-    with monkeypatch.context() as patch:
-        interrupt_after(patch, slices)
-        report = run(kind)
-    check(report, whole, BLOCK * slices)
+    report, whole = run_interrupted(monkeypatch, slices, kind)
     assert report.partial
     assert "interrupted: only the trials shown were counted" in str(report)
     assert Audit.from_json(report.to_json()).partial
@@ -112,11 +117,7 @@ def test_what_both_sides_have_counted_is_kept(monkeypatch, kind, slices):
 @pytest.mark.parametrize("slices", [1, 7])
 def test_of_the_default_attack_too(monkeypatch, kind, slices):
     """Its pilot is drawn, not counted."""
-    whole = run(kind, attack=None)
-    with monkeypatch.context() as patch:
-        interrupt_after(patch, slices)
-        report = run(kind, attack=None)
-    check(report, whole, BLOCK * slices)
+    report, whole = run_interrupted(monkeypatch, slices, kind, attack=None)
     assert report.event == whole.event
     # What rests on a number fixed in advance is not kept.
     assert whole.curve is not None
@@ -131,7 +132,7 @@ def test_pooled_coordinates_of_an_interrupted_audit_are_not_used(monkeypatch):
         interrupt_after(patch, 3)
         report = audit(Laplace(1.0), dpcore.pairs.zeros_ones(3), claim=1.0, rng=1, **arguments)
     assert (report.trials, report.pooled, report.bound) == (300, (), "anytime")
-    drawn = [report.outputs(side, 0, 300) for side in ("x", "x_prime")]
+    drawn = [report.outputs(side, 0, 300) for side in SIDES]
     k, k_prime = (int(report.event(outputs).sum()) for outputs in drawn)
     assert report.counts == Counts(k, 300, k_prime, 300)
     assert report.epsilon_lower == dpcore.bounds.anytime(report.bound_counts, 0.0, 0.95)
@@ -154,10 +155,7 @@ def test_a_second_one_within_two_seconds_raises(monkeypatch, pause, raises):
     assert run("native").partial
     now[0] += pause
     made.clear()
-    if raises:
-        with pytest.raises(KeyboardInterrupt):
-            run("native")
-    else:
+    with pytest.raises(KeyboardInterrupt) if raises else nullcontext():
         assert run("native").partial
 
 
@@ -234,7 +232,7 @@ def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch)
         assert report.slices == whole.slices[: len(report.slices)]
         assert report.counts.n == report.counts.n_prime == report.ranges[0][1]
         assert sum(piece.counts.n for piece in report.slices) == report.trials
-        drawn = [report.outputs(side, 0, report.trials) for side in ("x", "x_prime")]
+        drawn = [report.outputs(side, 0, report.trials) for side in SIDES]
         assert [int(np.isnan(one).sum()) for one in drawn] == [report.nan, report.nan_prime]
         assert (report.bound, report.stop) == ("anytime", "refuted")
     assert {report.trials for report in kept} == set(range(BLOCK, 601, BLOCK))
@@ -308,18 +306,19 @@ sent = []
 """
 
 
-def in_subprocess(code):
-    return subprocess.run(
-        [sys.executable, "-c", HEAD + code], capture_output=True, text=True, timeout=120
-    )
+def read_printed(code):
+    """Run code that is interrupted in a process, and return the words that it prints."""
+    command = [sys.executable, "-c", HEAD + code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
 
 
-@pytest.mark.parametrize(
-    ("attack", "route"),
-    [("MajorityVote", "integer"), ("MajorityVote", "sampled"), ("Auto", "sampled")],
-)
+@pytest.mark.parametrize(("attack", "route"), [
+    ("MajorityVote", "integer"), ("MajorityVote", "sampled"), ("Auto", "sampled"),
+])  # fmt: skip
 def test_a_real_interrupt_of_a_native_count(attack, route):
-    done = in_subprocess(f"""
+    printed = read_printed(f"""
 attack = dpcore.attacks.{attack}()
 dpcore.audit(dpcore.Laplace(1.0), trials=1000, attack=attack)
 later(1.0)
@@ -330,14 +329,13 @@ c = report.counts
 print(report.partial, c.n == c.n_prime > 0, c.n % report.block == 0, waited < 2.0)
 print(len(dpcore.sample(dpcore.Laplace(1.0), [0.0], 10**6)))
 """)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["True", "True", "True", "True", "1000000"]
+    assert printed == ["True", "True", "True", "True", "1000000"]
 
 
 @pytest.mark.parametrize("more", ["", ", block=2**40", ", block=2**40, start=10**12"])
 def test_a_real_interrupt_inside_one_count_of_the_core(more):
     """One slice, one block or the rows skipped in one, of hours each: left at once."""
-    done = in_subprocess(f"""
+    printed = read_printed(f"""
 from dpcore.sampling import driver
 driver.Pace.shard_trials = lambda pace, left, workers, block, travels: (left // block + 1) * block
 later(0.5)
@@ -347,27 +345,25 @@ try:
 except KeyboardInterrupt:
     print("raised", time.process_time() - sent[0] < 2.0)
 """)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["raised", "True"]
+    assert printed == ["raised", "True"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_real_interrupt_of_a_long_pilot(threads):
     """Nothing is counted yet, and there is nothing to keep, but nobody should have to wait."""
-    done = in_subprocess(f"""
+    printed = read_printed(f"""
 later(4.0)
 try:
     dpcore.audit(dpcore.Laplace(1.0), trials=10**13, pilot=10**12, threads={threads}, rng=1)
 except KeyboardInterrupt:
     print("raised", time.process_time() - sent[0] < 3.0)
 """)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["raised", "True"]
+    assert printed == ["raised", "True"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_real_interrupt_of_a_callable(threads):
-    done = in_subprocess(f"""
+    printed = read_printed(f"""
 def slow(x, size, rng):
     time.sleep(0.01)
     return x + rng.laplace(size=(size, 1))
@@ -377,8 +373,7 @@ later(1.0)
 report = dpcore.audit(slow, ([0.0], [1.0]), trials=10**5, **options)
 print(report.partial, report.counts.n == report.counts.n_prime > 0)
 """)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["True", "True"]
+    assert printed == ["True", "True"]
 
 
 # Forked, spawned and pooled processes: no hang, fresh entropy, the same bits.
@@ -391,6 +386,9 @@ SIZE = 600_000
 """Five blocks: enough for the pool's threads to be needed."""
 
 METHODS = [name for name in ("fork", "spawn") if name in multiprocessing.get_all_start_methods()]
+
+
+needs_fork = pytest.mark.skipif("fork" not in METHODS, reason="no fork on this system")
 
 
 def start(method, target, *arguments):
@@ -419,6 +417,16 @@ def finish(*processes):
     assert [process.exitcode for process in processes] == [0] * len(processes)
 
 
+def collect_answers(method, target, *arguments, count=2):
+    """Start processes with a queue, and return what each of them puts into it."""
+    answers = multiprocessing.get_context(method).Queue()
+    children = [start(method, target, answers, *arguments) for _ in range(count)]
+    try:
+        return [answers.get(timeout=LIMIT) for _ in children]
+    finally:
+        finish(*children)
+
+
 def use_the_pool():
     """The parent's pool is built and has run before anything is forked."""
     return dpcore.sample(Laplace(1.0), [0.0], SIZE, rng=1, threads=2)
@@ -434,15 +442,10 @@ def audit_and_sample(answers, seed):
 def test_children_give_the_parents_bits(method):
     drawn = use_the_pool()
     report = dpcore.audit(published.HalfNoise(1.0), trials=10**6, rng=1, threads=2)
-    answers = multiprocessing.get_context(method).Queue()
-    children = [start(method, audit_and_sample, answers, 1) for _ in range(2)]
-    for _ in children:
-        total, theirs = answers.get(timeout=LIMIT)
-        assert total == drawn.sum()
-        assert theirs == report
+    for total, theirs in collect_answers(method, audit_and_sample, 1):
+        assert (total, theirs) == (drawn.sum(), report)
         # The record crossed the process boundary whole.
         np.testing.assert_array_equal(theirs.outputs("x", 0, 10), report.outputs("x", 0, 10))
-    finish(*children)
     # The parent's own pool still works.
     assert use_the_pool().tobytes() == drawn.tobytes()
 
@@ -454,35 +457,26 @@ def fresh_seeds(answers):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_entropy_is_fresh_in_every_process(method):
-    answers = multiprocessing.get_context(method).Queue()
     local = queue.Queue()
     fresh_seeds(local)
-    children = [start(method, fresh_seeds, answers) for _ in range(2)]
-    found = [local.get(), *(answers.get(timeout=LIMIT) for _ in children)]
-    finish(*children)
+    found = [local.get(), *collect_answers(method, fresh_seeds)]
     values = [value for answer in found for value in answer]
     assert len(set(values)) == len(values) == 9
 
 
 def grandchild(answers):
     use_the_pool()
-    inner = multiprocessing.get_context("fork").Queue()
-    child = start("fork", audit_and_sample, inner, 1)
-    total, _ = inner.get(timeout=LIMIT)
-    finish(child)
+    ((total, _),) = collect_answers("fork", audit_and_sample, 1, count=1)
     answers.put(total)
 
 
-@pytest.mark.skipif("fork" not in METHODS, reason="no fork on this system")
+@needs_fork
 def test_a_fork_of_a_fork():
     total = use_the_pool().sum()
-    answers = multiprocessing.get_context("fork").Queue()
-    child = start("fork", grandchild, answers)
-    assert answers.get(timeout=LIMIT) == total
-    finish(child)
+    assert collect_answers("fork", grandchild, count=1) == [total]
 
 
-@pytest.mark.skipif("fork" not in METHODS, reason="no fork on this system")
+@needs_fork
 def test_a_fork_while_other_threads_sample():
     """Whatever locks the busy pool holds at that moment, the child must not wait for them."""
     expected = use_the_pool().sum()
@@ -496,15 +490,12 @@ def test_a_fork_while_other_threads_sample():
     for worker in workers:
         worker.start()
     try:
-        answers = multiprocessing.get_context("fork").Queue()
-        children = [start("fork", audit_and_sample, answers, 1) for _ in range(4)]
-        totals = [answers.get(timeout=LIMIT)[0] for _ in children]
+        found = collect_answers("fork", audit_and_sample, 1, count=4)
     finally:
         stop.set()
         for worker in workers:
             worker.join()
-    finish(*children)
-    assert totals == [expected] * 4
+    assert [total for total, _ in found] == [expected] * 4
 
 
 def interrupted(answers):
@@ -519,15 +510,10 @@ def interrupted(answers):
     answers.put((partial, use_the_pool().sum()))
 
 
-@pytest.mark.skipif("fork" not in METHODS, reason="no fork on this system")
+@needs_fork
 def test_a_forked_child_is_interrupted():
     expected = use_the_pool().sum()
-    answers = multiprocessing.get_context("fork").Queue()
-    children = [start("fork", interrupted, answers) for _ in range(2)]
-    try:
-        assert [answers.get(timeout=LIMIT) for _ in children] == [(True, expected)] * 2
-    finally:
-        finish(*children)
+    assert collect_answers("fork", interrupted) == [(True, expected)] * 2
 
 
 def load(tasks, batches):
@@ -557,19 +543,16 @@ def test_a_data_loader(method):
     finish(*workers)
 
 
-def part(start):
-    return dpcore.audit(
-        published.HalfNoise(1.0), trials=200_000, start=start, rng=5, confidence=0.9
-    )
+def audit_part(start):
+    mechanism = published.HalfNoise(1.0)
+    return dpcore.audit(mechanism, trials=200_000, start=start, rng=5, confidence=0.9)
 
 
 def test_a_pool_of_processes_counts_what_one_process_counts():
     starts = range(0, 800_000, 200_000)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, mp_context=context) as pool:
-        parts = list(pool.map(part, starts, timeout=LIMIT))
-    merged = parts[0] + parts[1] + parts[2] + parts[3]
-    whole = part(0)
-    for first in starts[1:]:
-        whole = whole + part(first)
+        first, *others = pool.map(audit_part, starts, timeout=LIMIT)
+    merged = sum(others, first)
+    whole = sum(map(audit_part, starts[1:]), audit_part(0))
     assert (merged, merged.trials) == (whole, 800_000)

@@ -31,6 +31,14 @@ def test_the_allowance_is_that_of_an_exact_binomial_test():
     assert 30 < MOST < 55
 
 
+def audit_rows(*sides, **settings):
+    return audit_outputs(*sides, **{"rows": "independent", "rng": 1} | settings)
+
+
+def audit_canaries(*sides, **settings):
+    return audit_outputs(*sides, **{"rows": "one_run", "rng": 1} | settings)
+
+
 def response(rng, size=500, size_prime=400):
     """Randomised response: a bit, and the truth with probability e / (1 + e): loses exactly 1."""
     return (rng.random(size) < RESPONSE) * 1, (rng.random(size_prime) >= RESPONSE) * 1
@@ -65,9 +73,8 @@ def half_sorted(rng):
 def test_the_control_without_a_shuffle_overclaims(monkeypatch):
     """The first half of a sorted file has the small outputs, the half that is counted none."""
     assert refuted(half_sorted, attack=one_event)[0] <= MOST
-    monkeypatch.setattr(
-        independent_rows, "_shuffle_numbers", lambda size, seed, side: np.arange(size)
-    )
+    in_order = lambda size, seed, side: np.arange(size)  # noqa: E731
+    monkeypatch.setattr(independent_rows, "_shuffle_numbers", in_order)
     assert refuted(half_sorted, attack=one_event)[0] > AUDITS / 2
 
 
@@ -96,7 +103,7 @@ def test_choosing_on_the_rows_that_are_counted_overclaims():
 def test_the_certificate_is_its_counts():
     """Everything again by hand, from the seed: what is counted chose nothing."""
     sides = laplace(np.random.default_rng(5), 1000, 640)
-    audit = audit_outputs(*sides, rows="independent", rng=3, count_share=0.25, pair=([0.0], [1.0]))
+    audit = audit_rows(*sides, rng=3, count_share=0.25, pair=([0.0], [1.0]))
     assert (audit.counts.n, audit.counts.n_prime) == (250, 160)
     assert audit.pilot == (750, 480)
     rows = []
@@ -115,46 +122,32 @@ def test_the_certificate_is_its_counts():
 @pytest.mark.parametrize("seed", range(3))
 def test_leaky_outputs_are_refuted(seed):
     rng = np.random.default_rng(seed)
-    audit = audit_outputs(
-        rng.laplace(size=20_000), 2.0 + rng.laplace(size=10_000), rows="independent",
-        claim=1.5, rng=seed,
-    )  # fmt: skip
+    sides = rng.laplace(size=20_000), 2.0 + rng.laplace(size=10_000)
+    audit = audit_rows(*sides, claim=1.5, rng=seed)
     assert audit.refuted
     assert 1.8 < audit.epsilon_lower < 2.0
-    swapped = audit_outputs(
-        2.0 + rng.laplace(size=20_000), rng.laplace(size=10_000), rows="independent",
-        claim=1.5, rng=seed,
-    )  # fmt: skip
-    assert swapped.refuted
+    sides = 2.0 + rng.laplace(size=20_000), rng.laplace(size=10_000)
+    assert audit_rows(*sides, claim=1.5, rng=seed).refuted
 
 
 def test_the_seed_repeats_an_audit():
     sides = laplace(np.random.default_rng(1), 4000, 4000)
-    first, again = (audit_outputs(*sides, rows="independent", rng=7) for _ in range(2))
-    assert first == again
-    other = audit_outputs(*sides, rows="independent", rng=8)
-    assert other.counts != first.counts
-    fresh = audit_outputs(*sides, rows="independent")
-    assert audit_outputs(*sides, rows="independent", rng=fresh.seed) == fresh
-    drawn = audit_outputs(*sides, rows="independent", rng=np.random.default_rng(2))
-    assert audit_outputs(*sides, rows="independent", rng=drawn.seed) == drawn
+    assert audit_rows(*sides, rng=8).counts != audit_rows(*sides, rng=7).counts
+    for rng in (7, None, np.random.default_rng(2)):
+        first = audit_rows(*sides, rng=rng)
+        assert audit_rows(*sides, rng=first.seed) == first
 
 
 def test_delta_and_distance():
     sides = laplace(np.random.default_rng(1), 20_000, 20_000)
-    plain = audit_outputs(*sides, rows="independent", rng=1)
-    loose = audit_outputs(*sides, rows="independent", rng=1, delta=0.1)
+    plain, loose = audit_rows(*sides), audit_rows(*sides, delta=0.1)
     assert 0.0 < loose.epsilon_lower < plain.epsilon_lower
-    metric = audit_outputs(
-        *sides, rows="independent", rng=1, pair=Pair([0.0], [1.0], distance=2.0), claim=0.4
-    )
+    far = Pair([0.0], [1.0], distance=2.0)
+    metric = audit_rows(*sides, pair=far, claim=0.4)
     assert metric.epsilon_lower == plain.epsilon_lower / 2.0
     assert metric.epsilon_hat == plain.epsilon_hat / 2.0
     assert metric.refuted
-    both = audit_outputs(
-        *sides, rows="independent", rng=1, pair=Pair([0.0], [1.0], distance=2.0), delta=0.1,
-        claim=loose.epsilon_lower * 0.51,
-    )  # fmt: skip
+    both = audit_rows(*sides, pair=far, delta=0.1, claim=loose.epsilon_lower * 0.51)
     assert both.epsilon_lower == loose.epsilon_lower
     assert not both.refuted
 
@@ -165,14 +158,11 @@ def test_attacks_of_several_kinds():
     sides = noise[0], noise[1] + [0.0, 0.0, 2.0]
     pair = ([0.0, 0.0, 0.0], [0.0, 0.0, 2.0])
     for attack in (None, Threshold("coordinate"), MajorityVote()):
-        audit = audit_outputs(*sides, rows="independent", attack=attack, pair=pair, rng=1)
+        audit = audit_rows(*sides, attack=attack, pair=pair)
         assert audit.epsilon_lower > 1.2
     assert audit.attack == "MajorityVote"
     words = np.where(rng.random((2, 4000)) < [[0.8], [0.2]], "yes", "no")
-    audit = audit_outputs(
-        list(words[0]), list(words[1]), rows="independent", rng=1,
-        attack=lambda outputs, outputs_prime, pair: lambda rows: rows == "yes",
-    )  # fmt: skip
+    audit = audit_rows(*map(list, words), attack=lambda *pilot: lambda rows: rows == "yes")
     assert 1.1 < audit.epsilon_lower < math.log(4.0)
 
 
@@ -180,7 +170,7 @@ def test_nan_outputs_are_counted_but_never_above_a_threshold():
     rng = np.random.default_rng(3)
     outputs, outputs_prime = laplace(rng, 4000, 4000)
     outputs[rng.permutation(4000)[:400]] = np.nan
-    audit = audit_outputs(outputs, outputs_prime, rows="independent", attack=Threshold(), rng=1)
+    audit = audit_rows(outputs, outputs_prime, attack=Threshold())
     assert audit.counts.n == audit.counts.n_prime == 2000
     assert not audit.event(np.full(3, np.nan)).any()
 
@@ -262,27 +252,23 @@ def test_canaries_of_one_run_are_no_independent_rows():
 
 def test_guesses_by_hand():
     outputs, outputs_prime = [5.0, 4.0, 0.0, np.inf], [3.0, -1.0, 4.5, -np.inf]
-    audit = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=(3, 2), rng=1)
+    audit = audit_canaries(outputs, outputs_prime, guesses=(3, 2))
     # In: inf, 5, 4.5 of which the last was left out. Out: -inf, -1.
     assert audit.evidence == Guesses(3, 2, 2, 2, 8)
     assert (audit.guesses, audit.correct, audit.canaries) == (5, 4, 8)
     assert audit.epsilon_lower == one_run(5, 4, 8, 0.0, 0.95)
     assert audit.epsilon_hat == pytest.approx(math.log(4.0))
     assert audit.counts is None
-    odd = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=5, rng=1)
+    odd = audit_canaries(outputs, outputs_prime, guesses=5)
     assert odd.evidence == audit.evidence
-    columns = (np.array([side]).T for side in (outputs, outputs_prime))
-    column = audit_outputs(*columns, rows="one_run", rng=1)
+    column = audit_canaries(*(np.array([side]).T for side in (outputs, outputs_prime)))
     assert (column.guesses, column.evidence.guessed_in) == (8, 4)
 
 
 @pytest.mark.parametrize(("included", "others"), [(1000, 1000), (900, 1100)])
 def test_ties_do_not_know_who_was_included(included, others):
     """All scores equal: as many right as coins give, in the order of no side."""
-    audits = [
-        audit_outputs(np.zeros(included), np.zeros(others), rows="one_run", rng=seed)
-        for seed in range(20)
-    ]
+    audits = [audit_canaries(np.zeros(included), np.zeros(others), rng=seed) for seed in range(20)]
     right = sum(audit.correct for audit in audits)
     share = (included * 0.5 + others * 0.5) / (included + others)
     assert stats.binomtest(right, 20 * (included + others), share).pvalue > ALPHA
@@ -292,13 +278,13 @@ def test_ties_do_not_know_who_was_included(included, others):
 def test_guesses_in_number_do_not_depend_on_scores():
     rng = np.random.default_rng(1)
     for scores in (rng.normal(size=100), np.ones(100), np.repeat([0.0, 1.0], 50)):
-        audit = audit_outputs(scores[::2], scores[1::2], rows="one_run", guesses=0.21, rng=1)
+        audit = audit_canaries(scores[::2], scores[1::2], guesses=0.21)
         assert (audit.evidence.guessed_in, audit.evidence.guessed_out) == (11, 10)
 
 
 def test_scores_that_are_the_wrong_way_round_are_mentioned():
     outputs, outputs_prime = canaries(np.random.default_rng(1), 1000)
-    right = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=200, rng=1)
+    right = audit_canaries(outputs, outputs_prime, guesses=200)
     wrong = audit_outputs(-outputs, -outputs_prime, rows="one_run", guesses=200, rng=1)
     assert right.notes == ()
     assert right.epsilon_lower > 0.3
@@ -311,9 +297,9 @@ def test_the_gaussian_bound():
     rng = np.random.default_rng(1)
     coins = rng.random(2000) < 0.5
     scores = coins * 2.0 + rng.normal(size=2000)
-    settings = {"rows": "one_run", "guesses": 400, "delta": 1e-5, "rng": 1, "claim": 2.0}
+    settings = {"guesses": 400, "delta": 1e-5, "claim": 2.0}
     plain, sharp = (
-        audit_outputs(scores[coins], scores[~coins], bound=bound, **settings)
+        audit_canaries(scores[coins], scores[~coins], bound=bound, **settings)
         for bound in (None, "one_run_fdp")
     )
     assert plain.bound == "one_run"
@@ -327,21 +313,18 @@ def test_the_gaussian_bound():
 @pytest.mark.parametrize("guesses", [10, 100, 1000])
 @pytest.mark.parametrize(("delta", "bound"), [(0.0, None), (1e-5, None), (1e-5, "one_run_fdp")])
 def test_the_ceiling_is_what_right_guesses_certify(guesses, delta, bound):
-    settings = {"rows": "one_run", "guesses": guesses, "delta": delta, "bound": bound, "rng": 1}
-    perfect = audit_outputs(np.arange(500.0) + 1000, np.arange(500.0), **settings)
+    settings = {"guesses": guesses, "delta": delta, "bound": bound}
+    perfect = audit_canaries(np.arange(500.0) + 1000, np.arange(500.0), **settings)
     assert (perfect.correct, perfect.ceiling) == (guesses, perfect.epsilon_lower)
     rng = np.random.default_rng(1)
-    audit = audit_outputs(rng.normal(size=500) + 1, rng.normal(size=500), **settings)
+    audit = audit_canaries(rng.normal(size=500) + 1, rng.normal(size=500), **settings)
     assert audit.ceiling == perfect.ceiling > audit.epsilon_lower
     assert audit.guesses_needed is None
 
 
 @pytest.mark.parametrize("claim", [0.0, 0.5, 1.0, 4.0, 8.0])
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("bound", [one_run, one_run_fdp])
+@pytest.mark.parametrize(("bound", "delta"), [(one_run, 0.0), (one_run, 1e-6), (one_run_fdp, 1e-6)])
 def test_the_guesses_needed_are_the_fewest(claim, delta, bound):
-    if bound is one_run_fdp and delta == 0.0:
-        return
     needed = guesses_needed(claim, 1000, delta, 0.95, bound)
     many = max(needed, 1000)
     assert bound(needed, needed, many, delta=delta, confidence=0.95) > claim
@@ -363,18 +346,18 @@ def test_claims_that_no_number_of_guesses_refutes():
 ])  # fmt: skip
 def test_the_report_says_what_guesses_can_reach(claim, told):
     outputs, outputs_prime = canaries(np.random.default_rng(1), 1000)
-    audit = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=100, rng=1, claim=claim)
+    audit = audit_canaries(outputs, outputs_prime, guesses=100, claim=claim)
     reach = f"100 guesses certify at most epsilon >= {one_run(100, 100, 1000):.4f}; {told}"
     assert f"  reach        {reach}\n" in str(audit)
     record = audit.to_dict()["derived"]
     assert (record["ceiling"], record["guesses_needed"]) == (audit.ceiling, audit.guesses_needed)
-    without = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=100, rng=1)
+    without = audit_canaries(outputs, outputs_prime, guesses=100)
     assert f"  reach        {reach.split(';')[0]}\n" in str(without)
 
 
 def test_independent_rows_make_no_guesses():
     rng = np.random.default_rng(1)
-    audit = audit_outputs(rng.normal(size=100), rng.normal(size=100), rows="independent", claim=1)
+    audit = audit_rows(*rng.normal(size=(2, 100)), claim=1)
     assert (audit.ceiling, audit.guesses_needed) == (None, None)
     assert "reach" not in str(audit)
 
@@ -382,12 +365,11 @@ def test_independent_rows_make_no_guesses():
 def test_coins_that_are_not_fair_are_no_verdict():
     scores = np.random.default_rng(1).normal(size=1000)
     with pytest.warns(AssumptionWarning, match="900 of 1,000 canaries"):
-        audit = audit_outputs(scores[:900] + 2, scores[900:], rows="one_run", claim=0.1, rng=1)
+        audit = audit_canaries(scores[:900] + 2, scores[900:], claim=0.1)
     assert audit.epsilon_lower > 0.1
     assert audit.refuted is None
     assert audit.verdict.startswith("invalid: 900 of 1,000 canaries were included")
-    fair = audit_outputs(scores[:480] + 2, scores[480:], rows="one_run", claim=0.1, rng=1)
-    assert fair.refuted
+    assert audit_canaries(scores[:480] + 2, scores[480:], claim=0.1).refuted
 
 
 # Rows i of both sides from one seed: what holds for them, and what does not.
@@ -415,16 +397,12 @@ def flips(rng, size=1000):
 
 def above_the_claim(draw, runs, claim=LOSS, **settings):
     """How many audits certify more than the claim, whatever their verdict."""
-    found = 0
+    settings["confidence"] = CONFIDENCE
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for seed in range(runs):
-            sides = draw(np.random.default_rng(seed))
-            audit = audit_outputs(
-                *sides, rows="independent", confidence=CONFIDENCE, rng=seed, **settings
-            )
-            found += audit.epsilon_lower > claim
-    return found
+        sides = (draw(np.random.default_rng(seed)) for seed in range(runs))
+        audits = (audit_rows(*both, rng=seed, **settings) for seed, both in enumerate(sides))
+        return sum(audit.epsilon_lower > claim for audit in audits)
 
 
 def test_true_claims_about_paired_rows():
@@ -446,17 +424,17 @@ def test_such_rows_are_no_verdict_without_paired():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for bound in ("exact", "clopper_pearson"):
-            audit = audit_outputs(*sides, rows="independent", claim=0.01, bound=bound, rng=1)
+            audit = audit_rows(*sides, claim=0.01, bound=bound)
             assert audit.refuted is None
             assert audit.verdict.startswith("invalid: ")
             assert audit.verdict.endswith("give paired=True")
-    audit = audit_outputs(*sides, rows="independent", claim=0.01, paired=True, rng=1)
+    audit = audit_rows(*sides, claim=0.01, paired=True)
     assert audit.refuted
     assert audit.paired
     assert "; rows i of both sides come from one seed" in str(audit)
     # Files of independent rows may be said to be paired: nothing is lost but the exact bound.
     other = flips(np.random.default_rng(2), 20_000)[1]
-    assert audit_outputs(sides[0], other, rows="independent", claim=0.01, paired=True).refuted
+    assert audit_rows(sides[0], other, claim=0.01, paired=True).refuted
 
 
 def mirrored(rng, size=500):
@@ -477,11 +455,8 @@ def test_pairs_stay_together_when_rows_are_shuffled(monkeypatch):
     assert above_the_claim(mirrored, AUDITS, **settings) <= MOST
     together = independent_rows._shuffle_numbers
     calls = iter(range(10**6))
-    monkeypatch.setattr(
-        independent_rows,
-        "_shuffle_numbers",
-        lambda size, seed, side: together(size, seed, next(calls) % 2),
-    )
+    apart = lambda size, seed, side: together(size, seed, next(calls) % 2)  # noqa: E731
+    monkeypatch.setattr(independent_rows, "_shuffle_numbers", apart)
     assert above_the_claim(mirrored, AUDITS, **settings) > AUDITS / 2
 
 

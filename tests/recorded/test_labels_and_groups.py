@@ -14,7 +14,6 @@ from shared_messages import check_messages
 
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.bounds import clopper_pearson
-from dpcore.cli import main
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded.run import audit_outputs
 from dpcore.records import Counts
@@ -46,18 +45,14 @@ def test_frames_and_matrices():
     want = audit_outputs(SCORES, label=LABELS, **SETTINGS).counts
     matrix = np.stack([SCORES, LABELS * 1.0], axis=1)
     table = np.rec.fromarrays([SCORES, LABELS], names="score,member")
-    for audit in (
-        audit_outputs(frame, label="member", column="score", **SETTINGS),
-        audit_outputs(frame[["score", "member"]], label="member", **SETTINGS),
-        audit_outputs(frame, label=LABELS, column="score", **SETTINGS),
-        audit_outputs(frame["score"], label=frame["member"], **SETTINGS),
-        audit_outputs(SCORES.tolist(), label=frame["member"], **SETTINGS),
-        audit_outputs(matrix, label=1, **SETTINGS),
-        audit_outputs(np.asarray(table), label="member", **SETTINGS),
-    ):
-        assert audit.counts == want
-    first, second = frame[LABELS], frame[~LABELS]
-    sides = audit_outputs(first, second, column="score", **SETTINGS)
+    for outputs, label, more in (
+        (frame, "member", {"column": "score"}), (frame[["score", "member"]], "member", {}),
+        (frame, LABELS, {"column": "score"}), (frame["score"], frame["member"], {}),
+        (SCORES.tolist(), frame["member"], {}), (matrix, 1, {}),
+        (np.asarray(table), "member", {}),
+    ):  # fmt: skip
+        assert audit_outputs(outputs, label=label, **more, **SETTINGS).counts == want
+    sides = audit_outputs(frame[LABELS], frame[~LABELS], column="score", **SETTINGS)
     assert sides.counts == want
     both = audit_outputs(frame, label="member", column=["score", "row"], **SETTINGS)
     assert both.counts.n == want.n
@@ -71,13 +66,9 @@ def test_a_file_with_labels_beside_it(tmp_path):
 
 
 def test_one_run_with_labels():
-    audit = audit_outputs(SCORES, label=LABELS, rows="one_run", guesses=400, rng=1)
-    assert (
-        audit.evidence
-        == audit_outputs(
-            SCORES[LABELS], SCORES[~LABELS], rows="one_run", guesses=400, rng=1
-        ).evidence
-    )
+    settings = {"rows": "one_run", "guesses": 400, "rng": 1}
+    split = audit_outputs(SCORES[LABELS], SCORES[~LABELS], **settings)
+    assert audit_outputs(SCORES, label=LABELS, **settings).evidence == split.evidence
 
 
 class Polars:
@@ -245,8 +236,8 @@ def test_groups_stay_together_and_one_row_of_each_is_counted():
     groups = np.random.default_rng(4).permutation(np.repeat(np.arange(40), sizes))
     side = np.arange(groups.size)
     other = side + 1000
-    found = audit(side + 0.5, other + 0.5, groups=groups, groups_prime=groups + 40, attack=attack,
-                  arranged=True, rng=5)  # fmt: skip
+    settings = {"groups": groups, "groups_prime": groups + 40, "arranged": True, "rng": 5}
+    found = audit(side + 0.5, other + 0.5, attack=attack, **settings)
     for number, first in enumerate((0, 1000)):
         pilot = groups[seen[number].astype(int) - first]
         rows = next(one for one in counted if len(one) == 20 and one[0] // 1000 == first // 1000)
@@ -256,21 +247,16 @@ def test_groups_stay_together_and_one_row_of_each_is_counted():
         # All rows of a group that chooses do.
         assert len(pilot) == np.isin(groups, pilot).sum()
     assert found.counts.n == found.counts.n_prime == 20
-    again = audit(side + 0.5, other + 0.5, groups=groups, groups_prime=groups + 40, attack=attack,
-                  arranged=True, rng=5)  # fmt: skip
+    again = audit(side + 0.5, other + 0.5, attack=attack, **settings)
     assert again.evidence == found.evidence
 
 
 def test_groups_of_one_row_change_nothing():
     noise = np.random.default_rng(2).laplace(size=(2, 1000))
-    one = audit(noise[0], 1.0 + noise[1], rng=7)
-    groups = np.arange(1000)
-    other = audit(noise[0], 1.0 + noise[1], groups=groups, groups_prime=groups + 1000, rng=7)
-    assert (one.evidence, one.direction, one.pilot) == (
-        other.evidence,
-        other.direction,
-        other.pilot,
-    )
+    numbers = {"groups": np.arange(1000), "groups_prime": np.arange(1000) + 1000}
+    one, other = (audit(noise[0], 1.0 + noise[1], rng=7, **given) for given in ({}, numbers))
+    for name in ("evidence", "direction", "pilot"):
+        assert getattr(one, name) == getattr(other, name)
 
 
 def test_the_report_of_groups():
@@ -297,43 +283,47 @@ def test_the_report_of_groups():
 # Columns of files and frames.
 
 
-def write_runs(folder, name, first, seed):
-    values, groups = shared_runs(np.random.default_rng(seed))
-    lines = [f"{value},run {first + group}" for value, group in zip(values, groups, strict=True)]
-    (folder / name).write_text("\n".join(["value,run", *lines]))
-    return folder / name, values, [f"run {first + group}" for group in groups]
+@pytest.fixture
+def files(tmp_path):
+    """Paths of two files, their values and their groups, on x and on x'."""
+
+    def write(name, first, seed):
+        values, groups = shared_runs(np.random.default_rng(seed))
+        runs = [f"run {first + group}" for group in groups]
+        lines = [f"{value},{run}" for value, run in zip(values, runs, strict=True)]
+        (tmp_path / name).write_text("\n".join(["value,run", *lines]))
+        return tmp_path / name, values, runs
+
+    return list(zip(write("x.csv", 0, 1), write("x_prime.csv", 20, 2), strict=True))
 
 
-def test_groups_are_a_column_of_files(tmp_path):
-    x, values, groups = write_runs(tmp_path, "x.csv", 0, 1)
-    x_prime, values_prime, groups_prime = write_runs(tmp_path, "x_prime.csv", 20, 2)
-    wanted = audit(values, values_prime, groups=groups, groups_prime=groups_prime, rng=1)
+def test_groups_are_a_column_of_files(files):
+    paths, values, (groups, groups_prime) = files
+    wanted = audit(*values, groups=groups, groups_prime=groups_prime, rng=1)
     # One column is left.
-    assert audit(x, x_prime, groups="run", rng=1).evidence == wanted.evidence
-    assert audit(x, x_prime, groups=1, column="value", rng=1).evidence == wanted.evidence
-    with pytest.raises(ValueError, match="groups must be one of 'value', 'run' in"):
-        audit(x, x_prime, groups="day", column="value")
-    with pytest.raises(ValueError, match="groups must be an integer from 0 to 1, got 2"):
-        audit(x, x_prime, groups=2, column="value")
-    found = audit(x, x_prime, groups="run", groups_prime="run", column="*", rng=1)
+    assert audit(*paths, groups="run", rng=1).evidence == wanted.evidence
+    assert audit(*paths, groups=1, column="value", rng=1).evidence == wanted.evidence
+    found = audit(*paths, groups="run", groups_prime="run", column="*", rng=1)
     assert (found.evidence, found.groups) == (wanted.evidence, (20, 20))
+    check_messages(ValueError, [
+        (lambda: audit(*paths, groups="day", column="value"), "groups", "one of 'value', 'run' in"),
+        (lambda: audit(*paths, groups=2, column="value"), "groups", "an integer from 0 to 1,"),
+    ])  # fmt: skip
 
 
-def test_groups_of_both_sides_with_labels(tmp_path):
-    _, values, groups = write_runs(tmp_path, "x.csv", 0, 1)
-    _, values_prime, groups_prime = write_runs(tmp_path, "x_prime.csv", 20, 2)
-    wanted = audit(values, values_prime, groups=groups, groups_prime=groups_prime, rng=1)
-    every, runs = np.concatenate([values, values_prime]), groups + groups_prime
-    on = np.repeat([1, 0], 2000)
+def test_groups_of_both_sides_with_labels(files, tmp_path):
+    _, values, (groups, groups_prime) = files
+    wanted = audit(*values, groups=groups, groups_prime=groups_prime, rng=1)
+    every, runs, on = np.concatenate(values), groups + groups_prime, np.repeat([1, 0], 2000)
     lines = [f"{a},{b},{c},0.5" for a, b, c in zip(runs, on, every.tolist(), strict=True)]
     (tmp_path / "both.csv").write_text("\n".join(["run,on,value,seconds", *lines]))
-    settings = {"label": "on", "groups": "run", "column": "value", "rng": 1}
-    assert audit(tmp_path / "both.csv", **settings).evidence == wanted.evidence
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.read_csv(tmp_path / "both.csv")
-    assert audit(frame, **settings).evidence == wanted.evidence
-    assert audit(every, label=on, groups=runs, rng=1).evidence == wanted.evidence
-    assert audit(frame["value"], label=on, groups=frame["run"], rng=1).evidence == wanted.evidence
+    frame = pd.read_csv(tmp_path / "both.csv")
+    columns = {"label": "on", "groups": "run", "column": "value"}
+    for outputs, more in (
+        (tmp_path / "both.csv", columns), (frame, columns), (every, {"label": on, "groups": runs}),
+        (frame["value"], {"label": on, "groups": frame["run"]}),
+    ):  # fmt: skip
+        assert audit(outputs, **more, rng=1).evidence == wanted.evidence
     matrix = np.stack([every, np.repeat(np.arange(40), 100), on], axis=1)
     assert audit(matrix, label=2, groups=1, rng=1).groups == (20, 20)
     turned = frame["run"].sort_values()
@@ -341,16 +331,16 @@ def test_groups_of_both_sides_with_labels(tmp_path):
         audit(frame["value"], label=on, groups=turned)
 
 
-def test_groups_on_the_command_line(tmp_path, capsys):
-    x, *_ = write_runs(tmp_path, "x.csv", 0, 1)
-    x_prime, *_ = write_runs(tmp_path, "x_prime.csv", 20, 2)
-    command = ["audit-outputs", str(x), str(x_prime), "--rows", "independent", "--claim", "1"]
-    assert main([*command, "--column", "value", "--seed", "1"]) == 3
-    assert "groups= (which rows belong together)" in capsys.readouterr().err
-    assert main([*command, "--groups", "run", "--seed", "1"]) == 0
-    assert "20 groups on x and 20 on x'" in capsys.readouterr().out
-    assert main([*command, "--groups", "day", "--seed", "1"]) == 2
-    assert "--groups must be one of 'value', 'run' in x.csv, got 'day'" in capsys.readouterr().err
+@pytest.mark.parametrize(("words", "status", "said"), [
+    ("--column value", 3, "groups= (which rows belong together)"),
+    ("--groups run", 0, "20 groups on x and 20 on x'"),
+    ("--groups day", 2, "--groups must be one of 'value', 'run' in x.csv, got 'day'"),
+])  # fmt: skip
+def test_groups_on_the_command_line(files, run, words, status, said):
+    options = f"--rows independent --claim 1 --seed 1 {words}"
+    found, out, err = run(f"audit-outputs {options}", *map(str, files[0]))
+    assert found == status
+    assert said in (err if status else out)
 
 
 # Messages of wrong calls of `dpcore.recorded`: the argument, and a word of the remedy.
