@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore import attacks, published
+from dpcore import Audit, attacks, published
 from dpcore.attacks import MajorityVote
 from dpcore.cli.audits import SYSTEMS
 
@@ -24,7 +24,7 @@ def test_every_system_has_a_name():
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_runs(run, name):
     status, out, _ = run(f"audit {name} --epsilon 1 --trials 1000 --seed 1 --json")
-    report = dpcore.Audit.from_json(out)
+    report = Audit.from_json(out)
     assert report.mechanism == SYSTEMS[name](1.0)
     assert report.pair == SYSTEMS[name](1.0).default_pair(2)
     assert status == (1 if report.refuted else 0)
@@ -43,7 +43,7 @@ def test_options_reach_the_audit(run):
         confidence=0.9, rng=7, route="sampled", block=64, threads=1, attack=MajorityVote(),
         bound="exact",
     )  # fmt: skip
-    assert dpcore.Audit.from_json(out) == here
+    assert Audit.from_json(out) == here
 
 
 def test_options_of_the_default_attack_reach_the_audit(run):
@@ -56,7 +56,7 @@ def test_options_of_the_default_attack_reach_the_audit(run):
         ("--stop refuted --block 100", {"stop": "refuted", "block": 100}),
     ):
         here = dpcore.audit(system, **arguments, **wanted)
-        assert dpcore.Audit.from_json(run(f"{words} {more}")[1]) == here
+        assert Audit.from_json(run(f"{words} {more}")[1]) == here
 
 
 @pytest.mark.parametrize("name", sorted({*attacks.NAMES} - {"timing", "words"}))
@@ -65,12 +65,12 @@ def test_every_attack_runs_by_its_name(run, name):
         pytest.importorskip("sklearn")
     _, out, err = run(f"audit laplace --epsilon 1 --trials 1000 --seed 1 --json --attack {name}")
     assert err == ""
-    assert dpcore.Audit.from_json(out).attack == type(attacks.named(name)).__name__
+    assert Audit.from_json(out).attack == type(attacks.named(name)).__name__
 
 
 def test_latencies_of_a_users_mechanism(run, own):
     words = f"audit {own}:release --x 0 --x-prime 1 --no-claim --trials 100 --attack timing --json"
-    report = dpcore.Audit.from_json(run(words)[1])
+    report = Audit.from_json(run(words)[1])
     assert (report.attack, report.route, report.bound) == ("Timing", "timed", "conditional")
 
 
@@ -79,27 +79,27 @@ def test_words_of_a_users_mechanism(run, tmp_path):
     said = "[f'{x} {k}' for k in rng.integers(10**6, size=size)]"
     own.write_text(f"def speak(x, size, rng):\n    return {said}\n")
     words = f"audit {own}:speak --text boston --text-prime denver --claim 1 --trials 2000"
-    report = dpcore.Audit.from_json(run(f"{words} --attack words --json")[1])
+    report = Audit.from_json(run(f"{words} --attack words --json")[1])
     assert (report.attack, report.refuted) == ("Words", True)
 
 
 def test_patterns_are_pairs_to_choose_from(run, own):
     words = f"audit {own}:release --dim 3 --claim 0.5 --trials 2e4 --seed 1 --json"
     for which in ("one", "all"):
-        report = dpcore.Audit.from_json(run(f"{words} --patterns {which}")[1])
+        report = Audit.from_json(run(f"{words} --patterns {which}")[1])
         assert report.pair in tuple(dpcore.pairs.patterns(3, which))
 
 
 def test_sensitivity_is_the_distance_of_the_pair(run, tmp_path):
     for words in ("--x -1,2 --x-prime 1,-3", "--x=-1,2 --x-prime=1,-3"):
         status, out, _ = run(f"audit laplace --epsilon 1 --trials 100 --json {words}")
-        report = dpcore.Audit.from_json(out)
+        report = Audit.from_json(out)
         assert status == 0
         assert report.mechanism == published.LaplaceMechanism(1.0, 7.0)
         assert report.pair == dpcore.Pair([-1, 2], [1, -3])
     np.save(tmp_path / "x.npy", np.arange(3.0))
     more = ("--x", f"@{tmp_path / 'x.npy'}", "--x-prime", "0,1,3")
-    report = dpcore.Audit.from_json(run("audit laplace --epsilon 1 --trials 9 --json", *more)[1])
+    report = Audit.from_json(run("audit laplace --epsilon 1 --trials 9 --json", *more)[1])
     assert (report.mechanism.sensitivity, report.pair.x.tolist()) == (1.0, [0.0, 1.0, 2.0])
 
 
@@ -111,7 +111,7 @@ def test_a_pair_beyond_the_sensitivity_needs_a_claim(run):
     assert run(f"{words} --claim 3 --attack majority")[0] == 0
     assert run(f"{words} --claim 1")[0] == 1
     status, out, _ = run(f"{words} --no-claim --json")
-    assert (status, dpcore.Audit.from_json(out).claim) == (0, None)
+    assert (status, Audit.from_json(out).claim) == (0, None)
 
 
 def test_without_a_claim_nothing_is_refuted(run):
@@ -124,22 +124,22 @@ def test_without_a_claim_nothing_is_refuted(run):
 
 
 def test_own_mechanism(run, own):
-    words = "--x 0 --x-prime 1 --seed 1 --trials 1e5"
-    status, out, err = run(f"audit {own}:release {words} --claim 0.6")
+    words = "--x 0 --x-prime 1 --seed 1 --trials 1e5 --claim"
+    status, out, err = run(f"audit {own}:release {words} 0.6")
     assert status == 0
     assert out.startswith(f"{own}:release\n")
     assert "a module may print" in err
-    assert run(f"audit {own}:release {words} --claim 0.4")[0] == 1
-    assert run(f"audit {own}:flat {words} --claim 0.4")[0] == 1
-    assert run(f"audit {own}:lazy {words} --claim 0.4")[0] == 1
-    words = "--x 0,0 --x-prime 1,0 --seed 1 --trials 1e5"
-    assert run(f"audit {own}:release {words} --claim 0.4")[0] == 1
+    for name in ("release", "flat", "lazy"):
+        assert run(f"audit {own}:{name} {words} 0.4")[0] == 1
+    assert (
+        run(f"audit {own}:release --x 0,0 --x-prime 1,0 --seed 1 --trials 1e5 --claim .4")[0] == 1
+    )
 
 
 def test_own_mechanism_as_json(run, own):
     words = "--x 0 --x-prime 1 --seed 1 --trials 1e4"
     status, out, _ = run(f"audit {own}:release {words} --no-claim --json")
-    report = dpcore.Audit.from_json(out)
+    report = Audit.from_json(out)
 
     def release(x, size, rng):
         return x + rng.laplace(scale=2.0, size=(size, len(x)))
@@ -162,9 +162,16 @@ def test_own_claim_and_pair(run, own, name):
 
 def test_a_native_mechanism_in_a_users_file_is_run_by_the_core(run, own):
     words = "--x 0,0 --x-prime 1,1 --trials 1e4 --claim 9 --attack majority --json"
-    _, out, _ = run(f"audit {own}:native {words}")
-    report = dpcore.Audit.from_json(out)
+    report = Audit.from_json(run(f"audit {own}:native {words}")[1])
     assert (report.mechanism, report.route) == (dpcore.Laplace(0.5), "integer")
+
+
+def read_failure(run, words, *complaints):
+    """Run a line that ends with 3, and return what it says."""
+    status, out, err = run(words)
+    assert (status, out) == (3, "")
+    assert [one for one in complaints if one not in err] == []
+    return err
 
 
 @pytest.mark.parametrize(("name", "complaint"), [
@@ -176,12 +183,8 @@ def test_a_native_mechanism_in_a_users_file_is_run_by_the_core(run, own):
     ("pairless", "must be a Pair"),
 ])  # fmt: skip
 def test_a_failed_mechanism_is_3(run, own, name, complaint):
-    words = "--claim 1" + (" --x 0 --x-prime 1" if name not in ("broken", "pairless") else "")
-    words = words.replace("--claim 1", "") if name == "broken" else words
-    status, out, err = run(f"audit {own}:{name} {words} --trials 1000")
-    assert (status, out) == (3, "")
-    assert complaint in err
-    assert "hint: " in err
+    words = {"broken": "", "pairless": "--claim 1"}.get(name, "--claim 1 --x 0 --x-prime 1")
+    err = read_failure(run, f"audit {own}:{name} {words} --trials 1000", complaint, "hint: ")
     assert "Traceback" not in err
     status, _, err = run(f"audit {own}:{name} {words} --trials 1000 --traceback")
     assert status == 3
@@ -194,10 +197,7 @@ def test_a_failed_mechanism_is_3(run, own, name, complaint):
 ])  # fmt: skip
 def test_outputs_that_cannot_vote_fail_the_vote_alone(run, own, name, complaint):
     words = f"audit {own}:{name} --claim 1 --x 0 --x-prime 1 --trials 1000"
-    status, out, err = run(f"{words} --attack majority")
-    assert (status, out) == (3, "")
-    assert complaint in err
-    assert "hint: " in err
+    read_failure(run, f"{words} --attack majority", complaint, "hint: ")
     status, out, _ = run(words)
     assert status == 0
     assert "not refuted by this attack" in out
@@ -211,10 +211,8 @@ def test_outputs_that_cannot_vote_fail_the_vote_alone(run, own, name, complaint)
 def test_a_failed_import_is_3(run, tmp_path, text, complaint):
     (tmp_path / "bad.py").write_text(f"\n{text}\n")
     path, modules = list(sys.path), set(sys.modules)
-    status, out, err = run(f"audit {tmp_path / 'bad.py'}:f --claim 1 --dim 1")
-    assert (status, out) == (3, "")
-    assert complaint in err
-    assert "(bad.py, line 2)" in err
+    words = f"audit {tmp_path / 'bad.py'}:f --claim 1 --dim 1"
+    read_failure(run, words, complaint, "(bad.py, line 2)")
     assert sys.path == path
     assert not [name for name in set(sys.modules) - modules if "bad" in name]
 
@@ -260,14 +258,14 @@ def test_the_json_is_that_of_python(run, line):
     mechanism = dpcore.command(shlex.split(line()))
     here = dpcore.audit(mechanism, ("never", "daily"), trials=500, rng=2)
     assert json.loads(out)["mechanism"] == mechanism.name
-    found = dpcore.Audit.from_json(out)
+    found = Audit.from_json(out)
     assert (found.counts, found.pair, found.event) == (here.counts, here.pair, here.event)
 
 
 def test_parts_of_a_run_can_be_added(run, line):
     words = "audit --x never --x-prime daily --claim 1 --seed 2 --json --block 500 --pilot 512"
     parts = [
-        dpcore.Audit.from_json(run(f"{words} --trials 500 --start {start} --command", line())[1])
+        Audit.from_json(run(f"{words} --trials 500 --start {start} --command", line())[1])
         for start in (0, 500)
     ]
     assert (parts[0] + parts[1]).counts.n == 1000
@@ -280,7 +278,7 @@ def test_what_follows_x_is_put_in_unchanged(run):
         words = "audit --x-prime b --claim 1 --trials 100 --json --command"
         status, out, _ = run(words, command, "--x", x)
         assert status == 1
-        assert dpcore.Audit.from_json(out).pair.x == x
+        assert Audit.from_json(out).pair.x == x
 
 
 def test_a_tool_that_fails_ends_with_3_and_its_stderr(run, line):

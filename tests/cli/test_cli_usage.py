@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 
@@ -45,13 +46,17 @@ def test_process_with_a_cpu_path_that_is_not_there(process, monkeypatch, words):
     assert err.startswith("error: DPCORE_CPU must be one of baseline")
 
 
+def write_to(target, words):
+    """Run a line in a process that writes to a file or a pipe."""
+    command = [sys.executable, "-m", "dpcore", *words.split()]
+    return subprocess.run(command, stdout=target, stderr=subprocess.PIPE, check=False)
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("words", ["audit laplace --epsilon 1 --trials 100", "--version"])
 def test_process_that_cannot_write_has_failed(words):
     with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "dpcore", *words.split()]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 3
+        assert write_to(full, words).returncode == 3
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX pipe")
@@ -59,8 +64,7 @@ def test_process_that_cannot_write_has_failed(words):
 def test_process_whose_reader_has_left_has_failed(words):
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "dpcore", *words.split()]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    done = write_to(writer, words)
     os.close(writer)
     assert (done.returncode, done.stderr) == (3, b"")
 
@@ -106,26 +110,20 @@ def test_process_interrupted(own, tmp_path, monkeypatch, words):
         assert re.search(r"counts +[\d,]+ of [\d,]+ on x", done.stdout)
 
 
-def test_interrupted_before_anything_was_counted(run, monkeypatch):
-    def stop(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("dpcore.cli.audits.audit", stop)
+@pytest.mark.parametrize(("error", "expected", "said"), [
+    (KeyboardInterrupt, 130, "interrupted"),
+    (ZeroDivisionError("oh"), 3, "dpcore failed: ZeroDivisionError: oh"),
+])  # fmt: skip
+def test_an_interrupt_before_anything_was_counted_and_a_bug_are_not_refuted(
+    run, monkeypatch, error, expected, said
+):
+    monkeypatch.setattr("dpcore.cli.audits.audit", mock.Mock(side_effect=error))
     status, out, err = run("audit laplace --epsilon 1 --json")
-    assert (status, out) == (130, "")
-    assert "interrupted" in err
-
-
-def test_a_bug_of_dpcore_is_never_taken_for_refuted(run, monkeypatch):
-    def fail(*_, **__):
-        raise ZeroDivisionError("oh")
-
-    monkeypatch.setattr("dpcore.cli.audits.audit", fail)
-    status, out, err = run("audit laplace --epsilon 1")
-    assert (status, out) == (3, "")
-    assert "dpcore failed: ZeroDivisionError: oh" in err
+    assert (status, out) == (expected, "")
+    assert said in err
     assert "Traceback" not in err
-    assert "Traceback" in run("audit laplace --epsilon 1 --traceback")[2]
+    if expected == 3:
+        assert "Traceback" in run("audit laplace --epsilon 1 --traceback")[2]
 
 
 # The command line: bad usage ends with 2 and one line, before anything is drawn.

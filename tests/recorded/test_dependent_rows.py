@@ -138,19 +138,19 @@ LAWS = {
 }  # fmt: skip
 
 
+def first_column(threshold):
+    return lambda rows: rows.reshape(len(rows), -1)[:, 0] > threshold
+
+
 @pytest.mark.parametrize("law", LAWS)
 def test_independent_rows_raise_no_doubt(law):
     for seed in range(AUDITS):
         rng = np.random.default_rng([seed, 8])
         size = int(rng.choice([100, 400, 2000, 20_000]))
-        sides = tuple(
-            LAWS[law](rng, int(n), x) for x, n in enumerate((size, rng.choice([100, size])))
-        )
+        sizes = size, rng.choice([100, size])
+        sides = tuple(LAWS[law](rng, int(n), x) for x, n in enumerate(sizes))
         middle = np.median(sides[0].reshape(-1)) if sides[0].dtype.kind != "U" else "5"
-        doubts = doubts_of_rows(sides) + doubts_of_pairs(
-            sides, lambda rows, middle=middle: rows.reshape(len(rows), -1)[:, 0] > middle
-        )
-        assert doubts == ()
+        assert doubts_of_rows(sides) == doubts_of_pairs(sides, first_column(middle)) == ()
 
 
 def test_float32_that_meets_itself():
@@ -222,9 +222,8 @@ def test_resampled_objects(kind):
         assert base[0].dtype == object
         sides = tuple(side[rng.integers(400, size=4000)] for side in base)
         assert len(doubts_of_rows(sides)) == 2
-        assert (
-            doubts_of_rows(tuple(as_rows(x + rng.laplace(size=2000), kind) for x in range(2))) == ()
-        )
+        fresh = tuple(as_rows(x + rng.laplace(size=2000), kind) for x in range(2))
+        assert doubts_of_rows(fresh) == ()
 
 
 def test_a_resampled_frame_with_a_text_column():
@@ -247,10 +246,6 @@ def test_independent_objects_raise_no_doubt(law):
 
 
 # Sides that go together.
-
-
-def first_column(threshold):
-    return lambda rows: rows.reshape(len(rows), -1)[:, 0] > threshold
 
 
 @pytest.mark.parametrize("pairs", [
@@ -304,10 +299,8 @@ def test_the_level_of_pairs():
     columns = rng.laplace(size=400), rng.integers(3, size=400), rng.standard_cauchy(size=400)
     for one in columns:
         for other in columns:
-            found = [
-                _outputs_doubts._clustering_deviation(one, rng.permutation(other))
-                for _ in range(500)
-            ]
+            deviation = _outputs_doubts._clustering_deviation
+            found = [deviation(one, rng.permutation(other)) for _ in range(500)]
             assert abs(np.mean(found)) < 0.2
             assert 0.85 < np.std(found) < 1.15
             assert np.abs(found).max() < 5.0
@@ -434,52 +427,50 @@ def make_frames(**columns):
     ]
 
 
+def refuse_columns(text, *sides, **more):
+    with pytest.raises(ValueError, match=text):
+        audit_columns(*sides, **more)
+
+
 def test_a_choice_is_needed_where_columns_have_names(tmp_path):
     frames = make_frames(id=NUMBERS)
-    message = r"column must be given where outputs has 2 columns \('response', 'id'; '\*' is all\)"
-    with pytest.raises(ValueError, match=message):
-        audit_columns(*frames)
+    needed = "column must be given where"
+    refuse_columns(rf"{needed} outputs has 2 columns \('response', 'id'; '\*' is all\)", *frames)
     paths = [tmp_path / f"{name}.csv" for name in "ab"]
     for frame, path in zip(frames, paths, strict=True):
         frame.to_csv(path, index=False)
-    with pytest.raises(ValueError, match=r"column must be given where a\.csv has 2 columns"):
-        audit_columns(*paths)
+    refuse_columns(rf"{needed} a\.csv has 2 columns", *paths)
     assert audit_columns(*paths, column="response").epsilon_lower == 0.0
 
 
 @pytest.mark.parametrize("column", ["id", ["response", "id"], "*"])
 def test_row_numbers_are_refused_by_name(tmp_path, column):
+    named = "column 'id' of outputs numbers the rows"
     shuffled = np.random.default_rng(2).permuted(NUMBERS, axis=1)
     for numbers in (NUMBERS, NUMBERS % COLUMN_ROWS, shuffled, NUMBERS + 0.0):
-        with pytest.raises(ValueError, match="column 'id' of outputs numbers the rows: leave it"):
-            audit_columns(*make_frames(id=numbers), column=column)
+        refuse_columns(f"{named}: leave it", *make_frames(id=numbers), column=column)
     label = pandas.concat(make_frames(id=NUMBERS)).assign(side=np.repeat([1, 0], COLUMN_ROWS))
-    with pytest.raises(ValueError, match="column 'id' of outputs numbers the rows"):
-        audit_columns(label, label="side", column=column)
+    refuse_columns(named, label, label="side", column=column)
 
 
 def test_row_numbers_in_arrays_texts_and_objects_are_refused():
     stacked = [np.stack([COLUMN_NOISE[side], NUMBERS[side]], axis=1) for side in (0, 1)]
-    with pytest.raises(ValueError, match="column 1 of outputs numbers the rows"):
-        audit_columns(*stacked)
+    refuse_columns("column 1 of outputs numbers the rows", *stacked)
     texts = [[f"run {i}: noise {x:.3f}" for x, i in rows.tolist()] for rows in stacked]
     texts = [[one.replace(".0:", ":") for one in side] for side in texts]
-    with pytest.raises(ValueError, match="number 0 of outputs numbers the rows"):
-        audit_columns(*texts)
+    refuse_columns("number 0 of outputs numbers the rows", *texts)
     for make, place in ((tuple, "place 1"), (lambda row: {"x": row[0], 1: row[1]}, "place 1")):
         objects = [[make((f"{x:.1f}", int(i))) for x, i in rows.tolist()] for rows in stacked]
-        with pytest.raises(ValueError, match=f"{place} of outputs numbers the rows"):
-            audit_columns(*objects)
+        refuse_columns(f"{place} of outputs numbers the rows", *objects)
 
 
 def test_clocks_are_refused_where_all_columns_are_taken():
-    times = np.cumsum(np.random.default_rng(3).exponential(size=2 * COLUMN_ROWS)).reshape(
-        2, COLUMN_ROWS
-    )
+    gaps = np.random.default_rng(3).exponential(size=2 * COLUMN_ROWS)
+    times = np.cumsum(gaps).reshape(2, COLUMN_ROWS)
     stamps = [pandas.Timestamp("2026-01-01") + pandas.to_timedelta(one, "s") for one in times]
     for clock in (times, np.floor(times / 9.0) + np.array([[0], [5]]), stamps):
-        with pytest.raises(ValueError, match="column 'time' of outputs shows when a row was"):
-            audit_columns(*make_frames(time=clock), column="*")
+        shown = "column 'time' of outputs shows when a row was"
+        refuse_columns(shown, *make_frames(time=clock), column="*")
     # Sorted outputs rise, too, and their ranges overlap.
     assert not audit_columns(*make_frames(time=np.sort(COLUMN_NOISE, axis=1)), column="*").refuted
 
