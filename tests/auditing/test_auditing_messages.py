@@ -11,7 +11,7 @@ import pytest
 from shared_messages import check_messages
 
 import dpcore
-from dpcore import Laplace, Pair, audit, audit_outputs, pairs
+from dpcore import Gaussian, Laplace, Pair, audit, audit_outputs, pairs
 from dpcore.attacks import NAMES, Coordinatewise, MajorityVote
 from dpcore.auditing.request import Arguments
 from dpcore.calibration import L2Laplace
@@ -75,6 +75,11 @@ VALUE_ERRORS = [
     (audit_laplace(trials=100, start=2**63 - 100), "trials", "trials x dim is below 2**63, got"),
     (audit_laplace(start=-1), "start", "an integer at least 0, got -1"),
     (audit_laplace(route="fast"), "route", "one of 'auto', 'integer', 'sampled', got 'fast'"),
+    # It compares votes with thresholds on random integers, and knows no other event.
+    (audit_laplace(route="integer"), "route",
+     "'sampled' or 'auto' for any attack but MajorityVote, got 'integer'"),
+    (audit_laplace(mechanism=Gaussian(1.0), attack=MajorityVote(), route="integer"), "route",
+     "'sampled' or 'auto' here ("),
     (audit_laplace(block=0), "block", f"an integer from 1 to {2**40}, got 0"),
     (audit_laplace(threads=0), "threads", "an integer from 1 to 1024, got 0"),
     (audit_laplace(attack="best"), "attack", f"one of {', '.join(map(repr, NAMES))}, got 'best'"),

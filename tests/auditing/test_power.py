@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -41,11 +42,19 @@ def test_the_power_is_that_of_a_naive_sum(n, claim, p, q, delta, confidence):
     one, other = (stats.binom.pmf(np.arange(n + 1), n, rate) for rate in (p, q))
     expected = sum(
         one[k] * other[k_prime]
-        for k in range(n + 1)
-        for k_prime in range(n + 1)
+        for k, k_prime in itertools.product(range(n + 1), repeat=2)
         if clopper_pearson(Counts(k, n, k_prime, n), delta, confidence) > claim
     )
     assert certifies(n, claim, p, q, delta, confidence) == pytest.approx(expected, abs=1e-12)
+
+
+def chance(mechanism, trials, runs, **given):
+    """P-value of as few refuted claims of 1 as there are, where 95 % are promised."""
+    audits = (
+        dpcore.audit(mechanism, claim=1.0, trials=trials, rng=s, **given) for s in range(runs)
+    )
+    refuted = sum(bool(found.refuted) for found in audits)
+    return stats.binomtest(refuted, runs, 0.95, alternative="less").pvalue
 
 
 def response(x, size, rng):
@@ -64,18 +73,10 @@ def test_audits_of_the_planned_size_refute(mechanism, delta, runs):
     plan = dpcore.plan(1.0, mechanism=mechanism, rng=1, **given)
     assert plan == dpcore.plan(1.0, mechanism=mechanism, rng=1, **given)
 
-    def refuted(trials):
-        audits = (
-            dpcore.audit(mechanism, claim=1.0, trials=trials, rng=seed, **given)
-            for seed in range(runs)
-        )
-        return sum(bool(found.refuted) for found in audits)
-
-    def chance(found):
-        return stats.binomtest(found, runs, 0.95, alternative="less").pvalue
-
-    assert chance(refuted(plan.trials)) > SIGNIFICANCE
-    assert chance(refuted(plan.trials // 3)) < SIGNIFICANCE
+    chances = [
+        chance(mechanism, trials, runs, **given) for trials in (plan.trials, plan.trials // 3)
+    ]
+    assert chances[0] > SIGNIFICANCE > chances[1]
 
 
 def test_the_plan_of_a_known_event_says_what_auto_takes():
@@ -85,12 +86,8 @@ def test_the_plan_of_a_known_event_says_what_auto_takes():
     assert f"auto         up to {AUTO_FACTOR * plan.trials:,}, usually: it chooses" in str(plan)
     assert f"trials={AUTO_FACTOR * plan.trials})" in str(plan)
 
-    def chance(trials):
-        audits = (dpcore.audit(Laplace(0.9), claim=1.0, trials=trials, rng=n) for n in range(100))
-        refuted = sum(bool(found.refuted) for found in audits)
-        return stats.binomtest(refuted, 100, 0.95, alternative="less").pvalue
-
-    assert chance(AUTO_FACTOR * plan.trials) > SIGNIFICANCE > chance(plan.trials)
+    enough, few = (chance(Laplace(0.9), n * plan.trials, 100) for n in (AUTO_FACTOR, 1))
+    assert enough > SIGNIFICANCE > few
     # Pilots choose their event as `auto` does, and canaries have none.
     for other in ({"mechanism": Laplace(0.5), "rng": 1}, {"true_epsilon": 2.0, "guesses": 1.0}):
         shown = str(dpcore.plan(1.0, **other))
@@ -177,13 +174,9 @@ def test_every_report_of_a_claim_that_stands_says_what_a_tenth_would_take():
     standing = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
     assert standing.refuted is False
     (line,) = said(standing)
-    noise, known = (
-        "noise a tenth too small (loss 1.111) is refuted",
-        "for an attacker who knows the",
-    )
-    assert re.match(
-        rf"{re.escape(noise)} .* by [5-9],\d00 trials on each side, {known} event", line
-    )
+    noise = r"noise a tenth too small \(loss 1\.111\) is refuted"
+    known = r"by [5-9],\d00 trials on each side, for an attacker who knows the event"
+    assert re.match(f"{noise} .* {known}", line)
     assert line.endswith("`auto` usually takes up to 4 times as many.")
 
     # An event that nearly always happens cannot be e^1.111 times as rare: 1/(1 + e^-1.111).

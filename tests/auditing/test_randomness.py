@@ -481,6 +481,9 @@ def test_threads_are_refused_to_randomness_of_its_own():
     with pytest.raises(ValueError, match=f"^threads must be 1 for a mechanism {text}, got 2$"):
         audited(own, threads=2)
     assert audited(own, threads=1).randomness == "own"
+    with pytest.raises(ValueError, match=r"^threads must be 1 for .* is not thread-safe, got 2$"):
+        audited(Unsafe(), threads=2)
+    assert audited(Unsafe()).threads == audited(Unsafe(), threads=1).threads == 1
     assert audited(Safe(np.random.default_rng(0)), threads=2).threads == 2
     assert audited(noise, threads=2) == audited(noise)
 

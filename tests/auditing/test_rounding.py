@@ -70,8 +70,7 @@ def test_what_is_broken_is_found_at_any_offset_and_beside_any_sentinel(name):
 
 
 def test_half_a_step_of_bfloat16_is_a_difference():
-    report = dpcore.audit(constant, ([100.0], [100.5]), claim=1.0, rng=1)
-    assert report.epsilon_lower > 12.4
+    assert dpcore.audit(constant, ([100.0], [100.5]), claim=1.0, rng=1).epsilon_lower > 12.4
 
 
 @pytest.mark.parametrize(("mechanism", "wanted"), [(constant, 12.4), (laplace(0.1), 8.8)])
@@ -131,9 +130,13 @@ def means(base):
     return mechanism
 
 
-def test_where_rounding_explains_everything_a_warning_says_so():
+def audit_means(**options):
     with pytest.warns(AssumptionWarning, match="smaller than rounding explains"):
-        report = dpcore.audit(means(0.0), (0, 1), claim=1.0, trials=10**5, rng=1)
+        return dpcore.audit(means(0.0), (0, 1), claim=1.0, rng=1, **options)
+
+
+def test_where_rounding_explains_everything_a_warning_says_so():
+    report = audit_means(trials=10**5)
     assert (report.epsilon_lower, report.verdict) == (0.0, "not refuted by this attack")
     assert "smaller than rounding explains" in str(report)
     # The code as it runs does tell the two apart.
@@ -142,16 +145,13 @@ def test_where_rounding_explains_everything_a_warning_says_so():
 
 
 def test_an_early_stop_has_the_same_warning():
-    with pytest.warns(AssumptionWarning, match="smaller than rounding explains"):
-        report = dpcore.audit(means(0.0), (0, 1), claim=1.0, trials=2000, stop="refuted", rng=1)
+    report = audit_means(trials=2000, stop="refuted")
     assert not report.refuted
     assert "smaller than rounding explains" in str(report)
 
 
 def test_with_floats_the_rounding_finding_counts():
-    with pytest.warns(AssumptionWarning, match="smaller than rounding explains"):
-        report = dpcore.audit(means(0.0), (0, 1), claim=1.0, trials=10**5, floats=True, rng=1)
-    assert report.refuted
+    assert audit_means(trials=10**5, floats=True).refuted
 
 
 def test_recorded_outputs_have_the_same_warning():

@@ -69,9 +69,8 @@ def test_native_draws_are_counted_and_merged():
     made = {one.step: one.outputs for one in first.spent}
     assert made == {"probe": 0, "fit": 2 * first.pilot, "count": 8000, "report": 0}
     assert [(one.step, one.outputs) for one in both.spent] == [(s, 2 * n) for s, n in made.items()]
-    timed = audit(
-        lambda x, size, rng: np.full(size, x[0]), PAIR, attack=Timing(), trials=200, rng=1
-    )
+    constant = lambda x, size, rng: np.full(size, x[0])  # noqa: E731
+    timed = audit(constant, PAIR, attack=Timing(), trials=200, rng=1)
     assert sum(one.outputs for one in timed.spent) == 400 + timed.pilot
 
 
@@ -100,10 +99,8 @@ def test_a_search_ends_in_time_and_by_whole_pilots():
     assert course(itertools.repeat(1.0))[0] == pair
     assert course(itertools.repeat(99.0))[1].evaluations == 1
     # With time enough it is the search without a limit.
-    assert course(itertools.repeat(0.0)) == (
-        explore(PLAN, lambda p, size: float(p.x.max()), np.random.default_rng(1))[0],
-        replace(explore(PLAN, lambda p, size: 0.0, np.random.default_rng(1))[1], seconds=10.0),
-    )
+    pair, found = explore(PLAN, lambda p, size: float(p.x.max()), np.random.default_rng(1))
+    assert course(itertools.repeat(0.0)) == (pair, replace(found, seconds=10.0))
 
 
 def test_the_pair_found_repeats_the_audit_and_goes_on_without_a_search():
@@ -136,9 +133,9 @@ def test_eight_threads_share_200_calls_and_change_no_count():
     found = audit(mechanism, PAIR, threads=8, **options)
     assert len(here) == 8
     assert (found, found.block) == (audit(mechanism, PAIR, threads=1, **options), 16)
-    parts = [audit(mechanism, PAIR, **options | {"trials": 96})]
-    parts.append(audit(mechanism, PAIR, **options | {"trials": 104, "start": 96}))
-    assert sum((part.counts for part in parts[1:]), parts[0].counts) == found.counts
+    first = audit(mechanism, PAIR, **options | {"trials": 96})
+    rest = audit(mechanism, PAIR, **options | {"trials": 104, "start": 96})
+    assert first.counts + rest.counts == found.counts
     assert audit(dpcore.repeat(noisy), PAIR, **options).block == 4096
     # Early looks have blocks for all threads too.
     options |= {"trials": 300, "attack": Threshold(), "claim": 30.0, "stop": "refuted"}
@@ -146,9 +143,9 @@ def test_eight_threads_share_200_calls_and_change_no_count():
 
 
 def test_fewer_blocks_than_threads_are_told():
-    idle = audit(Counting(), PAIR, trials=200, claim=1.0, rng=1, threads=4)
+    options = {"trials": 200, "claim": 1.0, "rng": 1, "threads": 4}
+    idle, busy = (audit(Counting(), PAIR, **options, **more) for more in ({}, {"block": 50}))
     assert str(idle).endswith("on 4 threads, of which 1 had work: block=50")
-    busy = audit(Counting(), PAIR, trials=200, claim=1.0, rng=1, threads=4, block=50)
     assert str(busy).endswith("on 4 threads")
     assert idle.notes == busy.notes
 

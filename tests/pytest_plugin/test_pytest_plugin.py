@@ -74,12 +74,8 @@ def test_a_claim_that_is_refuted(inner):
     # The twin of `broken` as a script would have it.
     found = dpcore.audit(
         lambda x, size, rng: x + rng.laplace(scale=1.0, size=(size, len(x))),
-        dpcore.pairs.zeros_ones(2),
-        trials=10**5,
-        claim=1.0,
-        confidence=0.9999,
-        rng=seed,
-    )
+        dpcore.pairs.zeros_ones(2), trials=10**5, claim=1.0, confidence=0.9999, rng=seed,
+    )  # fmt: skip
     c, bound = found.counts, f"epsilon >= {found.epsilon_lower:.4f}"
     numerator = {"x": "x", "x_prime": "x'"}[found.direction]
     assert rows["headline"] == f"epsilon <= 1 is refuted: certified {bound} in test_inner.broken"
