@@ -84,6 +84,7 @@ VALUE_ERRORS = [
     (audit_laplace(threads=0), "threads", "an integer from 1 to 1024, got 0"),
     (audit_laplace(attack="best"), "attack", f"one of {', '.join(map(repr, NAMES))}, got 'best'"),
     (audit_laplace(bound="best"), "bound", "'clopper_pearson', 'exact', 'conditional', 'anytime'"),
+    (audit_laplace(bound="conditional", delta=0.1), "bound", "another than 'conditional' wh"),
     (audit_laplace(stop="soon"), "stop", "one of 'fixed', 'refuted', got 'soon'"),
     (audit_laplace(pilot=1), "pilot", "an integer at least 2, got 1"),
     (audit_laplace(mechanism=noisy), "pair", "given for a mechanism without default_pair: two in"),
@@ -177,6 +178,8 @@ TYPE_ERRORS = [
     (audit_noise(UNIT, trials=100, **CLAIMED, pilot=1.5), "pilot", "an integer"),
     (audit_noise(UNIT, trials=100, **CLAIMED, bound=None), "bound", "one of"),
     # Claims, pairs and distances: what an audit tests, and when it refuses to.
+    *((audit_laplace(mechanism=noisy, pair=wrong), "pair", "a Pair, a tuple")
+      for wrong in (3.0, [1, 2, 3], np.zeros(3), {})),
     (audit_laplace(pair="ab"), "pair", "a Pair, a tuple (x, x_prime)"),
     (audit_laplace(pair=[[0.0], [1.0]]), "pair", "a Pair, a tuple"),
     (audit_laplace(pair=([0.0],)), "pair", "a Pair, a tuple"),

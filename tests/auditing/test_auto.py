@@ -27,10 +27,8 @@ def noisy(x, size, rng):
 
 
 def test_auto_is_the_default():
-    audits = [
-        dpcore.audit(noisy, UNIT, attack=attack, trials=10**4, **CLAIMED)
-        for attack in (None, "auto", Auto())
-    ]
+    options = {"trials": 10**4, **CLAIMED}
+    audits = [dpcore.audit(noisy, UNIT, attack=one, **options) for one in (None, "auto", Auto())]
     assert audits[0] == audits[1] == audits[2]
 
 
@@ -127,12 +125,6 @@ def test_a_search_finds_the_change_that_tells():
     assert 1.85 < report.epsilon_lower < 2.0
 
 
-@pytest.mark.parametrize("wrong", [[], "ab", 3.0, [1, 2, 3], np.zeros(3), {}])
-def test_what_is_no_pair_is_named(wrong):
-    with pytest.raises((TypeError, ValueError), match=r"^pair must be "):
-        dpcore.audit(noisy, wrong, trials=100, **CLAIMED)
-
-
 # Bounds.
 
 
@@ -147,8 +139,6 @@ def test_the_bound_is_named_and_recorded():
         assert Audit.from_json(report.to_json()) == report
     lower = {name: report.epsilon_lower for name, report in reports.items()}
     assert 0.9 < lower["anytime"] < lower["clopper_pearson"] < lower["exact"] < 1.0
-    with pytest.raises(ValueError, match=r"^bound must be another than 'conditional' where delta"):
-        dpcore.audit(Laplace(1.0), bound="conditional", delta=0.1, trials=100, **CLAIMED)
 
 
 def test_figures_at_other_deltas_come_from_the_same_counts():
@@ -316,9 +306,8 @@ def test_every_slice_counts_what_its_own_event_says():
     start = 0
     for piece in report.slices:
         size = piece.counts.n
-        hits = [
-            int(piece.event(report.outputs(side, start, size)).sum()) for side in ("x", "x_prime")
-        ]
+        sides = (report.outputs(side, start, size) for side in ("x", "x_prime"))
+        hits = [int(piece.event(side).sum()) for side in sides]
         assert hits == [piece.counts.k, piece.counts.k_prime]
         start += size
 

@@ -6,6 +6,7 @@ import json
 import math
 import statistics
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,12 +29,9 @@ TEXTS = ("the flu is back again", "cancer")
 class Lengths:
     """Two lengths of a text, each with Laplace noise."""
 
-    def __init__(self, scale=2.0, claim=None, delta=None):
+    def __init__(self, scale=2.0, **claimed):
         self.scale = scale
-        if claim is not None:
-            self.claim = claim
-        if delta is not None:
-            self.delta = delta
+        vars(self).update(claimed)
 
     def clean(self, text):
         return np.array([len(text.split()), len(text) / 10.0])
@@ -69,14 +67,14 @@ def test_so_does_the_default_attack_and_finds_what_there_is():
     assert report.declared_loss == pytest.approx((4.0 + 1.5) / 2.0)
     assert 2.0 < report.epsilon_lower <= report.declared_loss
     assert report.refuted is False
-    text = str(report)
-    assert "exact loss   2.7500 for this pair (computed from the declared noise, not" in text
-    assert "x = 'the flu is back again', x' = 'cancer'" in text
-    assert "encoded      L1 5.5, L2 4.272, Linf 4, 2 of 2 entries changed" in text
-    assert "note         lengths are all that is told" in text
-    assert "exact loss" in report.to_html()
     needed = "another pair of texts (worst_pair of an encoder): on this one the declared noise"
-    assert f"needed       {needed}" in text
+    for words in (
+        "exact loss   2.7500 for this pair (computed from the declared noise, not",
+        "x = 'the flu is back again', x' = 'cancer'", "note         lengths are all that is told",
+        "encoded      L1 5.5, L2 4.272, Linf 4, 2 of 2 entries changed", f"needed       {needed}",
+    ):  # fmt: skip
+        assert words in str(report)
+    assert "exact loss" in report.to_html()
     # Where the pair loses more than is claimed, the usual advice stands.
     assert needed not in str(audit(Lengths(), claim=2.7))
 
@@ -88,8 +86,8 @@ def test_it_is_kept_in_json_and_merged():
     assert both.clean == parts[0].clean
     again = dpcore.Audit.from_json(both.to_json())
     assert (again.clean, again.declared_loss) == (both.clean, both.declared_loss)
-    assert json.loads(both.to_json())["declared_loss"] == both.declared_loss
     record = json.loads(both.to_json())
+    assert record["declared_loss"] == both.declared_loss
     del record["clean"], record["declared_loss"]
     # A file of an earlier version has neither.
     old = dpcore.Audit.from_json(json.dumps(record))
@@ -121,10 +119,10 @@ def test_early_stop_knows_them_too():
 def test_a_claim_with_its_own_delta_is_held_to_both():
     report = audit(Lengths(claim=3.0, delta=1e-5))
     assert (report.claim, report.delta) == (3.0, 1e-5)
-    assert audit(Lengths(claim=3.0, delta=1e-5), delta=1e-3).delta == 1e-3
-    assert audit(Lengths(claim=3.0, delta=1e-5), claim=4.0).delta == 0.0
+    assert audit(report.mechanism, delta=1e-3).delta == 1e-3
+    assert audit(report.mechanism, claim=4.0).delta == 0.0
     with pytest.raises(ValueError, match=r"^delta must be at least 1e-05, as the mechanism claims"):
-        dpcore.audit(Lengths(claim=3.0, delta=1e-5), TEXTS, delta=1e-7)
+        audit(report.mechanism, delta=1e-7)
     # Without a claim a delta is nothing but an attribute.
     assert audit(Lengths(delta=0.5), claim=3.0).delta == 0.0
 
@@ -163,15 +161,8 @@ def test_wrong_notes_are_an_error():
         dpcore.audit(Wrong(), TEXTS, claim=1.0)
 
 
-class Maker:
-    """An object that is no mechanism itself."""
-
-    def as_mechanism(self):
-        return Lengths(claim=3.0)
-
-
-def test_an_object_may_make_its_mechanism():
-    report = audit(Maker())
+def test_an_object_that_is_no_mechanism_itself_may_make_one():
+    report = audit(SimpleNamespace(as_mechanism=lambda: Lengths(claim=3.0)))
     assert report.claim == 3.0
     assert report.declared_loss is not None
 

@@ -50,10 +50,6 @@ def alternate(calls):
     return float(calls % 2)
 
 
-def vectorised(location, **more):
-    return Stateful(location, **more)
-
-
 def one_by_one(location, **more):
     return dpcore.repeat(Stateful(location, **more).answer)
 
@@ -61,23 +57,21 @@ def one_by_one(location, **more):
 LENGTHS = np.random.default_rng(3).integers(1, 60, STATE_AUDITS).tolist()
 ANSWERS = np.random.default_rng(4).integers(1, 2400, STATE_AUDITS).tolist()
 PRIVATE = {
-    "warm-up": lambda i: vectorised(partial(warm_up, LENGTHS[i])),
-    "warm-up, own randomness": lambda i: vectorised(partial(warm_up, LENGTHS[i]), own=True),
+    "warm-up": lambda i: Stateful(partial(warm_up, LENGTHS[i])),
+    "warm-up, own randomness": lambda i: Stateful(partial(warm_up, LENGTHS[i]), own=True),
     "warm-up, one by one": lambda i: one_by_one(partial(warm_up, ANSWERS[i])),
-    "slow drift": lambda i: vectorised(partial(drift, 0.02)),
-    "drift": lambda i: vectorised(partial(drift, 0.2)),
+    "slow drift": lambda i: Stateful(partial(drift, 0.02)),
+    "drift": lambda i: Stateful(partial(drift, 0.2)),
     "drift, one by one": lambda i: one_by_one(partial(drift, 1e-3)),
-    "alternating": lambda i: vectorised(alternate),
+    "alternating": lambda i: Stateful(alternate),
     "alternating, one by one": lambda i: one_by_one(alternate),
 }
 
 
 def count_refuted(make, audits=STATE_AUDITS):
-    found = 0
-    for seed in range(audits):
-        report = dpcore.audit(make(seed), PAIR, claim=CLAIM, trials=1000, rng=50_000 + seed)
-        found += report.refuted is True
-    return found
+    options = {"claim": CLAIM, "trials": 1000}
+    found = (dpcore.audit(make(s), PAIR, rng=50_000 + s, **options) for s in range(audits))
+    return sum(report.refuted is True for report in found)
 
 
 def exceeds_level(refuted, audits=STATE_AUDITS):
@@ -101,9 +95,9 @@ def test_the_order_is_what_protects_it(monkeypatch):
     assert exceeds_level(count_refuted(PRIVATE["alternating"], 40), 40)
 
 
-@pytest.mark.parametrize("make", [vectorised, one_by_one])
+@pytest.mark.parametrize("make", [Stateful, one_by_one])
 def test_a_leak_is_refuted_whatever_state_there_is(make):
-    step = 1e-3 if make is vectorised else 1e-5
+    step = 1e-3 if make is Stateful else 1e-5
     assert count_refuted(lambda _: make(partial(drift, step), leak=1.0), 20) == 20
 
 

@@ -48,7 +48,7 @@ def test_the_power_is_that_of_a_naive_sum(n, claim, p, q, delta, confidence):
     assert certifies(n, claim, p, q, delta, confidence) == pytest.approx(expected, abs=1e-12)
 
 
-def chance(mechanism, trials, runs, **given):
+def refutation_p_value(mechanism, trials, runs, **given):
     """P-value of as few refuted claims of 1 as there are, where 95 % are promised."""
     audits = (
         dpcore.audit(mechanism, claim=1.0, trials=trials, rng=s, **given) for s in range(runs)
@@ -73,10 +73,9 @@ def test_audits_of_the_planned_size_refute(mechanism, delta, runs):
     plan = dpcore.plan(1.0, mechanism=mechanism, rng=1, **given)
     assert plan == dpcore.plan(1.0, mechanism=mechanism, rng=1, **given)
 
-    chances = [
-        chance(mechanism, trials, runs, **given) for trials in (plan.trials, plan.trials // 3)
-    ]
-    assert chances[0] > SIGNIFICANCE > chances[1]
+    sizes = plan.trials, plan.trials // 3
+    enough, few = (refutation_p_value(mechanism, size, runs, **given) for size in sizes)
+    assert enough > SIGNIFICANCE > few
 
 
 def test_the_plan_of_a_known_event_says_what_auto_takes():
@@ -86,7 +85,8 @@ def test_the_plan_of_a_known_event_says_what_auto_takes():
     assert f"auto         up to {AUTO_FACTOR * plan.trials:,}, usually: it chooses" in str(plan)
     assert f"trials={AUTO_FACTOR * plan.trials})" in str(plan)
 
-    enough, few = (chance(Laplace(0.9), n * plan.trials, 100) for n in (AUTO_FACTOR, 1))
+    sizes = AUTO_FACTOR * plan.trials, plan.trials
+    enough, few = (refutation_p_value(Laplace(0.9), size, 100) for size in sizes)
     assert enough > SIGNIFICANCE > few
     # Pilots choose their event as `auto` does, and canaries have none.
     for other in ({"mechanism": Laplace(0.5), "rng": 1}, {"true_epsilon": 2.0, "guesses": 1.0}):

@@ -158,11 +158,11 @@ def test_date_versions_and_machine():
     (found,) = audit(noisy, PAIR, **SHORT).provenance
     begun = time.mktime(time.strptime(found.date, "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
     assert before - 1.0 <= begun <= time.time()
-    assert dict(found.versions)["Python"] == platform.python_version()
-    assert dict(found.versions)["dpcore"] == dpcore.__version__
-    assert dict(found.versions)["numpy"] == np.__version__
-    assert (found.cores, found.architecture) == (os.cpu_count(), platform.machine())
-    assert found.system == platform.system()
+    assert dict(found.versions) == {
+        "Python": platform.python_version(), "dpcore": dpcore.__version__, "numpy": np.__version__,
+    }  # fmt: skip
+    machine = (os.cpu_count(), platform.machine(), platform.system())
+    assert (found.cores, found.architecture, found.system) == machine
     cpus = Path("/proc/cpuinfo")
     named = re.search("model name.*: (.*)", cpus.read_text()) if cpus.exists() else None
     assert (found.cpu, found.command) == (named[1] if named else found.cpu, "")
@@ -183,8 +183,10 @@ def test_libraries_are_those_that_the_mechanism_names():
         assert ("hypothesis" in versions) is (mechanism in (named, as_global))
         assert versions.get("hypothesis") in (None, hypothesis.__version__)
     assert [name for name, _ in provenance_of(noisy, True).versions] == [
-        "Python", "dpcore", "numpy",
-    ]  # fmt: skip
+        "Python",
+        "dpcore",
+        "numpy",
+    ]
 
 
 def test_nothing_names_host_user_or_folder():
@@ -209,13 +211,13 @@ def own(outputs, outputs_prime, pair):
 
 def test_recorded_outputs_show_the_attack_of_their_user():
     sides = np.random.default_rng(1).laplace(size=(2, 100))
-    report = audit_outputs(*sides, rows="independent", attack=own, rng=1)
-    (found,) = report.provenance
-    assert (found.origin, found.source) == ("attack function own", inspect.getsource(own))
-    report = audit_outputs(*sides, rows="independent", attack=own, rng=1, source=False)
-    assert report.provenance[0].origin == LEFT_OUT
-    report = audit_outputs(*sides, rows="one_run", rng=1)
-    assert report.provenance[0].origin == "none: the outputs were drawn elsewhere"
+    for options, origin, source in (
+        ({"rows": "independent", "attack": own}, "attack function own", inspect.getsource(own)),
+        ({"rows": "independent", "attack": own, "source": False}, LEFT_OUT, ""),
+        ({"rows": "one_run"}, "none: the outputs were drawn elsewhere", ""),
+    ):
+        (found,) = audit_outputs(*sides, rng=1, **options).provenance
+        assert (found.origin, found.source) == (origin, source)
 
 
 def test_a_merge_keeps_both_and_compares_neither():

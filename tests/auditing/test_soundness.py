@@ -16,16 +16,8 @@ import os
 
 import numpy as np
 import pytest
+import shared_resumed as resumed
 from scipy import stats
-from shared_resumed import (
-    allow,
-    audit_resumed,
-    count_overclaims,
-    count_overclaims_of_looks,
-    count_overclaims_of_repeated_parts,
-    count_overclaims_of_replays,
-    replaying,
-)
 from shared_shards import ONE, add_noise
 
 import dpcore
@@ -35,17 +27,6 @@ from dpcore.attacks.attack import Goal, choose_events
 from dpcore.bounds import berger_boos, clopper_pearson
 from dpcore.experiments.dp_sniper_table import exact_supremum
 from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
-from dpcore.published import (
-    ADePT,
-    ADePTClipL1,
-    ADePTReference,
-    ADePTScaled,
-    DPText,
-    DPTextRepaired,
-    HalfNoise,
-    HalvedOutput,
-    LaplaceMechanism,
-)
 
 ALPHA = 1e-4
 AUDITS = 2000
@@ -79,7 +60,14 @@ def test_the_allowance_is_that_of_an_exact_binomial_test():
 
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize(
-    "system", [LaplaceMechanism, ADePTClipL1, ADePTScaled, DPTextRepaired, HalvedOutput]
+    "system",
+    [
+        published.LaplaceMechanism,
+        published.ADePTClipL1,
+        published.ADePTScaled,
+        published.DPTextRepaired,
+        published.HalvedOutput,
+    ],
 )
 def test_sound_systems_are_not_overclaimed(system, dim):
     """Of a claim that is exactly what the vote sees: no slack hides a wrong bound."""
@@ -94,10 +82,12 @@ def test_sound_systems_are_not_overclaimed(system, dim):
     assert np.median([audit.epsilon_lower for audit in audits]) > true / 3
 
 
+HALVED = published.HalvedOutput(1.0)
+
+
 def test_the_vote_sees_all_of_halved_output():
     """What makes it the sharpest of the cases above: claim and visible loss agree."""
-    mechanism = HalvedOutput(1.0)
-    assert dpcore.exact.vote_loss(mechanism, mechanism.default_pair(1)) == pytest.approx(1.0)
+    assert dpcore.exact.vote_loss(HALVED, HALVED.default_pair(1)) == pytest.approx(1.0)
 
 
 RESPONSE = math.exp(1.0) / (1.0 + math.exp(1.0))
@@ -175,7 +165,7 @@ def test_control_the_same_search_on_the_counted_draws():
 def test_control_copies_of_one_seed_are_no_new_draws():
     """Ten audits of one seed added by hand: `+` refuses them, this is why."""
     found = []
-    for audit in run_audits(HalvedOutput(1.0), HalvedOutput(1.0).default_pair(1)):
+    for audit in run_audits(HALVED, HALVED.default_pair(1)):
         c = audit.bound_counts
         copies = Counts(10 * c.k, 10 * c.n, 10 * c.k_prime, 10 * c.n_prime)
         found.append(clopper_pearson(copies, 0.0, CONFIDENCE))
@@ -183,14 +173,14 @@ def test_control_copies_of_one_seed_are_no_new_draws():
 
 
 def test_control_the_point_estimate_is_no_bound():
-    audits = run_audits(HalvedOutput(1.0), HalvedOutput(1.0).default_pair(1))
+    audits = run_audits(HALVED, HALVED.default_pair(1))
     assert overclaims((audit.epsilon_hat for audit in audits), 1.0) > MOST
 
 
 def test_control_a_mechanism_ten_per_cent_worse_than_its_claim():
     """The test has power: with enough trials a loss of 1.1 is not taken for 1."""
-    pair = HalvedOutput(1.1).default_pair(1)
-    audits = run_audits(HalvedOutput(1.1), pair, audits=300, trials=40_000, claim=1.0)
+    pair = published.HalvedOutput(1.1).default_pair(1)
+    audits = run_audits(published.HalvedOutput(1.1), pair, audits=300, trials=40_000, claim=1.0)
     refuted = sum(audit.refuted for audit in audits)
     assert stats.binomtest(refuted, 300, 1 - CONFIDENCE, "greater").pvalue < ALPHA
 
@@ -199,15 +189,15 @@ def test_control_a_mechanism_ten_per_cent_worse_than_its_claim():
 
 
 BROKEN = [
-    ADePT(1.0), ADePTReference(1.0), DPText(1.0), DPText(10.0), DPText(1.0, nan="resample"),
-    HalfNoise(1.0), HalfNoise(0.1),
+    published.ADePT(1.0), published.ADePTReference(1.0), published.HalfNoise(1.0),
+    published.HalfNoise(0.1), published.DPText(1.0), published.DPText(10.0),
+    published.DPText(1.0, nan="resample"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("system", BROKEN, ids=repr)
 def test_broken_systems_are_refuted_by_the_default_attack(system):
-    report = dpcore.audit(system, trials=10**6, rng=1, confidence=0.99)
-    assert report.verdict == "refuted"
+    assert dpcore.audit(system, trials=10**6, rng=1, confidence=0.99).verdict == "refuted"
 
 
 @pytest.mark.parametrize("system", BROKEN, ids=repr)
@@ -222,7 +212,12 @@ def test_broken_systems_are_refuted(system, seed):
 
 def test_every_published_system_that_is_not_sound_is_refuted_above():
     broken = {cls for cls in published.SYSTEMS if not cls.sound}
-    assert broken == {ADePT, ADePTReference, DPText, HalfNoise}
+    assert broken == {
+        published.ADePT,
+        published.ADePTReference,
+        published.DPText,
+        published.HalfNoise,
+    }
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
@@ -240,10 +235,9 @@ def test_broken_functions_are_refuted(delta):
         noise = rng.laplace(size=(size, 1))
         return x + np.where(rng.random((size, 1)) < 0.3, 0.0, noise)
 
+    options = {"trials": 10**6, "claim": 1.0, "delta": delta, "rng": 1}
     for mechanism in (rounded_up, std_for_scale, forgotten):
-        report = dpcore.audit(
-            mechanism, ([0.0], [1.0]), trials=10**6, claim=1.0, delta=delta, rng=1
-        )
+        report = dpcore.audit(mechanism, ([0.0], [1.0]), **options)
         assert report.verdict == "refuted", mechanism.__name__
 
 
@@ -262,9 +256,8 @@ def test_a_gaussian_keeps_its_delta():
 def test_more_trials_certify_more_on_average():
     means = []
     for trials in (100, 1000, 10_000):
-        audits = (
-            dpcore.audit(HalfNoise(1.0), trials=trials, rng=seed, attack=VOTE) for seed in range(50)
-        )
+        options = {"trials": trials, "attack": VOTE}
+        audits = [dpcore.audit(published.HalfNoise(1.0), rng=s, **options) for s in range(50)]
         means.append(np.mean([audit.epsilon_lower for audit in audits]))
     assert all(a + 0.1 < b for a, b in itertools.pairwise(means))
 
@@ -327,10 +320,8 @@ def cases():
 
 def refuted(name, claim, trials, seed):
     mechanism, pair, _ = cases()[name]
-    report = dpcore.audit(
-        mechanism, pair, claim=claim, trials=trials, confidence=CONFIDENCE, bound="exact", rng=seed
-    )
-    return report.refuted
+    options = {"trials": trials, "confidence": CONFIDENCE, "bound": "exact", "rng": seed}
+    return dpcore.audit(mechanism, pair, claim=claim, **options).refuted
 
 
 @pytest.mark.parametrize("name", cases())
@@ -390,9 +381,8 @@ def test_control_two_hundred_looks_with_a_bound_for_one():
             error = math.sqrt(sum(1 / max(1, seen) - 1 / n for seen in (hits, hits_prime)))
             if math.log(max(1, hits) / max(1, hits_prime)) - error < math.log(2.0):
                 continue
-            if berger_boos(Counts(int(hits), n, int(hits_prime), n), 0.0, CONFIDENCE) > math.log(
-                2.0
-            ):
+            counts = Counts(int(hits), n, int(hits_prime), n)
+            if berger_boos(counts, 0.0, CONFIDENCE) > math.log(2.0):
                 overclaimed += 1
                 break
     assert overclaimed > stats.binom.isf(ALPHA, audits, 1 - CONFIDENCE)
@@ -409,29 +399,34 @@ SEED = 3_400_001
 
 
 def test_a_resumed_audit_is_the_uninterrupted_one(tmp_path):
-    report, cuts = audit_resumed(SEED, tmp_path)
+    report, cuts = resumed.audit_resumed(SEED, tmp_path)
     assert cuts > 0
     assert report.trials == 400
 
 
 def test_resumed_audits_do_not_overclaim(tmp_path):
-    assert count_overclaims(RESUMED_AUDITS, tmp_path, SEED) <= allow(RESUMED_AUDITS)
+    assert resumed.count_overclaims(RESUMED_AUDITS, tmp_path, SEED) <= resumed.allow(RESUMED_AUDITS)
 
 
 def test_a_part_that_counts_for_all_overclaims(tmp_path):
-    assert count_overclaims_of_repeated_parts(RESUMED_AUDITS, tmp_path, SEED) > allow(
-        RESUMED_AUDITS
-    )
+    assert resumed.count_overclaims_of_repeated_parts(
+        RESUMED_AUDITS, tmp_path, SEED
+    ) > resumed.allow(RESUMED_AUDITS)
 
 
 def test_a_mechanism_that_replays_overclaims_and_is_refused(tmp_path):
-    assert count_overclaims_of_replays(RESUMED_AUDITS, tmp_path, SEED) > allow(RESUMED_AUDITS)
+    assert resumed.count_overclaims_of_replays(RESUMED_AUDITS, tmp_path, SEED) > resumed.allow(
+        RESUMED_AUDITS
+    )
     # Of numbers, which no chance repeats; of few values, equal blocks are no replay.
-    with replaying(1, seen=True), pytest.raises(ValueError, match="drawn anew in every call"):
+    with (
+        resumed.replaying(1, seen=True),
+        pytest.raises(ValueError, match="drawn anew in every call"),
+    ):
         dpcore.audit(add_noise, ONE, trials=400, block=50, checkpoint=tmp_path / "run.json")
 
 
 def test_looks_with_the_bound_for_a_fixed_end_overclaim_and_those_of_the_anytime_bound_do_not():
-    fixed, anytime = count_overclaims_of_looks(RESUMED_AUDITS, SEED)
-    assert fixed > allow(RESUMED_AUDITS)
-    assert anytime <= allow(RESUMED_AUDITS)
+    fixed, anytime = resumed.count_overclaims_of_looks(RESUMED_AUDITS, SEED)
+    assert fixed > resumed.allow(RESUMED_AUDITS)
+    assert anytime <= resumed.allow(RESUMED_AUDITS)

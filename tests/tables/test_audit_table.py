@@ -12,22 +12,11 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse
+import shared_tables as tables
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 from shared_messages import check_messages
-from shared_tables import (
-    ClosedRows,
-    MetricRows,
-    Rows,
-    exponential_mechanism,
-    laplace_cells,
-    logs_of,
-    losses_of,
-    points_and_distances,
-    softmax_table,
-    worst_of,
-)
 
 import dpcore
 from dpcore import _core, audit_table
@@ -46,38 +35,37 @@ from dpcore.pairs import L1, Linf, Replace
 def test_any_table_is_what_a_loop_over_its_definition_finds(
     inputs, outputs, seed, zeros, metric, masked, rounded
 ):
-    logs = logs_of(softmax_table(inputs, outputs, seed, zeros))
+    logs = tables.logs_of(tables.softmax_table(inputs, outputs, seed, zeros))
     if rounded:
         # Equal rows, hence ties.
         logs = logs[np.random.default_rng(seed).integers(0, inputs, inputs)]
-    distances = points_and_distances(inputs, seed) if metric else None
+    distances = tables.points_and_distances(inputs, seed) if metric else None
     mask = None
     if masked:
         mask = np.random.default_rng(seed).random((inputs, inputs)) < 0.6
         mask = mask | mask.T
         mask[0, 1] = mask[1, 0] = True
     found = audit_table(logs, distances, log=True, neighbour=mask, claim=0.7)
-    ratio, *witness = worst_of(logs, distances, mask)
+    ratio, *witness = tables.worst_of(logs, distances, mask)
     assert (found.epsilon, found.witness) == (max(0.0, ratio), tuple(witness))
-    losses = losses_of(logs)
+    losses = tables.losses_of(logs)
     compared = ~np.eye(inputs, dtype=bool) if mask is None else mask & ~np.eye(inputs, dtype=bool)
     assert found.pairs == compared.sum()
     assert found.infinite_share == (np.isinf(losses) & compared).sum() / compared.sum()
-    assert (
-        found.excess == (losses - 0.7 * (1.0 if distances is None else distances))[compared].max()
-    )
+    far = 1.0 if distances is None else distances
+    assert found.excess == (losses - 0.7 * far)[compared].max()
     assert found.refuted == (found.excess > 1e-9)
-    per_unit = losses / (1.0 if distances is None else np.where(compared, distances, 1.0))
+    per_unit = losses / np.where(compared, far, 1.0)
     expected = np.where(compared, per_unit, 0.0).max(axis=1).clip(0.0)
     np.testing.assert_array_equal(found.per_input, expected)
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(300, 300), (600, 40), (130, 700)])
 def test_tables_of_many_tiles_are_what_numpy_finds(inputs, outputs):
-    logs = logs_of(softmax_table(inputs, outputs, 5, zeros=0.001))
-    distances = points_and_distances(inputs, 5)
+    logs = tables.logs_of(tables.softmax_table(inputs, outputs, 5, zeros=0.001))
+    distances = tables.points_and_distances(inputs, 5)
     found = audit_table(logs, distances, log=True, claim=2.0)
-    losses = losses_of(logs)
+    losses = tables.losses_of(logs)
     with np.errstate(invalid="ignore"):
         ratios = np.where(np.eye(inputs, dtype=bool), 0.0, losses / distances)
     np.testing.assert_array_equal(found.per_input, ratios.max(axis=1))
@@ -99,16 +87,15 @@ def test_randomised_response_loses_what_its_closed_form_says():
         assert found.delta(loss) == pytest.approx(0.0, abs=1e-15)
         for alpha in (1.5, 2.0, 40.0):
             moment = other * (math.exp(alpha * loss) + math.exp((1 - alpha) * loss) + words - 2)
-            assert found.renyi([alpha])[0] == pytest.approx(
-                math.log(moment) / (alpha - 1), rel=1e-9
-            )
+            renyi = math.log(moment) / (alpha - 1)
+            assert found.renyi([alpha])[0] == pytest.approx(renyi, rel=1e-9)
         assert audit_table(table, claim=0.99 * loss).refuted
 
 
 def test_noise_on_a_line_keeps_its_claim_exactly():
     """The nearest point to x plus Laplace noise loses epsilon per unit of distance, no more."""
     points = np.sort(np.random.default_rng(2).uniform(0.0, 1.0, 30))
-    logs = laplace_cells(points, 8.0)
+    logs = tables.laplace_cells(points, 8.0)
     distances = np.abs(points[:, None] - points)
     found = audit_table(logs, distances, claim=8.0, log=True)
     assert (found.verdict, found.epsilon) == ("holds for this table", pytest.approx(8.0, rel=1e-9))
@@ -117,10 +104,10 @@ def test_noise_on_a_line_keeps_its_claim_exactly():
 
 def test_a_metric_score_loses_what_its_closed_form_says():
     """P(y|x) ~ exp(-epsilon d/2): epsilon d/2 + ln Z(x')/Z(x), attained at output x."""
-    distances = points_and_distances(200, 3)
-    logs = exponential_mechanism(distances, 4.0)
-    full = audit_table(MetricRows(logs, distances, 4.0))
-    closed = audit_table(ClosedRows(logs, distances, 4.0))
+    distances = tables.points_and_distances(200, 3)
+    logs = tables.exponential_mechanism(distances, 4.0)
+    full = audit_table(tables.MetricRows(logs, distances, 4.0))
+    closed = audit_table(tables.ClosedRows(logs, distances, 4.0))
     np.testing.assert_allclose(closed.per_input, full.per_input, rtol=0, atol=1e-10)
     assert (closed.witness[:2], closed.witness[0]) == (full.witness[:2], closed.witness[2])
     assert full.own_claim == full.claim == 4.0
@@ -130,9 +117,9 @@ def test_a_metric_score_loses_what_its_closed_form_says():
 
 def test_names_of_rows_that_are_no_words():
     """A mechanism with a row for unknown words has more rows than words."""
-    logs = exponential_mechanism(points_and_distances(4, 3), 1.0)
+    logs = tables.exponential_mechanism(tables.points_and_distances(4, 3), 1.0)
 
-    class Unknown(Rows):
+    class Unknown(tables.Rows):
         input_names = ("a", "b", "c", "(unknown)")
 
     rows = Unknown(logs)
@@ -144,20 +131,18 @@ def test_names_of_rows_that_are_no_words():
 
 
 def test_rows_are_asked_for_in_blocks_where_the_table_is_large():
-    logs = exponential_mechanism(points_and_distances(1_500, 1), 2.0)
-    rows = Rows(logs)
+    logs = tables.exponential_mechanism(tables.points_and_distances(1_500, 1), 2.0)
+    rows = tables.Rows(logs)
     found = audit_table(rows, neighbour=[(0, 1_499), (700, 3)])
     assert max(stop - start for start, stop in rows.asked) <= 1_398
-    assert (
-        found.epsilon
-        == worst_of(logs[[0, 1_499, 700, 3]], None, np.kron(np.eye(2), np.ones((2, 2))))[0]
-    )
+    both = np.kron(np.eye(2), np.ones((2, 2)))
+    assert found.epsilon == tables.worst_of(logs[[0, 1_499, 700, 3]], None, both)[0]
     assert found.pairs == 4
 
 
 def test_equal_rows_that_were_computed_twice_keep_any_claim():
     """Roundings are no loss, at distance 0 neither."""
-    row = softmax_table(1, 500, 1)[0]
+    row = tables.softmax_table(1, 500, 1)[0]
     table = np.stack([row, np.exp(np.log(row)), row / row.sum()])
     distances = np.zeros((3, 3))
     found = audit_table(table, distances, claim=0.0)
@@ -181,11 +166,7 @@ def test_zero_against_zero_says_nothing_and_against_more_is_infinite():
     table = [[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [0.25, 0.25, 0.5]]
     found = audit_table(table, claim=9.0)
     assert (found.epsilon, found.witness, found.infinite_pairs) == (math.inf, (2, 0, 2), 2)
-    assert found.per_input.tolist() == [
-        pytest.approx(math.log(2.0)),
-        pytest.approx(math.log(3)),
-        math.inf,
-    ]
+    assert found.per_input.tolist() == pytest.approx([math.log(2.0), math.log(3.0), math.inf])
     assert (found.remarks, found.renyi([2.0])[0], found.delta(50.0)) == ((), math.inf, 0.5)
     pair = audit_table(table, neighbour=[(1, 0)])
     assert pair.epsilon == pytest.approx(math.log(2.0))
@@ -206,15 +187,15 @@ def test_zeros_that_may_be_underflow_ask_for_logarithms(single):
 
 
 def test_every_form_of_one_table_gives_one_answer():
-    table = softmax_table(40, 30, 8, zeros=0.5)
-    logs = logs_of(table)
+    table = tables.softmax_table(40, 30, 8, zeros=0.5)
+    logs = tables.logs_of(table)
     dense = audit_table(table)
     for form in (table.tolist(), scipy.sparse.csr_matrix(table), scipy.sparse.coo_array(table)):
         assert audit_table(form) == dense
     assert audit_table(np.asfortranarray(table)) == dense
     by_logs = audit_table(logs, log=True)
     assert audit_table(np.asfortranarray(logs), log=True) == by_logs
-    assert audit_table(Rows(logs)).per_input.tolist() == by_logs.per_input.tolist()
+    assert audit_table(tables.Rows(logs)).per_input.tolist() == by_logs.per_input.tolist()
     np.testing.assert_allclose(by_logs.per_input, dense.per_input, rtol=1e-13)
     with pytest.warns(dpcore.AssumptionWarning):
         single = audit_table(table.astype(np.float32))
@@ -223,7 +204,7 @@ def test_every_form_of_one_table_gives_one_answer():
 
 
 def test_neighbours_in_every_form():
-    logs = logs_of(softmax_table(30, 10, 4))
+    logs = tables.logs_of(tables.softmax_table(30, 10, 4))
     rows = np.arange(30)
     near = (np.abs(rows[:, None] - rows) <= 2) & (rows[:, None] != rows)
     by_mask = audit_table(logs, log=True, neighbour=near)
@@ -233,9 +214,8 @@ def test_neighbours_in_every_form():
         found = audit_table(logs, log=True, neighbour=form)
         assert found.per_input.tolist() == by_mask.per_input.tolist()
         assert (found.witness, found.pairs) == (by_mask.witness, by_mask.pairs)
-    assert "L1(radius=2.0) on the numbers of rows" in str(
-        audit_table(logs, log=True, neighbour=L1(2.0))
-    )
+    by_relation = audit_table(logs, log=True, neighbour=L1(2.0))
+    assert "L1(radius=2.0) on the numbers of rows" in str(by_relation)
 
     class Even:
         """An own relation: rows whose numbers are both even."""
@@ -247,25 +227,22 @@ def test_neighbours_in_every_form():
 
     even = (rows[:, None] % 2 == 0) & (rows % 2 == 0)
     own = audit_table(logs, log=True, neighbour=Even())
-    assert own.epsilon == worst_of(logs, None, even)[0]
+    assert own.epsilon == tables.worst_of(logs, None, even)[0]
     with pytest.raises((TypeError, ValueError)):
         audit_table(logs, log=True, neighbour=Replace)
 
 
 def test_delta_is_the_worst_hockey_stick_divergence():
-    table = softmax_table(150, 60, 9, zeros=0.05)
-    distances = points_and_distances(150, 9)
+    table = tables.softmax_table(150, 60, 9, zeros=0.05)
+    distances = tables.points_and_distances(150, 9)
     found = audit_table(table, distances)
     for epsilon in (0.0, 0.5, 3.0):
         factors = np.exp(epsilon * distances)
-        worst = max(
-            np.maximum(table[x] - factors[x][:, None] * table, 0.0).sum(axis=1).max()
-            for x in range(150)
-        )
+        differences = (table[x] - factors[x][:, None] * table for x in range(150))
+        worst = max(np.maximum(one, 0.0).sum(axis=1).max() for one in differences)
         assert found.delta(epsilon) == pytest.approx(worst, rel=1e-12)
-    assert audit_table(logs_of(table), distances, log=True).delta(0.5) == pytest.approx(
-        found.delta(0.5), rel=1e-12
-    )
+    by_logs = audit_table(tables.logs_of(table), distances, log=True)
+    assert by_logs.delta(0.5) == pytest.approx(found.delta(0.5), rel=1e-12)
 
 
 def test_delta_of_losses_beyond_the_range_of_floats():
@@ -280,7 +257,7 @@ def test_delta_of_losses_beyond_the_range_of_floats():
 
 def test_renyi_is_the_worst_of_all_pairs_at_any_order():
     for spread in (1.0, 60.0):
-        logs = exponential_mechanism(points_and_distances(70, 4), spread)
+        logs = tables.exponential_mechanism(tables.points_and_distances(70, 4), spread)
         found = audit_table(logs, log=True)
         for alpha in (1.01, 2.0, 33.0):
             terms = alpha * logs[:, None] + (1 - alpha) * logs[None]
@@ -309,14 +286,17 @@ for threads in (1, 2, 5):
 """
 
 
+def read_printed(code, path):
+    """Run code on a path of the core, and return the words that it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "DPCORE_CPU": path},
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    return done.stdout.split()
+
+
 def test_the_same_bits_on_every_path_and_any_number_of_threads():
-    printed = set()
-    for path in _core.cpus():
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT], env={**os.environ, "DPCORE_CPU": path},
-            capture_output=True, text=True, timeout=120, check=True,
-        )  # fmt: skip
-        printed.update(done.stdout.split())
+    printed = {word for path in _core.cpus() for word in read_printed(SCRIPT, path)}
     assert (len(printed), len(printed.pop())) == (1, hashlib.sha256().digest_size * 2)
 
 
@@ -340,20 +320,16 @@ try:
 except KeyboardInterrupt:
     print("stopped", time.process_time() - sent)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "DPCORE_CPU": "baseline"},
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    word, seconds = done.stdout.split()
+    word, seconds = read_printed(code, "baseline")
     assert word == "stopped"
     # Time of the processor: another process may hold it for seconds.
     assert float(seconds) < 1.0
 
 
 def test_ctrl_c_goes_through_an_audit(ctrl_c):
-    logs = exponential_mechanism(points_and_distances(300, 1), 2.0)
+    logs = tables.exponential_mechanism(tables.points_and_distances(300, 1), 2.0)
 
-    class Slow(Rows):
+    class Slow(tables.Rows):
         def log_rows(self, start, stop):
             ctrl_c(0.0)
             while True:
@@ -393,9 +369,8 @@ def count_exceeded(fault: bool) -> int:
     for number in range(TABLES):
         mech = RandomTable(number, fault)
         exact = dpcore.audit_table(mech, neighbour=[(0, 1)], progress=False).epsilon
-        report = dpcore.audit(
-            mech, (0, 1), trials=TRIALS, confidence=CONFIDENCE, rng=number, progress=False
-        )
+        options = {"trials": TRIALS, "confidence": CONFIDENCE, "progress": False}
+        report = dpcore.audit(mech, (0, 1), rng=number, **options)
         exceeded += report.epsilon_lower > exact
     return exceeded
 
@@ -416,33 +391,33 @@ APART = [[0.0, 1.0], [1.0, 0.0]]
 HALF_LOGS = np.log([[0.5, 0.5], [0.5, 0.25]])
 POSITIVE_LOGS = np.array([[0.1, -1.0], [-1.0, -1.0]])
 NAN_LOGS = np.array([[np.nan, 0.0], [0.0, 0.0]])
-DISTANCES = points_and_distances(5, 1)
-LOGS = exponential_mechanism(DISTANCES, 1.0)
+DISTANCES = tables.points_and_distances(5, 1)
+LOGS = tables.exponential_mechanism(DISTANCES, 1.0)
 FOUND = audit_table(GOOD)
 
 
-class FewDistances(MetricRows):
+class FewDistances(tables.MetricRows):
     def distance_rows(self, start, stop):
         return DISTANCES[start:stop, :-1]
 
 
-class FewRows(Rows):
+class FewRows(tables.Rows):
     def log_rows(self, start, stop):
         return LOGS[start : stop - 1]
 
 
-class HalfOutputs(ClosedRows):
+class HalfOutputs(tables.ClosedRows):
     def loss_rows(self, start, stop):
         return super().loss_rows(start, stop)[0], np.full((stop - start, 5), 0.5)
 
 
-class NoLosses(ClosedRows):
+class NoLosses(tables.ClosedRows):
     def loss_rows(self, start, stop):
         losses, outputs = super().loss_rows(start, stop)
         return np.full_like(losses, np.nan), outputs
 
 
-class WrongLosses(ClosedRows):
+class WrongLosses(tables.ClosedRows):
     def loss_rows(self, start, stop):
         losses, outputs = super().loss_rows(start, stop)
         return losses + 0.1, outputs
@@ -467,10 +442,10 @@ WRONG_TABLES = [
     (ValueError, np.ones((2, 0)), f"{MATRIX} (2, 0)"),
     (ValueError, [[0.5, 0.5], [1.0]], f"{NUMBERS} [[0.5, 0.5], [1.0]]"),
     (TypeError, [["a", "b"], ["c", "d"]], f"{NUMBERS} [['a', 'b'], ['c', 'd']]"),
-    (TypeError, Rows, "with shape and log_rows, an instance and not the class (Rows(...) makes"),
-    (ValueError, Rows(HALF_LOGS), "rows that add up to 1 within 1e-09"),
-    (ValueError, Rows(POSITIVE_LOGS), "logarithms of at most 0"),
-    (ValueError, Rows(NAN_LOGS), "logarithms of at most 0"),
+    (TypeError, tables.Rows, "with shape and log_rows, an instance and not the class (Rows(...)"),
+    (ValueError, tables.Rows(HALF_LOGS), "rows that add up to 1 within 1e-09"),
+    (ValueError, tables.Rows(POSITIVE_LOGS), "logarithms of at most 0"),
+    (ValueError, tables.Rows(NAN_LOGS), "logarithms of at most 0"),
 ]
 WRONG_DISTANCES = [
     (ValueError, [[0.0, 1.0], [2.0, 0.0]],
@@ -527,31 +502,24 @@ WRONG_CALLS = [
 ]  # fmt: skip
 
 
+WRONG_VALUES = [
+    (WRONG_TABLES, "table", audit_table),
+    (WRONG_DISTANCES, "distances", lambda one: audit_table(GOOD, one)),
+    # An object's own distances are checked alike.
+    (WRONG_DISTANCES[:4], "distances",
+     lambda one: audit_table(tables.MetricRows(np.log(GOOD), np.array(one)))),
+    (WRONG_NEIGHBOURS, "neighbour", lambda one: audit_table(GOOD, neighbour=one)),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("kind", [TypeError, ValueError])
 def test_messages(kind):
     calls = [
-        *((error, partial(audit_table, one), "table", need) for error, one, need in WRONG_TABLES),
-        *(
-            (error, partial(audit_table, GOOD, one), "distances", need)
-            for error, one, need in WRONG_DISTANCES
-        ),
-        # An object's own distances are checked alike.
-        *(
-            (
-                error,
-                partial(audit_table, MetricRows(np.log(GOOD), np.array(one))),
-                "distances",
-                need,
-            )
-            for error, one, need in WRONG_DISTANCES[:4]
-        ),
-        *(
-            (error, partial(audit_table, GOOD, neighbour=one), "neighbour", need)
-            for error, one, need in WRONG_NEIGHBOURS
-        ),
-        *WRONG_CALLS,
+        (error, partial(call, one), argument, need)
+        for values, argument, call in WRONG_VALUES
+        for error, one, need in values
     ]
-    check_messages(kind, [rest for error, *rest in calls if error is kind])
+    check_messages(kind, [rest for error, *rest in calls + WRONG_CALLS if error is kind])
 
 
 def test_float32_may_round_a_row_further():
