@@ -312,26 +312,23 @@ def test_lists_that_contain_themselves_are_an_error():
 # Answers as rows.
 
 
+OBJECTS = [
+    [("a", 1.5), ("b", 2.5)], ["a", 1.5], ["a", True], [[1], [2, 3]], [np.zeros(2), np.zeros(3)],
+    ["a\0", "b"], [b"a\0", b"b"], [2**53 + 1, 0.5], [2**63, -1], [None, 1.0], [{"a": 1}, {"a": 2}],
+]  # fmt: skip
+"""Answers whose values no array of numbers or strings keeps."""
+
+
 @pytest.mark.parametrize(("answer", "dtype", "shape"), [
     ([1, 2], "int64", (2,)),
     ([[1.0, 2], [3, 4]], "float64", (2, 2)),
     (["a", "bc"], "<U2", (2,)),
     ([["a", "b"], ["c", "d"]], "<U1", (2, 2)),
-    ([("a", 1.5), ("b", 2.5)], "object", (2,)),
-    (["a", 1.5], "object", (2,)),
-    (["a", True], "object", (2,)),
-    ([[1], [2, 3]], "object", (2,)),
-    ([np.zeros(2), np.zeros(3)], "object", (2,)),
-    (["a\0", "b"], "object", (2,)),
-    ([b"a\0", b"b"], "object", (2,)),
     ([b"a\0c", b"b"], "|S3", (2,)),
-    ([2**53 + 1, 0.5], "object", (2,)),
     ([2**53, 0.5], "float64", (2,)),
-    ([2**63, -1], "object", (2,)),
-    ([None, 1.0], "object", (2,)),
-    ([{"a": 1}, {"a": 2}], "object", (2,)),
     ([1j, 2.0], "complex128", (2,)),
     (np.array([[1, 2], [3, 4]]), "int64", (2, 2)),
+    *((answer, "object", (2,)) for answer in OBJECTS),
 ])  # fmt: skip
 def test_answers_as_rows(answer, dtype, shape):
     found = rows_of("outputs", answer, "an array")
@@ -422,15 +419,12 @@ class Release:
     (Release(2.5, "w"), (("key", "value"),), 2.5),
     (np.array([1.0, 7.0]), (("place", -1),), 7.0),
     (np.array([(1, 2.0)], dtype="i4,f8")[0], (("place", 1),), 2.0),
-    (Fraction(1, 2), (), 0.5),
-    (Decimal("0.25"), (), 0.25),
-    (np.float32(0.5), (), 0.5),
-    (10**400, (), np.inf),
-    (datetime.timedelta(minutes=1), (), 60.0),
-    (datetime.date(1970, 1, 2), (), 86400.0),
-    (datetime.datetime(1970, 1, 1, 1), (), 3600.0),
-    (np.datetime64("1970-01-02"), (), 1.0),
     (range(3, 6), (("place", 0),), 3.0),
+    *((number, (), value) for number, value in (
+        (Fraction(1, 2), 0.5), (Decimal("0.25"), 0.25), (np.float32(0.5), 0.5), (10**400, np.inf),
+        (datetime.timedelta(minutes=1), 60.0), (datetime.date(1970, 1, 2), 86400.0),
+        (datetime.datetime(1970, 1, 1, 1), 3600.0), (np.datetime64("1970-01-02"), 1.0),
+    )),
 ])  # fmt: skip
 def test_numbers_inside_objects(item, steps, value):
     assert Parts((Part(steps, "value"),))(to_object_array([item, None])).tolist()[0] == [value]

@@ -39,30 +39,26 @@ inner = shared_plugin.inner
 # What the probe says.
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "expected"),
-    [
-        (noise, "seed"),
-        (draw.bits, "seed"),
-        (draw.one_side, "seed"),
-        (dpcore.Laplace(1.0), "seed"),
-        (dpcore.repeat(lambda x, rng: x[0] + rng.laplace()), "seed"),
-        (dpcore.repeat(lambda x: random.random() < 0.5, seeded="global"), "seed"),
-        (dpcore.repeat(lambda x, rng: x[0] + np.random.laplace()), "own"),  # noqa: NPY002
-        (dpcore.repeat(lambda x: secrets.randbelow(9)), "own"),
-        (draw.globally, "own"),
-        (draw.by_python, "own"),
-        (draw.by_the_system, "own"),
-        (draw.by_secrets, "own"),
-        (draw.by_the_module, "own"),
-        (draw.Own(np.random.default_rng(0)), "own"),
-        (draw.Own(random.Random(0)), "own"),
-        (draw.Own(np.random.default_rng(0), 1.0), "own"),
-        (draw.Congruential(), "own"),
-        (draw.Rounded(), "rounding"),
-        (draw.Rounded(1e4), "own"),
-        (draw.constant, "not known"),
+WHOSE = {
+    "seed": [
+        noise, draw.bits, draw.one_side, dpcore.Laplace(1.0),
+        dpcore.repeat(lambda x, rng: x[0] + rng.laplace()),
+        dpcore.repeat(lambda x: random.random() < 0.5, seeded="global"),
     ],
+    "own": [
+        dpcore.repeat(lambda x, rng: x[0] + np.random.laplace()),  # noqa: NPY002
+        dpcore.repeat(lambda x: secrets.randbelow(9)), draw.globally, draw.by_python,
+        draw.by_the_system, draw.by_secrets, draw.by_the_module, draw.Congruential(),
+        draw.Own(np.random.default_rng(0)), draw.Own(np.random.default_rng(0), 1.0),
+        draw.Own(random.Random(0)), draw.Rounded(1e4),
+    ],
+    "rounding": [draw.Rounded()],
+    "not known": [draw.constant],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "expected"), [(one, whose) for whose, every in WHOSE.items() for one in every]
 )
 def test_whose_randomness_it_is(mechanism, expected):
     assert audited(mechanism).randomness == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,19 +21,20 @@ RATE = 2e-4
 TRIALS = 20_000
 
 
+def place_rarely(found, rng, place):
+    for i in np.flatnonzero(rng.random(len(found)) < RATE):
+        found[i] = place(found[i])
+    return found
+
+
 def rows(x, size, rng, place):
     """Pairs of numbers, the first at the exact loss 1, with one outcome put in some places."""
     found = np.stack([x[0] + rng.laplace(size=size), rng.normal(size=size)], axis=1).tolist()
-    for i in np.flatnonzero(rng.random(size) < RATE):
-        found[i] = place(found[i])
-    return found
+    return place_rarely(found, rng, place)
 
 
 def numbers(x, size, rng, place):
-    found = (x[0] + rng.laplace(size=size)).tolist()
-    for i in np.flatnonzero(rng.random(size) < RATE):
-        found[i] = place(found[i])
-    return found
+    return place_rarely((x[0] + rng.laplace(size=size)).tolist(), rng, place)
 
 
 OUTCOMES = {
@@ -49,10 +51,7 @@ OUTCOMES = {
 
 def audit(case, seed, **more):
     make, place = OUTCOMES[case]
-
-    def mechanism(x, size, rng):
-        return make(x, size, rng, place)
-
+    mechanism = partial(make, place=place)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dpcore.errors.AssumptionWarning)
         return dpcore.audit(mechanism, UNIT, claim=1.0, trials=TRIALS, rng=seed, **more)
@@ -82,9 +81,7 @@ def test_rare_outcomes_in_other_audits(case, options):
 def test_votes_and_products_skip_rare_outcomes(case, attack):
     def mechanism(x, size, rng):
         found = (x + rng.laplace(size=(size, 2))).tolist()
-        for i in np.flatnonzero(rng.random(size) < RATE):
-            found[i] = OUTCOMES[case][1](found[i])
-        return found
+        return place_rarely(found, rng, OUTCOMES[case][1])
 
     pair = ([0.0, 0.0], [1.0, 1.0])
     report = dpcore.audit(mechanism, pair, trials=TRIALS, rng=1, attack=attack)

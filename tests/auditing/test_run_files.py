@@ -101,33 +101,28 @@ import numpy as np
 import dpcore
 from dpcore.auditing import run_files
 from dpcore.sampling import driver
-from dpcore.sampling.sources import Course
 
 def slow_noise(x, size, rng):
     time.sleep(float(os.environ.get("SLEEP", "0")))
     return x + rng.laplace(size=(size, len(x)))
 
-def main():
-    run_files._SECONDS_BETWEEN_WRITES = 0.02
-    driver.Pace.shard_trials = lambda pace, left, workers, block, travels: block
-    write, most = run_files.os.fsync, int(os.environ.get("WRITES", "-1"))
-    written = []
-    def fsync(handle):
-        written.append(handle)
-        if len(written) == most:
-            os.ftruncate(handle, os.fstat(handle).st_size // 2)
-            os.kill(os.getpid(), signal.SIGKILL)
-        write(handle)
-    run_files.os.fsync = fsync
-    print("begun", flush=True)
-    report = dpcore.audit(
-        slow_noise, dpcore.Pair([0.0], [1.0]), attack=dpcore.attacks.Threshold(), claim=0.9,
-        trials=12800, block=128, rng=3, pilot=600, checkpoint=sys.argv[1], progress=False,
-    )
-    open(sys.argv[2], "w").write(report.to_json())
-
-if __name__ == "__main__":
-    main()
+run_files._SECONDS_BETWEEN_WRITES = 0.02
+driver.Pace.shard_trials = lambda pace, left, workers, block, travels: block
+write, most = run_files.os.fsync, int(os.environ.get("WRITES", "-1"))
+written = []
+def fsync(handle):
+    written.append(handle)
+    if len(written) == most:
+        os.ftruncate(handle, os.fstat(handle).st_size // 2)
+        os.kill(os.getpid(), signal.SIGKILL)
+    write(handle)
+run_files.os.fsync = fsync
+print("begun", flush=True)
+report = dpcore.audit(
+    slow_noise, dpcore.Pair([0.0], [1.0]), attack=dpcore.attacks.Threshold(), claim=0.9,
+    trials=12800, block=128, rng=3, pilot=600, checkpoint=sys.argv[1], progress=False,
+)
+open(sys.argv[2], "w").write(report.to_json())
 """
 KILLS = int(os.environ.get("DPCORE_KILLS", "3"))
 """Kills at random moments; benches/record_runs.py has twenty."""
