@@ -67,12 +67,9 @@ def binomial_pvalue(k, n, log_p, log_q):
 
 
 def vote_pvalues(report, law):
-    k, k_prime = votes(report)
-    n = report.counts.n
-    return (
-        binomial_pvalue(k, n, law.log_p, law.log_q),
-        binomial_pvalue(k_prime, n, law.log_p_prime, law.log_q_prime),
-    )
+    logs = (law.log_p, law.log_q), (law.log_p_prime, law.log_q_prime)
+    both = zip(votes(report), logs, strict=True)
+    return [binomial_pvalue(k, report.counts.n, *of_side) for k, of_side in both]
 
 
 @pytest.mark.parametrize("mechanism", EVERY, ids=repr)
@@ -317,11 +314,8 @@ def test_any_native_audit_counts_its_outputs(
 
 
 def test_trials_as_people_write_them():
-    counts = {
-        audit(Laplace(1.0), trials=trials, rng=1).counts
-        for trials in (10_000, 1e4, "1e4", "10000", np.int32(10_000), np.float32(1e4))
-    }
-    assert len(counts) == 1
+    spellings = (10_000, 1e4, "1e4", "10000", np.int32(10_000), np.float32(1e4))
+    assert len({audit(Laplace(1.0), trials=trials, rng=1).counts for trials in spellings}) == 1
 
 
 def test_audits_in_parallel_from_python_threads():

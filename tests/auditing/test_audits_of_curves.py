@@ -97,9 +97,8 @@ def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows(claim,
 def test_a_false_claim_is_refuted_by_the_same_counts():
     """The control of the test before: the same loop at a claim a tenth too small refutes."""
     rng = np.random.default_rng(31)
-    points = (
-        point_of(draw_counts(rng, 30_000, *gaussian_rates(1.0, 0.5)), 0.05) for _ in range(200)
-    )
+    rates = gaussian_rates(1.0, 0.5)
+    points = (point_of(draw_counts(rng, 30_000, *rates), 0.05) for _ in range(200))
     assert sum(two < GDP(0.9).trade_off(one) for one, two in points) > 190
 
 
@@ -239,9 +238,8 @@ def test_whole_audits_of_true_claims_are_refuted_no_more_often(options):
         report = dpcore.audit(gaussian(1.0), PAIR, rng=seed, **settings)
         refuted += bool(report.refuted)
         # Nothing that is certified is above what is exact.
-        above += report.parameter_lower > 1.0 or (
-            report.epsilon_lower > GDP(1.0).epsilon(report.delta)
-        )
+        exact = GDP(1.0).epsilon(report.delta)
+        above += report.parameter_lower > 1.0 or report.epsilon_lower > exact
     assert max(refuted, above) <= upper_limit(40, 0.2)
     assert refuted <= above
 
@@ -299,11 +297,8 @@ def test_one_run_refutes_false_curves_and_not_true_ones(claim):
     assert false.refuted is True
     assert false.bound == "one_run_curve"
     # Scores of a mechanism that keeps the claim: each canary is tested by noise of its own.
-    refuted = sum(
-        bool(dpcore.audit_outputs(*scores(0.5, seed), claim=claim, **ONE_RUN).refuted)
-        for seed in range(100)
-    )
-    assert refuted <= upper_limit(100, 0.05)
+    many = (dpcore.audit_outputs(*scores(0.5, s), claim=claim, **ONE_RUN) for s in range(100))
+    assert sum(bool(audit.refuted) for audit in many) <= upper_limit(100, 0.05)
 
 
 def test_one_run_of_a_gaussian_is_the_bound_of_that_name_and_250_guesses_reach_no_further():

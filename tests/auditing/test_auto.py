@@ -129,10 +129,8 @@ def test_a_search_finds_the_change_that_tells():
 
 
 def test_the_bound_is_named_and_recorded():
-    reports = {
-        bound: dpcore.audit(Laplace(1.0), trials=10**5, bound=bound, **CLAIMED)
-        for bound in dpcore.bounds.BOUNDS
-    }
+    options = {"trials": 10**5, **CLAIMED}
+    reports = {name: dpcore.audit(Laplace(1.0), bound=name, **options) for name in BOUNDS}
     assert len({report.counts for report in reports.values()}) == 1
     for name, report in reports.items():
         assert report.bound == name
@@ -279,10 +277,8 @@ def test_control_a_fixed_bound_looked_at_as_often_overclaims():
     for seed in range(AUDITS):
         rng = np.random.default_rng(seed)
         k, k_prime = (np.cumsum(rng.binomial(40, p, 200)) for p in (TRUTH, 1.0 - TRUTH))
-        looks = (
-            Counts(int(a), n, int(b), n)
-            for a, b, n in zip(k, k_prime, range(40, 8001, 40), strict=True)
-        )
+        both = zip(k.tolist(), k_prime.tolist(), range(40, 8001, 40), strict=True)
+        looks = (Counts(a, n, b, n) for a, b, n in both)
         overclaimed += any(BOUNDS["conditional"](counts, 0.0, CONFIDENCE) > 1.0 for counts in looks)
     assert overclaimed > MOST
 

@@ -336,17 +336,14 @@ def test_a_metric_claim_and_one_about_neighbours_exclude_each_other():
     [("l1", L1(1.0)), (("l1", 2.0), L1(2.0)), ("l2", L2(1.0)), (("linf", 3), Linf(3.0))],
 )
 def test_the_name_of_a_norm_stands_for_its_ball(name, relation):
-    by_name, report = (
-        audit(noisy, ([0.0], [1.0]), neighbour=one, claim=1.1, **FEW) for one in (name, relation)
-    )
+    both, options = (name, relation), {"claim": 1.1, **FEW}
+    by_name, report = (audit(noisy, ([0.0], [1.0]), neighbour=one, **options) for one in both)
     assert by_name == report
     assert by_name.neighbour == report.neighbour != ""
     table = [[0.5, 0.5], [0.4, 0.6]]
     assert audit_table(table, neighbour=name) == audit_table(table, neighbour=relation)
-    by_name, found = (
-        refute(np.array, 9.0, "l1", Box(0, 9, 2), neighbour=one, trials=50, rng=1)
-        for one in (name, relation)
-    )
+    searched = np.array, 9.0, "l1", Box(0, 9, 2)
+    by_name, found = (refute(*searched, neighbour=one, trials=50, rng=1) for one in both)
     assert by_name == found
 
 
@@ -422,10 +419,8 @@ def test_inputs_that_differ_pass(pair):
 
 def test_equal_inputs_are_neighbours_by_any_relation():
     found = audit(noisy, ([0.0], [0.0]), null=True, neighbour=L1(1.0), claim=1.0, **FEW)
-    assert (
-        eval(format_call(found, "noisy"), {"dpcore": dpcore, __name__: __import__(__name__)})
-        == found
-    )
+    names = {"dpcore": dpcore, __name__: __import__(__name__)}
+    assert eval(format_call(found, "noisy"), names) == found
 
 
 # The record, and what a reader sees of it.

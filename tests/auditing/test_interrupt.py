@@ -132,8 +132,7 @@ def test_pooled_coordinates_of_an_interrupted_audit_are_not_used(monkeypatch):
         interrupt_after(patch, 3)
         report = audit(Laplace(1.0), dpcore.pairs.zeros_ones(3), claim=1.0, rng=1, **arguments)
     assert (report.trials, report.pooled, report.bound) == (300, (), "anytime")
-    drawn = [report.outputs(side, 0, 300) for side in SIDES]
-    k, k_prime = (int(report.event(outputs).sum()) for outputs in drawn)
+    k, k_prime = (int(report.event(report.outputs(side, 0, 300)).sum()) for side in SIDES)
     assert report.counts == Counts(k, 300, k_prime, 300)
     assert report.epsilon_lower == dpcore.bounds.anytime(report.bound_counts, 0.0, 0.95)
 
@@ -281,9 +280,7 @@ def test_merged_partial_audits_draw_what_was_counted(monkeypatch):
     assert both.ranges == ((0, 149),)
     for side, k in (("x", both.counts.k), ("x_prime", both.counts.k_prime)):
         assert int(both.event(both.outputs(side, 0, 149)).sum()) == k
-        np.testing.assert_array_equal(
-            both.outputs(side, BLOCK, 49), second.outputs(side, BLOCK, 49)
-        )
+        np.testing.assert_array_equal(*(one.outputs(side, BLOCK, 49) for one in (both, second)))
 
 
 # A real SIGINT.

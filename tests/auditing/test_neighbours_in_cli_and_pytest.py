@@ -57,9 +57,8 @@ def test_patterns_give_the_inputs_alone(run, own, words):
     status, _, err = run(f"audit {own}:release {RUN} --patterns one {words} {dim}")
     assert status == 2
     assert "--patterns needs --dim, and no other inputs" in err
-    assert run(f"audit {own}:release {RUN} --patterns some --dim 2")[2].startswith(
-        "error: --patterns must be one of 'one', 'all'"
-    )
+    err = run(f"audit {own}:release {RUN} --patterns some --dim 2")[2]
+    assert err.startswith("error: --patterns must be one of 'one', 'all'")
 
 
 @pytest.mark.parametrize("target", ["own:release", "own:native"])
@@ -97,8 +96,7 @@ def test_equal_inputs_on_the_command_line(run, own):
 
 
 def test_neighbours_and_claims_in_a_test(inner):
-    result = inner(
-        """
+    body = """
 from dpcore.pairs import L1, Linf
 
 class Claiming:
@@ -126,18 +124,17 @@ def test_far(dp_audit, arguments, text):
         with pytest.raises(ValueError, match=f"^{text}"):
             call(noisy, **{"pair": PAIR, "claim": 1.0, **arguments})
 """
-    )
+    result = inner(body)
     result.assert_outcomes(passed=6)
 
 
 def test_what_a_failure_says_repeats_the_relation(inner):
-    result = inner(
-        """
+    body = """
 from dpcore.pairs import Linf
 
 def test_it(dp_audit): dp_audit(broken, PAIR, claim=1.0, neighbour=Linf(1.0))
 """
-    )
+    result = inner(body)
     result.assert_outcomes(failed=1)
     text = result.stdout.str()
     assert "neighbour=dpcore.pairs.Linf(radius=1.0)" in text

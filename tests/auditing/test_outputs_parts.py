@@ -39,9 +39,8 @@ TRIALS = 40_000
 
 
 def audited(name, loss, **more):
-    return dpcore.audit(
-        Leaky(name, loss), PAIR, **{"claim": 1.0, "trials": TRIALS, "rng": 11, **more}
-    )
+    options = {"claim": 1.0, "trials": TRIALS, "rng": 11, **more}
+    return dpcore.audit(Leaky(name, loss), PAIR, **options)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -217,12 +216,11 @@ def test_an_attack_that_does_not_apply_is_named(stop):
 
 
 def test_constants_and_outputs_without_entries_certify_nothing():
+    options = {"claim": 1.0, "trials": 500, "rng": 1}
     for value in ("same", 1j, (1, "a"), [[1], {}], None, b"\0"):
-        report = dpcore.audit(
-            lambda x, size, rng, value=value: [value] * size, PAIR, claim=1.0, trials=500, rng=1
-        )
-        assert report.epsilon_lower == 0.0
-    empty = dpcore.audit(lambda x, size, rng: np.zeros((size, 0)), PAIR, claim=1.0, trials=500)
+        constant = lambda x, size, rng, value=value: [value] * size  # noqa: E731
+        assert dpcore.audit(constant, PAIR, **options).epsilon_lower == 0.0
+    empty = dpcore.audit(lambda x, size, rng: np.zeros((size, 0)), PAIR, **options)
     assert empty.epsilon_lower == 0.0
     assert "no event" in str(empty.event)
 

@@ -50,9 +50,8 @@ def test_the_power_is_that_of_a_naive_sum(n, claim, p, q, delta, confidence):
 
 def refutation_p_value(mechanism, trials, runs, **given):
     """P-value of as few refuted claims of 1 as there are, where 95 % are promised."""
-    audits = (
-        dpcore.audit(mechanism, claim=1.0, trials=trials, rng=s, **given) for s in range(runs)
-    )
+    given = {"claim": 1.0, "trials": trials, **given}
+    audits = (dpcore.audit(mechanism, rng=seed, **given) for seed in range(runs))
     refuted = sum(bool(found.refuted) for found in audits)
     return stats.binomtest(refuted, runs, 0.95, alternative="less").pvalue
 

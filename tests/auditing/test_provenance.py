@@ -182,11 +182,7 @@ def test_libraries_are_those_that_the_mechanism_names():
         versions = dict(provenance_of(mechanism, False).versions)
         assert ("hypothesis" in versions) is (mechanism in (named, as_global))
         assert versions.get("hypothesis") in (None, hypothesis.__version__)
-    assert [name for name, _ in provenance_of(noisy, True).versions] == [
-        "Python",
-        "dpcore",
-        "numpy",
-    ]
+    assert [*dict(provenance_of(noisy, True).versions)] == ["Python", "dpcore", "numpy"]
 
 
 def test_nothing_names_host_user_or_folder():

@@ -289,9 +289,8 @@ def audit_answers(function, trials, **options):
 
 
 def verdict(function, trials, seed=1):
-    return classify_randomness(
-        CallableDraws(dpcore.repeat(function), Pair(*PAIR), seed, 4096, ()), trials
-    )
+    draws = CallableDraws(dpcore.repeat(function), Pair(*PAIR), seed, 4096, ())
+    return classify_randomness(draws, trials)
 
 
 # Calls.
@@ -323,10 +322,8 @@ def test_calls_beside_pilot_and_count_are_one_in_eight_trials_or_few(function):
 
 
 def test_an_audit_of_few_trials_knows_whose_randomness_has_many_values():
-    found = [
-        audit_answers(one, 68).randomness
-        for one in (answer_with_noise, vector, answer_by_the_globals, answer_zero)
-    ]
+    answers = (answer_with_noise, vector, answer_by_the_globals, answer_zero)
+    found = [audit_answers(one, 68).randomness for one in answers]
     assert found == ["seed", "seed", "own", "not known"]
 
 
@@ -397,15 +394,10 @@ SEEDS = 200
 @pytest.mark.parametrize("trials", [68, 2000])
 def test_an_answer_that_nine_of_ten_calls_give_is_judged_soundly(trials):
     """Never the wrong side; with 2,000 trials it is known in most audits."""
-    found = {
-        function: [verdict(function, trials, seed) for seed in range(SEEDS)]
-        for function in (seeded_atom, atom_of_the_system)
-    }
-    assert set(found[seeded_atom]) <= {"seed", "not known"}
-    assert set(found[atom_of_the_system]) <= {"own", "not known"}
-    if trials == 2000:
-        assert found[seeded_atom].count("seed") > SEEDS // 2
-        assert found[atom_of_the_system].count("own") > SEEDS // 2
+    for function, whose in ((seeded_atom, "seed"), (atom_of_the_system, "own")):
+        found = [verdict(function, trials, seed) for seed in range(SEEDS)]
+        assert set(found) <= {whose, "not known"}
+        assert trials == 68 or found.count(whose) > SEEDS // 2
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (2, 1, 1), (2, 2), (3, 1), (4,), (2, 1, 1, 1)])
@@ -527,10 +519,8 @@ COPIED = [
 
 @pytest.mark.parametrize("mechanism", COPIED)
 def test_a_generator_that_every_process_would_copy_is_refused(pool, mechanism):
-    text = (
-        "^executor must be None for .*, which draws from a generator of its own that every "
-        "process would copy and repeat"
-    )
+    own = "draws from a generator of its own that every process would copy and repeat"
+    text = f"^executor must be None for .*, which {own}"
     with pytest.raises(ValueError, match=text):
         audited(mechanism, executor=pool, block=1000)
     assert audited(mechanism).randomness == "own"
@@ -588,10 +578,8 @@ def test_private_mechanisms_in_processes_are_refuted_no_more_often_than_stated(p
     """At their exact loss, by the exact bound at 90 %; the old copies failed 21 of 60."""
     audits = max(20, AUDITS // 10)
     options = {"trials": 4000, "block": 250, "claim": 1.0, "confidence": 0.9, "bound": "exact"}
-    refuted = sum(
-        bool(audited(draw.globally, executor=pool, rng=seed, **options).refuted)
-        for seed in range(audits)
-    )
+    found = (audited(draw.globally, executor=pool, rng=s, **options) for s in range(audits))
+    refuted = sum(bool(report.refuted) for report in found)
     assert stats.binom.sf(refuted - 1, audits, 0.1) > 1e-4
 
 

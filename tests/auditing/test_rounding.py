@@ -110,9 +110,8 @@ PRIVATE = private()
 @pytest.mark.parametrize("name", PRIVATE)
 def test_rounding_refutes_no_private_mechanism(name):
     mechanism, pair = PRIVATE[name]
-    reports = [
-        dpcore.audit(mechanism, pair, claim=1.1, trials=10**5, rng=seed) for seed in range(AUDITS)
-    ]
+    options = {"claim": 1.1, "trials": 10**5}
+    reports = [dpcore.audit(mechanism, pair, rng=seed, **options) for seed in range(AUDITS)]
     assert sum(report.refuted for report in reports) <= MOST
     if len(np.atleast_1d(pair.x)) == 1:
         # Nor are they passed for want of an event.

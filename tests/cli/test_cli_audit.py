@@ -131,9 +131,8 @@ def test_own_mechanism(run, own):
     assert "a module may print" in err
     for name in ("release", "flat", "lazy"):
         assert run(f"audit {own}:{name} {words} 0.4")[0] == 1
-    assert (
-        run(f"audit {own}:release --x 0,0 --x-prime 1,0 --seed 1 --trials 1e5 --claim .4")[0] == 1
-    )
+    words = f"{own}:release --x 0,0 --x-prime 1,0 --seed 1 --trials 1e5 --claim 0.4"
+    assert run(f"audit {words}")[0] == 1
 
 
 def test_own_mechanism_as_json(run, own):
@@ -236,9 +235,8 @@ def line(tmp_path):
     """The words of a command: keep -> what stands behind --command, as one word."""
     file = tmp_path / "survey.py"
     file.write_text(SURVEY)
-    return lambda keep=0.8176: (
-        shlex.join([sys.executable, "-S", "-E", str(file), str(keep)]) + (" {x} {size}")
-    )
+    words = [sys.executable, "-S", "-E", str(file)]
+    return lambda keep=0.8176: shlex.join([*words, str(keep)]) + " {x} {size}"
 
 
 def test_a_leaky_survey_tool_is_refuted_and_a_private_one_is_not(run, line):
@@ -264,11 +262,9 @@ def test_the_json_is_that_of_python(run, line):
 
 def test_parts_of_a_run_can_be_added(run, line):
     words = "audit --x never --x-prime daily --claim 1 --seed 2 --json --block 500 --pilot 512"
-    parts = [
-        Audit.from_json(run(f"{words} --trials 500 --start {start} --command", line())[1])
-        for start in (0, 500)
-    ]
-    assert (parts[0] + parts[1]).counts.n == 1000
+    lines = (f"{words} --trials 500 --start {start} --command" for start in (0, 500))
+    first, second = (Audit.from_json(run(one, line())[1]) for one in lines)
+    assert (first + second).counts.n == 1000
 
 
 def test_what_follows_x_is_put_in_unchanged(run):

@@ -27,17 +27,15 @@ README = Path(__file__).parents[2] / "README.md"
 
 
 def test_a_claim_that_stands(inner):
-    result = inner(
-        """
+    body = """
 def test_it(dp_audit):
     first = dp_audit(noisy, PAIR, epsilon=1.0)
     second = dp_audit(noisy, pair=PAIR, epsilon=1.0)
     assert type(first) is dpcore.Audit
     assert (first.claim, first.refuted, first.delta) == (1.0, False, 0.0)
     show(first), show(second)
-""",
-        "-s",
-    )
+"""
+    result = inner(body, "-s")
     result.assert_outcomes(passed=1)
     name = "test_inner.py::test_it"
     expected = [(seed_of(name, number), 10**5, 0.9999) for number in (1, 2)]
@@ -90,6 +88,12 @@ def test_a_claim_that_is_refuted(inner):
     assert "needed" not in rows
 
 
+def run_script(script):
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
 def test_what_a_failure_says_repeats_it(inner, pytester, monkeypatch):
     # From another directory than that of the configuration, with an option of the command line.
     pytester.makeini("[pytest]\n")
@@ -106,16 +110,13 @@ def test_what_a_failure_says_repeats_it(inner, pytester, monkeypatch):
     assert "20,000 on x" in rows["counts"]
     # The line of Python, in the folder of the test.
     script = f"import dpcore, test_there\naudit = {rows['or']}\nprint(audit)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert f"  counts       {rows['counts']}\n" in done.stdout
-    assert f"  seed         {rows['seed']}\n" in done.stdout
+    printed = run_script(script)
+    assert f"  counts       {rows['counts']}\n" in printed
+    assert f"  seed         {rows['seed']}\n" in printed
 
 
 def test_refutes(inner):
-    result = inner(
-        """
+    body = """
 def test_caught(dp_audit):
     audit = dp_audit.refutes(broken, PAIR, epsilon=1.0)
     assert audit.refuted
@@ -124,7 +125,7 @@ def test_missed(dp_audit):
     dp_audit.refutes(broken, PAIR, epsilon=1.4, trials=2000)
     raise AssertionError("not reached")
 """
-    )
+    result = inner(body)
     result.assert_outcomes(passed=1, failed=1)
     rows = message(result)
     assert rows["headline"].startswith("epsilon <= 1.4 is not refuted: certified epsilon >= 1.")
@@ -142,14 +143,13 @@ def test_refutes_says_when_no_number_of_trials_is_enough(inner):
 
 
 def test_delta_and_distance_are_part_of_the_claim(inner):
-    result = inner(
-        """
+    body = """
 def test_it(dp_audit):
     pair = dpcore.Pair([0.0, 0.0], [1.0, 1.0], 2.0)
     assert dp_audit(broken, pair, epsilon=1.0, delta=1e-3).delta == 1e-3
     dp_audit(broken, pair, epsilon=0.1, delta=1e-3)
 """
-    )
+    result = inner(body)
     result.assert_outcomes(failed=1)
     rows = message(result)
     assert rows["headline"].startswith("epsilon <= 0.1, delta = 0.001 is refuted: ")
@@ -158,8 +158,7 @@ def test_it(dp_audit):
 
 
 def test_what_a_mechanism_raises_passes_through(inner):
-    result = inner(
-        """
+    body = """
 def failing(x, size, rng):
     raise ZeroDivisionError("mine")
 
@@ -167,13 +166,12 @@ def test_it(dp_audit):
     with pytest.raises(ZeroDivisionError, match="mine"):
         dp_audit(failing, PAIR, epsilon=1.0)
 """
-    )
+    result = inner(body)
     result.assert_outcomes(passed=1)
 
 
 def test_an_interrupted_audit_interrupts_the_run(inner):
-    result = inner(
-        """
+    body = """
 calls = []
 
 def interrupted(x, size, rng):
@@ -187,9 +185,8 @@ def test_it(dp_audit):
 
 def test_later():
     assert False
-""",
-        subprocess=True,
-    )
+"""
+    result = inner(body, subprocess=True)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.assert_outcomes()
 
@@ -209,13 +206,9 @@ def test_two(dp_audit):
 def test_seeds_are_those_of_the_test_whatever_else_runs(inner):
     result = inner(SEVERAL, "-s", "--dp-trials=100")
     whole = [one[0] for one in shown(result)]
-    names = ["TestSome::test_one[a]", "TestSome::test_one[b]", "test_two"]
-    numbers = [1, 1, 2]
-    assert whole == [
-        seed_of(f"test_inner.py::{name}", number)
-        for name, number in zip(names, numbers, strict=True)
-    ]
-    for name, seed in zip(names, whole, strict=True):
+    names = ("TestSome::test_one[a]", 1), ("TestSome::test_one[b]", 1), ("test_two", 2)
+    assert whole == [seed_of(f"test_inner.py::{name}", number) for name, number in names]
+    for (name, _), seed in zip(names, whole, strict=True):
         alone = inner(SEVERAL, "-s", "--dp-trials=100", f"test_inner.py::{name}")
         assert [one[0] for one in shown(alone)] == [seed]
     other = inner(SEVERAL, "-s", "--dp-trials=100", "--dp-seed=1")
@@ -251,7 +244,7 @@ def test_reports_are_shown_when_asked_for(inner, pytester):
     told = [node.get("value") for node in properties if node.get("name") == "dp_audit"]
     assert told[2:4] == [line[25:] for line in lines]
     shares = [float(node.get("value")) for node in properties if node.get("name") == "dp_share"]
-    assert [f"{share:.4f}" in line for share, line in zip(shares[2:4], lines, strict=True)]
+    assert all(f"{share:.4f}" in line for share, line in zip(shares[2:4], lines, strict=True))
     passes = inner(body, "-rP").stdout.str()
     assert passes.count("Captured dp_audit call") == 4
     assert f"  seed         {seed_of(name, 2)} (trials 0 to 100,000; " in passes
@@ -318,9 +311,10 @@ def test_a_least_share_of_the_claim_fails_what_sees_less(inner, pytester):
     # The marker wins for the third test.
     result.assert_outcomes(passed=2, failed=1)
     rows = message(result)
-    assert rows["headline"].startswith(
+    hardly = (
         "epsilon <= 1 was hardly tested (less than 0.8 of it, see --dp-min-share): certified eps"
     )
+    assert rows["headline"].startswith(hardly)
     assert rows["repeat"] == "python -m pytest test_inner.py::test_little --dp-min-share=.8"
     assert rows["needed"].startswith("another pair (dpcore.pairs.search) or an own score")
     # A claim with delta is held against the whole bound, recorded outputs like any other.
@@ -332,11 +326,8 @@ def test_a_least_share_of_the_claim_fails_what_sees_less(inner, pytester):
 
 def loaded(name):
     """Modules of dpcore and scipy that are there after an import."""
-    script = f"import sys, {name}; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
-    )
-    return {module for module in done.stdout.split() if module.startswith(("dpcore", "scipy"))}
+    printed = run_script(f"import sys, {name}; print(*sys.modules)").split()
+    return {module for module in printed if module.startswith(("dpcore", "scipy"))}
 
 
 def test_the_plugin_loads_messages_alone():
@@ -525,8 +516,7 @@ def test_settings_from_weak_to_strong(inner, pytester, ini, arguments, marker, c
 
 
 def test_the_closest_marker_wins(inner):
-    result = inner(
-        """
+    body = """
 pytestmark = pytest.mark.dp(trials=1000, confidence=0.9)
 
 @pytest.mark.dp(trials=2000)
@@ -535,9 +525,8 @@ class TestIt:
 
     @pytest.mark.dp(trials=3000)
     def test_two(self, dp_audit): show(dp_audit(noisy, PAIR, epsilon=1.0))
-""",
-        "-s",
-    )
+"""
+    result = inner(body, "-s")
     assert [one[1:] for one in shown(result)] == [(2000, 0.9), (3000, 0.9)]
 
 

@@ -298,10 +298,8 @@ def test_the_gaussian_bound():
     coins = rng.random(2000) < 0.5
     scores = coins * 2.0 + rng.normal(size=2000)
     settings = {"guesses": 400, "delta": 1e-5, "claim": 2.0}
-    plain, sharp = (
-        audit_canaries(scores[coins], scores[~coins], bound=bound, **settings)
-        for bound in (None, "one_run_fdp")
-    )
+    sides, bounds = (scores[coins], scores[~coins]), (None, "one_run_fdp")
+    plain, sharp = (audit_canaries(*sides, bound=bound, **settings) for bound in bounds)
     assert plain.bound == "one_run"
     assert plain.epsilon_lower < sharp.epsilon_lower
     assert "of a Gaussian claim" in str(sharp)

@@ -419,12 +419,8 @@ def audit_columns(*sides, **more):
 
 def make_frames(**columns):
     """Return a frame for each side, with the noise and further columns of both sides."""
-    return [
-        pandas.DataFrame(
-            {"response": COLUMN_NOISE[side], **{k: v[side] for k, v in columns.items()}}
-        )
-        for side in (0, 1)
-    ]
+    columns = {"response": COLUMN_NOISE, **columns}
+    return [pandas.DataFrame({k: v[side] for k, v in columns.items()}) for side in (0, 1)]
 
 
 def refuse_columns(text, *sides, **more):

@@ -532,9 +532,7 @@ def test_a_column_of_groups_is_read_with_the_outputs(write, name):
     ]
     make = {
         "frame": lambda: pd.DataFrame(rows),
-        "a.csv": lambda: write(
-            "\n".join(["r,who,side,note", *(",".join(r.values()) for r in rows)])
-        ),
+        "a.csv": lambda: write(pd.DataFrame(rows).to_csv(index=False)),
         "a.jsonl": lambda: write("\n".join(map(json.dumps, rows)), name),
     }
     found = audit_outputs(make[name](), column="r", label="side", groups="who", **SETTINGS)

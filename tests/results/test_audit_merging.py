@@ -110,10 +110,8 @@ def test_a_merge_after_looking_has_the_anytime_bound():
 
 def test_a_finding_that_counts_has_the_anytime_bound_too_after_looking():
     found = Finding(OTHER_EVENT, "x_prime", Counts(1, 900, 70, 900), 0.0, 0.95)
-    first, second = (
-        replace(one, floats=True, floating_point=found)
-        for one in parts(1000, 1000, attack=MajorityVote())
-    )
+    both = parts(1000, 1000, attack=MajorityVote())
+    first, second = (replace(one, floats=True, floating_point=found) for one in both)
     # Alpha is halved, for two bounds that are to hold at once.
     seen = Counts(140, 1800, 2, 1800)
     fixed, looked = first + second, first.merge(second, looked=True)
@@ -122,11 +120,9 @@ def test_a_finding_that_counts_has_the_anytime_bound_too_after_looking():
 
 
 def test_pooled_coordinates_add_up_unless_somebody_looked():
-    arguments = {"trials": 1000, "rng": 1, "attack": Coordinatewise()}
+    arguments = {"trials": 1000, "rng": 1, "attack": Coordinatewise(), "claim": 1.0}
     pair = dpcore.pairs.zeros_ones(3)
-    first, second = (
-        audit(Laplace(1.0), pair, claim=1.0, start=start, **arguments) for start in (0, 1000)
-    )
+    first, second = (audit(Laplace(1.0), pair, start=start, **arguments) for start in (0, 1000))
     both = first + second
     assert (both.pooled, both.pooled[0].n) == ((first.pooled[0] + second.pooled[0],), 6000)
     looked = first.merge(second, looked=True)
