@@ -130,8 +130,7 @@ def test_the_figures_are_those_of_the_counts():
 
 def same(left, right):
     """Equal in everything that is compared but the route."""
-    fields = ("counts", "event", "direction", "nan", "nan_prime", "pilot", "ranges", "seed")
-    for name in fields:
+    for name in ("counts", "event", "direction", "nan", "nan_prime", "pilot", "ranges", "seed"):
         assert getattr(left, name) == getattr(right, name), name
 
 
@@ -282,8 +281,7 @@ def test_a_generator_gives_one_integer():
 
 def test_sides_and_pilot_use_different_numbers():
     """Equal inputs up to a rounding: the two sides must still be independent draws."""
-    pair = Pair([0.0], [1e-12])
-    report = audit(Laplace(1.0), pair, trials=1000, rng=9)
+    report = audit(Laplace(1.0), Pair([0.0], [1e-12]), trials=1000, rng=9)
     x, x_prime = (report.outputs(side, 0, 1000) for side in SIDES)
     assert (np.abs(x - x_prime) > 1e-9).all()
 

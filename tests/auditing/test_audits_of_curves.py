@@ -74,8 +74,7 @@ def true_points():
         yield ZCDP(rho), gaussian_rates(mu, 0.5 * mu)
         # The point of the zCDP curve itself, which no Gaussian reaches.
         yield ZCDP(rho), (1.0 - ZCDP(rho).trade_off(0.2), 0.2)
-    claim = RDP(ORDERS, [order / 2.0 for order in ORDERS])
-    yield claim, gaussian_rates(1.0, 0.5)
+    yield RDP(ORDERS, [order / 2.0 for order in ORDERS]), gaussian_rates(1.0, 0.5)
     yield RDP(ORDERS, [laplace_divergence(order) for order in ORDERS]), laplace_rates(0.5)
 
 
@@ -90,8 +89,7 @@ def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows(claim,
         points.append(point_of(draw_counts(rng, n, p, q), (1.0 - confidence) / 2.0))
     one, two = np.array(points).T
     different, places = np.unique(one, return_inverse=True)
-    refuted = np.count_nonzero(two < claim.trade_off(different)[places])
-    assert refuted <= upper_limit(draws, 0.1)
+    assert np.count_nonzero(two < claim.trade_off(different)[places]) <= upper_limit(draws, 0.1)
 
 
 def test_a_false_claim_is_refuted_by_the_same_counts():
@@ -125,8 +123,7 @@ def largest_broken(claim, event):
     from scipy.optimize import minimize_scalar
 
     def missing(slope):
-        epsilon = math.log(slope)
-        return float(claim.delta(epsilon) - shown_difference(event, slope))
+        return float(claim.delta(math.log(slope)) - shown_difference(event, slope))
 
     # The search runs over logarithms, so that few steps suffice.
     found = minimize_scalar(
@@ -175,8 +172,7 @@ def test_a_point_is_below_the_curve_exactly_where_one_event_breaks_a_delta(claim
 def test_the_certified_parameter_is_where_the_curve_meets_the_point():
     counts = Counts(600, 1000, 250, 1000)
     point = point_of(counts, 0.025)
-    found = parameter_of_points(GDP(1.0), (point,))
-    assert found == pytest.approx(mu_lower(counts), rel=1e-9)
+    assert parameter_of_points(GDP(1.0), (point,)) == pytest.approx(mu_lower(counts), rel=1e-9)
     rho = parameter_of_points(ZCDP(1.0), (point,))
     assert point[1] < ZCDP(rho * 0.999).trade_off(point[0])
     assert point[1] >= ZCDP(rho * 1.001).trade_off(point[0])
@@ -189,8 +185,7 @@ def test_equal_scores_certify_nothing_in_either_direction():
         assert mu_lower(event) == 0.0
         assert parameter_of_points(GDP(1.0), (point_of(event, 0.025),)) == 0.0
         assert parameter_of_points(ZCDP(1.0), (point_of(event, 0.025),)) == pytest.approx(0.0)
-    rng = np.random.default_rng(34)
-    scores = rng.normal(size=(2, 4000))
+    scores = np.random.default_rng(34).normal(size=(2, 4000))
     report = dpcore.audit_outputs(*scores, rows="independent", claim=GDP(0.1), rng=1)
     assert report.refuted is False
     assert report.parameter_lower == 0.0
@@ -324,8 +319,7 @@ def test_one_run_curves_hold_as_the_gaussian_does_where_both_are_known():
     mu = one_run_mu(250, 230, 1000)
     epsilons = np.linspace(0.0, 12.0, 400)
     for factor, expected in ((1.01, False), (0.99, True)):
-        exact = GDP(mu * factor)
-        table = TradeOff(epsilons=epsilons, deltas=exact.delta(epsilons))
+        table = TradeOff(epsilons=epsilons, deltas=GDP(mu * factor).delta(epsilons))
         assert one_run_refutes(table.least_type_one, 250, 230, 1000) is expected
 
 

@@ -88,8 +88,7 @@ def test_an_executor_changes_nothing(kind):
     with pool:
         shared = dpcore.audit(noisy, pairs.zeros_ones(2), executor=pool, **arguments)
     assert shared == serial
-    threaded = dpcore.audit(noisy, pairs.zeros_ones(2), threads=2, **arguments)
-    assert threaded == serial
+    assert dpcore.audit(noisy, pairs.zeros_ones(2), threads=2, **arguments) == serial
 
 
 def test_the_curve_is_that_of_the_score_on_the_draws():
@@ -234,8 +233,7 @@ def test_tiny_audits_are_sound(trials):
 def test_events_that_always_or_never_happen():
     for answer in (np.zeros, np.ones):
         attack = lambda *_, answer=answer: lambda o: answer(len(o), bool)  # noqa: E731
-        report = dpcore.audit(noisy, UNIT, attack=attack, trials=1000, **CLAIMED)
-        assert report.epsilon_lower == 0.0
+        assert dpcore.audit(noisy, UNIT, attack=attack, trials=1000, **CLAIMED).epsilon_lower == 0.0
 
 
 # Audits that stop when the claim is refuted: sound at every look, and quicker than a fixed n.
@@ -264,8 +262,7 @@ def stopped(mechanism, seed, **more):
 
 def test_a_true_claim_is_refuted_as_seldom_as_promised():
     audits = [stopped(response, seed) for seed in range(AUDITS)]
-    refuted = sum(audit.refuted for audit in audits)
-    assert refuted <= MOST
+    assert sum(audit.refuted for audit in audits) <= MOST
     unrefuted = [audit for audit in audits if not audit.refuted]
     assert all(len(audit.slices) >= 20 and audit.trials == 8000 for audit in unrefuted)
     assert all(audit.epsilon_lower < 1.0 for audit in unrefuted[:20])
@@ -309,8 +306,7 @@ def test_every_slice_counts_what_its_own_event_says():
 
 
 def test_delta_is_respected():
-    report = stopped(response, 1, delta=0.05)
-    assert report.refuted is False
+    assert stopped(response, 1, delta=0.05).refuted is False
     leaking = dpcore.audit(
         dpcore.Laplace(0.5), pairs.zeros_ones(1), claim=1.0, delta=0.01, stop="refuted",
         trials=10**6, rng=1,

@@ -13,8 +13,7 @@ from dpcore.mechanisms.answers import frame_to_rows, table_to_mapping
 
 def draw_fields(first, second):
     def mechanism(x, size, rng):
-        kind = [(second if x[0] else first, float)]
-        return rng.laplace(size=size).astype(kind)
+        return rng.laplace(size=size).astype([(second if x[0] else first, float)])
 
     return mechanism
 
@@ -105,8 +104,7 @@ def test_frames_become_arrays_or_fields():
     numbers = pandas.DataFrame({"a": [1.5, 2.5], "b": [3.0, 4.0]})
     assert np.array_equal(frame_to_rows(numbers), numbers.to_numpy())
     assert np.array_equal(frame_to_rows(numbers.set_axis([7, 8])), numbers.to_numpy())
-    texts = numbers.assign(city=["x", "y"], whole=[1, 2])
-    rows = frame_to_rows(texts)
+    rows = frame_to_rows(numbers.assign(city=["x", "y"], whole=[1, 2]))
     assert (rows.dtype.names, rows[1].item()) == (("a", "b", "city", "whole"), (2.5, 4.0, "y", 2))
     labelled = numbers.set_axis(pandas.Index(["u", "v"], name="who"))
     assert frame_to_rows(labelled)["who"].tolist() == ["u", "v"]
@@ -116,8 +114,7 @@ def test_frames_become_arrays_or_fields():
     assert frame_to_rows(labelled, ()).shape == (2, 2)
     missing = pandas.DataFrame({"a": pandas.array(["u", None], dtype="string")})
     assert frame_to_rows(missing, ("a",)).tolist() == [("u",), (None,)]
-    twice = pandas.DataFrame([[1, "a"]], columns=["a", "a"])
-    assert frame_to_rows(twice).tolist() == [(1, "a")]
+    assert frame_to_rows(pandas.DataFrame([[1, "a"]], columns=["a", "a"])).tolist() == [(1, "a")]
 
 
 def draw_cities(x, size, rng):
@@ -149,8 +146,7 @@ def test_frames_under_repeat_are_one_output_each():
 
     mechanism = dpcore.repeat(groups)
     assert mechanism([1.0], 1, np.random.default_rng(1)).tolist()[0].keys() == {"one", "index"}
-    report = dpcore.audit(mechanism, UNIT, claim=1.0, trials=500, rng=1)
-    assert report.verdict == "refuted"
+    assert dpcore.audit(mechanism, UNIT, claim=1.0, trials=500, rng=1).verdict == "refuted"
     counts = pandas.Series([3, 1], index=["u", "v"])
     assert table_to_mapping(counts) == {"u": 3, "v": 1}
     assert table_to_mapping(counts.set_axis(["u", "u"])) == {"values": [3, 1], "index": ["u", "u"]}

@@ -269,8 +269,7 @@ SETS = (["a", "b", "c"], ["a", "x", "c"], ["b", "x", "c"], ["a", "b", "q", "c"])
     ]
 )  # fmt: skip
 def test_a_farther_pair_is_refused(relation, near, far, text):
-    found = audit(length, near, neighbour=relation, claim=9.0, **FEW)
-    assert found.neighbour == repr(relation)
+    assert audit(length, near, neighbour=relation, claim=9.0, **FEW).neighbour == repr(relation)
     with pytest.raises(ValueError, match=rf"^pair must be .*{text}"):
         audit(length, far, neighbour=relation, claim=9.0, **FEW)
 
@@ -463,8 +462,7 @@ def test_the_report_has_a_row_of_distances_where_there_are_any(pair, shown):
     found = audit(blind, pair, claim=1.0, **FEW)
     lines = [line for line in str(found).splitlines() if line.startswith("  distances ")]
     assert lines == ([] if shown is None else [f"  distances    {shown}"])
-    derived = found.to_dict()["derived"]["distances"]
-    assert (derived is None) == (shown is None)
+    assert (found.to_dict()["derived"]["distances"] is None) == (shown is None)
 
 
 def test_without_a_relation_a_report_says_what_it_speaks_of():

@@ -102,8 +102,7 @@ def test_what_both_sides_have_counted_is_kept(monkeypatch, kind, slices):
     assert "interrupted: only the trials shown were counted" in str(report)
     assert Audit.from_json(report.to_json()).partial
     # What was counted can be drawn again, and the rest added later.
-    drawn = report.outputs("x", 0, report.trials)
-    assert int(report.event(drawn).sum()) == report.counts.k
+    assert int(report.event(report.outputs("x", 0, report.trials)).sum()) == report.counts.k
     rest = run(kind, start=report.trials, trials=TRIALS - report.trials)
     rest = replace(rest, event=report.event, direction=report.direction)
     for both in (report + rest, rest + report):
@@ -197,8 +196,7 @@ def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
     """Python may raise between any two lines of the loop: sums and sizes must stay together."""
     monkeypatch.setattr(driver.Pace, "shard_trials", one_block)
     whole = run(kind)
-    functions = count_shards, driver.run_shards, driver.Done.plus
-    codes = {function.__code__ for function in functions}
+    codes = {function.__code__ for function in (count_shards, driver.run_shards, driver.Done.plus)}
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, lambda: run(kind)))
     kept = [report for report in outcomes if report is not None]
     for report in kept:

@@ -133,8 +133,7 @@ def test_the_calls_of_a_block_follow_each_other_and_the_seed_draws_the_first():
 
 def test_draws_are_those_of_each_side_by_itself():
     """Whatever comes first, and whether calls take turns."""
-    noisy = Calls()
-    for mechanism in (noisy, dpcore.repeat(lambda x, rng: x[0] + rng.laplace())):
+    for mechanism in (Calls(), dpcore.repeat(lambda x, rng: x[0] + rng.laplace())):
         draws = CallableDraws(mechanism, PAIR, 5, 100, ())
         for number, sides in enumerate(draw_sides(mechanism, 5, COUNT, 6)):
             for side in (0, 1):

@@ -100,8 +100,7 @@ def test_one_thread_is_the_default_for_a_callable():
         names.add(threading.current_thread().name)
         return rng.normal(size=size)
 
-    report = dpcore.audit(mechanism, ([0.0], [1.0]), trials=5000, block=100, rng=1)
-    assert report.threads == 1
+    assert dpcore.audit(mechanism, ([0.0], [1.0]), trials=5000, block=100, rng=1).threads == 1
     assert names == {threading.current_thread().name}
 
 

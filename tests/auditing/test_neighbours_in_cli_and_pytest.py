@@ -124,8 +124,7 @@ def test_far(dp_audit, arguments, text):
         with pytest.raises(ValueError, match=f"^{text}"):
             call(noisy, **{"pair": PAIR, "claim": 1.0, **arguments})
 """
-    result = inner(body)
-    result.assert_outcomes(passed=6)
+    inner(body).assert_outcomes(passed=6)
 
 
 def test_what_a_failure_says_repeats_the_relation(inner):

@@ -70,8 +70,7 @@ def test_a_word_that_is_often_kept_needs_many_rows():
     assert classify_randomness(draws, 10**4) == "not known"
     assert classify_randomness(draws, 2 * 10**6) == "seed"
     unseeded = lambda x, size, rng: draw.kept(x, size, np.random.default_rng())  # noqa: E731
-    again = replace(draws, mechanism=unseeded)
-    assert classify_randomness(again, 2 * 10**6) == "own"
+    assert classify_randomness(replace(draws, mechanism=unseeded), 2 * 10**6) == "own"
 
 
 MOST_ROWS = {noise: 128, draw.bits: 512, draw.constant: 2100}
@@ -150,16 +149,14 @@ def test_outputs_are_drawn_again_only_where_that_is_possible():
 
 
 def test_json_and_merged_audits_keep_it():
-    own = audited(draw.by_the_system)
-    assert Audit.from_json(own.to_json()).randomness == "own"
+    assert Audit.from_json(audited(draw.by_the_system).to_json()).randomness == "own"
     options = {"trials": 16_384, "block": 4096}
     parts = [audited(draw.bits, start=start, **options) for start in (0, 16_384)]
     assert (parts[0] + parts[1]).randomness == "seed"
     for worse in ("own", "rounding"):
         changed = replace(parts[1], randomness=worse)
         assert (parts[0] + changed).randomness == (changed + parts[0]).randomness == worse
-    unknown = replace(parts[1], randomness="not known")
-    assert (unknown + parts[0]).randomness == "seed"
+    assert (replace(parts[1], randomness="not known") + parts[0]).randomness == "seed"
 
 
 def test_equal_seeds_give_the_counts_that_they_gave_without_a_probe():
@@ -315,8 +312,7 @@ def test_calls_beside_pilot_and_count_are_one_in_eight_trials_or_few(function):
     """
     for trials, most in LIMITS[function].items():
         CALLS.clear()
-        report = audit_answers(function, trials)
-        spent = {one.step: one.outputs for one in report.spent}
+        spent = {one.step: one.outputs for one in audit_answers(function, trials).spent}
         assert spent["count"] == 2 * trials
         assert spent["probe"] == len(CALLS) - spent["fit"] - spent["count"] <= most
 

@@ -61,8 +61,7 @@ def audit(case, seed, **more):
 def test_audits_count_rare_outcomes_and_keep_to_the_loss(case):
     """Nobody certifies more than 1, and most of 1 is found; 10 audits at 95 %."""
     found = [audit(case, seed, confidence=0.95) for seed in range(10)]
-    over = sum(one.epsilon_lower > 1.0 for one in found)
-    assert over <= stats.binom.isf(ALPHA, 10, 0.05)
+    assert sum(one.epsilon_lower > 1.0 for one in found) <= stats.binom.isf(ALPHA, 10, 0.05)
     assert np.median([one.epsilon_lower for one in found]) > 0.7
 
 
@@ -80,11 +79,9 @@ def test_rare_outcomes_in_other_audits(case, options):
 @pytest.mark.parametrize("attack", [attacks.MajorityVote(), attacks.Coordinatewise()], ids=str)
 def test_votes_and_products_skip_rare_outcomes(case, attack):
     def mechanism(x, size, rng):
-        found = (x + rng.laplace(size=(size, 2))).tolist()
-        return place_rarely(found, rng, OUTCOMES[case][1])
+        return place_rarely((x + rng.laplace(size=(size, 2))).tolist(), rng, OUTCOMES[case][1])
 
-    pair = ([0.0, 0.0], [1.0, 1.0])
-    report = dpcore.audit(mechanism, pair, trials=TRIALS, rng=1, attack=attack)
+    report = dpcore.audit(mechanism, ([0.0, 0.0], [1.0, 1.0]), trials=TRIALS, rng=1, attack=attack)
     assert 1.0 < report.epsilon_lower <= 2.0
 
 
@@ -98,8 +95,7 @@ MIXED[:] = [[1.0, 5.0], None, [1.0, 2.0, 3.0], "a", [-1.0, 5.0]]
     EveryCoordinate(((0, 1),), (Intervals(np.array([0.5]), False),), 2),
 ], ids=lambda event: type(event).__name__)  # fmt: skip
 def test_an_event_answers_for_regular_rows_alone(event):
-    regular = event(np.array([[1.0, 5.0], [-1.0, 5.0]]))
-    assert event(MIXED).tolist()[::4] == regular.tolist()
+    assert event(MIXED).tolist()[::4] == event(np.array([[1.0, 5.0], [-1.0, 5.0]])).tolist()
     assert not event(MIXED)[[1, 3]].any()
     # Row by row it answers the same: neighbours change nothing.
     for place in range(5):

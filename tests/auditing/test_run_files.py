@@ -72,10 +72,8 @@ def test_what_was_cut_off_goes_on_as_if_nothing_had_happened(monkeypatch, path, 
     for shards in (2, 1, 6):
         said = cut_off(monkeypatch, shards, lambda: audit_kind(kind, checkpoint=path, threads=1))
         assert said == f"go on with the same call with checkpoint={str(path)!r}"
-    before = read_run(path).done.trials
-    assert kind == "early stop" or before == 9 * BLOCK
-    report = audit_kind(kind, checkpoint=path, rng=None)
-    assert list_differences(report, whole) == []
+    assert kind == "early stop" or read_run(path).done.trials == 9 * BLOCK
+    assert list_differences(audit_kind(kind, checkpoint=path, rng=None), whole) == []
     # A finished run is read, and nothing is counted again.
     assert list_differences(audit_kind(kind, checkpoint=path, rng=None), whole) == []
 
@@ -305,8 +303,7 @@ def test_a_file_that_was_edited_or_cut_is_refused(cut, place, value, expected):
 
 def test_a_run_that_accepted_other_bits_goes_on_without_saying_so_again(monkeypatch, path):
     cut_off(monkeypatch, 3, lambda: audit_kind("callable", checkpoint=path, same_bits=False))
-    report = audit_kind("callable", checkpoint=path)
-    assert any("same_bits=False" in note for note in report.notes)
+    assert any("same_bits=False" in note for note in audit_kind("callable", checkpoint=path).notes)
     assert read_run(path).same_bits is False
 
 
@@ -401,8 +398,7 @@ def test_a_generator_of_its_own_is_refused(path):
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory):
     """A run of which all four parts are counted: its file, and theirs."""
-    folder = tmp_path_factory.mktemp("parts")
-    return count_parts(folder, add_noise)
+    return count_parts(tmp_path_factory.mktemp("parts"), add_noise)
 
 
 def count_parts(folder, mechanism, count=4, **options):
@@ -425,8 +421,7 @@ def test_parts_in_any_order_are_the_whole(parts):
     whole = dpcore.audit(add_noise, ONE, **ABOUT)
     _, found = parts
     for seed in range(3):
-        order = random.Random(seed).sample(found, len(found))
-        report = merge_parts([*order, found[0]])
+        report = merge_parts([*random.Random(seed).sample(found, len(found)), found[0]])
         assert list_differences(report, whole, without=("mechanism",)) == []
         assert (report.bound, report.stop) == ("clopper_pearson", "fixed")
 
@@ -491,8 +486,7 @@ def test_parts_that_overlap_are_named(parts, tmp_path):
     halves = [tmp_path / f"half-{number}.json" for number in (1, 2)]
     for number, out in enumerate(halves, 1):
         count_part(path, add_noise, ONE, part=(number, 2), out=out, **ABOUT)
-    whole = merge_parts(found)
-    assert merge_parts([halves[0], *found[2:]]) == whole
+    assert merge_parts([halves[0], *found[2:]]) == merge_parts(found)
     # Without digests, by the trials alone.
     for file in halves:
         edit(file, "digests", value=[])
@@ -524,8 +518,7 @@ def test_a_part_of_other_bits_is_refused_or_compared(tmp_path):
 def test_a_replay_between_parts_is_an_error(parts, tmp_path):
     _, found = parts
     replayed = copy(found[1], tmp_path)
-    held = json.loads(found[0].read_text())["digests"]
-    edit(replayed, "digests", value=held)
+    edit(replayed, "digests", value=json.loads(found[0].read_text())["digests"])
     refuse_merge([found[0], replayed, *found[2:]], "paths must hold outputs that were drawn anew")
 
 

@@ -359,8 +359,7 @@ def test_control_one_seed_counted_ten_times():
     overclaimed = 0
     for seed in range(400):
         options = {"claim": 1.0, "trials": TRIALS, "confidence": CONFIDENCE}
-        report = dpcore.audit(spoken, OWN["spoken"][1], rng=seed, **options)
-        c = report.bound_counts
+        c = dpcore.audit(spoken, OWN["spoken"][1], rng=seed, **options).bound_counts
         copies = Counts(10 * c.k, 10 * c.n, 10 * c.k_prime, 10 * c.n_prime)
         overclaimed += berger_boos(copies, 0.0, CONFIDENCE) > math.log(2.0)
     assert overclaimed > stats.binom.isf(ALPHA, 400, 1 - CONFIDENCE)
@@ -405,8 +404,7 @@ def test_resumed_audits_do_not_overclaim(tmp_path):
 
 
 def test_a_part_that_counts_for_all_overclaims(tmp_path):
-    found = resumed.count_overclaims_of_repeated_parts(RESUMED_AUDITS, tmp_path, SEED)
-    assert found > ALLOWED
+    assert resumed.count_overclaims_of_repeated_parts(RESUMED_AUDITS, tmp_path, SEED) > ALLOWED
 
 
 def test_a_mechanism_that_replays_overclaims_and_is_refused(tmp_path):

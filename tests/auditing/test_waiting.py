@@ -54,8 +54,7 @@ def test_every_output_is_in_the_record(options, steps):
     count = next(one for one in found.spent if one.step == "count")
     assert (count.seconds, count.outputs) == (found.seconds, 2 * found.trials)
     # On the printed line, on the page and in the file; not in what is compared.
-    last = str(found).splitlines()[-1]
-    assert f"{mechanism.outputs:,} outputs in all" in last
+    assert f"{mechanism.outputs:,} outputs in all" in str(found).splitlines()[-1]
     assert f"{mechanism.outputs:,} outputs in all" in found.to_html()
     again = Audit.from_json(found.to_json())
     assert (again.spent, again.searched) == (found.spent, found.searched)
@@ -169,8 +168,7 @@ def test_the_forecast_names_calls_time_and_ways_out():
     assert str(replace(SLOW, seconds=0.0009)) == ""
     assert "5.5 h" in str(replace(SLOW, seconds=0.009, trials=1_100_000))
     assert str(replace(SLOW, seconds=0.009, trials=1000)) == ""
-    shared = str(replace(SLOW, threads=8, block=16, shared=True))
-    assert "3.5 h if 8 calls run at a time" in shared
+    assert "3.5 h if 8 calls run at a time" in str(replace(SLOW, threads=8, block=16, shared=True))
     few = str(replace(SLOW, threads=8, trials=200, one_by_one=False))
     assert "200 trials are 1 of 4,096: give block=25" in few
     searched = str(replace(SLOW, search=10**7, limit=60.0, trials=100))
@@ -237,8 +235,7 @@ def test_a_notebook_is_shown_plain_text_and_html(monkeypatch):
 def test_calls_of_a_repeated_function_move_the_bar(monkeypatch):
     monkeypatch.setattr(progress, "is_watched", lambda: True)
     with progress.Progress("", None, True, alive=False, by_call=True) as bar:
-        drawn = dpcore.repeat(lambda x: bar._within)(0.0, 5, None)
-        assert drawn.tolist() == [0, 1, 2, 3, 4]
+        assert dpcore.repeat(lambda x: bar._within)(0.0, 5, None).tolist() == [0, 1, 2, 3, 4]
         bar.advance(5)
         assert bar._within == 0
         # A bar within a bar: the outer one stays, unless the inner one is asked for.

@@ -405,6 +405,5 @@ def test_recorded_outputs_have_a_page(run, here):
     status, out, err = run(f"{line} --html page.html --no-source")
     assert (status, "wrote page.html" in err) == (0, True)
     assert "verdict      not refuted" in out
-    page = (here / "page.html").read_text()
-    assert f"dpcore {line} --html page.html --no-source" in page
+    assert f"dpcore {line} --html page.html --no-source" in (here / "page.html").read_text()
     assert made(run(f"{line} --json")[1])["command"] == f"dpcore {line} --json"

@@ -90,8 +90,7 @@ def test_a_claim_that_is_refuted(inner):
 
 def run_script(script):
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    return done.stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 def test_what_a_failure_says_repeats_it(inner, pytester, monkeypatch):
@@ -101,16 +100,13 @@ def test_what_a_failure_says_repeats_it(inner, pytester, monkeypatch):
     pytester.makepyfile(**{"else where/test_there": START + BAD})
     monkeypatch.chdir(folder)
     arguments = ["-p", "dpcore.pytest_plugin", "-p", "no:cacheprovider"]
-    first = pytester.runpytest_subprocess(*arguments, "--dp-trials=2e4", "test_there.py")
-    rows = message(first)
+    rows = message(pytester.runpytest_subprocess(*arguments, "--dp-trials=2e4", "test_there.py"))
     words = shlex.split(rows["repeat"])
     assert words == ["python", "-m", "pytest", "test_there.py::test_bad", "--dp-trials=2e4"]
-    again = pytester.runpytest_subprocess(*arguments, *words[3:])
-    assert message(again) == rows
+    assert message(pytester.runpytest_subprocess(*arguments, *words[3:])) == rows
     assert "20,000 on x" in rows["counts"]
     # The line of Python, in the folder of the test.
-    script = f"import dpcore, test_there\naudit = {rows['or']}\nprint(audit)"
-    printed = run_script(script)
+    printed = run_script(f"import dpcore, test_there\naudit = {rows['or']}\nprint(audit)")
     assert f"  counts       {rows['counts']}\n" in printed
     assert f"  seed         {rows['seed']}\n" in printed
 
@@ -166,8 +162,7 @@ def test_it(dp_audit):
     with pytest.raises(ZeroDivisionError, match="mine"):
         dp_audit(failing, PAIR, epsilon=1.0)
 """
-    result = inner(body)
-    result.assert_outcomes(passed=1)
+    inner(body).assert_outcomes(passed=1)
 
 
 def test_an_interrupted_audit_interrupts_the_run(inner):
@@ -204,8 +199,7 @@ def test_two(dp_audit):
 
 
 def test_seeds_are_those_of_the_test_whatever_else_runs(inner):
-    result = inner(SEVERAL, "-s", "--dp-trials=100")
-    whole = [one[0] for one in shown(result)]
+    whole = [one[0] for one in shown(inner(SEVERAL, "-s", "--dp-trials=100"))]
     names = ("TestSome::test_one[a]", 1), ("TestSome::test_one[b]", 1), ("test_two", 2)
     assert whole == [seed_of(f"test_inner.py::{name}", number) for name, number in names]
     for (name, _), seed in zip(names, whole, strict=True):
@@ -340,8 +334,7 @@ def test_the_fixture_is_there_without_being_asked_for(pytester, monkeypatch):
     """The entry point of the installed package, in a run that knows nothing of this one."""
     monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
     pytester.makepyfile(test_inner=START + SHOW)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
-    result.assert_outcomes(passed=1)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
 def test_the_example_of_the_readme(inner):
@@ -365,8 +358,7 @@ def test_wide(dp_audit):
 
 
 def test_a_run_names_the_audits_that_left_parts_out(inner):
-    lines = inner(WIDE, subprocess=True).outlines
-    said = [line for line in lines if " compared " in line]
+    said = [line for line in inner(WIDE, subprocess=True).outlines if " compared " in line]
     assert len(said) == 1
     assert said[0].startswith("dp_audit: test_inner.py::test_wide compared 10 of ")
 
@@ -526,8 +518,7 @@ class TestIt:
     @pytest.mark.dp(trials=3000)
     def test_two(self, dp_audit): show(dp_audit(noisy, PAIR, epsilon=1.0))
 """
-    result = inner(body, "-s")
-    assert [one[1:] for one in shown(result)] == [(2000, 0.9), (3000, 0.9)]
+    assert [one[1:] for one in shown(inner(body, "-s"))] == [(2000, 0.9), (3000, 0.9)]
 
 
 def test_a_seed_of_ones_own(inner):

@@ -109,10 +109,8 @@ def test_the_certificate_is_its_counts():
     rows = []
     for number, side in enumerate(sides):
         stream = np.random.PCG64(np.random.SeedSequence(3, spawn_key=(17, number)))
-        shuffled = side[np.random.Generator(stream).permutation(side.size)]
-        rows.append(shuffled[audit.pilot[number] :])
-    hits = [int(audit.event(side).sum()) for side in rows]
-    assert hits == [audit.counts.k, audit.counts.k_prime]
+        rows.append(side[np.random.Generator(stream).permutation(side.size)][audit.pilot[number] :])
+    assert [int(audit.event(side).sum()) for side in rows] == [audit.counts.k, audit.counts.k_prime]
     ordered = audit.counts if audit.direction == "x" else audit.counts.swapped()
     assert audit.epsilon_lower == clopper_pearson(ordered)
     assert audit.verdict == "no claim given"
@@ -259,8 +257,7 @@ def test_guesses_by_hand():
     assert audit.epsilon_lower == one_run(5, 4, 8, 0.0, 0.95)
     assert audit.epsilon_hat == pytest.approx(math.log(4.0))
     assert audit.counts is None
-    odd = audit_canaries(outputs, outputs_prime, guesses=5)
-    assert odd.evidence == audit.evidence
+    assert audit_canaries(outputs, outputs_prime, guesses=5).evidence == audit.evidence
     column = audit_canaries(*(np.array([side]).T for side in (outputs, outputs_prime)))
     assert (column.guesses, column.evidence.guessed_in) == (8, 4)
 
@@ -354,8 +351,7 @@ def test_the_report_says_what_guesses_can_reach(claim, told):
 
 
 def test_independent_rows_make_no_guesses():
-    rng = np.random.default_rng(1)
-    audit = audit_rows(*rng.normal(size=(2, 100)), claim=1)
+    audit = audit_rows(*np.random.default_rng(1).normal(size=(2, 100)), claim=1)
     assert (audit.ceiling, audit.guesses_needed) == (None, None)
     assert "reach" not in str(audit)
 

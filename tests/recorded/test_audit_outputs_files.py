@@ -101,8 +101,7 @@ def test_json_plot_and_pickle(rows):
     assert (derived["epsilon_lower"], derived["verdict"]) == (audit.epsilon_lower, audit.verdict)
     kind = Counts if rows == "independent" else Guesses
     assert kind(**record["evidence"]) == audit.evidence
-    title = audit.plot().axes[0].get_title(loc="left")
-    assert audit.verdict in title
+    assert audit.verdict in audit.plot().axes[0].get_title(loc="left")
     assert pickle.loads(pickle.dumps(audit)) == audit
     assert OutputsAudit.from_json(audit.to_json()) == audit
     assert OutputsAudit.from_dict(record).verdict == audit.verdict

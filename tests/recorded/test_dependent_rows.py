@@ -49,8 +49,7 @@ KINDS = {
 
 def resampled(rng, kind="float64", rows=400, size=4000):
     for side in (0.0, 1.0):
-        recorded = KINDS[kind](side + rng.laplace(size=rows))
-        yield recorded[rng.integers(rows, size=size)]
+        yield KINDS[kind](side + rng.laplace(size=rows))[rng.integers(rows, size=size)]
 
 
 def test_resampled_rows_are_no_verdict():
@@ -59,8 +58,7 @@ def test_resampled_rows_are_no_verdict():
     assert all(audit.verdict.startswith("invalid: rows are repeated: ") for audit in audits)
     assert "  certified    nothing: no bound holds\n" in str(audits[0])
     # What the verdicts would be: more are refuted than chance allows.
-    overclaims = sum(audit.epsilon_lower > 1.1 for audit in audits)
-    assert overclaims > AUDITS / 3
+    assert sum(audit.epsilon_lower > 1.1 for audit in audits) > AUDITS / 3
     fresh = (np.random.default_rng(seed) for seed in range(AUDITS))
     twins = [audited(rng.laplace(size=4000), 1.0 + rng.laplace(size=4000), rng=1) for rng in fresh]
     assert all(audit.doubts == () for audit in twins)
@@ -220,8 +218,7 @@ def test_resampled_objects(kind):
         rng = np.random.default_rng([seed, 29])
         base = [as_rows(x + rng.laplace(size=400), kind) for x in range(2)]
         assert base[0].dtype == object
-        sides = tuple(side[rng.integers(400, size=4000)] for side in base)
-        assert len(doubts_of_rows(sides)) == 2
+        assert len(doubts_of_rows(tuple(side[rng.integers(400, size=4000)] for side in base))) == 2
         fresh = tuple(as_rows(x + rng.laplace(size=2000), kind) for x in range(2))
         assert doubts_of_rows(fresh) == ()
 
@@ -233,8 +230,7 @@ def test_a_resampled_frame_with_a_text_column():
         values = x + rng.laplace(size=400)
         words = np.where(values < 0, "never", "daily").astype(object)
         sides.append(np.stack([words, values], axis=1)[rng.integers(400, size=1000)])
-    report = audited(*sides, rng=1)
-    assert report.verdict.startswith("invalid: rows are repeated")
+    assert audited(*sides, rng=1).verdict.startswith("invalid: rows are repeated")
 
 
 @pytest.mark.parametrize("law", OBJECT_LAWS)
@@ -264,8 +260,7 @@ def test_common_seeds_raise_a_doubt(pairs):
     (told,) = doubts_of_pairs(sides, event)
     assert "go together row by row" in told
     assert "give paired=True" in told
-    shuffled = np.random.default_rng(5).permutation(sides[0])
-    assert doubts_of_pairs((shuffled, sides[1]), event) == ()
+    assert doubts_of_pairs((np.random.default_rng(5).permutation(sides[0]), sides[1]), event) == ()
 
 
 def test_hits_that_go_together():
@@ -328,8 +323,7 @@ def runs(rng, many):
 
 def documents(rng):
     """Return vectors of sentences around those of their documents."""
-    own = np.repeat(rng.normal(size=(40, 8)), SIZE // 40, axis=0)
-    return own + rng.normal(size=(SIZE, 8))
+    return np.repeat(rng.normal(size=(40, 8)), SIZE // 40, axis=0) + rng.normal(size=(SIZE, 8))
 
 
 def sort_by_column(rng):

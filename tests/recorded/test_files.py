@@ -278,8 +278,7 @@ def test_a_label_tells_the_sides(write, one, zero):
     (x, x_prime), titles, _ = split_by_label(path, "member", None)
     assert titles == ("column 'score'",)
     assert (x.tolist(), x_prime.tolist()) == ([0.5, 2.5], [1.5])
-    bare = write(f"0.5,{one}\n1.5,{zero}\n", "bare.csv")
-    x, x_prime = split_by_label(bare, 1, None)[0]
+    x, x_prime = split_by_label(write(f"0.5,{one}\n1.5,{zero}\n", "bare.csv"), 1, None)[0]
     assert (x.tolist(), x_prime.tolist()) == ([0.5], [1.5])
 
 

@@ -52,8 +52,7 @@ def test_frames_and_matrices():
         (np.asarray(table), "member", {}),
     ):  # fmt: skip
         assert audit_outputs(outputs, label=label, **more, **SETTINGS).counts == want
-    sides = audit_outputs(frame[LABELS], frame[~LABELS], column="score", **SETTINGS)
-    assert sides.counts == want
+    assert audit_outputs(frame[LABELS], frame[~LABELS], column="score", **SETTINGS).counts == want
     both = audit_outputs(frame, label="member", column=["score", "row"], **SETTINGS)
     assert both.counts.n == want.n
 
@@ -247,8 +246,7 @@ def test_groups_stay_together_and_one_row_of_each_is_counted():
         # All rows of a group that chooses do.
         assert len(pilot) == np.isin(groups, pilot).sum()
     assert found.counts.n == found.counts.n_prime == 20
-    again = audit(side + 0.5, other + 0.5, attack=attack, **settings)
-    assert again.evidence == found.evidence
+    assert audit(side + 0.5, other + 0.5, attack=attack, **settings).evidence == found.evidence
 
 
 def test_groups_of_one_row_change_nothing():
@@ -265,8 +263,7 @@ def test_the_report_of_groups():
     few = [("x_prime", one) for one in groups // 2]
     found = audit(x, x_prime, groups=groups, groups_prime=few, claim=1.0, rng=1)
     assert found.groups == (20, 10)
-    either = Counts(5, 5, 0, 10), Counts(10, 10, 0, 5)
-    assert found.ceiling == max(map(clopper_pearson, either))
+    assert found.ceiling == max(map(clopper_pearson, (Counts(5, 5, 0, 10), Counts(10, 10, 0, 5))))
     assert found.ceiling > found.epsilon_lower
     for shown in (str(found), found.to_html()):
         assert "20 groups on x and 10 on x" in shown

@@ -196,8 +196,7 @@ def test_report_json_and_page_name_columns_rows_and_hash(write):
         assert ("read from", line) in report.lines()
         assert sha256 in report.to_html()
         assert sha256 in report.to_json()
-    again = OutputsAudit.from_json(report.to_json())
-    assert again.files == report.files
+    assert OutputsAudit.from_json(report.to_json()).files == report.files
     silent = audit_outputs(*paths, column="response", source=False, **SETTINGS)
     assert silent.files == ()
     assert not any(one in silent.to_html() + silent.to_json() + str(silent) for one in sums)
@@ -268,8 +267,7 @@ def test_standard_input(write, monkeypatch, pack):
     data = gzip.compress(data) if pack else data
     want = audit_outputs(*SIDES, **SETTINGS)
     pipe(monkeypatch, data)
-    other = write(as_csv(SIDES[1]))
-    found = audit_outputs("-", other, column="response", format="csv", **SETTINGS)
+    found = audit_outputs("-", write(as_csv(SIDES[1])), column="response", format="csv", **SETTINGS)
     assert (found.counts, found.names) == (want.counts, ("standard input", "a.csv"))
     assert found.files[0].sha256 == hashlib.sha256(data).hexdigest()
 
@@ -300,8 +298,7 @@ def test_the_command(write, monkeypatch, capsys):
 
 def test_numbers_take_little_more_than_their_array(write):
     """Python's own memory: the array of 2 * 10^5 numbers, and less than twice as much for work."""
-    size = 200_000
-    values = np.random.default_rng(1).normal(size=size)
+    values = np.random.default_rng(1).normal(size=200_000)
     path = write("a,b\n" + "".join(f"{i},{x!r}\n" for i, x in enumerate(values.tolist())))
     read_outputs(path, "b")
     tracemalloc.start()

@@ -200,13 +200,11 @@ def test_trials_needed(counts, claim, delta, distance):
     def refuted(trials):
         # k down and k' up: never more evidence than the frequencies hold.
         k, k_prime = counts.k * trials // counts.n, -(-counts.k_prime * trials // counts.n_prime)
-        same = Counts(k, trials, k_prime, trials)
-        return clopper_pearson(same, delta, 0.99) > claim * distance
+        return clopper_pearson(Counts(k, trials, k_prime, trials), delta, 0.99) > claim * distance
 
     assert refuted(needed)
     assert not refuted(int(0.9 * needed))
-    swapped = replace(found, counts=counts.swapped(), direction="x_prime")
-    assert trials_needed(swapped) == needed
+    assert trials_needed(replace(found, counts=counts.swapped(), direction="x_prime")) == needed
 
 
 @pytest.mark.parametrize(("counts", "claim", "delta"), [

@@ -246,8 +246,7 @@ def test_delta_is_the_worst_hockey_stick_divergence():
 
 
 def test_delta_of_losses_beyond_the_range_of_floats():
-    logs = np.array([[np.log1p(-np.exp(-1.0)), -1.0], [0.0, -1_000.0]])
-    found = audit_table(logs, log=True)
+    found = audit_table(np.array([[np.log1p(-np.exp(-1.0)), -1.0], [0.0, -1_000.0]]), log=True)
     assert found.epsilon == 999.0
     # P(1|0) - e^epsilon P(1|1), which no product of floats gives.
     assert found.delta(800.0) == pytest.approx(math.exp(-1.0), rel=1e-12)

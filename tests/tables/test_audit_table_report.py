@@ -28,8 +28,7 @@ COIN = np.array([[0.75, 0.25], [0.25, 0.75]])
 @pytest.fixture(scope="module")
 def metric():
     distances = points_and_distances(12, 1)
-    logs = exponential_mechanism(distances, 3.0)
-    return audit_table(ClosedRows(logs, distances, 3.0), claim=1.0)
+    return audit_table(ClosedRows(exponential_mechanism(distances, 3.0), distances, 3.0), claim=1.0)
 
 
 def test_the_report_says_what_was_found(metric):
@@ -90,8 +89,7 @@ def test_json_that_no_audit_wrote_is_refused():
 def test_the_page_is_well_formed_and_holds_all(metric, tmp_path):
     page = metric.to_html(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
-    root = ElementTree.fromstring(page.partition("\n")[2])
-    assert root.tag.endswith("html")
+    assert ElementTree.fromstring(page.partition("\n")[2]).tag.endswith("html")
     for words in ("refuted", "Worst loss of every input", "epsilon, exact", "word "):
         assert words in page
     assert page == TableAudit.from_json(metric.to_json()).to_html()
@@ -155,8 +153,7 @@ def test_bad_usage_is_status_2(run, line, message):
 
 @pytest.mark.usefixtures("files")
 def test_json_page_picture_and_warning_of_the_command(run, tmp_path):
-    words = "audit-table P.npy --claim 1 --json --html page.html --plot loss.png"
-    status, out, err = run(words)
+    status, out, err = run("audit-table P.npy --claim 1 --json --html page.html --plot loss.png")
     assert status == 1
     assert TableAudit.from_json(out).refuted
     assert "wrote loss.png" in err
