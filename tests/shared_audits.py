@@ -23,6 +23,18 @@ MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
 UNIT = Pair([0.0], [1.0])
 
 
+def noisy(x, size, rng):
+    """Lose the L1 distance of the inputs, exactly."""
+    return x + rng.laplace(size=(size, len(x)))
+
+
+def count_again(report, size):
+    """Draw so many outputs from the first on again, and count them."""
+    sides = (report.outputs(side, 0, size) for side in ("x", "x_prime"))
+    k, k_prime = (int(report.event(outputs).sum()) for outputs in sides)
+    return Counts(k, size, k_prime, size)
+
+
 def rng(seed=1):
     return np.random.default_rng(seed)
 

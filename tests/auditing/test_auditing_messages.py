@@ -8,6 +8,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from shared_audits import UNIT, noisy
 from shared_messages import check_messages
 
 import dpcore
@@ -23,12 +24,6 @@ from dpcore.runs import merge_parts
 PAIR = ([0.0], [1.0])
 
 CLAIMED = {"claim": 1.0, "rng": 1}
-
-UNIT = pairs.zeros_ones(1)
-
-
-def noisy(x, size, rng):
-    return x + rng.laplace(0.0, 1.0, (size, len(x)))
 
 
 def one_noise(x, size, rng):

@@ -9,6 +9,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 from scipy import stats
+from shared_audits import UNIT, noisy
 from shared_messages import check_messages
 
 import dpcore
@@ -19,11 +20,6 @@ from dpcore.errors import AssumptionWarning
 from dpcore.published import DPText, HalfNoise
 
 CLAIMED = {"claim": 1.0, "rng": 1}
-UNIT = pairs.zeros_ones(1)
-
-
-def noisy(x, size, rng):
-    return x + rng.laplace(0.0, 1.0, (size, len(x)))
 
 
 def test_auto_is_the_default():
@@ -77,15 +73,13 @@ def test_auto_finds_what_no_single_threshold_sees(mechanism, loss):
 # What is counted does not depend on who counts.
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_an_executor_changes_nothing(kind):
+@pytest.mark.parametrize("make_pool", [
+    lambda: ThreadPoolExecutor(3), lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")),
+], ids=["threads", "processes"])  # fmt: skip
+def test_an_executor_changes_nothing(make_pool):
     arguments = {"trials": 60_000, "block": 4096, **CLAIMED}
     serial = dpcore.audit(noisy, pairs.zeros_ones(2), **arguments)
-    if kind == "threads":
-        pool = ThreadPoolExecutor(3)
-    else:
-        pool = ProcessPoolExecutor(2, mp_context=get_context("spawn"))
-    with pool:
+    with make_pool() as pool:
         shared = dpcore.audit(noisy, pairs.zeros_ones(2), executor=pool, **arguments)
     assert shared == serial
     assert dpcore.audit(noisy, pairs.zeros_ones(2), threads=2, **arguments) == serial

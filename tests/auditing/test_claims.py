@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from shared_audits import noisy
 from shared_messages import check_messages
 
 import dpcore
@@ -22,11 +23,6 @@ from dpcore.report.encoding import format_call, make_script
 from dpcore.sensitivity import refute
 
 FEW = {"trials": 1000, "rng": 1}
-
-
-def noisy(x, size, rng):
-    """Loses the L1 distance of its inputs, exactly."""
-    return x + rng.laplace(size=(size, len(x)))
 
 
 def length(x, size, rng):

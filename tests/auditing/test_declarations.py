@@ -15,13 +15,7 @@ from scipy import stats
 import dpcore
 from dpcore.attacks import Threshold
 from dpcore.calibration import L2Laplace
-from dpcore.mechanisms.declarations import (
-    StatedLogRatio,
-    clean_pair,
-    declared_loss,
-    notes_on,
-    stated_log_ratio,
-)
+from dpcore.mechanisms import declarations
 
 TEXTS = ("the flu is back again", "cancer")
 
@@ -132,9 +126,9 @@ def test_without_clean_nothing_is_asked():
         return rng.normal(size=(size, 1)) + x
 
     pair = dpcore.Pair(0.0, 1.0)
-    assert clean_pair(plain, pair) is None
-    assert declared_loss(plain, pair, 0.0) is None
-    assert notes_on(plain, pair) == ()
+    assert declarations.clean_pair(plain, pair) is None
+    assert declarations.declared_loss(plain, pair, 0.0) is None
+    assert declarations.notes_on(plain, pair) == ()
 
 
 def test_a_clean_that_does_not_tell_leaves_the_pair():
@@ -243,14 +237,14 @@ def test_the_event_is_kept_by_json():
 
 
 def test_outputs_that_are_not_finite_have_no_ratio():
-    score = StatedLogRatio(L2Laplace(0.5), NEAR)
+    score = declarations.StatedLogRatio(L2Laplace(0.5), NEAR)
     assert np.isnan(score(np.array([[np.inf, 0.0], [np.nan, 1.0]]))).all()
 
 
 def test_a_mechanism_without_a_ratio_states_none():
-    assert stated_log_ratio(print, NEAR) == ()
+    assert declarations.stated_log_ratio(print, NEAR) == ()
     with pytest.raises(TypeError, match="mechanism must be one with log_ratio"):
-        StatedLogRatio(print, NEAR)
+        declarations.StatedLogRatio(print, NEAR)
 
 
 def test_other_attacks_do_not_take_it():
@@ -269,7 +263,7 @@ def test_the_loss_of_an_object_that_states_no_privacy_is_not_read():
         def loss(self, rows, wrong):
             raise AssertionError("a loss function of another kind was called")
 
-    assert declared_loss(Layer(), NEAR, 0.0) is None
+    assert declarations.declared_loss(Layer(), NEAR, 0.0) is None
 
 
 def test_a_mechanism_with_a_table_is_sent_to_the_audit_of_tables():

@@ -20,12 +20,6 @@ from shared_randomness import AUDITS, MODULE, PAIR, audited, noise
 import dpcore
 from dpcore import Audit
 from dpcore.auditing import randomness, request
-from dpcore.auditing.randomness import (
-    classify_randomness,
-    compare_outputs,
-    log_chance_of_pairs,
-    runs_in,
-)
 from dpcore.records import Pair
 from dpcore.report.encoding import make_script
 from dpcore.sampling.sources import CallableDraws
@@ -67,10 +61,10 @@ def test_whose_randomness_it_is(mechanism, expected):
 def test_a_word_that_is_often_kept_needs_many_rows():
     """Twice 64 rows of it are equal by chance: only more of them say whose they are."""
     draws = CallableDraws(draw.kept, Pair(*PAIR), 1, 2**17, ())
-    assert classify_randomness(draws, 10**4) == "not known"
-    assert classify_randomness(draws, 2 * 10**6) == "seed"
+    assert randomness.classify_randomness(draws, 10**4) == "not known"
+    assert randomness.classify_randomness(draws, 2 * 10**6) == "seed"
     unseeded = lambda x, size, rng: draw.kept(x, size, np.random.default_rng())  # noqa: E731
-    assert classify_randomness(replace(draws, mechanism=unseeded), 2 * 10**6) == "own"
+    assert randomness.classify_randomness(replace(draws, mechanism=unseeded), 2 * 10**6) == "own"
 
 
 MOST_ROWS = {noise: 128, draw.bits: 512, draw.constant: 2100}
@@ -86,16 +80,16 @@ def test_the_probe_is_bounded_by_calls(mechanism):
         return mechanism(x, size, rng)
 
     draws = CallableDraws(counting, Pair(*PAIR), 1, 2**17, mechanism([0.0], 1, MODULE).shape[1:])
-    classify_randomness(draws, 2**14)
+    randomness.classify_randomness(draws, 2**14)
     assert 128 <= sum(rows) <= MOST_ROWS[mechanism]
 
 
 def test_blocks_of_one_row_are_probed_row_by_row():
     draws = CallableDraws(noise, Pair(*PAIR), 1, 1, (1,))
-    assert classify_randomness(draws, 1000) == "seed"
-    assert classify_randomness(replace(draws, mechanism=draw.globally), 1000) == "own"
+    assert randomness.classify_randomness(draws, 1000) == "seed"
+    assert randomness.classify_randomness(replace(draws, mechanism=draw.globally), 1000) == "own"
     draws = CallableDraws(draw.constant, Pair(*PAIR), 1, 1, (2,))
-    assert classify_randomness(draws, 1000) == "not known"
+    assert randomness.classify_randomness(draws, 1000) == "not known"
 
 
 BASE = np.random.default_rng(5).normal((0.0, 1e6), size=(64, 2))
@@ -119,7 +113,7 @@ BASE = np.random.default_rng(5).normal((0.0, 1e6), size=(64, 2))
     (np.array([0.1, "a"], object), np.array([0.1, "b"], object), "own"),
 ])  # fmt: skip
 def test_differences_are_told_from_rounding(one, other, expected):
-    assert compare_outputs(one, other) == expected
+    assert randomness.compare_outputs(one, other) == expected
 
 
 # What follows.
@@ -287,7 +281,7 @@ def audit_answers(function, trials, **options):
 
 def verdict(function, trials, seed=1):
     draws = CallableDraws(dpcore.repeat(function), Pair(*PAIR), seed, 4096, ())
-    return classify_randomness(draws, trials)
+    return randomness.classify_randomness(draws, trials)
 
 
 # Calls.
@@ -413,7 +407,7 @@ def test_the_chance_of_pairs_is_that_of_all_pairings(sizes):
         return agreed, made
 
     agreed, made = count(groups)
-    assert math.isclose(math.exp(log_chance_of_pairs(np.array(sizes))), agreed / made)
+    assert math.isclose(math.exp(randomness.log_chance_of_pairs(np.array(sizes))), agreed / made)
 
 
 def test_equal_rows_by_chance_are_seldom_taken_for_a_seeds(monkeypatch):
@@ -487,12 +481,12 @@ def test_executors_of_threads_ask_what_threads_ask(mechanism):
 
 
 def test_where_an_executor_works_is_asked_of_it():
-    assert runs_in(Inline()) == "here"
+    assert randomness.runs_in(Inline()) == "here"
     with ThreadPoolExecutor(1) as pool:
-        assert runs_in(pool) == "threads"
+        assert randomness.runs_in(pool) == "threads"
     for method in ("fork", "spawn"):
         with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
-            assert runs_in(pool) == "processes"
+            assert randomness.runs_in(pool) == "processes"
 
 
 # Processes.

@@ -179,36 +179,32 @@ def slow_noise(x, size, rng):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C of another process")
-def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path):
+def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path, process):
     (tmp_path / "mech.py").write_text(MECHANISM)
     words = "audit mech.py:slow_noise --x 0 --x-prime 1 --claim 1 --attack threshold --pilot 600"
     words += " --trials 12800 --block 128 --seed 7 --checkpoint run.json --no-progress"
 
-    def start(text):
-        command = [sys.executable, "-m", "dpcore", *text.split()]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, cwd=tmp_path, **pipes)
-
-    process = start(words)
+    command = [sys.executable, "-m", "dpcore", *words.split()]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    counting = subprocess.Popen(command, cwd=tmp_path, **pipes)
     end = time.monotonic() + 60
     while not (tmp_path / "run.json").exists() and time.monotonic() < end:
         time.sleep(0.05)
     time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    printed, said = process.communicate(timeout=60)
-    assert (process.returncode, printed) == (130, "")
+    counting.send_signal(signal.SIGINT)
+    printed, said = counting.communicate(timeout=60)
+    assert (counting.returncode, printed) == (130, "")
     assert "dpcore audit --resume run.json" in said
     begun = read_run(tmp_path / "run.json")
     assert 0 < begun.done.trials < 12800
     assert not begun.looked
     assert not any(str(side.hits[0]) in said for side in begun.done.sides)
-    process = start("audit --resume run.json --json --no-progress")
-    printed, said = process.communicate(timeout=60)
-    assert process.returncode == 1, said
+    status, printed, said = process("audit --resume run.json --json --no-progress")
+    assert status == 1, said
     report = Audit.from_json(printed)
     assert (report.counts.n, report.bound, report.partial) == (12800, "clopper_pearson", False)
-    whole, _ = start(words.replace("--checkpoint run.json", "--json")).communicate(timeout=60)
-    assert list_differences(report, Audit.from_json(whole)) == []
+    whole = Audit.from_json(process(words.replace("--checkpoint run.json", "--json"))[1])
+    assert list_differences(report, whole) == []
 
 
 # What cannot be written.
@@ -506,10 +502,9 @@ def test_a_part_of_other_bits_is_refused_or_compared(tmp_path):
 
     with pytest.raises(ValueError, match=r"on a CPU with the same bits .*same_bits=False"):
         count(2, 1.0 + 1e-12)
-    right, near, far = count(1, 1.0), count(2, 1.0 + 1e-12, same_bits=False), tmp_path / "far.json"
-    near.rename(tmp_path / "near.json")
-    count(2, 9.0, same_bits=False).rename(far)
-    report = merge_parts([right, tmp_path / "near.json"])
+    right, near = count(1, 1.0), count(2, 1.0 + 1e-12, same_bits=False).rename(tmp_path / "near")
+    far = count(2, 9.0, same_bits=False).rename(tmp_path / "far")
+    report = merge_parts([right, near])
     assert report.checks == ()
     assert any("same_bits=False" in note for note in report.notes)
     assert any("vary more from audit to audit" in said for said in merge_parts([right, far]).checks)

@@ -15,26 +15,16 @@ from shared_extras import needs
 
 import dpcore
 from dpcore import _core, errors
+from dpcore.cli import options
 from dpcore.cli.audits import SYSTEMS, open_cluster
-from dpcore.cli.options import (
-    OPTIONS,
-    AuditArguments,
-    MechanismArguments,
-    OutputsArguments,
-    PlanArguments,
-    Usage,
-    add_options,
-    make_option,
-    report_bad_usage,
-    select_arguments,
-)
+from dpcore.cli.options import Usage, report_bad_usage
 
 ARGUMENTS = [
-    (AuditArguments, dpcore.audit, {"mechanism", "pair", "executor", "rng"}),
+    (options.AuditArguments, dpcore.audit, {"mechanism", "pair", "executor", "rng"}),
     # Of files, --groups names the column of both.
-    (OutputsArguments, dpcore.audit_outputs,
+    (options.OutputsArguments, dpcore.audit_outputs,
      {"outputs", "outputs_prime", "pair", "rng", "groups_prime"}),
-    (PlanArguments, dpcore.plan, {"mechanism", "pair", "rng"}),
+    (options.PlanArguments, dpcore.plan, {"mechanism", "pair", "rng"}),
 ]  # fmt: skip
 """Options, their function, and its arguments that no option passes on: inputs, and no text."""
 
@@ -48,20 +38,20 @@ def test_every_argument_is_an_option(kind, function, own):
 
 
 def test_every_option_of_plan_is_an_argument():
-    described = {field.name for field in fields(MechanismArguments)}
-    named = {field.name for field in fields(PlanArguments)} - described
+    described = {field.name for field in fields(options.MechanismArguments)}
+    named = {field.name for field in fields(options.PlanArguments)} - described
     assert named - {"seed", "plot", "as_json"} <= set(inspect.signature(dpcore.plan).parameters)
 
 
 def test_every_argument_of_a_system_is_an_option():
-    named = {field.name for field in fields(AuditArguments)}
+    named = {field.name for field in fields(options.AuditArguments)}
     for system in SYSTEMS.values():
         missing = sorted({field.name for field in fields(system)} - named)
         assert not missing, f"AuditArguments needs an option for {missing} of {system.__name__}"
 
 
 def test_the_defaults_of_options_are_those_of_the_arguments():
-    spelled = {AuditArguments: {"start": "0", "attack": "auto"}}
+    spelled = {options.AuditArguments: {"start": "0", "attack": "auto"}}
     for kind, function, _ in ARGUMENTS:
         parameters = inspect.signature(function).parameters.values()
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
@@ -72,10 +62,10 @@ def test_the_defaults_of_options_are_those_of_the_arguments():
 
 
 def test_options_are_spelled_as_their_arguments():
-    assert OPTIONS["x_prime"] == "--x-prime"
-    assert OPTIONS["rng"] == OPTIONS["seed"] == "--seed"
-    assert (OPTIONS["null"], OPTIONS["as_json"]) == ("--null", "--json")
-    assert "target" not in OPTIONS
+    assert options.OPTIONS["x_prime"] == "--x-prime"
+    assert options.OPTIONS["rng"] == options.OPTIONS["seed"] == "--seed"
+    assert (options.OPTIONS["null"], options.OPTIONS["as_json"]) == ("--null", "--json")
+    assert "target" not in options.OPTIONS
 
 
 @pytest.mark.parametrize("raised", [
@@ -113,10 +103,10 @@ def test_a_part_of_an_argument_and_what_a_message_mentions():
 
 
 @dataclass(frozen=True)
-class More(AuditArguments):
+class More(options.AuditArguments):
     """A toy: one more option."""
 
-    luck: int = make_option("A toy.", default=0)
+    luck: int = options.make_option("A toy.", default=0)
 
 
 def test_a_new_option_is_one_field():
@@ -125,7 +115,7 @@ def test_a_new_option_is_one_field():
     app = typer.Typer()
 
     @app.command()
-    @add_options(More)
+    @options.add_options(More)
     def command(asked):
         seen.append(asked)
 
@@ -134,7 +124,7 @@ def test_a_new_option_is_one_field():
 
     typer.main.get_command(app).main(["laplace", "--luck", "3"], standalone_mode=False)
     assert seen == [More(target="laplace", luck=3)]
-    assert select_arguments(seen[0], audit) == {"claim": None, "luck": 3}
+    assert options.select_arguments(seen[0], audit) == {"claim": None, "luck": 3}
 
 
 def test_workers_that_are_killed_while_they_start_are_waited_for(monkeypatch):
@@ -261,7 +251,7 @@ def test_help_has_an_example_and_fits(run, monkeypatch, command):
 
 def test_audit_help_names_every_option(run):
     out = plain(run("audit --help")[1])
-    names = {field.name for field in fields(AuditArguments)} - {"target", "as_json"}
+    names = {field.name for field in fields(options.AuditArguments)} - {"target", "as_json"}
     for name in names | {"json", "list", "traceback", "no_progress"}:
         assert re.search(rf"--{name.replace('_', '-')}\b", out), name
 
