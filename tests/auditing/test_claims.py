@@ -525,8 +525,8 @@ VALUE_ERRORS = [
     (refused_noise(FAR, L1(2.0)), "distance of the pair", "1 where neighbour= is"),
     (refused(LAPLACE, ([0.0], [2.0]), neighbour=L1(3.0)), "pair", f"{ONE}, got 2.0 "),
     (refused(ADePT(1.0), NINE, neighbour=L2(1.0)), "pair", ", got 9.0"),
-    (refused(noisy, claim=1.0), "", HOW),
-    (refused(dpcore.repeat(lambda x: float(x[0])), claim=1.0), "", HOW),
+    (refused(noisy, claim=1.0), "pair", HOW),
+    (refused(dpcore.repeat(lambda x: float(x[0])), claim=1.0), "pair", HOW),
     (lambda: audit(Laplace(1.0), neighbour=L1(1.0), claim=1.0, **FEW)
      + audit(Laplace(1.0), claim=1.0, start=1000, **FEW), "neighbour of the second audit", ""),
 ]  # fmt: skip
