@@ -414,7 +414,7 @@ def test_inputs_that_differ_pass(pair):
 
 def test_equal_inputs_are_neighbours_by_any_relation():
     found = audit(noisy, ([0.0], [0.0]), null=True, neighbour=L1(1.0), claim=1.0, **FEW)
-    names = {"dpcore": dpcore, __name__: __import__(__name__)}
+    names = {"dpcore": dpcore, noisy.__module__: __import__(noisy.__module__)}
     assert eval(format_call(found, "noisy"), names) == found
 
 
