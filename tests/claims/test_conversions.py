@@ -1,12 +1,12 @@
 """Claims as curves: conversions against closed forms and other packages, rounding, bad input."""
 
-from __future__ import annotations
-
 import math
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
+from shared_messages import check_messages
 
 from dpcore import claims
 from dpcore.bounds import gdp_epsilon
@@ -69,8 +69,7 @@ def test_a_curve_is_convex_and_its_own_inverse_and_delta_are_its_tangents(claim)
 @pytest.mark.parametrize("claim", all_claims(), ids=str)
 def test_a_claim_is_pickled_and_compared_and_its_repr_names_the_conversion(claim):
     again = pickle.loads(pickle.dumps(claim))
-    assert again == claim
-    assert hash(again) == hash(claim)
+    assert (again, hash(again)) == (claim, hash(claim))
     assert claim.conversion in repr(claim)
     assert claim.in_words() in repr(claim)
 
@@ -81,8 +80,7 @@ def test_gaussian_curves_are_exact():
         assert (claim.trade_off(ERRORS) <= exact).all()
         assert claim.trade_off(ERRORS) == pytest.approx(exact, rel=1e-12)
         assert claim.epsilon(1e-6) == pytest.approx(gdp_epsilon(mu, 1e-6), rel=1e-9)
-    assert GDP(1.0).epsilon(0.0) == math.inf
-    assert GDP(1.0).delta(math.inf) == 0.0
+    assert (GDP(1.0).epsilon(0.0), GDP(1.0).delta(math.inf)) == (math.inf, 0.0)
 
 
 @pytest.mark.parametrize("claim", [ZCDP(0.5), RDP(ORDERS, [0.1 * a for a in ORDERS])], ids=str)
@@ -150,8 +148,7 @@ class Losses:
     """What a package would hold whose distribution may be infinite: randomised response."""
 
     def get_delta_for_epsilon(self, epsilon):
-        slope = np.exp(np.minimum(epsilon, 700.0))
-        return np.maximum(0.01, 0.01 + 0.99 * (0.75 - 0.25 * slope))
+        return np.maximum(0.01, 0.01 + 0.99 * (0.75 - 0.25 * np.exp(np.minimum(epsilon, 700.0))))
 
     def get_epsilon_for_delta(self, delta):
         return math.log((0.75 - (delta - 0.01) / 0.99) / 0.25) if delta >= 0.01 else math.inf
@@ -159,8 +156,7 @@ class Losses:
 
 def test_losses_that_are_infinite_are_kept_as_such():
     claim = claims.of(Losses())
-    assert claim.delta(50.0) == pytest.approx(0.01, rel=1e-5)
-    assert claim.epsilon(0.001) == math.inf
+    assert (claim.delta(50.0), claim.epsilon(0.001)) == (pytest.approx(0.01, rel=1e-5), math.inf)
     assert claim.epsilon(0.0101) == pytest.approx(math.log(3.0), abs=1e-3)
 
 
@@ -188,8 +184,7 @@ def test_a_function_that_is_not_its_own_inverse_stands_for_the_larger_of_both():
 def test_pairs_of_epsilon_and_delta_hold_together():
     claim = TradeOff(epsilons=[math.log(2.0)], deltas=[0.1])
     assert claim.trade_off([0.0, 0.2, 0.9, 1.0]) == pytest.approx([0.9, 0.5, 0.0, 0.0])
-    assert claim.epsilon(0.1) == pytest.approx(math.log(2.0))
-    assert claim.epsilon(0.09) == math.inf
+    assert (claim.epsilon(0.1), claim.epsilon(0.09)) == (pytest.approx(math.log(2.0)), math.inf)
     # At p + q = 1 the pairs ask for (1 - .1)/3 on either side, so that delta(0) is 1 - .6.
     assert claim.delta(0.0) == pytest.approx(0.4)
 
@@ -223,8 +218,7 @@ def test_opacus_accountants_are_copied(recwarn):
     assert claim.epsilon(1e-5) == before
     for _ in range(50):
         prv.step(noise_multiplier=1.0, sample_rate=0.02)
-    table = claims.of(prv)
-    assert prv.get_epsilon(1e-5) <= table.epsilon(1e-5) <= prv.get_epsilon(1e-5) + 0.02
+    assert prv.get_epsilon(1e-5) <= claims.of(prv).epsilon(1e-5) <= prv.get_epsilon(1e-5) + 0.02
     with pytest.raises(ValueError, match="GaussianAccountant can underestimate epsilon"):
         claims.of(accountants.GaussianAccountant())
 
@@ -249,3 +243,40 @@ def test_the_largest_refuted_parameter_is_found():
     assert GDP(1.0).largest(lambda claim: claim.mu < 2.5) == pytest.approx(2.5)
     assert ZCDP(1.0).largest(lambda claim: claim.rho < 1e-4) == pytest.approx(1e-4)
     assert ZCDP(1.0).largest(lambda claim: False) == pytest.approx(0.0, abs=1e-12)
+
+
+# Messages of wrong calls of `dpcore.claims`: the argument, and a word of the remedy.
+
+
+VALUE_ERRORS = [
+    *((partial(kind, value), kind.parameter, "a finite number above 0")
+      for kind in (GDP, ZCDP) for value in (0.0, -1.0, math.inf, math.nan)),
+    # Claims as curves: conversions against closed forms and other packages, rounding, bad input.
+    (lambda: RDP([1.0, 2.0], [1.0, 1.0]), "alphas", "finite and above 1 in every entry"),
+    (lambda: RDP([3.0, 2.0], [1.0, 1.0]), "alphas", "in rising order, each given once"),
+    (lambda: RDP([2.0, 2.0], [1.0, 1.0]), "alphas", "in rising order, each given once"),
+    (lambda: RDP([2.0, 3.0], [1.0]), "epsilons", "2 numbers, one for each order"),
+    (lambda: RDP([2.0, 3.0], [1.0, -1.0]), "epsilons", "at least 0 in every entry"),
+    (lambda: RDP([2.0, 3.0], [1.0, math.nan]), "epsilons", "at least 0 in every entry"),
+    (lambda: RDP([2.0], [math.inf]), "epsilons", "finite at one order at least"),
+    (lambda: RDP([], []), "alphas", "a non-empty row of numbers"),
+    (lambda: TradeOff(lambda a: 1.5), "function(0)", "from 0 to 1 - 0"),
+    (lambda: TradeOff(lambda a: 1.0 - a**2), "function(1e-12)", "from 0 to 1 - 1e-12"),
+    (lambda: TradeOff(lambda a: 1.0 - a if a < 0.3 else 0.5 * (1.0 - a)), "function(0.299253)",
+     "as a convex"),
+    (lambda: TradeOff(lambda a: math.nan), "function(0)", "from 0 to 1 - 0"),
+    (lambda: TradeOff(epsilons=[1.0], deltas=[1.0]), "deltas", "at least 0 and below 1"),
+    (lambda: GDP(1.0).trade_off(1.5), "alpha", "from 0 to 1 in every entry"),
+    (lambda: ZCDP(1.0).delta(-1.0), "epsilon", "from 0 to inf in every entry"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    # Claims as curves: conversions against closed forms and other packages, rounding, bad input.
+    (lambda: TradeOff(lambda a: "a"), "function(0)", "a number"),
+    (lambda: TradeOff(), "function", "given, or epsilons and deltas"),
+    (lambda: ZCDP(1.0).epsilon("a"), "delta", "a finite number at least 0 and below 1"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

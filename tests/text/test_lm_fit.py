@@ -1,7 +1,5 @@
 """Next-word models: what is learnt, what a record is, what epsilon counts, what a folder holds."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess
@@ -52,9 +50,7 @@ def private(corpus, words):
 def test_plain_model_predicts_better_than_its_unigram(plain, corpus):
     found = plain.perplexity(corpus.test.texts, rng=1)
     assert found.low <= found.value <= found.high < found.unigram < found.uniform
-    assert plain.epsilon is None
-    assert plain.claim is None
-    assert plain.seed == 1
+    assert (plain.epsilon, plain.claim, plain.seed) == (None, None, 1)
     # The best epoch's weights are kept.
     assert plain.best_epoch == 1 + int(np.argmin(plain.valid_losses))
     assert plain.losses(corpus.valid.texts).mean() == pytest.approx(min(plain.valid_losses), 1e-5)
@@ -68,8 +64,7 @@ def test_private_model_predicts_better_than_the_uniform_law(private, corpus):
 def test_epsilon_is_what_the_accountants_report_for_the_steps_made(private, corpus):
     accountants = pytest.importorskip("opacus.accountants")
     batches = -(-len(corpus.train) // 40)
-    assert private.steps == 6 * batches
-    assert private.rate == 1.0 / batches
+    assert (private.steps, private.rate) == (6 * batches, 1.0 / batches)
     for kind, found in (("PRV", private.epsilon), ("RDP", private.epsilon_rdp)):
         accountant = getattr(accountants, f"{kind}Accountant")()
         accountant.history = [(private.sigma, private.rate, private.steps)]
@@ -87,16 +82,13 @@ def test_report_says_what_epsilon_counts_and_what_it_does_not_cover(private, pla
     assert "the vocabulary, which" not in text
     assert "none: a plain training" in str(plain)
     own = lm.fit(corpus, corpus.valid, epsilon=math.inf, **{**NOISY, "epochs": 1})
-    assert own.has_own_vocabulary
-    assert own.epsilon == math.inf
-    assert own.claim is None
+    assert (own.has_own_vocabulary, own.epsilon, own.claim) == (True, math.inf, None)
     assert "without noise" in str(own)
 
 
 def test_folder_of_a_private_model_has_neither_seed_nor_figures_without_noise(private, tmp_path):
     folder = private.save_pretrained(tmp_path / "model")
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    settings = config["settings"]
+    settings = json.loads((folder / "config.json").read_text("utf-8"))["settings"]
     for name in ("seed", "cut", "without_target", "valid_perplexity", "valid_unigram"):
         assert settings[name] is None
     assert not {"counts", "known", "network"} & set(settings)
@@ -110,14 +102,12 @@ def test_folder_of_a_private_model_has_neither_seed_nor_figures_without_noise(pr
         private.epsilon, private.steps, private.sigma,
     )  # fmt: skip
     found = read.perplexity(texts, rng=1)
-    assert found.left_out is None
-    assert found.unigram is None
+    assert (found.left_out, found.unigram) == (None, None)
 
 
 def test_folder_of_a_plain_model_repeats_its_seed(plain, tmp_path):
     read = lm.NextWordModel.from_pretrained(plain.save_pretrained(tmp_path))
-    assert read.seed == 1
-    assert read.valid_losses == plain.valid_losses
+    assert (read.seed, read.valid_losses) == (1, plain.valid_losses)
     assert np.array_equal(read.decoder_weights, plain.decoder_weights)
 
 
@@ -150,8 +140,7 @@ def test_training_on_masks_alone_gives_the_uniform_law(corpus, words):
     found = model.perplexity(corpus.test.texts, rng=1)
     assert found.value == pytest.approx(found.uniform, rel=0.02)
     assert found.unigram == pytest.approx(found.uniform, rel=1e-9)
-    assert model.without_target == model.texts
-    assert model.valid_perplexity is None
+    assert (model.without_target, model.valid_perplexity) == (model.texts, None)
 
 
 def _gradients(network, rows, words):
@@ -212,8 +201,7 @@ def test_empty_batches_are_made_and_counted(corpus, words):
     rule = {**SMALL, "batch": 1, "epochs": 2, "delta": 1e-3}
     # Batches of 1 expected: more than a third of the 80 are empty.
     model = lm.fit(texts, corpus.valid, vocabulary=words, epsilon=2.0, **rule)
-    assert model.steps == 80
-    assert model.epochs == 2
+    assert (model.steps, model.epochs) == (80, 2)
     assert np.isfinite(model.decoder_weights).all()
 
 
@@ -278,14 +266,12 @@ def test_devices(corpus, words, device, epsilon, monkeypatch):
     if device == "cpu" or epsilon == math.inf:
         # The noise of another device is another; its law is the same.
         np.testing.assert_allclose(model.decoder_weights, whole.decoder_weights, atol=1e-4)
-    assert model.steps == whole.steps
-    assert model.epsilon == whole.epsilon
+    assert (model.steps, model.epsilon) == (whole.steps, whole.epsilon)
 
 
 def test_training_starts_from_another_model(plain, corpus):
     model = lm.fit(corpus, corpus.valid, epsilon=8.0, start=plain, **{**NOISY, "epochs": 1})
-    assert model.vocabulary == plain.vocabulary
-    assert not model.has_own_vocabulary
+    assert (model.vocabulary, model.has_own_vocabulary) == (plain.vocabulary, False)
     found = model.perplexity(corpus.test.texts, rng=1)
     assert found.value < found.unigram
     assert "plain" in str(model)
@@ -295,8 +281,7 @@ def test_training_starts_from_another_model(plain, corpus):
 def test_perplexity_leaves_training_texts_out(plain, corpus):
     texts = [*corpus.test.texts, *corpus.train.texts[:7]]
     found, clean = (plain.perplexity(some, rng=1) for some in (texts, corpus.test.texts))
-    assert found.left_out - clean.left_out == 7
-    assert found.value == clean.value
+    assert (found.left_out - clean.left_out, found.value) == (7, clean.value)
     assert plain.perplexity(texts, exclude=["another"], rng=1).left_out == 0
     assert f"{found.left_out:,} training texts left out" in str(found)
 

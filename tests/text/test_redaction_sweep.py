@@ -1,7 +1,5 @@
 """The sweep of redaction: figures, floors, repeated runs, what is shown, bad input."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import xml.etree.ElementTree as ElementTree
@@ -90,14 +88,12 @@ def test_where_all_is_masked_nothing_of_the_set_is_left(found):
 
 def test_figures_of_all_splits_have_mean_and_spread(found):
     point = found["random", 0.5]
-    assert point.values("accuracy").shape == (2,)
-    assert point.values("divergence").shape == (2, 2, 2)
+    assert (point.values("accuracy").shape, point.values("divergence").shape) == ((2,), (2, 2, 2))
     assert point.values("null").shape == (4, 2, 2)
     assert point.mean("divergence") == pytest.approx(point.values("divergence").mean(axis=0))
     assert point.sd("accuracy") == pytest.approx(np.std(point.values("accuracy"), ddof=1))
     assert point.epsilon.delta == found.delta == 0.05
-    assert found.rows == (96, 96)
-    assert found.tested == 96
+    assert (found.rows, found.tested) == ((96, 96), 96)
     with pytest.raises(ValueError, match="name must be"):
         point.mean("precision")
 
@@ -107,9 +103,7 @@ def test_a_seed_repeats_it(found):
         ILL, WELL, policies=[Random(), Ranked(), Keywords(["fever"])], levels=[0, 0.5, 1],
         utility=LABELS, splits=2, nulls=4, rng=3,
     )  # fmt: skip
-    assert again == found
-    assert again.to_dict() == found.to_dict()
-    assert str(again) == str(found)
+    assert (again, again.to_dict(), str(again)) == (found, found.to_dict(), str(found))
     one = sweep(ILL, WELL, policies=Random(), levels=[0.5], splits=1, nulls=1, rng=4)
     assert one.points[0].values("accuracy")[0] != found["random", 0.5].values("accuracy")[0]
 
@@ -225,8 +219,7 @@ def test_a_word_planted_in_some_texts_of_one_set_is_found_and_exposed():
         0
     ]
     assert point.mean("auc") > 0.58
-    first = point.exposed(10)
-    named = [one for one in first if one.words[:1] == ("secret",)]
+    named = [one for one in point.exposed(10) if one.words[:1] == ("secret",)]
     assert len(named) >= 6
     assert all(one.is_sensitive and "secret" in planted[one.row].split() for one in named)
 
@@ -306,8 +299,7 @@ def test_ctrl_c_returns_the_splits_that_are_complete():
         return [rng.random(len(text.split())) for text in texts]
 
     found = sweep(ILL, WELL, policies=policy, levels=[0.5], splits=4, nulls=1, rng=1)
-    assert found.partial
-    assert len(found.points[0].splits) == 2
+    assert (found.partial, len(found.points[0].splits)) == (True, 2)
     assert "INTERRUPTED after 2 splits" in str(found)
     calls[:] = [0, 0]
     with pytest.raises(KeyboardInterrupt):

@@ -3,8 +3,6 @@
 What is learnt is asked of generated utterances that the auto-encoder has not seen.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 
@@ -170,8 +168,7 @@ def test_vectors_and_texts_are_audited(learnt, held):
     assert report.verdict == "refuted"
     assert report.declared_loss == pytest.approx(learnt.worst[1], rel=1e-5)
     words = dpcore.audit(learnt.rewriter, pair, claim=1.0, trials=200, rng=1, progress=False)
-    assert words.refuted
-    assert learnt.rewriter.claim == 100.0
+    assert (words.refuted, learnt.rewriter.claim) == (True, 100.0)
     assert words.name == f"Rewriter({learnt.name})"
     # Negative control: the same weights with noise that covers any two texts.
     scaled = learnt.renoised(1.0, variant="scaled")
@@ -257,8 +254,7 @@ def test_ctrl_c_in_the_search_for_a_pair_keeps_the_model(monkeypatch):
 
     monkeypatch.setattr(ADePTModel, "worst_pair", end)
     model = fitted()
-    assert model.worst is None
-    assert not model.trained.partial
+    assert (model.worst, model.trained.partial) == (None, False)
 
 
 def test_no_texts_have_no_rewrites():

@@ -37,8 +37,7 @@ def test_a_vector_is_the_mean_over_known_words_and_pairs(text):
 def test_a_batch_changes_no_vector_and_equal_texts_may_come_again():
     bag = bag_of()
     texts = [TEXTS[2], TEXTS[0], TEXTS[2], TEXTS[1], TEXTS[2]]
-    alone = torch.cat([bag([text]) for text in texts])
-    assert torch.equal(bag(texts), alone)
+    assert torch.equal(bag(texts), torch.cat([bag([text]) for text in texts]))
 
 
 def test_rows_are_taken_and_batched_as_they_are():
@@ -46,8 +45,7 @@ def test_rows_are_taken_and_batched_as_they_are():
     units = bag.units(TEXTS)
     rows = torch.tensor([2, 0, 2])
     assert torch.equal(bag(units.take(rows)), bag([TEXTS[i] for i in rows.tolist()]))
-    batches = torch.cat([bag(batch) for batch in units.batches(2)])
-    assert torch.equal(batches, bag(TEXTS))
+    assert torch.equal(torch.cat([bag(batch) for batch in units.batches(2)]), bag(TEXTS))
 
 
 def test_a_text_without_a_known_word_is_zeros_and_told():
@@ -73,8 +71,7 @@ def test_masked_words_take_their_pairs_with_them(masks):
         masked = [i for i in range(len(words)) if number >> i & 1]
         possible.setdefault(tuple(by_hand(bag, words, masked).tolist()), set()).add(len(masked))
     table = torch.tensor(list(possible))
-    drawn = bag([TEXTS[2]] * 500)
-    apart = torch.cdist(drawn.double(), table.double()).min(dim=1)
+    apart = torch.cdist(bag([TEXTS[2]] * 500).double(), table.double()).min(dim=1)
     assert float(apart.values.detach().max()) < 1e-6
     if masks == "exact":
         # Seven words: floor(3.5 + .5) = 4 of them, in every draw.
@@ -108,8 +105,7 @@ def test_the_studys_masks_put_number_zero_in_place_of_words_and_pairs_alike():
         torch.where(torch.tensor(s, dtype=torch.bool).unsqueeze(1), table, zero).mean(0)
         for s in states
     ])  # fmt: skip
-    drawn = bag([TEXTS[0]] * 400)
-    apart = torch.cdist(drawn.detach().double(), possible.double()).min(dim=1)
+    apart = torch.cdist(bag([TEXTS[0]] * 400).detach().double(), possible.double()).min(dim=1)
     assert float(apart.values.max()) < 1e-6
     assert len(set(apart.indices.tolist())) == 32
 

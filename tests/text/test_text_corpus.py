@@ -1,7 +1,5 @@
 """Corpus: checks, parts, rows, equality."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -67,32 +65,26 @@ def test_what_is_wrong_is_named(given, error, said):
 
 def test_parts_and_rows():
     corpus = small()
-    assert list(corpus) == ["one", "two", "three", "four"]
-    assert len(corpus) == 4
+    assert (list(corpus), len(corpus)) == (["one", "two", "three", "four"], 4)
     assert corpus[2] == corpus[-2] == corpus[np.int64(2)] == "three"
-    assert list(corpus.train) == ["one", "two"]
-    assert corpus.valid == corpus[2:3]
-    assert corpus.test.attribute("town").tolist() == ["c"]
-    assert corpus.train.train == corpus.train
+    assert (list(corpus.train), corpus.valid) == (["one", "two"], corpus[2:3])
+    assert (corpus.test.attribute("town").tolist(), corpus.train.train) == (["c"], corpus.train)
     chosen = corpus[[3, 0, 0]]
     assert (list(chosen), chosen.labels.tolist()) == (["four", "one", "one"], [2, 1, 1])
-    assert chosen.attribute("male").tolist() == [1, 0, 0]
-    assert chosen.origin == "by hand"
+    assert (chosen.attribute("male").tolist(), chosen.origin) == ([1, 0, 0], "by hand")
     assert corpus[corpus.labels == 2] == corpus[1::2]
 
 
 def test_equality_is_of_content():
     corpus = small()
-    assert corpus == small()
-    assert hash(corpus) == hash(small())
+    assert (corpus, hash(corpus)) == (small(), hash(small()))
     assert corpus == Corpus(corpus.texts, corpus.labels, corpus.attributes, corpus.split, "other")
     assert corpus != Corpus(corpus.texts, corpus.labels, corpus.attributes)
     assert corpus != Corpus(corpus.texts, [1, 2, 1, 1], corpus.attributes, corpus.split)
     assert corpus != Corpus(corpus.texts, corpus.labels, {"male": [0, 1, 0, 1]}, corpus.split)
     assert corpus != list(corpus)
     again = pickle.loads(pickle.dumps(corpus))
-    assert again == corpus
-    assert not again.labels.flags.writeable
+    assert (again, again.labels.flags.writeable) == (corpus, False)
 
 
 def test_nothing_in_it_can_be_changed():
@@ -222,8 +214,7 @@ WRITTEN = Corpus([f"text {row}" for row in range(200)], attributes={"author": AU
 def test_no_group_is_in_two_parts():
     for seed in range(20):
         made = split(WRITTEN, (0.6, 0.2, 0.2), seed, group="author")
-        assert count_divided(made, AUTHORS) == 0
-        assert set(made.split) == {"train", "valid", "test"}
+        assert (count_divided(made, AUTHORS), set(made.split)) == (0, {"train", "valid", "test"})
         assert made == split(WRITTEN, (0.6, 0.2, 0.2), seed, group=AUTHORS)
         assert made.origin == f"split 0.6/0.2/0.2 by groups, seed {seed}"
     # The control: the same count finds what a split of the texts alone does.
@@ -231,8 +222,7 @@ def test_no_group_is_in_two_parts():
 
 
 def test_the_groups_of_a_corpus_are_kept_together():
-    found = Corpus(WRITTEN.texts, groups=AUTHORS)
-    made = split(found, (0.6, 0.2, 0.2), 1)
+    made = split(Corpus(WRITTEN.texts, groups=AUTHORS), (0.6, 0.2, 0.2), 1)
     assert count_divided(made, AUTHORS) == 0
     assert set(made.train.groups) & set(made.test.groups) == set()
     assert "groups of 25 kinds" in repr(made)
@@ -242,8 +232,7 @@ def test_groups_with_a_text_in_common_are_kept_together():
     texts = [*WRITTEN.texts[:-2], "The end", "the END"]
     for seed in range(20):
         made = split(Corpus(texts), (0.6, 0.2, 0.2), seed, group=AUTHORS)
-        assert count_divided(made, AUTHORS) == 0
-        assert crossing(made) == 0
+        assert (count_divided(made, AUTHORS), crossing(made)) == (0, 0)
 
 
 TEXTS = ["the cat sat", "the dog sat", "the cat ran"]
@@ -255,8 +244,7 @@ def numbers(vocabulary, *texts, **more):
 
 def test_most_frequent_first_then_by_the_alphabet():
     v = Vocabulary.from_texts(TEXTS, unknown="drop")
-    assert v.words == ("the", "cat", "sat", "dog", "ran")
-    assert len(v) == 6
+    assert (v.words, len(v)) == (("the", "cat", "sat", "dog", "ran"), 6)
     assert numbers(v, "the cat sat") == [[1, 2, 3]]
     assert Vocabulary.from_texts(TEXTS, unknown="drop", min_count=2).words == ("the", "cat", "sat")
     assert Vocabulary.from_texts(TEXTS, unknown="drop", max_size=1).words == ("the",)
@@ -293,18 +281,15 @@ def test_runs_of_words():
 
 def test_reserved_names_come_first():
     v = Vocabulary.from_texts(TEXTS, unknown="token", reserved=("<pad>", "<bos>", "<eos>"))
-    assert numbers(v, "the") == [[4]]
-    assert v.decode([[1, 4, 3, 2, 0]]) == ["the <unk>"]
+    assert (numbers(v, "the"), v.decode([[1, 4, 3, 2, 0]])) == ([[4]], ["the <unk>"])
     wiki = Vocabulary.from_texts(["a <unk> a"], unknown="token", tokenise=str.split)
-    assert wiki.words == ("a",)
-    assert numbers(wiki, "<unk> a") == [[1, 2]]
+    assert (wiki.words, numbers(wiki, "<unk> a")) == (("a",), [[1, 2]])
 
 
 def test_a_tokeniser_of_ones_own():
     assert words_of("Don't stop: 3.5 é_x") == ["don't", "stop", "3", "5", "é", "x"]
     v = Vocabulary.from_texts(["A-b c"], unknown="drop", tokenise=str.split)
-    assert v.words == ("A-b", "c")
-    assert Vocabulary(v.words, "drop", tokenise=str.split) == v
+    assert (v.words, Vocabulary(v.words, "drop", tokenise=str.split)) == (("A-b", "c"), v)
     assert repr(v) == "Vocabulary(2 words; unknown='drop')"
     assert "c" in v
     assert "d" not in v

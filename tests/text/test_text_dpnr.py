@@ -45,8 +45,7 @@ def test_it_learns_and_the_attacker_finds_the_leak():
     assert found.accuracy.value > 0.7
     # The negative control: texts whose attribute is a coin.
     coin = np.random.default_rng(1).integers(0, 2, len(corpus))
-    none = inference.infer(model.clean, corpus, coin, attackers=attackers, rng=1)
-    assert not none.above_floor
+    assert not inference.infer(model.clean, corpus, coin, attackers=attackers, rng=1).above_floor
 
 
 def logistic():
@@ -98,9 +97,7 @@ def test_a_schedule_is_asked_every_epoch_or_every_batch(every, calls):
     schedule.every = every
     DPNR(dim=4, epsilon=1.0).fit(CORPUS, schedule=schedule, epochs=2, pair=False, rng=1)
     # 800 training texts in batches of 64.
-    assert len(asked) == calls
-    assert asked == sorted(asked)
-    assert set(asked) == {(1, 2), (2, 2)}
+    assert (len(asked), asked, set(asked)) == (calls, sorted(asked), {(1, 2), (2, 2)})
 
 
 @pytest.mark.parametrize("dropout", [None, WordDropout(0.5)])
@@ -156,8 +153,7 @@ def test_the_truth_follows_from_the_calibration():
 
 
 def test_published_is_refuted_and_sound_is_not(model):
-    pair = model.worst_pair(CORPUS.train.texts)
-    report = dpcore.audit(model, pair, trials=20_000, rng=1)
+    report = dpcore.audit(model, model.worst_pair(CORPUS.train.texts), trials=20_000, rng=1)
     assert report.refuted
     assert report.declared_loss == model.worst[1] > 5.0
     sound = DPNR(dim=32, epsilon=5.0, scale="sound").fit(CORPUS, rng=1)
@@ -190,8 +186,7 @@ def test_with_word_dropout_the_encoder_runs_for_every_draw_and_no_loss_is_exact(
     assert report.declared_loss is None
     assert any("the encoder is random" in note for note in report.notes)
     # Of 8 draws without noise most have no mask at all, and yet it is not taken for constant.
-    rows = one.as_mechanism().encoder([pair.x] * 200)
-    assert 2 <= len(torch.unique(rows, dim=0)) < 150
+    assert 2 <= len(torch.unique(one.as_mechanism().encoder([pair.x] * 200), dim=0)) < 150
 
 
 def test_masked_texts_may_be_empty_and_say_so_once():
@@ -215,8 +210,7 @@ def test_it_returns_from_a_folder(tmp_path, noise):
     ).fit(CORPUS, schedule=schedules.Stretched(10, 2), **SHORT)  # fmt: skip
     folder = one.save_pretrained(tmp_path / "model")
     again = DPNR.from_pretrained(folder)
-    assert repr(again) == repr(one)
-    assert again.trained == one.trained
+    assert (repr(again), again.trained) == (repr(one), one.trained)
     assert same(one, again)
     assert np.array_equal(again.predict(["a goal"], rng=1), one.predict(["a goal"], rng=1))
     assert again.labels.dtype == one.labels.dtype
@@ -226,13 +220,10 @@ def test_it_returns_from_a_folder(tmp_path, noise):
 def test_a_frozen_extractor_is_fitted_once_and_returns(tmp_path):
     tfidf = TfidfSVD(20)
     one = DPNR(epsilon=100.0, extractor=tfidf).fit(CORPUS, epochs=10, rng=1)
-    assert tfidf.fitted_on == len(CORPUS.train)
-    assert one.dim is None
-    assert one.width == 20
+    assert (tfidf.fitted_on, one.dim, one.width) == (len(CORPUS.train), None, 20)
     assert one.true_epsilon == pytest.approx(2000.0)
     assert one.accuracy(CORPUS.test, rng=1) > 0.7
-    again = DPNR.from_pretrained(one.save_pretrained(tmp_path))
-    assert same(one, again)
+    assert same(one, DPNR.from_pretrained(one.save_pretrained(tmp_path)))
     assert one.encode(CORPUS.test.texts).dtype == np.float32
 
 
@@ -258,8 +249,7 @@ def test_it_is_an_encoder_for_inference_with_its_own_claim(model):
     found = inference.infer(
         model.encode, CORPUS, "parent", attackers=[logistic()], neighbours="any two texts", rng=1
     )
-    assert found.seeded
-    assert found.certified.claim == 5.0
+    assert (found.seeded, found.certified.claim) == (True, 5.0)
     assert isinstance(model.private, PrivateEncoder)
 
 
@@ -294,8 +284,7 @@ def known():
 
 
 def test_no_texts_have_no_vectors_and_no_labels():
-    assert known().encode([]).shape == (0, 4)
-    assert len(known().predict([])) == 0
+    assert (known().encode([]).shape, len(known().predict([]))) == ((0, 4), 0)
 
 
 def test_an_extractor_of_constant_rows_is_told_and_trains():
@@ -310,8 +299,7 @@ def test_an_extractor_of_constant_rows_is_told_and_trains():
 
 
 def test_labels_of_the_test_part_that_were_never_seen_are_wrong_answers():
-    other = Corpus(FEW.texts[:3], ["chess"] * 3)
-    assert known().accuracy(other, rng=1) == 0.0
+    assert known().accuracy(Corpus(FEW.texts[:3], ["chess"] * 3), rng=1) == 0.0
 
 
 @pytest.mark.parametrize(

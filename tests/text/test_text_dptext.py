@@ -92,15 +92,13 @@ def test_a_learnt_epsilon_is_flagged_and_is_no_claim(noise):
 def test_a_cap_holds_and_without_one_epsilon_grows():
     start = {"noise": "repaired", "learn": True, "epsilon": 10.0}
     capped = fitted(made(**start, cap=10.0), epochs=4)
-    assert capped.learnt == 10.0
-    assert max(capped.trained.epsilons) == 10.0
+    assert (capped.learnt, max(capped.trained.epsilons)) == (10.0, 10.0)
     assert float(capped.private.noise.epsilon.detach()) <= 10.0
     free = fitted(made(**start), epochs=4)
     assert free.learnt > 10.2
     assert "no cap" in free.caution
     # A start below the smallest epsilon of training stays where it is allowed to be.
-    tiny = fitted(made(1e-6, noise="repaired", learn=True, cap=1e-5))
-    assert 1e-6 <= tiny.learnt <= 1e-5
+    assert 1e-6 <= fitted(made(1e-6, noise="repaired", learn=True, cap=1e-5)).learnt <= 1e-5
 
 
 @every
@@ -141,8 +139,7 @@ def test_equal_outputs_after_load(noise, learn, device, tmp_path):
     assert np.array_equal(back.encode(TEST, rng=3), model.encode(TEST, rng=3))
     assert np.array_equal(back.predict(TEST, rng=3), model.predict(TEST, rng=3))
     assert (repr(back), back.trained, back.learnt) == (repr(model), model.trained, model.learnt)
-    assert back.claim == model.claim
-    assert back.arguments == model.arguments
+    assert (back.claim, back.arguments) == (model.claim, model.arguments)
 
 
 def test_vectors_are_clipped_and_noise_is_drawn_in_both_modes():
@@ -155,8 +152,7 @@ def test_vectors_are_clipped_and_noise_is_drawn_in_both_modes():
     assert (first >= clean.numpy()).all()
     model.private.noise.train()
     assert not np.array_equal(model.encode(TEST), model.encode(TEST))
-    assert model.encode([]).shape == (0, 32)
-    assert model.predict([]).shape == (0,)
+    assert (model.encode([]).shape, model.predict([]).shape) == ((0, 32), (0,))
 
 
 def test_texts_without_a_known_word_are_told():
@@ -184,8 +180,7 @@ def test_ctrl_c_keeps_the_learnt_epsilon_of_the_last_whole_epoch(monkeypatch):
     assert f"INTERRUPTED after {ended}" in str(model)
     whole = fitted(made(**given), epochs=ended)
     assert equal(model, whole)
-    assert model.learnt == whole.learnt
-    assert model.trained.epsilons == whole.trained.epsilons
+    assert (model.learnt, model.trained.epsilons) == (whole.learnt, whole.trained.epsilons)
 
 
 @every
@@ -202,8 +197,7 @@ def test_a_loss_that_diverges_names_epoch_and_rate(noise, learn):
 @every
 def test_audited_as_trained(noise):
     model = fitted(made(1.0, noise=noise))
-    found = dpcore.audit(model, PAIR, trials=50_000, rng=1)
-    assert found.refuted == (noise != "repaired")
+    assert dpcore.audit(model, PAIR, trials=50_000, rng=1).refuted == (noise != "repaired")
     # Somebody who knows nothing of the model finds where its noise is, and what is wrong with it.
     parts = model.parts.coder.encoder, model.transform, model.parts.noise
     (source,) = noise_sources(torch.nn.Sequential(*parts), TEST)

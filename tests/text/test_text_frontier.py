@@ -1,7 +1,5 @@
 """The frontier: utility, attack and exact loss of private vectors, by epsilon and dimensions."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -50,8 +48,7 @@ def found():
 
 def test_utility_and_attack_grow_with_epsilon_and_the_attribute_needs_its_direction(found):
     # Intervals of 99.99 %: with 250 texts they are .12 wide at most on either side.
-    assert found.dims == (2, 3)
-    assert found.sizes == (250, 100, 250)
+    assert (found.dims, found.sizes) == ((2, 3), (250, 100, 250))
     for dim in found.dims:
         low, high, clean = found.of(dim)
         assert not low.utility.above_floor
@@ -61,8 +58,7 @@ def test_utility_and_attack_grow_with_epsilon_and_the_attribute_needs_its_direct
         assert low.signal < high.signal < 1.0
     # The third direction of the public rows is the attribute's.
     assert found[100.0, 3].attack_score.value > 0.9
-    assert not found[100.0, 2].attack.above_floor
-    assert found[100.0, 3].attack.above_floor
+    assert (found[100.0, 2].attack.above_floor, found[100.0, 3].attack.above_floor) == (False, True)
     assert not found[0.01, 3].attack.above_floor
 
 
@@ -138,8 +134,7 @@ def test_no_text_of_the_corpus_is_in_any_output(found, tmp_path):
     for text in shown:
         assert "Ermintrude" not in text
         assert "text 5" not in text
-    assert json.loads(data)["cells"][0]["worst_loss"] == "inf"
-    assert len(found.plot().axes) == 3
+    assert (json.loads(data)["cells"][0]["worst_loss"], len(found.plot().axes)) == ("inf", 3)
     assert len(measured(attribute=None, dims=[2], epsilons=[1.0]).plot().axes) == 2
 
 
@@ -177,8 +172,7 @@ def test_an_interrupted_frontier_has_what_was_measured(monkeypatch):
 
     monkeypatch.setattr(frontiers, "infer", infer_then_stop)
     part = measured(dims=[2], attribute=None)
-    assert part.partial
-    assert [cell.epsilon for cell in part.cells] == [math.inf, 0.01]
+    assert (part.partial, [cell.epsilon for cell in part.cells]) == (True, [math.inf, 0.01])
     assert "INTERRUPTED after 2 cells" in str(part)
     calls[:] = [1, 1]
     with pytest.raises(KeyboardInterrupt):

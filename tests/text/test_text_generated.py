@@ -1,7 +1,5 @@
 """Generated corpora: learnable, repeatable, split as said."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -106,7 +104,6 @@ def test_repeats_repeat_and_contradict(corpora):
     assert abs(again / ROWS - REPEATED) < 4 * np.sqrt(REPEATED * (1 - REPEATED) / ROWS)
     # A third copy may contradict the second only.
     assert abs(other / again - CONTRADICTED) < 0.08
-    names = np.stack(list(corpus.attributes.values()))
-    assert set(names.sum(axis=0).tolist()) == {1, 2}
+    assert set(np.stack(list(corpus.attributes.values())).sum(axis=0).tolist()) == {1, 2}
     for name, column in corpus.attributes.items():
         assert [name in text for text in corpus] == column.astype(bool).tolist()

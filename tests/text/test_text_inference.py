@@ -1,7 +1,5 @@
 """What `infer` does with a corpus: who is asked what, what is left out, what the record says."""
 
-from __future__ import annotations
-
 import json
 import pickle
 
@@ -39,8 +37,7 @@ def test_a_leak_beats_the_majority_and_not_what_the_label_says_anyway(inferred):
     names = [floor.name for floor in inferred.floors]
     assert names == ["majority", "majority given the main label"]
     assert inferred.floors[0].accuracy < inferred.floors[1].accuracy
-    assert inferred.floors[0].beaten
-    assert not inferred.floors[1].beaten
+    assert (inferred.floors[0].beaten, inferred.floors[1].beaten) == (True, False)
     assert not inferred.above_floor
     assert inferred.empirical_privacy == 1.0 - inferred.accuracy.value
     assert inferred.empirical_privacy_f1 == 1.0 - inferred.f1.value
@@ -67,8 +64,7 @@ def test_scores_show_what_the_label_does_not_say(people):
 
 
 def test_an_attribute_that_does_not_leak_is_not_shown_to(people):
-    rng = np.random.default_rng(3)
-    found = infer_people(people, rng.integers(0, 2, 1500))
+    found = infer_people(people, np.random.default_rng(3).integers(0, 2, 1500))
     assert not found.above_floor
     assert "not shown to be above the floor: majority and majority given" in str(found)
     assert found.attributes == ("attribute",)
@@ -118,8 +114,7 @@ def test_texts_that_occur_elsewhere_are_left_out_and_counted():
     }
     assert result.sizes == (100, 40, 25) == tuple(map(len, seen[:3]))
     # Two equal calls find that the encoder is random; nothing else is compared.
-    assert tuple(map(len, seen[3:])) == (8, 8)
-    assert result.batches.reason == "the encoder is random"
+    assert (tuple(map(len, seen[3:])), result.batches.reason) == ((8, 8), "the encoder is random")
     assert not {text.strip().lower() for text in seen[2]} & {t.lower() for t in texts[:150]}
     assert "left out: 10 valid, also in train; 23 test, also in train or valid" in str(result)
 
@@ -153,8 +148,7 @@ def test_an_object_with_encode_will_do(people):
     assert isinstance(result.certified, OutputsAudit)
     # Without its delta a claim of (epsilon, delta) would be tested as another.
     assert (result.certified.claim, result.certified.delta) == (2.0, 1e-3)
-    method = infer_people(people, encode=Encoder().encode, neighbours="any two texts")
-    assert method == result
+    assert infer_people(people, encode=Encoder().encode, neighbours="any two texts") == result
     assert result.seeded
     own = infer_people(people, encode=Encoder(), neighbours="any two texts", claim=1.0)
     assert (own.certified.claim, own.certified.delta) == (1.0, 0.0)
@@ -169,8 +163,7 @@ def test_of_an_attribute_of_three_values_nothing_is_certified(people):
         people[1], people[0], names, attackers=KNeighborsClassifier(9), rng=1,
         neighbours="any two texts",
     )  # fmt: skip
-    assert result.values == (("a", "b", "c"),)
-    assert result.threshold is None
+    assert (result.values, result.threshold) == ((("a", "b", "c"),), None)
     assert result.certified == "not applicable: not binary"
     assert "macro over 3 values" in str(result)
     assert [group.value for group in result.groups] == ["a", "b", "c"]
@@ -178,8 +171,7 @@ def test_of_an_attribute_of_three_values_nothing_is_certified(people):
 
 def test_several_attributes_are_judged_together_and_one_by_one(people):
     result = infer_people(people, ["male", "tall"])
-    assert result.measure == "f1"
-    assert result.certified == "not applicable: several attributes"
+    assert (result.measure, result.certified) == ("f1", "not applicable: several attributes")
     assert [one.name for one in result.each] == ["male", "tall"]
     mean = np.mean([one.accuracy.value for one in result.each])
     assert result.accuracy.value == pytest.approx(mean)
@@ -209,8 +201,7 @@ def test_few_test_texts_certify_nothing():
 
 def test_groups_have_the_accuracy_of_the_main_label_and_its_gap(inferred, people):
     first, second = inferred.groups
-    assert (first.value, second.value) == (0, 1)
-    assert first.texts + second.texts == inferred.sizes[2]
+    assert (first.value, second.value, first.texts + second.texts) == (0, 1, inferred.sizes[2])
     weights = np.array([first.texts, second.texts]) / inferred.sizes[2]
     assert weights @ [first.attack.value, second.attack.value] == pytest.approx(
         inferred.accuracy.value
@@ -240,8 +231,7 @@ def test_the_record_says_what_was_done_and_every_report_method_works(inferred, p
     assert pickle.loads(pickle.dumps(inferred)) == inferred
     plain = json.loads(inferred.to_json(), parse_constant=pytest.fail)
     assert plain == json.loads(json.dumps(inferred.to_dict()))
-    assert plain["format"] == "dpcore.text.inference/1"
-    assert plain["seed"] == "1"
+    assert (plain["format"], plain["seed"]) == ("dpcore.text.inference/1", "1")
     assert plain["accuracy"]["how"] == "Clopper-Pearson"
     assert plain["derived"]["above_floor"] is inferred.above_floor
     certified = infer(
@@ -256,8 +246,7 @@ def test_html_escapes_names_and_pictures_name_every_line(people):
     odd = corpus((700, 300, 500), {"<b> & $x$": people[0].attribute("male")})
     result = infer(people[1], odd, "<b> & $x$", attackers=Centroids(), rng=1)
     assert "<b> &" not in result._repr_html_()
-    figure = result.plot()
-    labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    labels = [tick.get_text() for tick in result.plot().axes[0].get_yticklabels()]
     assert labels == ["accuracy", "F1", "AUC"]
     several = infer_people(people, ["male", "tall"]).plot()
     assert len(several.axes[0].get_yticklabels()) == 4
@@ -268,8 +257,7 @@ def test_html_escapes_names_and_pictures_name_every_line(people):
 def test_the_usual_attackers_read_rows_calls_and_summaries(people):
     needs("sklearn")
     attackers = inference.usual(11_657)
-    assert len(attackers) == 14
-    assert {attacker.behind for attacker in attackers} == set(TRANSFORMS)
+    assert (len(attackers), {attacker.behind for attacker in attackers}) == (14, set(TRANSFORMS))
     names = [attacker.classifier for attacker in attackers]
     network = attackers[names.index("network of 256")].estimator.steps[-1][1]
     assert (network.hidden_layer_sizes, network.max_iter) == ((256,), 11)
@@ -308,8 +296,7 @@ def test_a_private_encoder_brings_its_claim_and_its_delta(people):
         private = PrivateEncoder(encode, Clip("l1", 1.0), **settings)
         result = infer(private, people[0], "male", **told)
         assert (result.certified.claim, result.certified.delta) == (epsilon, delta)
-        assert result.seeded
-        assert not result.certified.refuted
+        assert (result.seeded, result.certified.refuted) == (True, False)
         assert result == infer(private, people[0], "male", **told)
 
 
@@ -392,8 +379,7 @@ def test_a_forecast_leaves_generators_as_they_were(people, monkeypatch):
     states = []
     for progress in (None, False):
         np.random.seed(5)  # noqa: NPY002
-        slow = clock.slow_encoder(encode, each=1.0)
-        infer_people(people, encode=slow, progress=progress)
+        infer_people(people, encode=clock.slow_encoder(encode, each=1.0), progress=progress)
         states.append(np.random.random())  # noqa: NPY002
     assert states[0] == states[1]
 

@@ -1,7 +1,5 @@
 """Bad input of `infer`, and what is said of it."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -122,8 +120,7 @@ def test_dictionaries_functions_of_one_text_and_pipelines_are_encoders():
         found = called(encode=encode)
         assert found.accuracy == usual.accuracy
         assert found.scored.scores == pytest.approx(usual.scored.scores)
-    noisy = called(encode=lambda text, rng: ENCODE([text])[0] + rng.normal(size=3))
-    assert noisy.seeded
+    assert called(encode=lambda text, rng: ENCODE([text])[0] + rng.normal(size=3)).seeded
     with pytest.raises(
         ValueError,
         match=r"^texts must be keys of the encoder, .* of 1 texts, got '39 others, first texts.1.'",

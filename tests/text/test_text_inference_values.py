@@ -1,7 +1,5 @@
 """Many values and numbers: ranks and correlation beside their floors, and the main task."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -75,8 +73,7 @@ def test_authors_are_ranked_and_each_figure_stands_beside_its_floor():
     labels = [tick.get_text() for tick in result.plot().axes[0].get_yticklabels()]
     assert labels == ["accuracy", "F1", "top-5"]
     plain = json.loads(result.to_json(), parse_constant=pytest.fail)
-    assert plain["ranking"]["known"] == 120
-    assert plain["floors"][0]["top"] == floor.top
+    assert (plain["ranking"]["known"], plain["floors"][0]["top"]) == (120, floor.top)
 
 
 def test_vectors_that_say_nothing_of_the_author_are_at_the_floor():
@@ -99,8 +96,7 @@ def test_authors_that_train_lacks_are_counted_and_wrong():
     assert (result.ranking.known, result.ranking.unknown_texts) == (50, 50)
     assert result.sizes == (150, 50, 100)
     # All others are named: half of the texts are right, and no unknown one has a better rank.
-    assert result.accuracy.value == 0.5
-    assert sorted(result.scored.ranks) == [1] * 50 + [51] * 50
+    assert (result.accuracy.value, sorted(result.scored.ranks)) == (0.5, [1] * 50 + [51] * 50)
     assert [floor.top for floor in result.floors] == [0.05]
     assert (
         "50 texts of test with a value that train lacks, never named: counted as wrong"
@@ -131,8 +127,7 @@ def test_equal_scores_are_ranked_by_frequency_in_train():
     column = np.array([0] + [1] * 6 + [2] * 2 + [3] * 3 + [0, 3] + [0, 1, 2, 3])
     found = corpus((12, 2, 4), {"kind": column})
     result = infer(None, found, "kind", vectors=np.zeros((18, 1)), attackers=Attacker(Mute()))
-    assert result.scored.ranks.tolist() == [4, 2, 1, 3]
-    assert result.floors[0].mean_rank == 2.5
+    assert (result.scored.ranks.tolist(), result.floors[0].mean_rank) == ([4, 2, 1, 3], 2.5)
     ranks = floor_ranks(column[:12, np.newaxis], np.zeros(12), np.zeros(4), np.arange(4), 4)
     assert ranks.tolist() == [4, 1, 3, 2]
 
@@ -198,20 +193,17 @@ def test_vectors_without_the_main_task_are_no_evidence_of_privacy():
     secret, labels = rng.integers(0, 2, 1200), rng.integers(0, 3, 1200)
     noise = rng.normal(size=(1200, 6))
     nothing = main_task_of(noise, labels, secret)
-    first = str(nothing).splitlines()[1]
-    assert first.split(None, 1)[1].startswith(
+    assert dict(nothing.lines())["verdict"].startswith(
         "no evidence of privacy, for the vectors were not shown to carry the main label either; "
         "not shown to be above the floor: majority"
     )
-    assert nothing.main.at_floor
-    assert nothing.main_at_floor
+    assert (nothing.main.at_floor, nothing.main_at_floor) == (True, True)
     assert nothing.to_dict()["derived"]["main_at_floor"] is True
     assert nothing.main.gain.low <= 0.0 <= nothing.main.gain.high
     # The control: the same noise, with the main label in it.
     noise[:, 0] += 2.0 * labels
     useful = main_task_of(noise, labels, secret)
-    assert not useful.above_floor
-    assert not useful.main_at_floor
+    assert (useful.above_floor, useful.main_at_floor) == (False, False)
     assert useful.main.accuracy.value > useful.main.majority + 0.1
     verdict = dict(useful.lines())["verdict"]
     assert verdict.startswith("not shown to be above the floor: majority")
@@ -220,8 +212,7 @@ def test_vectors_without_the_main_task_are_no_evidence_of_privacy():
     # An attribute that leaks where the label does not: the verdict says both.
     noise[:, 0] = 2.0 * secret + rng.normal(size=1200)
     leaking = main_task_of(noise, labels, secret)
-    assert leaking.above_floor
-    assert leaking.main_at_floor
+    assert (leaking.above_floor, leaking.main_at_floor) == (True, True)
     verdict = dict(leaking.lines())["verdict"]
     assert verdict.startswith("above the floor: ")
     assert verdict.endswith("; the vectors were not shown to carry the main label")
@@ -250,8 +241,7 @@ def test_the_main_label_is_read_by_the_first_attacker_where_the_chosen_one_canno
     rows *= (1.0 + 0.6 * secret)[:, np.newaxis]
     attackers = [Attacker(Centroids(), "norm-scaled"), Attacker(Centroids(), "row summaries")]
     result = main_task_of(rows, labels, secret, attackers)
-    assert result.transform == "row summaries"
-    assert result.main.attacker == "Centroids, norm-scaled"
+    assert (result.transform, result.main.attacker) == ("row summaries", "Centroids, norm-scaled")
     assert not result.main_at_floor
 
 
@@ -287,12 +277,9 @@ def test_a_number_is_inferred_with_its_correlation_and_error_beside_the_floors()
     assert given.error < median.error
     assert median.gain.value == pytest.approx(median.error - number.error.value)
     assert (median.name, given.name) == ("median", "median given the main label")
-    assert (median.p_value, given.p_value) == (0.0005, 0.0005)
-    assert result.above_floor
-    assert result.measure == "correlation"
-    assert result.certified == "not applicable: a number"
-    assert result.values == ((),)
-    assert result.groups == ()
+    assert (median.p_value, given.p_value, result.above_floor) == (0.0005, 0.0005, True)
+    assert (result.measure, result.certified) == ("correlation", "not applicable: a number")
+    assert (result.values, result.groups) == (((),), ())
     assert np.isnan(result.accuracy.value)
     text = str(result)
     for words in ("Spearman's 0.", "mean absolute ", "median given the main label: mean absolute"):
@@ -324,15 +311,13 @@ def test_texts_of_one_author_are_permuted_together():
     for seed in range(runs):
         found, rows = ages_of_authors(seed)
         alarms += infer(None, found, "age", vectors=rows, **told).above_floor
-        texts = replace(found, groups=None)
-        apart += infer(None, texts, "age", vectors=rows, **told).above_floor
+        apart += infer(None, replace(found, groups=None), "age", vectors=rows, **told).above_floor
     assert binomtest(alarms, runs, 0.025, alternative="greater").pvalue > 1e-3, alarms
     # The control: 12 authors are not 180 independent texts.
     assert apart > 0.15 * runs, apart
     found, rows = ages_of_authors(1, shift=4.0)
     result = infer(None, found, "age", vectors=rows, **told)
-    assert result.above_floor
-    assert result.authors == 12
+    assert (result.above_floor, result.authors) == (True, 12)
     assert "p-values permute the 12 groups of the test texts as wholes" in str(result)
     # An attribute of texts, not of authors, is permuted by text.
     assert infer(None, found, "row", vectors=rows, **told).authors is None
@@ -340,12 +325,10 @@ def test_texts_of_one_author_are_permuted_together():
 
 def test_what_the_main_label_says_of_an_age_is_a_floor_of_its_own():
     age, labels, vectors = people(shift=0.0)
-    nothing = infer_age(age, labels, vectors)
-    assert nothing.floors_left == ("median", "median given the main label")
+    assert infer_age(age, labels, vectors).floors_left == ("median", "median given the main label")
     copied = infer_age(age, labels, labels[:, np.newaxis] * 1.0)
     assert copied.number.correlation.value > 0.4
-    assert copied.floors[0].beaten
-    assert copied.floors_left == ("median given the main label",)
+    assert (copied.floors[0].beaten, copied.floors_left) == (True, ("median given the main label",))
     assert "(above the median: the attacker does better than" in str(copied)
 
 
@@ -354,8 +337,7 @@ def test_an_age_that_vectors_do_not_carry_is_above_the_floor_as_rarely_as_is_sai
     for seed in range(runs):
         age, labels, vectors = people(160, seed, shift=0.0)
         attackers = [Attacker(LeastSquares(), one) for one in ("raw", "centred", "norm-scaled")]
-        found = infer_age(age, labels, vectors, 160, attackers=attackers)
-        alarms += found.above_floor
+        alarms += infer_age(age, labels, vectors, 160, attackers=attackers).above_floor
     assert binomtest(alarms, runs, 0.025, alternative="greater").pvalue > 1e-3, alarms
 
 

@@ -1,7 +1,5 @@
 """Distances of arrays and of next-word models, against formulas computed in another way."""
 
-from __future__ import annotations
-
 import json
 import math
 from functools import cache
@@ -137,10 +135,8 @@ def test_any_invertible_map_of_the_second_array_changes_nothing_but_for_pwcca():
 def test_directions_that_are_rounding_are_left_out():
     a, b = arrays()
     # A column more that is the sum of two others: a direction without a length.
-    double = np.column_stack([b, b[:, 0] + b[:, 1]])
-    found = lm.representation_distances(a, double)
-    assert found.columns == (64, 65)
-    assert found.directions == (64, 64)
+    found = lm.representation_distances(a, np.column_stack([b, b[:, 0] + b[:, 1]]))
+    assert (found.columns, found.directions) == ((64, 65), (64, 64))
     assert found.pwcca == pytest.approx(lm.representation_distances(a, b).pwcca, abs=1e-10)
     constant = np.column_stack([a, np.full(len(a), 0.1)])
     assert lm.representation_distances(constant, b).directions == (64, 64)

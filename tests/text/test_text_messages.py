@@ -1,7 +1,5 @@
 """Messages of wrong calls of `dpcore.text`: the argument, and a word of the remedy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Readers: formats, guesses, and what is said of malformed and missing files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from shared_files import file_writer
@@ -140,8 +138,7 @@ def test_columns_of_numbers_are_numbers(written, cells, wanted):
     content = "text,a\n" + "".join(f't{row},"{cell}"\n' for row, cell in enumerate(cells))
     path = written(a_dot_csv=content) / "a.csv"
     column = read(path, attributes=["a"]).attribute("a")
-    assert column.tolist() == wanted
-    assert column.dtype.kind == np.array(wanted).dtype.kind
+    assert (column.tolist(), column.dtype.kind) == (wanted, np.array(wanted).dtype.kind)
     # Labels are names: numbers with a fraction stay as they are written.
     assert read(path, label="a").labels.tolist() == (cells if wanted == [34.5, 5.0] else wanted)
 

@@ -27,8 +27,7 @@ def over(schedule, epochs, rng=None):
 
 
 def test_the_fixed_ones_are_their_formulas():
-    assert over(Constant(5), 3) == [5.0] * 3
-    assert over(OverEpochs(10), 4) == [10.0, 5.0, 10 / 3, 2.5]
+    assert (over(Constant(5), 3), over(OverEpochs(10), 4)) == ([5.0] * 3, [10.0, 5.0, 10 / 3, 2.5])
     assert over(OverEpochs(1), 2) == [1.0, 0.5]
     assert over(Stretched(10, 2), 14) == [10 / (1 + 4 * (n / 13)) for n in range(14)]
     # In five epochs it is what 10/n is; in one it only starts.
@@ -70,8 +69,7 @@ def test_any_function_fits():
     def halved(epoch, epochs, rng):
         return np.float32(8.0) / 2**epoch
 
-    assert over(halved, 3) == [4.0, 2.0, 1.0]
-    assert schedules.every_of(halved) == "epoch"
+    assert (over(halved, 3), schedules.every_of(halved)) == ([4.0, 2.0, 1.0], "epoch")
     assert schedules.title_of(halved).endswith("halved")
     halved.every = "batch"
     assert schedules.every_of(halved) == "batch"

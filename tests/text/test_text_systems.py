@@ -1,7 +1,5 @@
 """The contract of every text system, found by its class: defaults, folder, words, page, script."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re
@@ -155,8 +153,7 @@ def test_the_defaults_hold(cls):
     model = fit(cls)
     assert model.claim == 5.0
     rows = [model.encode(TEXTS, rng=seed) for seed in (1, 1, 2)]
-    assert rows[0].shape == (len(TEXTS), model.private.width)
-    assert rows[0].dtype == np.float32
+    assert (rows[0].shape, rows[0].dtype) == ((len(TEXTS), model.private.width), np.float32)
     assert np.array_equal(rows[0], rows[1])
     assert not np.array_equal(rows[0], rows[2])
     assert not np.array_equal(model.encode(TEXTS), model.encode(TEXTS))
@@ -183,8 +180,7 @@ def test_nothing_works_before_fit(cls, use, tmp_path):
     with pytest.raises(ValueError, match=r"^model must be fitted before it .*: model\.fit"):
         calls.get(use, lambda: getattr(model, use)(TEXTS))()
     assert "not yet: model.fit(corpus)" in str(model)
-    assert model.worst is None
-    assert list(tmp_path.iterdir()) == []
+    assert (model.worst, list(tmp_path.iterdir())) == (None, [])
 
 
 @every
@@ -215,8 +211,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch(cls, monkeypatch):
     # The weights are those in between, whenever the third epoch was ended.
     assert all(map(torch.equal, weights(early), weights(late)))
     assert not all(map(torch.equal, weights(early), weights(other)))
-    assert len(early.encode(TEXTS)) == len(TEXTS)
-    assert not whole.trained.partial
+    assert (len(early.encode(TEXTS)), whole.trained.partial) == (len(TEXTS), False)
     model = make(cls)
     calls.clear()
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", stop)

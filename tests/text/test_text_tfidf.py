@@ -1,7 +1,5 @@
 """TfidfSVD: fitted on train only, the same vector in every batch, saved and loaded."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -28,14 +26,11 @@ def encoder(corpus):
 
 
 def test_it_is_tf_idf_and_a_truncated_svd(corpus, encoder):
-    extraction = needs("sklearn.feature_extraction.text")
-    weights = extraction.TfidfVectorizer(sublinear_tf=True, min_df=2)
-    rows = weights.fit_transform(corpus.train.texts).toarray()
-    _, strength, directions = np.linalg.svd(rows)
+    weights = needs("sklearn.feature_extraction.text").TfidfVectorizer(sublinear_tf=True, min_df=2)
+    _, strength, directions = np.linalg.svd(weights.fit_transform(corpus.train.texts).toarray())
     wanted = weights.transform(corpus.test.texts) @ directions[:10].T
     found = encoder.encode(corpus.test.texts)
-    assert found.dtype == np.float64
-    assert found.shape == (len(corpus.test), 30)
+    assert (found.dtype, found.shape) == (np.float64, (len(corpus.test), 30))
     # Directions are known but for their signs, and the randomised ones nearly so.
     assert strength[9] > strength[10] * 1.001
     products = np.abs(np.sum(found[:, :4] * wanted[:, :4], axis=0))
@@ -135,8 +130,7 @@ def edit(folder, **changes):
 
 
 def test_equal_texts_and_one_direction():
-    found = TfidfSVD(1).fit(["aa bb"] * 4).encode(["aa bb", "bb aa"])
-    assert np.allclose(np.abs(found), 1.0)
+    assert np.allclose(np.abs(TfidfSVD(1).fit(["aa bb"] * 4).encode(["aa bb", "bb aa"])), 1.0)
 
 
 def test_encode_refuses_a_string_and_an_empty_text(encoder):

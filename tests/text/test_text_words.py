@@ -1,7 +1,5 @@
 """Mechanisms that replace words: tables against plain formulas, losses against all outputs."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -192,8 +190,7 @@ def test_an_audit_reads_claim_and_distance_and_refutes_a_smaller_claim():
 
 def test_reports_name_vectors_and_do_not_hold_them():
     mech = SanText(SPACES[3], 3.0)
-    digest = SPACES[3].sha256[:16]
-    assert repr(mech) == f"SanText(<40 words, dim=3, sha256 {digest}>, epsilon=3.0)"
+    assert repr(mech) == f"SanText(<40 words, dim=3, sha256 {SPACES[3].sha256[:16]}>, epsilon=3.0)"
     report = dpcore.audit(mech, mech.pair("word1", "word2"), trials=2000, rng=1)
     assert json.loads(report.to_json())["mechanism"] == {"repr": repr(mech)}
     number = repr(float(SPACES[3].vectors[0, 0]))[:8]
@@ -228,8 +225,7 @@ def test_losses_of_texts_add_up_and_unequal_lengths_are_infinite():
     sums = [rows[2] - rows[0], rows[1] - rows[3]]
     exact = max(sum(one.max() for one in sums), -sum(one.min() for one in sums))
     assert mech.loss(pair) == pytest.approx(exact)
-    assert mech.loss(Pair("good", "good bad")) == math.inf
-    assert mech.loss(pair, 0.1) is None
+    assert (mech.loss(Pair("good", "good bad")), mech.loss(pair, 0.1)) == (math.inf, None)
     assert mech.loss(Pair("good bad", "good bad")) == 0.0
     outputs = np.array([[0, 1], [3, 2]])
     wanted = [sums[0][0] + sums[1][1], sums[0][3] + sums[1][2]]
@@ -260,12 +256,10 @@ def test_losses_of_texts_at_delta_bound_all_events():
     excess = (mass * -np.expm1(np.minimum(found.at_delta - losses, 0.0))).sum()
     # The bound holds, and it is not idle: the exact loss at this delta is at least half of it.
     assert excess <= 0.05
-    half = (mass * -np.expm1(np.minimum(found.at_delta / 2 - losses, 0.0))).sum()
-    assert half > 0.05
+    assert (mass * -np.expm1(np.minimum(found.at_delta / 2 - losses, 0.0))).sum() > 0.05
     assert found.at_delta < found.whole
     assert mech.text_loss("good", "bad", delta=1e-12).at_delta <= mech.loss(Pair("good", "bad"))
-    custom = CusText(SMALL, 1.0, k=2)
-    assert custom.text_loss("bad fine", "good fine").at_delta == math.inf
+    assert CusText(SMALL, 1.0, k=2).text_loss("bad fine", "good fine").at_delta == math.inf
     assert "texts of 4 words that differ in 4" in str(found)
     for wrong in (("good", "bad fine"), ("good", "good")):
         with pytest.raises(ValueError, match="b must be"):
@@ -319,8 +313,7 @@ def test_above_one_dimension_noise_has_no_table():
 
 
 def test_metric_laplace_on_a_line_loses_what_it_claims():
-    vectors = Embedding(NAMES, np.linspace(0.0, 2.0, 40)[:, None])
-    mech = MetricLaplace(vectors, 3.0)
+    mech = MetricLaplace(Embedding(NAMES, np.linspace(0.0, 2.0, 40)[:, None]), 3.0)
     losses = naive_worst(whole(mech))
     apart = mech.distance_rows(0, 40)
     assert (losses <= 3.0 * apart + 1e-9).all()
@@ -351,8 +344,7 @@ def test_vickrey_without_a_second_word_is_metric_laplace():
 def test_mechanisms_are_equal_hashed_and_pickled_by_their_fields():
     for mech in TABLES.values():
         again = pickle.loads(pickle.dumps(mech))
-        assert again == mech
-        assert hash(again) == hash(mech)
+        assert (again, hash(again)) == (mech, hash(mech))
         assert again("word3", 5, 1).tolist() == mech("word3", 5, 1).tolist()
     assert SanText(SMALL, 1.0) != SanText(SMALL, 2.0)
 
@@ -438,8 +430,7 @@ def test_texts_are_cut_to_the_shortest_and_equal_ones_are_both_right():
     mech = SanText(VECTORS, 200.0)
     texts = ["w1 w2 w3", "w1 w2", "w4 w5 w6 w7"]
     found = words.link(mech, texts, mech.rewrite(texts, rng=1))
-    assert (found.words, found.right) == (2, 3)
-    assert found.floor == pytest.approx(2 / 3)
+    assert (found.words, found.right, found.floor) == (2, 3, pytest.approx(2 / 3))
 
 
 def test_unknown_words_are_dropped_on_request():

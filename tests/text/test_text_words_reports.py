@@ -1,7 +1,5 @@
 """Reports on texts: figures of each word, unknown words, and bounds of noise without a table."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -41,8 +39,7 @@ def exact_worst(mech: object, word: int, unknown: bool = False) -> float:
 def test_each_figure_is_that_of_the_table(vectors: Embedding, make: object) -> None:
     mech = make(vectors)  # type: ignore[operator]
     found = mech.text_report("Good, bad: good!")
-    assert [word.word for word in found.words] == ["good", "bad"]
-    assert found.is_exact
+    assert ([word.word for word in found.words], found.is_exact) == (["good", "bad"], True)
     for word in found.words:
         number = WORDS.index(word.word)
         chances = np.exp(mech.log_rows(number, number + 1)[0])
@@ -62,9 +59,7 @@ def test_an_unknown_word_is_one_more_row_of_the_table() -> None:
     mech = SanText(PLANE, 3.0)
     audit = dpcore.audit_table(mech.add_unknown_row())
     rows = np.vstack([mech.log_rows(0, 5), np.full((1, 5), -math.log(5))])
-    assert audit.inputs == 6
-    assert not audit.metric
-    assert audit.claim is None
+    assert (audit.inputs, audit.metric, audit.claim) == (6, False, None)
     assert audit.epsilon == pytest.approx(np.abs(rows[:, None] - rows[None]).max(), abs=1e-12)
     report = mech.text_report("good zebra zebra", unknown="uniform")
     assert report.words[1].word == "<unknown>"
@@ -98,10 +93,8 @@ def test_unknown_words_that_are_kept_make_every_loss_infinite() -> None:
 def test_without_a_table_shares_are_counted_and_losses_are_bounds() -> None:
     mech = MetricLaplace(PLANE, 4.0)
     report = mech.text_report("good poor", rng=3)
-    assert not report.is_exact
-    assert report == mech.text_report("good poor", rng=3)
-    draws = mech("good", 200_000, 5)
-    share = float((draws == 2).mean())
+    assert (report.is_exact, report) == (False, mech.text_report("good poor", rng=3))
+    share = float((mech("good", 200_000, 5) == 2).mean())
     low, high = report.words[0].kept_limits
     assert low < share < high
     distances = np.linalg.norm(PLANE.vectors - PLANE.vectors[2], axis=1)
@@ -238,8 +231,7 @@ def test_lists_of_different_words_lose_everything():
     rows = CusText(VECTORS, 6.0, k=20).log_rows(0, 30)
     with np.errstate(invalid="ignore"):
         infinite = np.isposinf(rows[:, None] - rows).any(axis=2)
-    assert row.loss == np.inf
-    assert row.infinite_share == pytest.approx(infinite.sum() / (30 * 29))
+    assert (row.loss, row.infinite_share) == (np.inf, pytest.approx(infinite.sum() / (30 * 29)))
     assert 0.0 < row.delta <= 1.0
 
 

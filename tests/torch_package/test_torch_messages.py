@@ -1,7 +1,5 @@
 """Messages of wrong calls of `dpcore.torch`: the argument, and a word of the remedy."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Sources of noise: which calls of a module are random, and that nothing else is called so."""
 
-from __future__ import annotations
-
 import random
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -48,8 +46,7 @@ def test_a_noise_layer_behind_and_before_others(device):
     assert [one.path for one in found] == ["1", "1", "3.1"]
     assert found[0].module is noise
     assert torch.equal(found[0].input, model[0](x))
-    assert {one.kind for one in found} == {"noise"}
-    assert found.calls == 7
+    assert ({one.kind for one in found}, found.calls) == ({"noise"}, 7)
     assert not found[2].inspect(rng=1, draws=500).flagged
 
 
@@ -90,10 +87,8 @@ class Parent(nn.Module):
 @pytest.mark.parametrize("where", [0, 1, 2])
 def test_noise_of_a_parent_before_between_and_after_its_children(where):
     found = noise_sources(nn.Sequential(nn.Identity(), Parent(where)), X)
-    assert [one.name for one in found] == ["1"]
-    assert found[0].inspect(rng=1, draws=500).passed
-    assert names(Parent(where), X) == ["(root)"]
-    assert names(Parent(None), X) == []
+    assert ([one.name for one in found], found[0].inspect(rng=1, draws=500).passed) == (["1"], True)
+    assert (names(Parent(where), X), names(Parent(None), X)) == (["(root)"], [])
 
 
 def test_dropout_left_in_train_mode():
@@ -172,8 +167,7 @@ def test_layers_that_are_left_out_at_random():
                 x = layer(x) if torch.rand(()) < self.chance else x
             return x
 
-    assert names(Layers(0.5), X)[0] == "(root)"
-    assert names(Layers(2.0), X) == ["layers.1"]
+    assert (names(Layers(0.5), X)[0], names(Layers(2.0), X)) == ("(root)", ["layers.1"])
 
 
 def test_a_parent_that_needs_more_of_a_child_than_its_outputs():
@@ -238,8 +232,7 @@ def test_the_record_reads_well():
     ]
     assert repr(found) == str(found)
     assert repr(found[1]) == "<NoiseSource 2: Noise, noise from torch, on (6, 3) float32>"
-    assert found[0:1] == (found[0],)
-    assert len(list(found)) == 2
+    assert (found[0:1], len(list(found))) == ((found[0],), 2)
     model = of(lambda self, x: self.parts["a"](x))
     model.parts = nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})
     assert str(noise_sources(model, X)).endswith("\n  never called: parts.b")
@@ -280,8 +273,7 @@ def test_every_generator_is_seen_and_left_as_it_was(draw, draws):
     module = Drawing(draw)
     before = module.states()
     (source,) = noise_sources(module, X)
-    assert source.draws == draws
-    assert module.states() == before
+    assert (source.draws, module.states()) == (draws, before)
     if draws:
         assert source.inspect(rng=1, draws=300) == source.inspect(rng=1, draws=300)
         assert module.states() == before
@@ -336,8 +328,7 @@ class Twice(nn.Module):
 )  # fmt: skip
 def test_outputs_of_any_kind(pack):
     calls = ["inner, call 1 of 2", "inner, call 2 of 2"]
-    random_one = Twice(Packing(pack, lambda: torch.randn(6, 1)))
-    assert names(random_one, X, 2.0) == calls
+    assert names(Twice(Packing(pack, lambda: torch.randn(6, 1))), X, 2.0) == calls
     assert names(Twice(Packing(pack, lambda: torch.ones(6, 1))), X, 2.0) == []
 
 
@@ -382,8 +373,7 @@ def test_inference_mode_within_and_around():
 
     assert names(Whole(), X) == ["inner.2"]
     with torch.inference_mode():
-        assert names(Whole(), X) == ["inner.2"]
-        assert names(Whole().eval(), X) == []
+        assert (names(Whole(), X), names(Whole().eval(), X)) == (["inner.2"], [])
 
 
 def test_layers_of_dpcore():
@@ -427,8 +417,7 @@ def test_faults_of_a_layer_inside_a_model():
     model = nn.Sequential(
         nn.Linear(4, 3), Adding(one_sided), nn.Tanh(), Adding(shared), Adding(torch.randn_like)
     )
-    found = noise_sources(model, X)
-    flags = [one.inspect(rng=1, draws=2000).flagged for one in found]
+    flags = [one.inspect(rng=1, draws=2000).flagged for one in noise_sources(model, X)]
     assert flags == [("one_sided", "off_centre"), ("rank", "correlation", "shared_size"), ()]
 
 
@@ -437,8 +426,7 @@ def test_the_vector_behind_the_noise_is_known_or_the_checks_that_need_it_are_lef
     (source,) = noise_sources(Adding(one_sided, before=linear), X)
     found = source.inspect(rng=1, draws=2000)
     assert all("is not known" in found[n].what for n in ("one_sided", "atom", "off_centre"))
-    clean = linear(X[0]).detach().numpy()
-    found = source.inspect(rng=1, draws=2000, clean=clean, others=())
+    found = source.inspect(rng=1, draws=2000, clean=linear(X[0]).detach().numpy(), others=())
     assert found.flagged == ("one_sided", "off_centre")
     # Parameters alone do not hide it: a scale that is trained.
     layer = Adding(lambda x: layer.scale * one_sided(x))
@@ -449,16 +437,14 @@ def test_the_vector_behind_the_noise_is_known_or_the_checks_that_need_it_are_lef
 
 def test_noise_that_only_a_child_gets_is_looked_at_there():
     behind = nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5), Adding(torch.randn_like))
-    model = Adding(shared, before=nn.Linear(4, 4), after=behind)
-    found = noise_sources(model, X)
+    found = noise_sources(Adding(shared, before=nn.Linear(4, 4), after=behind), X)
     assert [one.name for one in found] == ["(root)", "after.1", "after.2"]
     assert found[0].inspect(rng=1, draws=2000).flagged == ("rank", "correlation", "shared_size")
 
 
 def test_noise_of_other_layers_does_not_mix_in():
     inner = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), Adding(shared))
-    model = Adding(torch.randn_like, before=inner)
-    found = noise_sources(model, X)
+    found = noise_sources(Adding(torch.randn_like, before=inner), X)
     assert [one.name for one in found] == ["(root)", "before.1", "before.2"]
     assert found[0].inspect(rng=1, draws=2000).passed
 
@@ -479,8 +465,7 @@ def test_rows_of_other_arguments():
 def test_a_batch_along_another_axis():
     x = torch.randn(5, 6, 4, generator=torch.Generator().manual_seed(1))
     for first in (True, False):
-        lstm = nn.LSTM(4, 3, num_layers=2, dropout=0.5, batch_first=first)
-        (source,) = noise_sources(lstm, x)
+        (source,) = noise_sources(nn.LSTM(4, 3, num_layers=2, dropout=0.5, batch_first=first), x)
         steps = 6 if first else 5
         # All outputs, and with batch_first=False those of each layer too.
         assert source.inspect(rng=1, draws=300).dim == steps * 3 + (0 if first else 12)
@@ -567,8 +552,7 @@ def test_attention():
             return super().forward(x, x, x)
 
     found = noise_sources(Attending(8, 2, dropout=0.5, batch_first=True), SEQUENCES)
-    assert [one.kind for one in found] == ["train mode"]
-    assert found.uncalled == ("out_proj",)
+    assert ([one.kind for one in found], found.uncalled) == (["train mode"], ("out_proj",))
     assert not noise_sources(Attending(8, 2, batch_first=True), SEQUENCES)
 
 
@@ -606,8 +590,7 @@ def test_a_sentence_transformer(monkeypatch):
     model.append(Embedding())
     found = noise_sources(model, batch)
     assert [one.path for one in found] == [str(len(model) - 1)]
-    assert found[0].inspect(rng=1, draws=500).passed
-    assert found[0].input.shape == (2, 384)
+    assert (found[0].inspect(rng=1, draws=500).passed, found[0].input.shape) == (True, (2, 384))
     kinds = [one.kind for one in noise_sources(model.train(), batch)]
     # A dropout behind the embeddings, and three in each of six layers.
     assert (kinds.count("dropout"), kinds.count("train mode"), kinds[-1]) == (13, 6, "noise")

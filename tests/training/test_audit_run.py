@@ -1,7 +1,6 @@
 """The audit of one run: coins, guesses, what is said before the training, and comparisons."""
 
-from __future__ import annotations
-
+import os
 import warnings
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.stats import binom
 import dpcore
 from dpcore import training
 from dpcore.bounds import gdp_epsilon
+from dpcore.experiments.dpsgd_audit import Recipe
 
 CANARIES = np.eye(300)
 RECORDS = np.zeros((50, 300))
@@ -44,8 +44,7 @@ def test_each_canary_is_in_by_its_own_coin():
     assert seen[0].shape == (50 + int(included.sum()), 300)
     assert set(np.unique(included)) == {0.0, 1.0}
     assert 100 < included.sum() < 200
-    assert (report.canaries, report.guesses) == (300, 60)
-    assert audit(make_fit(1.0, seen=seen)) == report
+    assert (report.canaries, report.guesses, audit(make_fit(1.0, seen=seen))) == (300, 60, report)
     assert np.array_equal(seen[0], seen[1])
     audit(make_fit(1.0, seen=seen), rng=2)
     assert not np.array_equal(seen[0].sum(axis=0), seen[2].sum(axis=0))
@@ -122,3 +121,37 @@ def test_lists_of_anything_are_records():
 
     report = training.audit_run(fit, texts, canaries=mine, guesses=20, rng=3)
     assert (report.correct, report.auc) == (20, 1.0)
+
+
+# Processes for many trainings: one thread each, prepared once, the same counts.
+
+
+PREPARED = []
+
+
+def prepare():
+    PREPARED.append(os.getpid())
+
+
+def count_prepared(_):
+    from threadpoolctl import threadpool_info
+
+    return len(PREPARED), max((one["num_threads"] for one in threadpool_info()), default=1)
+
+
+def test_each_process_is_prepared_once_and_has_one_thread():
+    PREPARED.clear()
+    with training.make_pool(1, prepare) as pool:
+        assert list(pool.map(count_prepared, range(3))) == [(1, 1)] * 3
+    # An audit tries the mechanism here.
+    assert [os.getpid()] == PREPARED
+
+
+def test_trainings_in_processes_count_what_one_process_counts():
+    rows = np.column_stack([np.full((4, 2), 3.0), [0, 0, 1, 1]])
+    train = dpcore.repeat(Recipe(1.0, steps=2).train, seeded="rng")
+    options = {"claim": 1.0, "delta": 0.1, "trials": 60, "pilot": 40, "block": 20, "rng": 1}
+    here = dpcore.audit(train, (rows, rows[1:]), **options)
+    with training.make_pool(2) as pool:
+        there = dpcore.audit(train, (rows, rows[1:]), executor=pool, **options)
+    assert there.counts == here.counts

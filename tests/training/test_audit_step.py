@@ -1,7 +1,5 @@
 """The audit of one noisy step: what is right passes, every fault of a step is refuted."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -63,14 +61,12 @@ def test_right_steps_are_refuted_no_more_than_allowed_and_half_the_noise_always(
     # benches/record_claims.py does so with 20 seeds and every fault.
     right = [audit(rng=seed, trials=600).refuted for seed in range(8)]
     assert binom.sf(sum(right) - 1, 8, 0.05) > 1e-4
-    half = [audit("half the noise", rng=seed, trials=600).refuted for seed in range(8)]
-    assert all(half)
+    assert all([audit("half the noise", rng=seed, trials=600).refuted for seed in range(8)])
 
 
 def test_sigma_for_sigma_times_clip_is_refuted():
     # Clipping at 1.5, noise of standard deviation sigma: sigma is claimed, sigma / 1.5 is drawn.
-    recipe = Recipe(0.8 / 1.5, clip=1.5)
-    step = partial(recipe.sum_gradients, at=np.zeros(ROWS.shape[1]))
+    step = partial(Recipe(0.8 / 1.5, clip=1.5).sum_gradients, at=np.zeros(ROWS.shape[1]))
     options = {"clip": 1.5, "left_out": 0, "trials": 2000, "rng": 1}
     assert training.audit_step(step, BATCH, sigma=0.8, **options).refuted is True
     assert training.audit_step(step, BATCH, sigma=0.8 / 1.5, **options).refuted is False
@@ -127,8 +123,7 @@ def test_a_report_and_its_file_hold_the_two_batches():
     assert "clip apart" in text
     assert "column 0 is the projection" in text
     back = dpcore.Audit.from_json(report.to_json())
-    assert back.pair == report.pair
-    assert back.counts == report.counts
+    assert (back.pair, back.counts) == (report.pair, report.counts)
 
 
 def test_a_step_that_changes_its_records_is_refused():

@@ -1,7 +1,5 @@
 """The step of Opacus: flat, per-layer and ghost clipping; nothing changes; faults are refuted."""
 
-from __future__ import annotations
-
 import random
 import warnings
 
@@ -162,8 +160,7 @@ def test_rows_of_gradients_stand_in_for_records():
 
     # On opposed rows the clipped sum turns round, which natural records do not show.
     wrong = audit(make_step(SumClipped, losses=None, gradients=rows), range(4), left_out=0)
-    assert wrong.refuted is True
-    assert audit(step, range(4), left_out=0).refuted is False
+    assert (wrong.refuted, audit(step, range(4), left_out=0).refuted) == (True, False)
     assert audit(make_step(SumClipped)).refuted is False
 
 
@@ -223,8 +220,7 @@ def test_noise_before_clipping_is_refuted_where_gradients_are_long():
     rows = np.zeros((3, WEIGHTS))
     rows[:, :3] = 100.0
     wrong = make_step(NoiseBeforeClipping, losses=None, gradients=rows)
-    assert wrong.clean(range(3)) is None
-    assert audit(wrong, range(3)).refuted is True
+    assert (wrong.clean(range(3)), audit(wrong, range(3)).refuted) == (None, True)
     assert audit(make_step(losses=None, gradients=rows), range(3)).refuted is False
 
 

@@ -1,7 +1,5 @@
 """Messages of wrong calls of `dpcore.training`: the argument, and a word of the remedy."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
