@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -147,11 +145,9 @@ def _gradients(network, rows, words):
     """Return the gradient of each record, as Opacus computes it for a batch."""
     module = pytest.importorskip("opacus.grad_sample").GradSampleModule(network)
     record_losses(module, rows, words).mean().backward()
-    order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
-    found = [
-        torch.cat([one.grad_sample[place].ravel() for one in module.parameters()])
-        for place in np.argsort(order)
-    ]
+    places = np.argsort(sorted(range(len(rows)), key=lambda number: -len(rows[number])))
+    samples = [one.grad_sample for one in module.parameters()]
+    found = [torch.cat([sample[place].ravel() for sample in samples]) for place in places]
     module.remove_hooks()
     for weight in network.parameters():
         weight.grad = weight.grad_sample = None
@@ -207,17 +203,12 @@ def test_empty_batches_are_made_and_counted(corpus, words):
 
 def test_noise_of_one_step_is_the_claimed_one(private, corpus):
     batch = list(corpus.train.texts[:8])
-    right = training.audit_step(
-        private.step(), batch, sigma=private.sigma, clip=private.clip, trials=3000, rng=5
-    )
+    settings = {"sigma": private.sigma, "clip": private.clip, "trials": 3000, "rng": 5}
     # At 95 % the right noise is refuted in one of twenty audits at most; the seed is fixed.
-    assert right.refuted is False
+    assert training.audit_step(private.step(), batch, **settings).refuted is False
     half = private.step()
     half.optimizer.noise_multiplier = private.sigma / 2.0
-    wrong = training.audit_step(
-        half, batch, sigma=private.sigma, clip=private.clip, trials=3000, rng=5
-    )
-    assert wrong.refuted is True
+    assert training.audit_step(half, batch, **settings).refuted is True
 
 
 @pytest.mark.parametrize("epsilon", [None, 8.0])
@@ -294,16 +285,9 @@ def test_canaries_are_audited_in_one_run(corpus, words):
     def fit(texts):
         return lm.fit(texts, corpus.valid, vocabulary=words, **LONG).losses
 
-    report = training.audit_run(
-        fit, list(corpus.train.texts), canaries=mine, guesses=20, delta=1e-3, rng=2
-    )
-    assert report.auc is not None
+    texts = list(corpus.train.texts)
+    report = training.audit_run(fit, texts, canaries=mine, guesses=20, delta=1e-3, rng=2)
     assert report.auc > 0.5
-
-
-def test_import_needs_no_torch():
-    code = "import sys, dpcore.text.lm; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 FEW = generated("intents", 120, rng=1)
@@ -312,41 +296,9 @@ WORDS = Vocabulary.from_texts(TEXTS, unknown="token")
 TINY = {"vocabulary": WORDS, "hidden": 4, "epochs": 1, "progress": False}
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"epsilon": 0.0}, "epsilon must be a finite number above 0, got 0"),
-        ({"epsilon": -1.0}, "epsilon must be a finite number above 0"),
-        ({"epsilon": float("nan")}, "epsilon must be a finite number above 0"),
-        ({"epsilon": 1.0, "delta": 0.0}, "delta must be a finite number above 0"),
-        ({"epsilon": 1.0, "clip": 0.0}, "clip must be a finite number above 0"),
-        ({"epsilon": 1.0, "dropout": 0.2}, "dropout must be 0 for a private training"),
-        ({"epsilon": 1.0, "optimiser": "adam"}, "optimiser must be 'sgd' for a private training"),
-        ({"epsilon": 1.0, "batch": None}, "texts must be at least as many as a batch, 256"),
-        ({"optimiser": "sdg"}, "optimiser must be one of 'sgd', 'adam'"),
-        ({"device": "nowhere"}, "device must be one of this machine"),
-        ({"length": 1}, "length must be an integer at least 2"),
-        ({"lr": 0.0}, "lr must be a finite number above 0"),
-        ({"lr": 1e30}, "lr must be small enough that training does not diverge"),
-        ({"vocabulary": Vocabulary(["a"], "drop")}, "with unknown='token'"),
-        ({"vocabulary": ["a"]}, "vocabulary must be a Vocabulary"),
-        ({"start": "model"}, "start must be a NextWordModel"),
-    ],
-)
-def test_wrong_arguments_are_named(options, match):
-    with pytest.raises((TypeError, ValueError), match=match):
-        lm.fit(TEXTS, VALID, **{**TINY, "batch": 20, **options})
-
-
 def test_canaries_have_words_of_the_vocabulary():
     own = ["find a train"]
     assert lm.canaries(WORDS, own) == own
-    with pytest.raises(ValueError, match=r"canaries\[0\] must be words of the vocabulary"):
-        lm.canaries(WORDS, ["find xylophones"])
-    with pytest.raises(TypeError, match="many must be an integer"):
-        lm.canaries(WORDS, 2.5)
-    with pytest.raises(ValueError, match="words must be an integer at least 2"):
-        lm.canaries(WORDS, 2, words=1)
 
 
 def test_large_delta_is_warned_of():
@@ -381,19 +333,38 @@ def test_missing_opacus_is_named_with_its_extra(monkeypatch):
         lm.fit(TEXTS, VALID, **TINY, epsilon=8.0, batch=20)
 
 
+def fit(**options):
+    return lambda: lm.fit(TEXTS, VALID, **{**TINY, "batch": 20, **options})
+
+
 VALUE_ERRORS = [
+    *((fit(epsilon=epsilon), "epsilon", "a finite number above 0")
+      for epsilon in (0.0, -1.0, float("nan"))),
+    (fit(epsilon=1.0, delta=0.0), "delta", "a finite number above 0"),
+    (fit(epsilon=1.0, clip=0.0), "clip", "a finite number above 0"),
+    (fit(epsilon=1.0, dropout=0.2), "dropout", "0 for a private training"),
+    (fit(epsilon=1.0, optimiser="adam"), "optimiser", "'sgd' for a private training"),
+    (fit(epsilon=1.0, batch=None), "texts", "at least as many as a batch, 256"),
+    (fit(optimiser="sdg"), "optimiser", "one of 'sgd', 'adam'"),
+    (fit(device="nowhere"), "device", "one of this machine"),
+    (fit(length=1), "length", "an integer at least 2"),
+    (fit(lr=0.0), "lr", "a finite number above 0"),
+    (fit(lr=1e30), "lr", "small enough that training does not diverge"),
+    (fit(vocabulary=Vocabulary(["a"], "drop")), "vocabulary", "with unknown='token'"),
+    (lambda: lm.canaries(WORDS, ["find xylophones"]), "canaries[0]", "words of the vocabulary"),
+    (lambda: lm.canaries(WORDS, 2, words=1), "words", "an integer at least 2"),
     (lambda: lm.fit(["[MASK] [MASK]"] * 30, VALID), "vocabulary", "given where all words"),
-    (lambda: lm.fit(TEXTS, VALID, **{**TINY, "vocabulary": Vocabulary(["a"], "token")},
-     start=lm.fit(TEXTS, VALID, **TINY)), "vocabulary", "that of start"),
-    (lambda: lm.fit(TEXTS, VALID, **{**TINY, "hidden": 5}, start=lm.fit(TEXTS, VALID, **TINY)),
-     "hidden", "4, as that of start"),
+    (lambda: fit(vocabulary=Vocabulary(["a"], "token"), start=fit()())(), "vocabulary", "of start"),
+    (lambda: fit(hidden=5, start=fit()())(), "hidden", "4, as that of start"),
     (lambda: lm.fit(TEXTS, VALID, **TINY).step(), "model", "got 'plain'"),
     (lambda: lm.fit(TEXTS, VALID, **TINY).perplexity(TEXTS), "texts", "texts that are"),
     (lambda: lm.fit(TEXTS, VALID, **TINY).perplexity(["[MASK] [MASK]"]), "texts", "texts with"),
-    (lambda: training.OpacusStep(torch.nn.LSTM(2, 2), _make_optimizer(), lambda model,
-     records: records), "model", "DPLSTM"),
+    (lambda: training.OpacusStep(torch.nn.LSTM(2, 2), _make_optimizer(), max), "model", "DPLSTM"),
 ]  # fmt: skip
 TYPE_ERRORS = [
+    (fit(vocabulary=["a"]), "vocabulary", "a Vocabulary"),
+    (fit(start="model"), "start", "a NextWordModel"),
+    (lambda: lm.canaries(WORDS, 2.5), "many", "an integer"),
     (lambda: lm.fit(TEXTS, VALID, **TINY).losses("one text"), "texts", "not a single string"),
 ]  # fmt: skip
 
@@ -422,9 +393,8 @@ def audit(seed, **recipe):
     canaries = lm.canaries(vocabulary, CANARIES, words=6, rng=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)
-        return audit_run(
-            fit, texts, canaries=canaries, guesses=GUESSES, claim=CLAIM, delta=DELTA, rng=seed
-        )
+        claimed = {"claim": CLAIM, "delta": DELTA}
+        return audit_run(fit, texts, canaries=canaries, guesses=GUESSES, rng=seed, **claimed)
 
 
 def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows():

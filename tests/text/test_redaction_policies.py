@@ -1,8 +1,6 @@
 """Policies that mask words: which words, how many, in which style, and bad input."""
 
 import pickle
-import subprocess
-import sys
 from collections import Counter
 from itertools import combinations
 from math import comb
@@ -116,12 +114,9 @@ def test_names_are_masked_where_they_are_capitalised(names, text, redacted):
 
 
 def test_a_word_that_a_span_touches_is_masked():
-    for span, redacted in [
-        ((4, 5), "ab [MASK] de"),
-        ((1, 4), "[MASK] [MASK] de"),
-        ((2, 3), "ab cc de"),
-    ]:
-        assert redact(["ab cc de"], Spans(lambda text, span=span: [span])) == [redacted]
+    redacted = {(4, 5): "ab [MASK] de", (1, 4): "[MASK] [MASK] de", (2, 3): "ab cc de"}
+    for span, text in redacted.items():
+        assert redact(["ab cc de"], Spans(lambda text, span=span: [span])) == [text]
 
 
 def test_entities_of_a_spacy_pipeline_are_masked():
@@ -153,8 +148,8 @@ def test_words_that_give_the_set_away_are_masked_first(per_document):
     levels = redaction.policy_levels(policy, [text], np.random.default_rng(1))[0]
     weights = dict(zip(policy.words, policy.weights, strict=True))
     assert weights["tumour"] > 0 > weights["knee"]
-    by_size = {"tumour": 1, "knee": 3}
-    assert set(np.argsort(levels)[:2]) == set(by_size.values())
+    # The places of "Tumour," and "knee-high", whose weights are the largest.
+    assert set(np.argsort(levels)[:2]) == {1, 3}
     if per_document:
         assert sorted(levels) == [1 / 12, 3 / 12, 5 / 12, 7 / 12, 9 / 12, 11 / 12]
         assert levels.argmax() == 5 or levels[5] > 0.5
@@ -210,15 +205,6 @@ def test_a_function_is_a_policy():
         return [np.array([1 / len(word) for word in text.split()]) for text in documents]
 
     assert redact(TWO, longest_first, level=0.25) == ["one two", "one two [MASK]"]
-
-
-def test_the_package_loads_neither_torch_nor_scikit_learn():
-    code = (
-        "import sys, dpcore.text.redaction; "
-        "sys.exit(bool({'torch', 'sklearn', 'spacy'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert "redact" in redaction.__all__
 
 
 WORDS = [f"w{i}" for i in range(30)]
@@ -310,9 +296,7 @@ def test_random_masks_leave_a_difference_as_often_as_computed():
 
 def read_other_masks(reference):
     """Return an attack whose event reads all masks but those of the first text."""
-    return lambda outputs, outputs_prime, pair: (
-        lambda drawn: (drawn[:, 1:] == reference[1:]).all(axis=(1, 2))
-    )
+    return lambda *given: lambda drawn: (drawn[:, 1:] == reference[1:]).all(axis=(1, 2))
 
 
 def audit(mech):

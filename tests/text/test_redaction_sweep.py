@@ -30,13 +30,23 @@ ILL, WELL = make_texts(1, 160, "fever"), make_texts(2, 160)
 LABELS = ["short", "long"] * 80
 
 
+def sweep_all():
+    policies = [Random(), Ranked(), Keywords(["fever"])]
+    more = {"utility": LABELS, "splits": 2, "nulls": 4, "rng": 3}
+    return sweep(ILL, WELL, policies=policies, levels=[0, 0.5, 1], **more)
+
+
+def sweep_once(levels, sensitive=ILL, safe=WELL, **more):
+    """Sweep random masks on one split, the labels permuted once."""
+    needs("sklearn")
+    given = {"policies": Random(), "splits": 1, "nulls": 1, "rng": 1, **more}
+    return sweep(sensitive, safe, levels=levels, **given)
+
+
 @pytest.fixture(scope="module")
 def found():
     needs("sklearn")
-    policies = [Random(), Ranked(), Keywords(["fever"])]
-    return sweep(
-        ILL, WELL, policies=policies, levels=[0, 0.5, 1], utility=LABELS, splits=2, nulls=4, rng=3
-    )
+    return sweep_all()
 
 
 def test_the_points_are_those_of_policies_and_levels(found):
@@ -76,11 +86,9 @@ def test_masks_alone_disclose_the_set_where_only_one_set_has_the_word(found):
 def test_where_all_is_masked_nothing_of_the_set_is_left(found):
     for policy in ("random", "ranked"):
         point = found[policy, 1]
-        assert point.mean("masked") == 1.0
+        assert (point.mean("masked"), point.mean("accuracy")) == (1.0, 0.5)
+        assert not np.any([point.divergence.value, point.divergence.certified])
         assert not point.values("divergence").any()
-        assert not point.divergence.value.any()
-        assert not point.divergence.certified.any()
-        assert point.mean("accuracy") == 0.5
         # All texts have twelve words: the length does not link them either.
         assert point.linkages[0].share < 0.1
     assert found["random", 0].linkages[0].share == 1.0
@@ -99,12 +107,9 @@ def test_figures_of_all_splits_have_mean_and_spread(found):
 
 
 def test_a_seed_repeats_it(found):
-    again = sweep(
-        ILL, WELL, policies=[Random(), Ranked(), Keywords(["fever"])], levels=[0, 0.5, 1],
-        utility=LABELS, splits=2, nulls=4, rng=3,
-    )  # fmt: skip
+    again = sweep_all()
     assert (again, again.to_dict(), str(again)) == (found, found.to_dict(), str(found))
-    one = sweep(ILL, WELL, policies=Random(), levels=[0.5], splits=1, nulls=1, rng=4)
+    one = sweep_once([0.5], rng=4)
     assert one.points[0].values("accuracy")[0] != found["random", 0.5].values("accuracy")[0]
 
 
@@ -132,31 +137,24 @@ def test_the_picture_has_a_panel_for_each_question(found):
     from matplotlib.figure import Figure
 
     figure = found.plot(ax=Figure())
-    titles = [panel.get_title() for panel in figure.axes]
-    assert sum("Which set" in title for title in titles) == 2
-    assert any("Which document" in title for title in titles)
+    titles = " ".join(panel.get_title() for panel in figure.axes)
+    assert (titles.count("Which set"), "Which document" in titles) == (2, True)
     lines = figure.axes[3].get_lines()
     assert len(lines) == 3
     assert lines[0].get_xdata() == pytest.approx([p.mean("accuracy") for p in found.of("random")])
 
 
 def test_utility_falls_where_its_words_are_masked():
-    needs("sklearn")
     safe = [f"{text} {'goal' if row % 2 else 'bank'}" for row, text in enumerate(WELL)]
     labels = [row % 2 for row in range(160)]
-    found = sweep(
-        ILL, safe, policies=Random(), levels=[0, 0.9], utility=labels, splits=1, nulls=1, rng=1
-    )
+    found = sweep_once([0, 0.9], safe=safe, utility=labels)
     assert found["random", 0].mean("utility") > 0.95
     assert found["random", 0.9].mean("utility") < 0.8
     assert found["random", 0.9].mean("utility_floor") == pytest.approx(1 / 3, abs=0.06)
 
 
 def test_texts_without_a_word_left_are_counted():
-    needs("sklearn")
-    found = sweep(
-        ILL, WELL, policies=Random(), levels=[0.5, 1], style="drop", splits=1, nulls=1, rng=1
-    )
+    found = sweep_once([0.5, 1], style="drop")
     assert [point.empty for point in found.points] == [0, 320]
     assert [point.mean("masked") for point in found.points] == [0.5, 1.0]
     assert [one.by for one in found.points[0].linkages] == ["bag of words"]
@@ -166,11 +164,7 @@ def test_texts_without_a_word_left_are_counted():
 
 
 def test_repeated_texts_are_left_out_and_counted():
-    needs("sklearn")
-    found = sweep(
-        [*ILL, ILL[0].upper(), f" {ILL[1]}"], WELL, policies=Random(), levels=[0], splits=1,
-        nulls=1, rng=1,
-    )  # fmt: skip
+    found = sweep_once([0], [*ILL, ILL[0].upper(), f" {ILL[1]}"])
     assert (found.sizes, found.repeated) == ((160, 160), 2)
     assert "2 repeated texts were left out" in str(found)
 
@@ -179,33 +173,24 @@ def test_a_policy_that_was_fitted_on_the_texts_is_warned_of():
     needs("sklearn")
     fitted = Ranked().fit(ILL, WELL)
     with pytest.warns(UserWarning, match="320 of 320 texts are among those that ranked"):
-        sweep(ILL, WELL, policies=fitted, levels=[0.5], splits=1, nulls=1, rng=1)
+        sweep_once([0.5], policies=fitted)
 
 
 def test_public_texts_and_an_encoder_replace_the_features():
-    needs("sklearn")
-    public = make_texts(9, 60)
-    found = sweep(
-        ILL, WELL, policies=Random(), levels=[0.3], public=public, splits=1, nulls=1, rng=1
-    )
-    assert found.public == 60
+    assert sweep_once([0.3], public=make_texts(9, 60)).public == 60
     calls = []
 
     def encode(texts):
         calls.append(len(texts))
         return [[float("fever" in text), float(len(text))] for text in texts]
 
-    found = sweep(
-        ILL, WELL, policies=Random(), levels=[0, 0.3], encode=encode, splits=1, nulls=1, rng=1
-    )
+    found = sweep_once([0, 0.3], encode=encode)
     assert calls == [320, 320]
     assert found["random", 0].mean("boosted_trees") > 0.9
 
 
 def test_delta_below_ten_rows_is_flagged():
-    needs("sklearn")
-    more = {"policies": Random(), "levels": [0.5], "splits": 1, "nulls": 1, "rng": 1}
-    small, large = (sweep(ILL, WELL, delta=delta, **more) for delta in (0.01, 0.2))
+    small, large = (sweep_once([0.5], delta=delta) for delta in (0.01, 0.2))
     assert "delta 0.01 is below 10/N = 0.1" in str(small)
     assert small.points[0].epsilon.extrapolated
     assert "is below 10/N" not in str(large)
@@ -213,11 +198,8 @@ def test_delta_below_ten_rows_is_flagged():
 
 def test_a_word_planted_in_some_texts_of_one_set_is_found_and_exposed():
     """Of ten seeds the AUC is .62 to .69, and 8 to 10 of the first ten have the word."""
-    needs("sklearn")
     planted, others = make_texts(5, 300, "secret", share=0.3), make_texts(6, 300)
-    point = sweep(planted, others, policies=Random(), levels=[0], splits=2, nulls=2, rng=1).points[
-        0
-    ]
+    point = sweep_once([0], planted, others, splits=2, nulls=2).points[0]
     assert point.mean("auc") > 0.58
     named = [one for one in point.exposed(10) if one.words[:1] == ("secret",)]
     assert len(named) >= 6
@@ -229,26 +211,19 @@ def test_two_halves_of_one_set_are_not_distinguished():
 
     The control: with a word in 30 % of one half the same count is far above the limit.
     """
-    needs("sklearn")
     allowed = binom.ppf(1 - 1e-4, 200, 0.05)
     missed, divergent, epsilons = (np.zeros(200, bool) for _ in range(3))
     for seed in range(200):
-        point = sweep(
-            make_texts(2 * seed, 50), make_texts(2 * seed + 1, 50), policies=Random(),
-            levels=[0.3], splits=1, nulls=1, rng=seed, progress=False,
-        ).points[0]  # fmt: skip
+        sets = make_texts(2 * seed, 50), make_texts(2 * seed + 1, 50)
+        point = sweep_once([0.3], *sets, rng=seed, progress=False).points[0]
         missed[seed] = not point.attack.accuracy.low <= 0.5 <= point.attack.accuracy.high
         divergent[seed] = point.divergence.certified[0].max() > 0.0
         epsilons[seed] = point.epsilon.epsilon_lower > 0.0
-    assert missed.sum() <= allowed
-    assert epsilons.sum() <= allowed
-    assert divergent.sum() <= allowed
+    assert max(missed.sum(), epsilons.sum(), divergent.sum()) <= allowed
     found = 0
     for seed in range(20):
-        point = sweep(
-            make_texts(seed, 300, "secret", 0.5), make_texts(seed + 50, 300), policies=Random(),
-            levels=[0.0], splits=1, nulls=1, rng=seed, progress=False,
-        ).points[0]  # fmt: skip
+        sets = make_texts(seed, 300, "secret", 0.5), make_texts(seed + 50, 300)
+        point = sweep_once([0.0], *sets, rng=seed, progress=False).points[0]
         found += point.attack.accuracy.low > 0.5
     assert found > binom.ppf(1 - 1e-4, 20, 0.05)
 
@@ -281,15 +256,11 @@ BAD = [
 
 @pytest.mark.parametrize(("more", "message"), BAD)
 def test_bad_input_is_named(more, message):
-    needs("sklearn")
-    sets = {"sensitive": ILL, "safe": WELL} | more
-    options = {"policies": Random(), "levels": [0.5], "splits": 1, "nulls": 1, "rng": 1} | sets
     with pytest.raises((TypeError, ValueError), match=message):
-        sweep(options.pop("sensitive"), options.pop("safe"), **options)
+        sweep_once(**{"levels": [0.5], **more})
 
 
 def test_ctrl_c_returns_the_splits_that_are_complete():
-    needs("sklearn")
     calls = []
 
     def policy(texts, rng):
@@ -298,12 +269,12 @@ def test_ctrl_c_returns_the_splits_that_are_complete():
             raise KeyboardInterrupt
         return [rng.random(len(text.split())) for text in texts]
 
-    found = sweep(ILL, WELL, policies=policy, levels=[0.5], splits=4, nulls=1, rng=1)
+    found = sweep_once([0.5], policies=policy, splits=4)
     assert (found.partial, len(found.points[0].splits)) == (True, 2)
     assert "INTERRUPTED after 2 splits" in str(found)
     calls[:] = [0, 0]
     with pytest.raises(KeyboardInterrupt):
-        sweep(ILL, WELL, policies=policy, levels=[0.5], splits=4, nulls=1, rng=1)
+        sweep_once([0.5], policies=policy, splits=4)
 
 
 @pytest.fixture(scope="module")
@@ -330,11 +301,9 @@ def sets():
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_divergence_falls_with_masks_and_grows_with_rows(sets, level, rows, kl, d2, spread):
-    sensitive, safe, public = (
-        redact(texts, Random(), level=level, rng=seed) for seed, texts in enumerate(sets)
-    )
-    encoder = TfidfSVD(50).fit(public)
-    vectors = encoder(sensitive)[:rows], encoder(safe)[:rows]
+    masked = [redact(texts, Random(), level=level, rng=seed) for seed, texts in enumerate(sets)]
+    encoder = TfidfSVD(50).fit(masked[2])
+    vectors = [encoder(texts)[:rows] for texts in masked[:2]]
     options = {"alphas": [1, 2], "method": "score", "k": 20, "rng": 1}
     found = renyi(*vectors, certified=True, rows="independent", **options)
     assert found.value.mean(axis=0) == pytest.approx([kl, d2], abs=spread)
@@ -346,14 +315,10 @@ def test_divergence_falls_with_masks_and_grows_with_rows(sets, level, rows, kl, 
 
 
 def test_the_attack_falls_to_a_coin_and_documents_stay_linked(sets):
-    policies = [Random(), Ranked()]
-    found = sweep(
-        *sets[:2], policies=policies, levels=[0, 0.5, 0.9, 0.95, 1], splits=2, nulls=2, rng=1
-    )
-    for policy, accuracies in (
-        ("random", (0.80, 0.78, 0.62, 0.56, 0.5)),
-        ("ranked", (0.80, 0.68, 0.60, 0.53, 0.5)),
-    ):
+    levels, more = [0, 0.5, 0.9, 0.95, 1], {"splits": 2, "nulls": 2, "rng": 1}
+    found = sweep(*sets[:2], policies=[Random(), Ranked()], levels=levels, **more)
+    known = {"random": (0.80, 0.78, 0.62, 0.56, 0.5), "ranked": (0.80, 0.68, 0.60, 0.53, 0.5)}
+    for policy, accuracies in known.items():
         attack = [point.mean("accuracy") for point in found.of(policy)]
         assert attack == pytest.approx(accuracies, abs=0.13)
         assert attack[0] - attack[3] > 0.1

@@ -49,11 +49,11 @@ def test_a_fixed_epsilon_is_the_claim_and_is_true_of_laplace_noise_alone():
         right = noise == "repaired"
         assert model.true_epsilon == (pytest.approx(5.0) if right else math.inf)
         assert ("THE CLAIM IS FALSE" in repr(model)) == (not right)
-        text = str(model)
-        assert ("THE CLAIM IS FALSE" in text.partition("\n")[2]) == (not right)
+        text = str(model).partition("\n")[2]
         assert "epsilon 5, for any two later texts, one encoding of each" in text
         assert "the texts that the weights were fitted to" in text
-        assert ("nothing bounds the loss of a single encoding" in text) == (not right)
+        false = "THE CLAIM IS FALSE", "nothing bounds the loss of a single encoding"
+        assert [words in text for words in false] == [not right, not right]
         assert ("k encodings of one text cost k times 5" in text) == right
 
 
@@ -104,9 +104,7 @@ def test_a_cap_holds_and_without_one_epsilon_grows():
 @every
 @pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learnt"])
 @pytest.mark.parametrize("device", DEVICES)
-def test_gradients_are_finite_and_the_same_seed_gives_the_same_weights(
-    noise, learn, device, monkeypatch
-):
+def test_gradients_are_finite_and_a_seed_repeats_the_weights(noise, learn, device, monkeypatch):
     seen = []
     step = torch.optim.Adam.step
 
@@ -245,16 +243,20 @@ def test_what_the_source_leaves_open_is_in_the_docstring():
         assert word in told
 
 
+TEXTS = ["a goal", "a train", "a late goal"]
+
+
+def fit_three(labels, values):
+    return lambda: fitted(made(attribute="p"), Corpus(TEXTS, labels, {"p": values}))
+
+
 VALUE_ERRORS = [
-    (lambda: fitted(made(attribute="p"), Corpus(["a goal", "a train", "a late goal"],
-     labels=[0, 1, 0], attributes={"p": [1, 1, 1]})), "attribute", "of two values at least"),
-    (lambda: fitted(made(attribute="p"), Corpus(["a goal", "a train", "a late goal"],
-     labels=[1] * 3, attributes={"p": [0, 1, 0]})), "labels", "of two values at least"),
-    (lambda: fitted(made(attribute="p"), Corpus(["a goal", "a train", "a late goal"],
-     attributes={"p": [0, 1, 0]})), "corpus", "one with labels"),
+    (fit_three([0, 1, 0], [1, 1, 1]), "attribute", "of two values at least"),
+    (fit_three([1, 1, 1], [0, 1, 0]), "labels", "of two values at least"),
+    (fit_three(None, [0, 1, 0]), "corpus", "one with labels"),
     (lambda: fitted(made(attribute="q")), "attribute", "one of 'parent'"),
     (lambda: fitted(made(min_count=10**6)), "min_count", "at most"),
-    (lambda: made().predict(["a goal", "a train", "a late goal"]), "model", "fitted before it"),
+    (lambda: made().predict(TEXTS), "model", "fitted before it"),
     *((lambda epsilon=epsilon: made(epsilon), "epsilon", "above 0")
       for epsilon in (0, -1.0, math.inf, math.nan)),
     (lambda: made(learn=True, cap=2.0), "cap", "at least epsilon, 5, where learning starts"),
@@ -267,7 +269,7 @@ VALUE_ERRORS = [
     (lambda: fitted(made(), strength=-1.0), "strength", "at least 0"),
 ]  # fmt: skip
 TYPE_ERRORS = [
-    (lambda: fitted(made(), ["a goal", "a train", "a late goal"]), "corpus", "a Corpus"),
+    (lambda: fitted(made(), TEXTS), "corpus", "a Corpus"),
     (lambda: made(cap=20.0), "cap", "left out where no epsilon is learnt"),
     (lambda: made(attribute=("parent", "other")), "attribute", "a str"),
     (lambda: fitted(made(), pair=1), "pair", "True or False"),

@@ -24,13 +24,10 @@ def accuracy(corpora):
 
     def of(kind, attribute=None, shuffled=None):
         corpus = corpora[kind]
-        weights = extraction.TfidfVectorizer(
-            tokenizer=words_of, token_pattern=None, lowercase=False
-        ).fit(corpus.train.texts)
-        values = [
-            part.labels if attribute is None else part.attribute(attribute)
-            for part in (corpus.train, corpus.test)
-        ]
+        given = {"tokenizer": words_of, "token_pattern": None, "lowercase": False}
+        weights = extraction.TfidfVectorizer(**given).fit(corpus.train.texts)
+        parts = corpus.train, corpus.test
+        values = [part.attribute(attribute) if attribute else part.labels for part in parts]
         if shuffled is not None:
             values[0] = np.random.default_rng(shuffled).permutation(values[0])
         model = linear.LogisticRegression(max_iter=1000)
@@ -64,9 +61,8 @@ def test_the_same_seed_makes_the_same_corpus(kind, corpora):
     assert corpus.origin == f"generated ({kind}, 4,000 rows, seed 1)"
     fresh = generated(kind, 100)
     assert fresh == generated(kind, 100, rng=int(fresh.origin[:-1].rpartition(" ")[2]))
-    assert generated(kind, 100, np.random.default_rng(3)) == generated(
-        kind, 100, np.random.default_rng(3)
-    )
+    drawn, again = (generated(kind, 100, np.random.default_rng(3)) for _ in range(2))
+    assert drawn == again
 
 
 @pytest.mark.parametrize("kind", GENERATED)
@@ -74,9 +70,8 @@ def test_parts_have_their_shares_and_no_text_in_common(kind, corpora):
     corpus = corpora[kind]
     sizes = [len(part) for part in (corpus.train, corpus.valid, corpus.test)]
     assert np.allclose(sizes, [3200, 400, 400], atol=15)
-    assert not set(corpus.train) & set(corpus.test)
-    assert not set(corpus.train) & set(corpus.valid)
-    assert not set(corpus.valid) & set(corpus.test)
+    texts = [*set(corpus.train), *set(corpus.valid), *set(corpus.test)]
+    assert len(set(texts)) == len(texts)
 
 
 @pytest.mark.parametrize("kind", GENERATED)

@@ -55,8 +55,7 @@ def test_scores_show_what_the_label_does_not_say(people):
     assert [floor.p_value for floor in found.floors] == [0.0005, 0.0005]
     assert found.above_floor
     # A copy of the label is above the majority, and says no more than the label.
-    topic = people[0].labels
-    columns = topic[:, np.newaxis]
+    columns = people[0].labels[:, np.newaxis]
     copied = infer(None, people[0], "male", vectors=columns, attackers=Centroids(), rng=1)
     assert copied.floors[0].beaten
     assert copied.floors_left == ("majority given the main label",)
@@ -127,13 +126,12 @@ def test_an_encoder_with_rng_gets_other_noise_for_each_part_and_the_same_for_a_s
         return people[1](texts) + rng.laplace(scale=0.3, size=(len(texts), 6))
 
     first, second, third = (
-        infer(encode, people[0], "male", attackers=Centroids(), rng=seed, progress=False)
-        for seed in (5, 5, 6)
+        infer_people(people, encode=encode, rng=rng, progress=False) for rng in (5, 5, 6)
     )
     assert drawn[:3] == drawn[3:6] != drawn[6:]
     assert len({tuple(draw) for draw in drawn[:3]}) == 3
     assert first == second != third
-    assert infer(encode, people[0], "male", attackers=Centroids()).seed != first.seed
+    assert infer_people(people, encode=encode, rng=None).seed != first.seed
 
 
 def test_an_object_with_encode_will_do(people):
@@ -159,10 +157,8 @@ def test_of_an_attribute_of_three_values_nothing_is_certified(people):
     from sklearn.neighbors import KNeighborsClassifier
 
     names = np.array(["a", "b", "c"])[people[0].labels]
-    result = infer(
-        people[1], people[0], names, attackers=KNeighborsClassifier(9), rng=1,
-        neighbours="any two texts",
-    )  # fmt: skip
+    nearest = KNeighborsClassifier(9)
+    result = infer_people(people, names, attackers=nearest, neighbours="any two texts")
     assert (result.values, result.threshold) == ((("a", "b", "c"),), None)
     assert result.certified == "not applicable: not binary"
     assert "macro over 3 values" in str(result)
@@ -193,9 +189,7 @@ def test_where_neighbours_are_not_any_two_texts_nothing_is_certified(people, nei
 
 def test_few_test_texts_certify_nothing():
     found, vectors = speakers(rows=100)
-    result = infer(
-        looked_up(vectors), found, "tall", attackers=Centroids(), rng=1, neighbours="any two texts"
-    )
+    result = infer_people((found, looked_up(vectors)), "tall", neighbours="any two texts")
     assert result.certified == "not applicable: fewer than 20 test texts of one value"
 
 
@@ -203,14 +197,13 @@ def test_groups_have_the_accuracy_of_the_main_label_and_its_gap(inferred, people
     first, second = inferred.groups
     assert (first.value, second.value, first.texts + second.texts) == (0, 1, inferred.sizes[2])
     weights = np.array([first.texts, second.texts]) / inferred.sizes[2]
-    assert weights @ [first.attack.value, second.attack.value] == pytest.approx(
-        inferred.accuracy.value
-    )
+    shares = [first.attack.value, second.attack.value]
+    assert weights @ shares == pytest.approx(inferred.accuracy.value)
     assert first.gap.value == pytest.approx(first.main.value - second.main.value)
     assert first.gap.low == pytest.approx(-second.gap.high)
     assert first.gap.low < first.gap.value < first.gap.high
     unlabelled = corpus((700, 300, 500), {"male": people[0].attribute("male")})
-    result = infer(people[1], unlabelled, "male", attackers=Centroids(), rng=1)
+    result = infer_people((unlabelled, people[1]))
     assert all(group.main is None and group.gap is None for group in result.groups)
     assert len(result.floors) == 1
 
@@ -234,9 +227,7 @@ def test_the_record_says_what_was_done_and_every_report_method_works(inferred, p
     assert (plain["format"], plain["seed"]) == ("dpcore.text.inference/1", "1")
     assert plain["accuracy"]["how"] == "Clopper-Pearson"
     assert plain["derived"]["above_floor"] is inferred.above_floor
-    certified = infer(
-        people[1], people[0], "male", attackers=Sign(), rng=1, neighbours="any two texts"
-    )
+    certified = infer_people(people, attackers=Sign(), neighbours="any two texts")
     assert certified.to_dict()["certified"]["format"] == "dpcore.audit_outputs/1"
     assert "the attacker's score" in str(certified)
     assert pickle.loads(pickle.dumps(certified)) == certified
@@ -244,7 +235,7 @@ def test_the_record_says_what_was_done_and_every_report_method_works(inferred, p
 
 def test_html_escapes_names_and_pictures_name_every_line(people):
     odd = corpus((700, 300, 500), {"<b> & $x$": people[0].attribute("male")})
-    result = infer(people[1], odd, "<b> & $x$", attackers=Centroids(), rng=1)
+    result = infer_people((odd, people[1]), "<b> & $x$")
     assert "<b> &" not in result._repr_html_()
     labels = [tick.get_text() for tick in result.plot().axes[0].get_yticklabels()]
     assert labels == ["accuracy", "F1", "AUC"]
@@ -303,21 +294,18 @@ def test_a_private_encoder_brings_its_claim_and_its_delta(people):
 def test_an_encoder_in_which_texts_mix_is_refused():
     found = corpus((40, 20, 20), {"long": np.arange(80) % 2})
 
-    def centred(texts):
-        rows = np.array([[len(text), text.count("1"), 1.0] for text in texts], float)
-        return rows - rows.mean(axis=0)
-
-    with pytest.raises(ValueError, match="encode must be one that gives a text the same vector"):
-        infer(centred, found, "long", attackers=Centroids(), rng=1)
-
     def plain(texts):
         return np.array([[len(text), text.count("1"), 1.0] for text in texts], float)
 
-    result = infer(plain, found, "long", attackers=Centroids(), rng=1)
+    def centred(texts):
+        return plain(texts) - plain(texts).mean(axis=0)
+
+    with pytest.raises(ValueError, match="encode must be one that gives a text the same vector"):
+        infer_people((found, centred), "long")
+    result = infer_people((found, plain), "long")
     assert result.batches.distance == 0.0
     assert "8 texts alone, in two batches of other texts and in another order agree" in str(result)
-    loose = infer(centred, found, "long", attackers=Centroids(), rng=1, rounding=2.0)
-    assert loose.batches.rounding == 2.0
+    assert infer_people((found, centred), "long", rounding=2.0).batches.rounding == 2.0
 
 
 class Clock:

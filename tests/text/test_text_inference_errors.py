@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 from shared_inference import Centroids, corpus, looked_up
+from shared_messages import check_messages
 
 from dpcore.text import Corpus
 from dpcore.text.inference import Attacker, infer
@@ -55,14 +56,12 @@ WRONG = [
     ({"attribute": np.zeros(79)}, ValueError, "^attribute must be .* got '79 values for 80 texts'"),
     ({"attribute": np.array(["no", "yes"] * 39)}, ValueError, "got '78 values for 80 texts'"),
     ({"attribute": [0.5] * 80}, ValueError, r"^attribute 'attribute' must be of two .* \[0.5\]"),
-    ({"attribute": ["no", "yes"] * 40, "kind": "number"}, ValueError,
-     "^kind must be 'values' or None for 'attribute', whose values are strings, got 'number'"),
+    ({"attribute": ["no", "yes"] * 40, "kind": "number"}, ValueError, "^kind must be .*strings"),
     ({"kind": "age"}, ValueError, "^kind must be one of 'values', 'number', got 'age'"),
     ({"attribute": "size"}, TypeError, "^estimator must be a regressor, without predict_proba and"),
     ({"attribute": "size", "measure": "auc"}, ValueError, "^measure must be 'correlation' for a"),
     ({"measure": "correlation"}, ValueError, "^measure must be 'correlation' for a number, and"),
-    ({"attribute": ["male", "size"]}, ValueError,
-     r"^attribute must be of two values each .* \(infer any other one alone\), got 'size'"),
+    ({"attribute": ["male", "size"]}, ValueError, "^attribute must be of two .*'size"),
     ({"attribute": ["male", "tall"], "kind": "number"}, ValueError, "^attribute must be of two"),
     ({"attribute": [1] * 80}, ValueError, r"^attribute 'attribute' must be of two values at least"),
     ({"attribute": ["male", "age"]}, ValueError, "^attribute must be of two values each .* 'age'"),
@@ -74,13 +73,11 @@ WRONG = [
     ({"encode": lambda texts: VECTORS}, ValueError, r"shape \(40, d\).*, got \(80, 3\)"),
     ({"encode": lambda texts: VECTORS[: len(texts), 0]}, ValueError, r", got \(40,\)"),
     ({"encode": lambda texts: VECTORS[: len(texts), :0]}, ValueError, r", got \(40, 0\)"),
-    ({"encode": lambda texts: VECTORS[: len(texts), : len(texts) // 15]}, ValueError,
-     "^encode.texts. must be 2 wide as before, got '1'"),
+    ({"encode": lambda texts: VECTORS[: len(texts), : len(texts) // 15]}, ValueError, "2 wide as"),
     ({"encode": lambda texts: texts}, TypeError, r"^encode\(texts\) must be an array of shape"),
     ({"encode": lambda texts: None}, TypeError, r"^encode\(texts\) must be an array of shape"),
     ({"encode": lambda texts: 1j * ENCODE(texts)}, TypeError, "^encode.texts. must be an array"),
-    ({"encode": lambda texts: ENCODE(texts) / [1, 1, 0]}, ValueError,
-     "got NaN or infinity in 40 of 40 rows, first for text 0 of the corpus"),
+    ({"encode": lambda texts: ENCODE(texts) / [1, 1, 0]}, ValueError, "40 of 40 rows, .* text 0 "),
     ({"attackers": []}, ValueError, "^attackers must be one at least"),
     ({"attackers": 3}, TypeError, "^attackers must be estimators, or Attacker objects, got 3"),
     ({"attackers": "mlp"}, TypeError, "^estimator must be an estimator with fit, and"),
@@ -121,10 +118,8 @@ def test_dictionaries_functions_of_one_text_and_pipelines_are_encoders():
         assert found.accuracy == usual.accuracy
         assert found.scored.scores == pytest.approx(usual.scored.scores)
     assert called(encode=lambda text, rng: ENCODE([text])[0] + rng.normal(size=3)).seeded
-    with pytest.raises(
-        ValueError,
-        match=r"^texts must be keys of the encoder, .* of 1 texts, got '39 others, first texts.1.'",
-    ):
+    said = r"^texts must be keys of the encoder, .* of 1 texts, got '39 others, first texts.1.'"
+    with pytest.raises(ValueError, match=said):
         called(encode={"t0": VECTORS[0]})
 
 
@@ -135,10 +130,23 @@ def test_a_part_that_is_missing_is_named(missing):
     found = Corpus(FOUND.texts, attributes={"male": HALVES}, split=split)
     with pytest.raises(ValueError, match=f"^split must be a split with a '{missing}' part"):
         called(found=found)
-    with pytest.raises(ValueError, match=r"^split must be known to have a 'train' part"):
-        called(found=Corpus(FOUND.texts, attributes={"male": HALVES}))
-    with pytest.raises(ValueError, match=r"^attribute must be in the corpus, which has no attrib"):
-        called(found=Corpus(FOUND.texts, split=FOUND.split))
+
+
+def test_a_corpus_without_parts_or_attributes_is_refused():
+    parts, attributes = {"split": FOUND.split}, {"attributes": {"male": HALVES}}
+    wrong = [
+        (
+            lambda: called(found=Corpus(FOUND.texts, **attributes)),
+            "split",
+            "known to have a 'train'",
+        ),
+        (
+            lambda: called(found=Corpus(FOUND.texts, **parts)),
+            "attribute",
+            "which has no attributes",
+        ),
+    ]
+    check_messages(ValueError, wrong)
 
 
 def test_where_no_test_text_is_left_it_says_why():
@@ -162,20 +170,26 @@ def test_attackers_that_cannot_answer_are_named():
         def decision_function(self, rows):
             return np.full(len(rows), np.nan)
 
-    with pytest.raises(TypeError, match=r"^estimator must be an estimator with fit, and predict_"):
-        called(attackers=Mute())
     for wrong in (Rows(), Nothing()):
         said = f"^attacker {type(wrong).__name__}, raw must be one that returns finite scores"
         with pytest.raises(ValueError, match=said):
             called(attackers=wrong)
-    with pytest.raises(TypeError, match=r"^estimator must be one with predict, for an attribute"):
-        called(attackers=Nothing(), attribute="age")
-    with pytest.raises(ValueError, match=r"^transform must be one of 'raw', 'centred'"):
-        Attacker(Centroids(), "centered")
-    with pytest.raises(TypeError, match=r"^transform must be the name of a transform or a"):
-        Attacker(Centroids(), 3)
-    with pytest.raises(ValueError, match=r"^transform must be a function to an array of shape"):
-        called(attackers=Attacker(Centroids(), lambda rows: rows[:3]))
+    short = Attacker(Centroids(), lambda rows: rows[:3])
+    value_errors = [
+        (lambda: Attacker(Centroids(), "centered"), "transform", "one of 'raw', 'centred'"),
+        (lambda: called(attackers=short), "transform", "a function to an array of shape"),
+    ]
+    check_messages(ValueError, value_errors)
+    type_errors = [
+        (lambda: called(attackers=Mute()), "estimator", "an estimator with fit, and predict_"),
+        (
+            lambda: called(attackers=Nothing(), attribute="age"),
+            "estimator",
+            "one with predict, for",
+        ),
+        (lambda: Attacker(Centroids(), 3), "transform", "the name of a transform or a"),
+    ]
+    check_messages(TypeError, type_errors)
 
 
 def test_a_sparse_matrix_is_no_array():

@@ -210,10 +210,9 @@ def test_a_permuted_attribute_alarms_as_rarely_as_it_says_and_the_best_on_test_d
     for seed in range(RUNS):
         vectors, secret = permuted(seed)
         attackers = [Attacker(Centroids(2 * k, 2 * k + 1), name=f"{k}") for k in range(8)]
-        found = infer(
-            looked_up(vectors), corpus(SMALL_SIZES, {"secret": secret}), "secret", attackers=attackers,
-            neighbours="any two texts", rng=seed,
-        )  # fmt: skip
+        told = {"attackers": attackers, "neighbours": "any two texts", "rng": seed}
+        texts = corpus(SMALL_SIZES, {"secret": secret})
+        found = infer(looked_up(vectors), texts, "secret", **told)
         alarms["accuracy"] += not found.accuracy.low <= 0.5 <= found.accuracy.high
         alarms["above floor"] += found.above_floor
         alarms["certified"] += found.certified.epsilon_lower > 0.0
@@ -265,9 +264,8 @@ def test_shared_noise_hides_nothing_and_its_claim_is_refuted():
     found = corpus((500, 300, 400), {"secret": secret})
 
     def encode(noise):
-        return lambda texts, rng: (
-            looked_up(clean)(texts) + rng.laplace(scale=20.0, size=(len(texts), noise))
-        )
+        look_up = looked_up(clean)
+        return lambda texts, rng: look_up(texts) + rng.laplace(scale=20.0, size=(len(texts), noise))
 
     told = {"attackers": Centroids(), "neighbours": "any two texts", "claim": 0.05, "rng": 1}
     shared = infer(encode(1), found, "secret", **told)
@@ -350,9 +348,8 @@ def test_areas_and_their_intervals_are_those_of_the_definition():
         missed += not area.low <= 0.76025 <= area.high
     # The variance is an approximation: a little more than 5 % is allowed, twice as much is not.
     assert missed < 0.1 * runs
-    perfect = Judge(np.array([[0], [0], [1]]), target, "auc", 0.95, 1).auc(
-        np.array([0.0, 0.1, 1.0])
-    )
+    judge = Judge(np.array([[0], [0], [1]]), target, "auc", 0.95, 1)
+    perfect = judge.auc(np.array([0.0, 0.1, 1.0]))
     assert (perfect.value, perfect.high) == (1.0, 1.0)
     assert 0.1 < perfect.low < 0.9
 
@@ -363,10 +360,8 @@ def test_gains_in_area_hold_their_level_where_scores_share_no_or_much_noise(shar
     truth = np.repeat([0, 1], (60, 40))
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        common = math.sqrt(shared) * rng.normal(size=100)
-        one, other = (
-            truth + common + math.sqrt(1.0 - shared) * rng.normal(size=100) for _ in range(2)
-        )
+        common, own = math.sqrt(shared) * rng.normal(size=100), math.sqrt(1.0 - shared)
+        one, other = (truth + common + own * rng.normal(size=100) for _ in range(2))
         gain = Judge(truth[:, np.newaxis], target, "auc", 0.9, 1).auc_gain(one, other)
         assert gain.value == pytest.approx(compute_area(one, truth) - compute_area(other, truth))
         # Both areas are the same, so that the gain is 0; each end misses it in 5 of 100 runs.

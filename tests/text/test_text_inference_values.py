@@ -98,10 +98,8 @@ def test_authors_that_train_lacks_are_counted_and_wrong():
     # All others are named: half of the texts are right, and no unknown one has a better rank.
     assert (result.accuracy.value, sorted(result.scored.ranks)) == (0.5, [1] * 50 + [51] * 50)
     assert [floor.top for floor in result.floors] == [0.05]
-    assert (
-        "50 texts of test with a value that train lacks, never named: counted as wrong"
-        in dict(result.lines())["texts"]
-    )
+    said = "50 texts of test with a value that train lacks, never named: counted as wrong"
+    assert said in dict(result.lines())["texts"]
     assert "evidence" not in str(result)
     # All of them unknown, as where authors are kept in one part: nothing is learnt from that.
     split[found.attribute("number") >= 10] = "train"
@@ -150,9 +148,8 @@ def test_nearest_means_are_those_of_scikit_learn():
 def test_the_usual_attackers_of_many_values_and_of_numbers():
     needs("sklearn")
     many = usual(1000, 50)
-    assert {one.classifier for one in many} == {
-        "ridge classification", "15 neighbours", "nearest mean",
-    }  # fmt: skip
+    names = {"ridge classification", "15 neighbours", "nearest mean"}
+    assert {one.classifier for one in many} == names
     assert {one.classifier for one in usual(1000, 49)} == {one.classifier for one in usual(1000)}
     numbers = {one.classifier for one in usual(1000, None)}
     assert numbers == {"ridge regression", "15 neighbours", "boosted trees"}
@@ -160,7 +157,7 @@ def test_the_usual_attackers_of_many_values_and_of_numbers():
     result = infer(None, found, "author", vectors=rows, rng=1)
     assert len(result.tried) == len(many) == 16
     # Each kind gives ranks: none is left to chance (60 of 120).
-    for kind in {one.classifier for one in many}:
+    for kind in names:
         alone = [one for one in many if (one.classifier, one.behind) == (kind, "raw")]
         one = infer(None, found, "author", vectors=rows, attackers=alone, rng=1)
         assert one.ranking.mean_rank.value < 30.0, kind
@@ -184,7 +181,7 @@ def test_a_text_whose_value_training_lacks_counts_against_its_answer_alone():
 
 def main_task_of(rows, labels, attribute, attackers=None, **more):
     found = corpus((600, 300, 300), {"secret": attribute}, labels=labels)
-    attackers = Centroids() if attackers is None else attackers
+    attackers = attackers or Centroids()
     return infer(None, found, "secret", vectors=rows, attackers=attackers, rng=1, **more)
 
 
@@ -282,10 +279,10 @@ def test_a_number_is_inferred_with_its_correlation_and_error_beside_the_floors()
     assert (result.values, result.groups) == (((),), ())
     assert np.isnan(result.accuracy.value)
     text = str(result)
-    for words in ("Spearman's 0.", "mean absolute ", "median given the main label: mean absolute"):
-        assert words in text
-    for words in ("nan", "accuracy  ", "F1"):
-        assert words not in text
+    said = "Spearman's 0.", "mean absolute ", "median given the main label: mean absolute"
+    assert [words in text for words in (*said, "nan", "accuracy  ", "F1")] == [True] * 3 + [
+        False
+    ] * 3
     assert repr(result).startswith("<Inference of age: correlation 0.")
     assert json.loads(result.to_json(), parse_constant=pytest.fail)["number"]["error"]["low"] > 0.0
     (label,) = result.plot().axes[0].get_yticklabels()
@@ -370,10 +367,11 @@ def test_permutations_of_numbers_are_valid_within_cells_and_not_across_them():
         across += permutation_p_value(weights, truth, np.zeros(40, int), seed) <= 0.05
     assert binomtest(within, runs, 0.05, alternative="greater").pvalue > 1e-3, within
     assert across > runs // 2, across
-    sums = [
-        weights @ np.concatenate([rng.permutation(truth[:30]), rng.permutation(truth[30:])])
-        for _ in range(20_000)
-    ]
+    first, second = truth[:30], truth[30:]
+    both = (
+        np.concatenate([rng.permutation(first), rng.permutation(second)]) for _ in range(20_000)
+    )
+    sums = [weights @ permuted for permuted in both]
     expected = (weights @ truth - np.mean(sums)) / np.std(sums)
     found = Ranking("correlation", np.nan).standardise(weights, truth, cells)
     assert found == pytest.approx(expected, abs=0.05)

@@ -47,9 +47,8 @@ def by_qr(a, b):
     q, p = (qr(x.T, mode="economic")[0] for x in (a, b))
     left, correlations, _ = np.linalg.svd(q.T @ p)
     directions = q @ left
-    weights = [
-        sum(abs(float(h @ neuron)) for neuron in a) for h in directions.T[: len(correlations)]
-    ]
+    directions = directions.T[: len(correlations)]
+    weights = [sum(abs(float(h @ neuron)) for neuron in a) for h in directions]
     return 1.0 - float(np.dot(weights, correlations)) / sum(weights)
 
 
@@ -91,15 +90,13 @@ def test_the_three_agree_with_other_formulas(rows, columns):
 def test_values_that_can_be_computed_by_hand():
     # Columns of (1, -1, 0, 0) and (0, 0, 1, -1) have no covariance: as far as can be.
     a, b = np.array([[1.0], [-1.0], [0.0], [0.0]]), np.array([[0.0], [0.0], [1.0], [-1.0]])
-    assert as_tuple(lm.representation_distances(a, b)) == pytest.approx((1.0, 1.0, 2.0), abs=1e-15)
-    assert as_tuple(lm.representation_distances(a, -3.0 * a + 7.0)) == pytest.approx(
-        (0.0, 0.0, 0.0), abs=1e-15
-    )
     # One column with correlation r: 1 - r^2, 1 - |r| and 2 - 2 |r|; here r = 1/2.
     half = np.array([[1.0], [0.0], [-1.0], [0.0]])
-    assert as_tuple(lm.representation_distances(a, half)) == pytest.approx(
-        (0.75, 0.5, 1.0), abs=1e-15
-    )
+    for other, wanted in (
+        (b, (1.0, 1.0, 2.0)), (-3.0 * a + 7.0, (0.0, 0.0, 0.0)), (half, (0.75, 0.5, 1.0)),
+    ):  # fmt: skip
+        found = as_tuple(lm.representation_distances(a, other))
+        assert found == pytest.approx(wanted, abs=1e-15)
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -150,18 +147,15 @@ def test_directions_that_are_rounding_are_left_out():
 def test_arrays_of_different_width_and_of_whole_numbers():
     a, b = arrays(7, 200, 6)
     found = lm.representation_distances(a, b[:, :2])
-    assert found.procrustes == pytest.approx(
-        by_rotation(a, np.column_stack([b[:, :2], np.zeros((200, 4))])), abs=1e-10
-    )
+    wide = np.column_stack([b[:, :2], np.zeros((200, 4))])
+    assert found.procrustes == pytest.approx(by_rotation(a, wide), abs=1e-10)
     assert found.cka == pytest.approx(by_gram_matrices(a, b[:, :2]), abs=1e-10)
     assert found.pwcca == pytest.approx(by_qr(a, b[:, :2]), abs=1e-10)
     whole = np.arange(12).reshape(6, 2) ** 2
-    assert lm.representation_distances(whole, whole.tolist()) == lm.representation_distances(
-        whole.astype(float), whole
-    )
-    assert lm.representation_distances(a * 1e200, b * 1e-200).cka == pytest.approx(
-        lm.representation_distances(a, b).cka
-    )
+    same = lm.representation_distances(whole.astype(float), whole)
+    assert lm.representation_distances(whole, whole.tolist()) == same
+    scaled, plain = (lm.representation_distances(a * s, b / s) for s in (1e200, 1.0))
+    assert scaled.cka == pytest.approx(plain.cka)
 
 
 def test_what_is_printed_and_written():
@@ -173,25 +167,23 @@ def test_what_is_printed_and_written():
     assert found != lm.representation_distances(*arrays()[::-1])
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "message"),
-    [
-        (np.ones((5, 2)), np.eye(5, 2), "a must be an array whose rows differ, got 'equal rows'"),
-        (np.full((5, 2), 0.1), np.eye(5, 2), "a must be an array whose rows differ"),
-        (np.zeros((5, 2)), np.eye(5, 2), "a must be an array whose rows differ"),
-        (np.eye(5, 2), np.eye(6, 2), "b must be an array of as many rows as a, 5, got (6, 2)"),
-        (np.eye(3), np.eye(3), "numbers with more rows than columns, got (3, 3)"),
-        (np.eye(3, 2), np.eye(3), "b must be a matrix of finite numbers with more rows"),
-        (np.arange(4.0), np.eye(4), "a must be a matrix of finite numbers"),
-        (np.zeros((4, 0)), np.eye(4), "a must be a matrix of finite numbers"),
-        (np.array([[math.nan], [1.0]]), np.eye(2), "got '1 entries that are not finite'"),
-        (np.array([[math.inf], [1.0]]), np.eye(2), "got '1 entries that are not finite'")
-    ]
-)  # fmt: skip
-def test_arrays_that_are_refused(a, b, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
-        lm.representation_distances(a, b)
-    assert message in str(caught.value)
+def compare(a, b):
+    return lambda: lm.representation_distances(a, b)
+
+
+def test_arrays_that_are_refused():
+    value_errors = [
+        *((compare(np.full((5, 2), value), np.eye(5, 2)), "a", "rows differ, got 'equal rows'")
+          for value in (0.0, 0.1, 1.0)),
+        (compare(np.eye(5, 2), np.eye(6, 2)), "b", "an array of as many rows as a, 5, got (6, 2)"),
+        (compare(np.eye(3), np.eye(3)), "a", "numbers with more rows than columns, got (3, 3)"),
+        (compare(np.eye(3, 2), np.eye(3)), "b", "a matrix of finite numbers with more rows"),
+        (compare(np.arange(4.0), np.eye(4)), "a", "a matrix of finite numbers"),
+        (compare(np.zeros((4, 0)), np.eye(4)), "a", "a matrix of finite numbers"),
+        *((compare(np.array([[value], [1.0]]), np.eye(2)), "a", "got '1 entries that are not fin")
+          for value in (math.nan, math.inf)),
+    ]  # fmt: skip
+    check_messages(ValueError, value_errors)
 
 
 @cache
@@ -212,9 +204,8 @@ def test_closeness_is_made_of_the_distances_and_divergences():
     a, b, _, texts = models()
     found = lm.closeness(a, b, texts)
     assert found.decoder == lm.representation_distances(a.decoder_weights, b.decoder_weights)
-    assert found.states == lm.representation_distances(
-        a.hidden_states(texts), b.hidden_states(texts)
-    )
+    states = a.hidden_states(texts), b.hidden_states(texts)
+    assert found.states == lm.representation_distances(*states)
     assert found.states.rows == sum(map(len, a.log_probabilities(texts)))
     # KL by the cross-entropy less the entropy, context by context.
     kl = []
@@ -250,9 +241,8 @@ def fit_words(words, **fields):
     """A model of few words; training is not what is looked at."""
     vocabulary = Vocabulary(words, unknown="token")
     texts = ["one two", "two one", "three one two"] * 8
-    return lm.fit(
-        texts, texts[:3], vocabulary=vocabulary, **{"hidden": 2, "epochs": 1, "rng": 1} | fields
-    )
+    fields = {"hidden": 2, "epochs": 1, "rng": 1} | fields
+    return lm.fit(texts, texts[:3], vocabulary=vocabulary, **fields)
 
 
 def test_models_that_cannot_be_compared():
@@ -276,23 +266,20 @@ def test_models_that_cannot_be_compared():
     assert lm.closeness(one, short).states is None
 
 
-def test_weights_that_are_constant_or_not_finite_are_refused():
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("decoder", 0.5, "^b must be .*whose rows differ"),
+        ("decoder", math.nan, "^b must be .*of finite numbers"),
+        ("embedding", math.nan, "entries that are not finite"),
+    ],
+)
+def test_weights_and_states_that_are_constant_or_not_finite_are_refused(part, value, message):
     torch = needs("torch")
-    for value, message in ((0.5, "whose rows differ"), (math.nan, "of finite numbers")):
-        model = fit_words(["one", "two", "three"])
-        with torch.no_grad():
-            model.network.decoder.weight.fill_(value)
-        with pytest.raises(ValueError, match=f"^b must be .*{message}"):
-            lm.closeness(fit_words(["one", "two", "three"]), model)
-
-
-def test_hidden_states_that_are_not_finite_are_refused():
-    torch = needs("torch")
-    model = fit_words(["one", "two", "three"])
-    with torch.no_grad():
-        model.network.embedding.weight.fill_(math.nan)
-    with pytest.raises(ValueError, match=r"entries that are not finite"):
-        lm.closeness(fit_words(["one", "two", "three"]), model, ["one two three"] * 3)
+    one, other = (fit_words(["one", "two", "three"]) for _ in range(2))
+    torch.nn.init.constant_(getattr(other.network, part).weight, value)
+    with pytest.raises(ValueError, match=message):
+        lm.closeness(one, other, ["one two three"] * 3)
 
 
 def test_two_models_that_are_read_by_turns_leave_torch_as_it_was():

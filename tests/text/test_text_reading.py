@@ -50,53 +50,50 @@ def test_tables_and_lines(tmp_path, name, content, columns, wanted):
     assert read(str(tmp_path / name), kind, **columns) == wanted
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "columns", "error", "said"),
-    [
-        ("a.csv", "", {}, ValueError, "text must be a column of a.csv, which are none, got 'text'"),
-        ("a.csv", "text\n", {}, ValueError, "at least one text"),
-        ("a.csv", "a,b\n", {}, ValueError,
-         "text must be a column of a.csv, which are 'a', 'b', got"),
-        ("a.csv", "text,label\n", {"attributes": ["old"]}, ValueError,
-         "attributes must be a column .* 'label', got 'old'"),
-        ("a.csv", "text,text\na,b\n", {}, ValueError, "a header of different names"),
-        ("a.csv", "text,label\na,1\nb\n", {}, ValueError, r"line 3 .* a row of 2 fields, got \['b"),
-        ("a.csv", 'text\nx\n"open\n', {}, ValueError, r"line 3 of a.csv must be csv .unexpected"),
-        ("a.csv", 'text,label\n"a\nb",1\nc,\n', {}, ValueError,
-         "1 of 2 rows with one, the first in line 4"),
-        ("a.csv", "text\n  \n", {}, ValueError, "1 of 1 rows .* line 2 of a.csv, column 'text'"),
-        ("a.csv", "a,b\n", {"text": 2}, ValueError,
-         "text must be a column of a.csv, which are 0 to 1, got 2"),
-        ("a.csv", "a,b\n", {"text": -1}, ValueError, "text must be a position from 0"),
-        ("a.csv", "a,b\n", {"label": 1}, ValueError, "text must be a position from 0"),
-        ("a.csv", "a,b\n", {"text": 0, "label": "b"}, ValueError, "all names, or all positions"),
-        ("a.csv", "a,b\n", {"text": 1.0}, TypeError, "text must be the name or the position"),
-        ("a.csv", "a,b\n", {"attributes": "ab"}, TypeError, "not a single string"),
-        ("a.jsonl", '{"text": "a"}\nx\n', {}, ValueError, "line 2 of .* a JSON object"),
-        ("a.jsonl", "[1]\n", {}, ValueError, "line 1 of a.jsonl must be a JSON object"),
-        ("a.jsonl", '{"a": 1}\n', {}, ValueError,
-         "text must be a column of a.jsonl, which are 'a', got"),
-        ("a.jsonl", '{"text": 1}\n', {}, ValueError,
-         r"line 1 .* a row with a text .a string. as 'text', got 1"),
-        ("a.jsonl", '{"text": "a"}\n', {"text": 0}, ValueError, "objects have no positions"),
-        ("a.jsonl", '{"text": "a"}\n{"text": "b", "label": 1}\n', {}, ValueError,
-         "1 of 2 rows with one, the first in line 1 of a.jsonl, column 'label'"),
-        ("a.jsonl", '{"text": "a", "label": 0.5}\n', {}, ValueError, "as 'label', got 0.5"),
-        ("a.jsonl", '{"text": "a", "label": null}\n', {}, ValueError,
-         "missing='drop' leaves out their rows"),
-        ("a.txt", "a\n", {"text": "t"}, ValueError, "left out for the kind 'lines'"),
-        ("a.txt", " \n", {}, ValueError, "at least one text"),
-        ("a.txt", b"a\n\xff\n", {}, ValueError, "line 2 of a.txt must be text in UTF-8"),
-        ("a.dat", "a", {}, ValueError, "say which it is with kind=.*got 'a.dat'"),
-        ("a.js", "a", {}, ValueError, "word_vectors reads vectors"),
-        ("a.txt", "a", {"kind": "text"}, ValueError, "kind must be one of 'csv'"),
-        ("a.txt", "a", {"kind": "atis"}, ValueError,
-         r"got 'atis' \(dpcore\.experiments\.corpora\.read_corpus reads public corpora by name\)"),
-        ("a.txt", "a", {"kind": 3}, TypeError, "kind must be one of 'csv'"),
-        (".", None, {"kind": "csv"}, ValueError, "path must be a file to be read as csv")
-    ]
-)  # fmt: skip
-def test_what_is_wrong_with_a_table_is_named(tmp_path, name, content, columns, error, said):
+VALUE_ERRORS = [
+    ("a.csv", "", {}, "text must be a column of a.csv, which are none, got 'text'"),
+    ("a.csv", "text\n", {}, "at least one text"),
+    ("a.csv", "a,b\n", {}, "text must be a column of a.csv, which are 'a', 'b', got"),
+    ("a.csv", "text,label\n", {"attributes": ["old"]},
+     "attributes must be a column .* 'label', got 'old'"),
+    ("a.csv", "text,text\na,b\n", {}, "a header of different names"),
+    ("a.csv", "text,label\na,1\nb\n", {}, r"line 3 .* a row of 2 fields, got \['b"),
+    ("a.csv", 'text\nx\n"open\n', {}, r"line 3 of a.csv must be csv .unexpected"),
+    ("a.csv", 'text,label\n"a\nb",1\nc,\n', {}, "1 of 2 rows with one, the first in line 4"),
+    ("a.csv", "text\n  \n", {}, "1 of 1 rows .* line 2 of a.csv, column 'text'"),
+    ("a.csv", "a,b\n", {"text": 2}, "text must be a column of a.csv, which are 0 to 1, got 2"),
+    ("a.csv", "a,b\n", {"text": -1}, "text must be a position from 0"),
+    ("a.csv", "a,b\n", {"label": 1}, "text must be a position from 0"),
+    ("a.csv", "a,b\n", {"text": 0, "label": "b"}, "all names, or all positions"),
+    ("a.jsonl", '{"text": "a"}\nx\n', {}, "line 2 of .* a JSON object"),
+    ("a.jsonl", "[1]\n", {}, "line 1 of a.jsonl must be a JSON object"),
+    ("a.jsonl", '{"a": 1}\n', {}, "text must be a column of a.jsonl, which are 'a', got"),
+    ("a.jsonl", '{"text": 1}\n', {}, r"line 1 .* a row with a text .a string. as 'text', got 1"),
+    ("a.jsonl", '{"text": "a"}\n', {"text": 0}, "objects have no positions"),
+    ("a.jsonl", '{"text": "a"}\n{"text": "b", "label": 1}\n', {},
+     "1 of 2 rows with one, the first in line 1 of a.jsonl, column 'label'"),
+    ("a.jsonl", '{"text": "a", "label": 0.5}\n', {}, "as 'label', got 0.5"),
+    ("a.jsonl", '{"text": "a", "label": null}\n', {}, "missing='drop' leaves out their rows"),
+    ("a.txt", "a\n", {"text": "t"}, "left out for the kind 'lines'"),
+    ("a.txt", " \n", {}, "at least one text"),
+    ("a.txt", b"a\n\xff\n", {}, "line 2 of a.txt must be text in UTF-8"),
+    ("a.dat", "a", {}, "say which it is with kind=.*got 'a.dat'"),
+    ("a.js", "a", {}, "word_vectors reads vectors"),
+    ("a.txt", "a", {"kind": "text"}, "kind must be one of 'csv'"),
+    ("a.txt", "a", {"kind": "atis"},
+     r"got 'atis' \(dpcore\.experiments\.corpora\.read_corpus reads public corpora by name\)"),
+    (".", None, {"kind": "csv"}, "path must be a file to be read as csv"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    ("a.csv", "a,b\n", {"text": 1.0}, "text must be the name or the position"),
+    ("a.csv", "a,b\n", {"attributes": "ab"}, "not a single string"),
+    ("a.txt", "a", {"kind": 3}, "kind must be one of 'csv'"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "columns", "said"), VALUE_ERRORS + TYPE_ERRORS)
+def test_what_is_wrong_with_a_table_is_named(tmp_path, name, content, columns, said):
+    error = TypeError if (name, content, columns, said) in TYPE_ERRORS else ValueError
     if content is not None:
         (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(error, match=said):
@@ -115,10 +112,8 @@ def test_rows_with_empty_cells_are_refused_once_or_dropped_and_counted(written):
     corpus = read(path, missing="drop", **columns)
     assert corpus == Corpus(["one", "four"], None, {"age": [34.5, 51]}, groups=["ann", "ann"])
     assert (corpus.dropped, corpus[:1].dropped) == (2, 2)
-    assert repr(corpus) == (
-        "Corpus(2 texts; attribute age; groups ann; a.csv, read as csv; "
-        "2 rows with an empty cell dropped)"
-    )
+    said = "a.csv, read as csv; 2 rows with an empty cell dropped"
+    assert repr(corpus) == f"Corpus(2 texts; attribute age; groups ann; {said})"
     with pytest.raises(ValueError, match="missing must be one of 'error', 'drop', got 'skip'"):
         read(path, missing="skip")
 
@@ -160,9 +155,8 @@ def test_frames_are_read():
 
 
 def test_folders_of_parts(written):
-    root = written(
-        train_dot_csv="text,label\na,1\n", dev_dot_csv="text,label\nb,0\n", readme_dot_md="x"
-    )
+    written(train_dot_csv="text,label\na,1\n", readme_dot_md="x")
+    root = written(dev_dot_csv="text,label\nb,0\n")
     corpus = read(root)
     assert corpus == Corpus(["b", "a"], [0, 1], None, ["valid", "train"])
     assert corpus.origin == f"{root.name}, read as folder"

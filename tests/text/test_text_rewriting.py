@@ -32,7 +32,6 @@ def test_a_rewriter_keeps_its_loss_and_half_of_it_is_refuted():
 
 def test_one_with_its_own_randomness_is_audited_too():
     own = np.random.default_rng(5)
-    report = dpcore.audit(
-        Rewriter(lambda texts: randomised(texts, own)), PAIR, claim=1.0, trials=20_000, rng=2
-    )
+    rewriter = Rewriter(lambda texts: randomised(texts, own))
+    report = dpcore.audit(rewriter, PAIR, claim=1.0, trials=20_000, rng=2)
     assert (report.refuted, report.randomness) == (True, "own")

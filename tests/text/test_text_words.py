@@ -4,8 +4,6 @@ import itertools
 import json
 import math
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -361,21 +359,10 @@ def test_noise_on_a_line_of_many_words_is_drawn():
     assert MetricLaplace(many, 1000.0)("5", 3, 1).tolist() == [5, 5, 5]
 
 
-def test_the_package_is_imported_without_the_optional_ones():
-    code = (
-        "import sys, dpcore.text.words; "
-        "print(any(name in sys.modules for name in ('torch', 'sklearn', 'gensim')))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-    assert words.SanText is SanText
-
-
 WORDS = [f"w{i}" for i in range(40)]
 VECTORS = Embedding(WORDS, np.random.default_rng(1).normal(size=(40, 6)))
-TEXTS = [
-    " ".join(WORDS[i] for i in row) for row in np.random.default_rng(2).integers(0, 40, (60, 8))
-]
+ROWS = np.random.default_rng(2).integers(0, 40, (60, 8))
+TEXTS = [" ".join(WORDS[i] for i in row) for row in ROWS]
 
 
 def rights(mech, texts, outputs, words):
@@ -416,11 +403,8 @@ def test_without_a_table_the_nearest_text_is_chosen():
     outputs = mech.rewrite(TEXTS, rng=5)
     found = words.link(mech, TEXTS, outputs)
     number = {word: place for place, word in enumerate(WORDS)}
-    rows, answers = (
-        np.array([[number[word] for word in text.split()] for text in side])
-        for side in (TEXTS, outputs)
-    )
-    points = VECTORS.vectors
+    answers = np.array([[number[word] for word in text.split()] for text in outputs])
+    rows, points = ROWS, VECTORS.vectors
     apart = np.linalg.norm(points[rows][None] - points[answers][:, None], axis=-1).sum(axis=2)
     assert found.right == int((apart.argmin(axis=1) == np.arange(60)).sum())
     assert found.by == "distance"

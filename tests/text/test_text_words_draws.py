@@ -110,9 +110,8 @@ def test_one_sampler_serves_calls_texts_and_rewriting(name, monkeypatch):
     assert mech("word3", 0, 7).shape == (0,)
     # A Generator gives one seed.
     first, second = np.random.default_rng(1), np.random.default_rng(1)
-    assert (
-        mech("word3", 9, first).tolist() == mech("word3", 9, int(second.integers(2**63))).tolist()
-    )
+    drawn = mech("word3", 9, int(second.integers(2**63)))
+    assert mech("word3", 9, first).tolist() == drawn.tolist()
     assert first.bit_generator.state == second.bit_generator.state
     # Neither threads nor the rows that are prepared together change a draw.
     monkeypatch.setattr("dpcore.text.words.mechanism._MAX_PREPARED_ENTRIES", 70)
@@ -134,9 +133,8 @@ def test_unknown_words_are_dropped_kept_or_replaced_by_any_word(name):
     assert [len(text.split()) for text in dropped] == [2, 0, 1]
     kept = mech.rewrite(texts, unknown="keep", rng=3)
     assert (kept[0].split()[1], kept[1]) == ("cat", "dog")
-    assert [one for one in " ".join(kept).split() if one not in ("cat", "dog")] == " ".join(
-        dropped
-    ).split()
+    known = [word for word in " ".join(kept).split() if word not in ("cat", "dog")]
+    assert known == " ".join(dropped).split()
     drawn = mech.rewrite(["cat word1"] * 60_000, unknown="uniform", rng=3)
     places = [[NAMES.index(word) for word in text.split()] for text in drawn]
     counts = [np.bincount(column, minlength=30) for column in np.transpose(places)]
@@ -259,13 +257,9 @@ def test_squared_distances_break_a_claim_in_distances():
 def test_synonyms_scored_by_the_input_have_other_supports():
     places = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     mech = CusText(Embedding(list("abcdef"), places), 1.0, k=3)
-    synonyms = {
-        x: [y for y in range(6) if y != x and abs(places[x] - places[y])[0] < 1.0] for x in range(6)
-    }
+    synonyms = (np.abs(places - places.T) < 1.0) & ~np.eye(6, dtype=bool)
     with np.errstate(divide="ignore"):
-        wrong = np.log(
-            [[float(y in synonyms[x]) / len(synonyms[x]) for y in range(6)] for x in range(6)]
-        )
+        wrong = np.log(synonyms / synonyms.sum(axis=1, keepdims=True))
     # The score of every synonym is the input's own: a uniform choice, whatever epsilon is.
     assert worst(wrong, 0, 1) == math.inf
     assert mech.same_list[0, 1]

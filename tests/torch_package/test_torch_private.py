@@ -3,6 +3,7 @@
 import json
 import math
 import socket
+from functools import partial
 
 import numpy as np
 import pytest
@@ -35,6 +36,9 @@ TEXTS = ["he has cancer", "he has the flu", "a good film"]
 PAIR = ("he has cancer", "he has the flu")
 
 
+SIGMA = calibration.gaussian_analytic(8.0, 1e-5, 2.0).sigma
+
+
 @pytest.mark.parametrize(
     ("transform", "given", "noise"),
     [
@@ -46,7 +50,7 @@ PAIR = ("he has cancer", "he has the flu")
         (
             Clip("l2", 1.0),
             {"epsilon": 8.0, "delta": 1e-5, "noise": "gaussian"},
-            GaussianNoise(calibration.gaussian_analytic(8.0, 1e-5, 2.0).sigma),
+            GaussianNoise(SIGMA),
         ),
         (sensitivity.Clip("l1", 2.0), {"epsilon": 8.0}, LaplaceNoise(0.5)),
     ],
@@ -142,23 +146,20 @@ def test_what_does_not_suffice_is_refused_with_the_pair(transform, noise, shown)
 
 
 def test_a_learnt_epsilon_counts_by_its_cap():
-    given = {"sensitivity": 2.0, "epsilon": 4.0, "trainable": True}
-    private = PrivateEncoder(
-        hashed, Clip("l1", 1.0), epsilon=8.0, noise=LaplaceNoise(**given, cap=8.0)
-    )
+    given, clip = {"sensitivity": 2.0, "epsilon": 4.0, "trainable": True}, Clip("l1", 1.0)
+    private = PrivateEncoder(hashed, clip, epsilon=8.0, noise=LaplaceNoise(**given, cap=8.0))
     assert private.true_epsilon == pytest.approx(4.0)
     assert "learnt, at most 8" in str(private)
     with pytest.raises(ValueError, match="noise must be enough for epsilon 8"):
-        PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, noise=LaplaceNoise(**given, cap=8.1))
+        PrivateEncoder(hashed, clip, epsilon=8.0, noise=LaplaceNoise(**given, cap=8.1))
 
 
 def test_gaussian_noise_is_checked_at_its_delta():
-    sigma = calibration.gaussian_analytic(8.0, 1e-5, 2.0).sigma
     given = {"epsilon": 8.0, "delta": 1e-5}
-    private = PrivateEncoder(hashed, Clip("l2", 1.0), noise=GaussianNoise(sigma), **given)
+    private = PrivateEncoder(hashed, Clip("l2", 1.0), noise=GaussianNoise(SIGMA), **given)
     assert private.true_epsilon == pytest.approx(8.0)
     with pytest.raises(ValueError, match="enough for epsilon 8 at delta 1e-05"):
-        PrivateEncoder(hashed, Clip("l2", 1.0), noise=GaussianNoise(0.98 * sigma), **given)
+        PrivateEncoder(hashed, Clip("l2", 1.0), noise=GaussianNoise(0.98 * SIGMA), **given)
     # Pure epsilon is more than was requested.
     noise = L2LaplaceNoise(0.25)
     assert PrivateEncoder(hashed, Clip("l2", 1.0), noise=noise, **given).true_epsilon == 8.0
@@ -180,9 +181,8 @@ def test_what_it_says_of_itself():
         "no cryptographic generator",
     ):
         assert said in text
-    assert repr(private) == (
-        "PrivateEncoder(hashed, Clip(norm='l1', radius=1.0), epsilon=8.0, LaplaceNoise(scale=0.25))"
-    )
+    parts = "hashed, Clip(norm='l1', radius=1.0), epsilon=8.0, LaplaceNoise(scale=0.25)"
+    assert repr(private) == f"PrivateEncoder({parts})"
 
 
 def test_an_audit_finds_claim_texts_and_loss():
@@ -195,11 +195,9 @@ def test_an_audit_finds_claim_texts_and_loss():
     assert "x = 'he has cancer', x' = 'he has the flu'" in str(report)
     assert report.name == repr(private)
     assert dpcore.audit(private, PAIR, trials=50_000, rng=1).counts == report.counts
-    parts = [
-        dpcore.audit(private, PAIR, trials=10_000, start=start, rng=1, block=1000)
-        for start in (0, 10_000)
-    ]
-    assert (parts[0] + parts[1]).counts.n == 20_000
+    given = {"trials": 10_000, "rng": 1, "block": 1000}
+    one, other = (dpcore.audit(private, PAIR, start=start, **given) for start in (0, 10_000))
+    assert (one + other).counts.n == 20_000
     assert report.outputs("x", 0, 1000).shape == (1000, WIDTH)
 
 
@@ -273,9 +271,10 @@ def test_the_author_of_a_library_tests_it(pytester):
 
 
 def test_whole_numbers_become_float32():
-    counts = PrivateEncoder(
-        lambda texts: [[len(t), t.count("a")] for t in texts], Clip("l1", 9.0), epsilon=1.0
-    )
+    def count(texts):
+        return [[len(text), text.count("a")] for text in texts]
+
+    counts = PrivateEncoder(count, Clip("l1", 9.0), epsilon=1.0)
     assert counts.encode(TEXTS).dtype == np.float32
 
 
@@ -309,9 +308,8 @@ def test_a_transformer_with_its_tokenizer(tmp_path):
         states = model(**tokens).last_hidden_state
     assert torch.allclose(cls.clean(TEXTS), states[:, 0], atol=1e-6)
     lengths = tokens["attention_mask"].sum(dim=1).tolist()
-    for place, length in enumerate(lengths):
-        expected = states[place, :length].mean(dim=0)
-        assert torch.allclose(mean.clean(TEXTS)[place], expected, atol=1e-6)
+    means = [states[place, :length].mean(dim=0) for place, length in enumerate(lengths)]
+    assert torch.allclose(mean.clean(TEXTS), torch.stack(means), atol=1e-6)
     assert len(set(lengths)) > 1
     mean.encode([" ".join(["very"] * 40), *TEXTS])
     assert "4 encoded so far, 1 of them cut after 16 tokens" in str(mean)
@@ -330,11 +328,11 @@ def test_minilm_encodes_and_is_audited():
 
 def test_bfloat16_and_half_are_rounded_once():
     for dtype in (torch.bfloat16, torch.float16):
-        private = PrivateEncoder(
-            lambda texts, dtype=dtype: torch.tensor(hashed(texts)).to(dtype),
-            Clip("l1", 1.0),
-            epsilon=1.0,
-        )
+
+        def encode(texts, dtype=dtype):
+            return torch.tensor(hashed(texts)).to(dtype)
+
+        private = PrivateEncoder(encode, Clip("l1", 1.0), epsilon=1.0)
         assert dpcore.audit(private, PAIR, trials=20_000, rng=1).refuted is False
         assert private.true_epsilon == 1.0
 
@@ -420,6 +418,9 @@ def _no_network(monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", refused)
 
 
+LEARNT = LaplaceNoise(sensitivity=2.0, epsilon=0.1, trainable=True, cap=8.0)
+
+
 def returns(private, folder, **given):
     private.save_pretrained(folder)
     again = PrivateEncoder.from_pretrained(folder, **given)
@@ -436,14 +437,7 @@ def returns(private, folder, **given):
         (Normalise("l2"), {"epsilon": 8.0, "delta": 1e-5, "noise": "gaussian"}),
         (MinMax(), {"epsilon": 8.0, "noise": SharedNoise(0.1), "strict": False}),
         (MinMax(), {"epsilon": 8.0, "noise": DPTextNoiseLayer(0.1, "resample"), "strict": False}),
-        (
-            Clip("l1", 1.0),
-            {
-                "epsilon": 8.0,
-                "noise": LaplaceNoise(sensitivity=2.0, epsilon=0.1, trainable=True, cap=8.0),
-                "strict": False,
-            },
-        ),
+        (Clip("l1", 1.0), {"epsilon": 8.0, "noise": LEARNT, "strict": False}),
     ],
 )
 def test_a_function_is_handed_over_and_all_else_comes_back(tmp_path, transform, given):
@@ -452,12 +446,11 @@ def test_a_function_is_handed_over_and_all_else_comes_back(tmp_path, transform, 
     words = json.loads((tmp_path / "folder" / "config.json").read_text())["noise"]
     assert words["class"] == type(private.noise).__name__.replace("DPTextNoiseLayer", "DPTextNoise")
     assert sorted(path.name for path in (tmp_path / "folder").iterdir()) == ["config.json"]
+    load = partial(PrivateEncoder.from_pretrained, tmp_path / "folder")
     with pytest.raises(ValueError, match=r"encoder must be given for an encoder of one's own \(ha"):
-        PrivateEncoder.from_pretrained(tmp_path / "folder")
+        load()
     with pytest.raises(ValueError, match=f"encoder must be of width {WIDTH}, as saved, got 2"):
-        PrivateEncoder.from_pretrained(
-            tmp_path / "folder", encoder=lambda texts: np.eye(2)[[len(t) % 2 for t in texts]]
-        )
+        load(encoder=lambda texts: np.eye(2)[[len(text) % 2 for text in texts]])
 
 
 class Own(torch.nn.Module):
@@ -485,9 +478,7 @@ def test_transformers_and_sentence_transformers(tmp_path):
     with pytest.raises(ValueError, match="encoder must be left out, for the folder holds one"):
         PrivateEncoder.from_pretrained(tmp_path / "minilm", encoder=hashed)
     (tmp_path / "minilm" / "encoder" / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(
-        ValueError, match=r"without files that could hold a pickle, got .*model.bin"
-    ):
+    with pytest.raises(ValueError, match=r"without files that could hold a pickle, .*model.bin"):
         PrivateEncoder.from_pretrained(tmp_path / "minilm")
 
 

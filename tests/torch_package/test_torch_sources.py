@@ -379,10 +379,8 @@ def test_inference_mode_within_and_around():
 def test_layers_of_dpcore():
     from dpcore.torch import DPTextNoiseLayer, LaplaceNoise, SharedNoise
 
-    model = nn.Sequential(
-        nn.Linear(4, 3), LaplaceNoise(1.0), SharedNoise(0.5), DPTextNoiseLayer(1.0)
-    )
-    found = noise_sources(model.eval(), X)
+    noises = LaplaceNoise(1.0), SharedNoise(0.5), DPTextNoiseLayer(1.0)
+    found = noise_sources(nn.Sequential(nn.Linear(4, 3), *noises).eval(), X)
     assert [one.name for one in found] == ["1", "2", "3"]
     flags = [one.inspect(rng=1, draws=2000).flagged for one in found]
     assert flags[:2] == [(), ("rank", "correlation", "shared_size")]

@@ -14,6 +14,7 @@ from dpcore.experiments.dpsgd_audit import Recipe
 
 CANARIES = np.eye(300)
 RECORDS = np.zeros((50, 300))
+USUAL = {"canaries": CANARIES, "guesses": 60, "delta": 1e-5, "rng": 1}
 
 
 def make_fit(mu, seed=1, seen=None):
@@ -31,10 +32,9 @@ def make_fit(mu, seed=1, seen=None):
 
 
 def audit(fit, **options):
-    options = {"canaries": CANARIES, "guesses": 60, "delta": 1e-5, "rng": 1} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dpcore.AssumptionWarning)
-        return training.audit_run(fit, RECORDS, **options)
+        return training.audit_run(fit, RECORDS, **USUAL | options)
 
 
 def test_each_canary_is_in_by_its_own_coin():
@@ -95,20 +95,17 @@ def test_what_cannot_work_is_said_before_the_training(options, said):
         order.append("trained")
         return make_fit(1.0)(records)
 
-    options = {"canaries": CANARIES, "guesses": 60, "delta": 1e-5, "rng": 1} | options
     with warnings.catch_warnings():
         warnings.simplefilter("error", dpcore.AssumptionWarning)
         with pytest.raises(dpcore.AssumptionWarning, match=said):
-            training.audit_run(fit, RECORDS, **options)
+            training.audit_run(fit, RECORDS, **USUAL | options)
     assert order == []
 
 
 def test_good_canaries_and_enough_guesses_are_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report = training.audit_run(
-            make_fit(1.0), RECORDS, canaries=CANARIES, guesses=60, claim=2.0, delta=1e-5, rng=1
-        )
+        report = training.audit_run(make_fit(1.0), RECORDS, claim=2.0, **USUAL)
     assert report.refuted is False
 
 

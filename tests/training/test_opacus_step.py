@@ -237,23 +237,24 @@ def test_a_seeded_generator_of_the_optimizer_is_used_and_put_back():
 def test_what_is_not_one_of_the_three_is_refused():
     model = GradSampleModule(make_net())
     sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    with pytest.raises(TypeError, match="optimizer must be an optimizer of Opacus"):
-        training.OpacusStep(model, sgd, compute_losses)
     adaptive = AdaClipDPOptimizer(
         sgd, noise_multiplier=0.5, target_unclipped_quantile=0.5, clipbound_learning_rate=0.2,
         max_clipbound=2.0, min_clipbound=0.1, unclipped_num_std=1.0, max_grad_norm=1.0,
         expected_batch_size=8,
     )  # fmt: skip
-    with pytest.raises(ValueError, match="flat, per-layer or ghost clipping"):
-        training.OpacusStep(model, adaptive, compute_losses)
-    flat = make_step()
-    with pytest.raises(TypeError, match="losses must be"):
-        training.OpacusStep(flat.model, flat.optimizer)
-    fast = make_step(DPOptimizerFastGradientClipping)
-    with pytest.raises(TypeError, match="model must be a GradSampleModule, as the optimizer"):
-        training.OpacusStep(fast.model, flat.optimizer, compute_losses)
-    with pytest.raises(ValueError, match="gradients must be None for ghost clipping"):
-        make_step(DPOptimizerFastGradientClipping, losses=None, gradients=np.ones((2, WEIGHTS)))
+    flat, fast = make_step(), make_step(DPOptimizerFastGradientClipping)
+    step, rows = training.OpacusStep, {"losses": None, "gradients": np.ones((2, WEIGHTS))}
+    value_errors = [
+        (lambda: step(model, adaptive, compute_losses), "", "flat, per-layer or ghost clipping"),
+        (lambda: make_step(DPOptimizerFastGradientClipping, **rows), "gradients", "None for ghost"),
+    ]
+    check_messages(ValueError, value_errors)
+    type_errors = [
+        (lambda: step(model, sgd, compute_losses), "optimizer", "an optimizer of Opacus"),
+        (lambda: step(flat.model, flat.optimizer), "losses", ""),
+        (lambda: step(fast.model, flat.optimizer, compute_losses), "model", "as the optimizer"),
+    ]
+    check_messages(TypeError, type_errors)
 
 
 VALUE_ERRORS = [
