@@ -96,7 +96,7 @@ VALUE_ERRORS = [
     (make(labels=[1, np.nan, 1, 1]), "labels[1]", "got nan"),
     (make(labels=pd.Series([1, None, 1, 1], dtype="Int64")), "labels[1]", "known"),
     (make(labels=[None, 1, 1, 1]), "labels[0]", "got None"),
-    (make(labels=[1, 2**63, 1, 1]), "labels[1]", "63 bits"),
+    (make(labels=[1, 2**63, 1, 1]), "labels", "63 bits"),
     (make(labels=np.ma.masked_array([1, 1, 1, 1], [0, 1, 0, 0])), "labels", ""),
     (make(attributes={"male": [0, 1]}), "attributes['male']", "a number"),
     (make(split=["train", "dev", "test", "test"]), "split[1]", "one of 'train'"),

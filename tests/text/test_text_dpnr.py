@@ -304,6 +304,7 @@ def test_wrong_folders(tmp_path):
         file.write_text(changed)
         with pytest.raises(ValueError, match=message):
             DPNR.from_pretrained(tmp_path)
+    file.write_text(right)
     (tmp_path / "model.pt").write_bytes(b"")
     with pytest.raises(ValueError, match="without files that could hold a pickle"):
         DPNR.from_pretrained(tmp_path)

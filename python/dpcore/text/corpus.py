@@ -138,8 +138,7 @@ class Corpus(Shown):
         for name, column in columns.items():
             if not isinstance(name, str) or not name.strip():
                 raise mistyped("attributes", "a mapping whose keys are names", name)
-            place = f"attributes[{name!r}]"
-            attributes[name] = _check_column(place, column, size, fractions=True)
+            attributes[name] = _check_column(f"attributes[{name!r}]", column, size, fractions=True)
         others = {
             name: None if value is None else _check_column(name, value, size)
             for name, value in self._column_fields().items()

@@ -218,18 +218,16 @@ class Frontier(Record):
 
     def __repr__(self) -> str:
         """Return one line."""
-        return (
-            f"<Frontier of {len(self.cells)} cells, {self.sizes[2]:,} test texts, seed={self.seed}>"
-        )
+        tested = f"{self.sizes[2]:,} test texts"
+        return f"<Frontier of {len(self.cells)} cells, {tested}, seed={self.seed}>"
 
     def __str__(self) -> str:
         """Return the table, the answers, and notes."""
         lines = [f"{question} {answer}" for question, answer in _answer_questions(self)]
         lines += [f"note: {note}" for note in _list_frontier_notes(self)]
         wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
-        return "\n".join(
-            [_format_frontier_title(self), align_rows(_list_cells(self), ()), *wrapped]
-        )
+        table = align_rows(_list_cells(self), ())
+        return "\n".join([_format_frontier_title(self), table, *wrapped])
 
     def _repr_html_(self) -> str:
         header, *rows = _list_cells(self)
@@ -391,9 +389,8 @@ def _measure_cells(
             sequence = np.random.SeedSequence([seed, place, row])
             seeds = [int(one) for one in sequence.generate_state(3, np.uint32)]
             noisy = bool(np.isfinite(epsilon))
-            private = PrivateEncoder(
-                vectors, chain, epsilon=epsilon if noisy else 1.0, delta=delta, noise=kind
-            )
+            claim = epsilon if noisy else 1.0
+            private = PrivateEncoder(vectors, chain, epsilon=claim, delta=delta, noise=kind)
             yield measure_release(study, private, seeds, farthest, noisy)[0]
 
 
@@ -416,8 +413,7 @@ def make_transforms(public: Any, dim: int | None, directions: str, seed: int) ->
         drawn: dict[str, Any] = {"width": rows.shape[1], "rng": seed} if is_random else {}
         steps = [Project("random" if is_random else public, dim, **drawn)]
         rows = steps[0](rows)
-    lengths = (rows - rows.mean(dim=0)).norm(dim=1).numpy()
-    radius = float(np.quantile(lengths, RADIUS_QUANTILE))
+    radius = float(np.quantile((rows - rows.mean(dim=0)).norm(dim=1).numpy(), RADIUS_QUANTILE))
     return [*steps, Clip("l2", radius, center=rows.numpy())]
 
 
@@ -454,8 +450,7 @@ def measure_release(
     if study.attribute is not None:
         attack = study.infer_attribute(rows, private.delta, seeds[2])
     claim = private.epsilon if noisy else np.inf
-    cell = FrontierCell(claim, private.width, noise, radius, utility, attack, loss, signal)
-    return cell, rows
+    return FrontierCell(claim, private.width, noise, radius, utility, attack, loss, signal), rows
 
 
 def _list_classifiers() -> tuple[Attacker, ...]:
@@ -465,14 +460,11 @@ def _list_classifiers() -> tuple[Attacker, ...]:
         for name in ("linear_model", "neighbors", "pipeline", "preprocessing", "ensemble")
     )
     # What is lost to a linear classifier may be there for trees: see DPText's half-clean rows.
-    trees = ensemble.HistGradientBoostingClassifier(
-        max_iter=_LABEL_BOOSTING_ROUNDS, early_stopping=False
-    )
-    logistic = pipeline.make_pipeline(
-        scaling.StandardScaler(), linear.LogisticRegression(max_iter=200)
-    )
+    rounds = {"max_iter": _LABEL_BOOSTING_ROUNDS, "early_stopping": False}
+    trees = ensemble.HistGradientBoostingClassifier(**rounds)
+    logistic = scaling.StandardScaler(), linear.LogisticRegression(max_iter=200)
     return (
-        Attacker(logistic, "raw", "logistic regression"),
+        Attacker(pipeline.make_pipeline(*logistic), "raw", "logistic regression"),
         Attacker(neighbours.KNeighborsClassifier(15), "raw", "15 neighbours"),
         Attacker(trees, "raw", "boosted trees"),
     )
@@ -642,9 +634,8 @@ def _answer_questions(found: Frontier) -> list[tuple[str, str]]:
         best = max(cells, key=lambda cell: cell.utility.accuracy.value)
         good = best.utility.above_floor
         figure = f"{best.utility.accuracy.value:.2f} in {best.dim} dimensions"
-        useful.append(
-            f"epsilon {epsilon:g}: {figure if good else 'not shown to be more than the majority'}"
-        )
+        shown = figure if good else "not shown to be more than the majority"
+        useful.append(f"epsilon {epsilon:g}: {shown}")
         above = [str(cell.dim) for cell in cells if cell.attack and cell.attack.above_floor]
         if above:
             seen.append(f"epsilon {epsilon:g} in {', '.join(above)} dimensions")
@@ -695,8 +686,7 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
         noisy, clean = found.of(dim)[:-1], found.of(dim)[-1]
         hue, name = drawing.cycle_colour(place), f"{dim} dimensions"
         _draw_measured(panels[0], noisy, [c.utility.accuracy for c in noisy], hue, name)
-        top = clean.utility.accuracy.value
-        panels[0].axhline(top, color=hue, linestyle="--", linewidth=0.8)
+        panels[0].axhline(clean.utility.accuracy.value, color=hue, linestyle="--", linewidth=0.8)
         if with_attack:
             _draw_measured(panels[1], noisy, [c.attack_score for c in noisy], hue, name)
             panels[-1].plot(*_select_finite(noisy, "certified"), "s", color=hue, markersize=4)
@@ -721,9 +711,8 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
             panel.set_xticks([], minor=True)
         panel.title.set(fontsize="medium")
         drawing.thin_axes(panel)
-    picture.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
-    )
+    entries = panels[0].get_legend_handles_labels()
+    picture.legend(*entries, loc="outside lower center", ncols=4, frameon=False)
     return drawing.get_whole_figure(picture)
 
 

@@ -90,8 +90,7 @@ class File:
 
         Lines end at a line feed alone: what else Python takes for an end stands inside real texts.
         """
-        content = self.content.removeprefix(codecs.BOM_UTF8)
-        for number, line in enumerate(content.split(b"\n"), 1):
+        for number, line in enumerate(self.content.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
             yield number, self.decoded(number, line).removesuffix("\r")
 
     def decoded(self, number: int, line: bytes) -> str:
@@ -141,10 +140,7 @@ def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[
     found = list(map(_read_number, values))
     if any(value is None for value in found):
         return list(values)
-    if all(
-        isinstance(value, int) or (abs(value) < _MAX_EXACT_INTEGER and value % 1 == 0)
-        for value in found
-    ):
+    if all(isinstance(x, int) or (abs(x) < _MAX_EXACT_INTEGER and x % 1 == 0) for x in found):
         return list(map(int, found))
     return found if fractions else list(values)
 
@@ -429,8 +425,7 @@ def _read_class_folders(path: Path) -> Iterator[Row]:
             raise _folder_error(entry, "a folder of .txt files only", sorted(others))
     for label, name in files:
         file = open_file(name)
-        text = "\n".join(line for _, line in file.lines())
-        yield Row(file.text(1, text), label)
+        yield Row(file.text(1, "\n".join(line for _, line in file.lines())), label)
 
 
 def _folder_error(path: Path, requirement: str, found: object) -> ValueError:

@@ -228,8 +228,7 @@ class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
         """Draw the epsilon of an epoch, 1 to `epochs`, with a numpy Generator."""
-        ends = math.log(self.low), math.log(self.high)
-        drawn = math.exp(self._draw(epoch, epochs, rng, *ends))
+        drawn = math.exp(self._draw(epoch, epochs, rng, *map(math.log, (self.low, self.high))))
         # The roundings of exp and log may lead one step outside.
         return min(max(drawn, self.low), self.high)
 

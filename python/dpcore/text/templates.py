@@ -62,8 +62,7 @@ class Drawn:
 
 def read_words(kind: str) -> Any:
     """Read the templates and words of a kind of text from templates.json."""
-    file = Path(__file__).with_name("templates.json")
-    return json.loads(file.read_text(encoding="utf-8"))[kind]
+    return json.loads(Path(__file__).with_name("templates.json").read_text(encoding="utf-8"))[kind]
 
 
 def choose_word(words: Sequence[str], rng: np.random.Generator) -> str:
@@ -173,9 +172,7 @@ def draw_repeats(rows: int, rng: np.random.Generator) -> Drawn:
         topic = choose_word(names, rng)
         several = 1 + int(rng.random() < 0.1)
         named = {PEOPLE[int(np.searchsorted(shares, rng.random()))] for _ in range(several)}
-        said = [
-            choose_word(_QUOTE_TEMPLATES, rng).format(person=person) for person in sorted(named)
-        ]
+        said = [choose_word(_QUOTE_TEMPLATES, rng).format(person=one) for one in sorted(named)]
         text = " ".join([draw_sentence(topic, rng), *said])
         found.add(text, topic, **{person: int(person in named) for person in PEOPLE})
     return found

@@ -69,8 +69,7 @@ class TfidfSVD(Shown):
         """Format the parameters, and what it was fitted on."""
         fitted = "not fitted"
         if self._weights is not None:
-            words = len(self._weights.vocabulary_)
-            fitted = f"{words:,} words of {self.fitted_on:,} train texts"
+            fitted = f"{len(self._weights.vocabulary_):,} words of {self.fitted_on:,} train texts"
         return f"TfidfSVD(dim={self.dim}; {fitted})"
 
     def fit(self, corpus: Any, *, allow_fewer: bool = False) -> TfidfSVD:
@@ -224,8 +223,7 @@ class TfidfSVD(Shown):
         return encoder
 
     def _vectoriser(self, words: list[str] | None = None) -> Any:
-        extraction = require_module("sklearn.feature_extraction.text", "TfidfSVD")
-        return extraction.TfidfVectorizer(
+        return require_module("sklearn.feature_extraction.text", "TfidfSVD").TfidfVectorizer(
             sublinear_tf=True, min_df=self.min_count, ngram_range=(1, self.ngrams),
             vocabulary=words,
         )  # fmt: skip

@@ -340,8 +340,7 @@ def _make_encoder(encoder: Any) -> Encoder:
     kind = imported_attribute("sentence_transformers", "SentenceTransformer")
     if kind is not None and isinstance(encoder, kind):
         return Sentences(encoder)
-    is_module = isinstance(encoder, torch.nn.Module)
-    if is_module and has_all(encoder, "config", "base_model_prefix"):
+    if isinstance(encoder, torch.nn.Module) and has_all(encoder, "config", "base_model_prefix"):
         raise mistyped("encoder", "the pair (model, tokenizer) for a transformer", encoder)
     if isinstance(encoder, (tuple, list)):
         if len(encoder) in (2, 3) and isinstance(encoder[0], torch.nn.Module):
@@ -374,9 +373,8 @@ class Randomness(Shown):
 
     def __str__(self) -> str:
         """Return one line for a report, with what may have been missed."""
-        row, call = (
-            100.0 * (1.0 - _MISS_PROBABILITY ** (1.0 / n)) for n in (self.rows, self.calls)
-        )
+        counts = self.rows, self.calls
+        row, call = (100.0 * (1.0 - _MISS_PROBABILITY ** (1.0 / count)) for count in counts)
         return (
             f"{self.rows} encodings of a text in {self.calls} calls agreed: what happens in less "
             f"than {row:.2g} % of rows, or {call:.2g} % of calls, may have been missed"
@@ -408,10 +406,8 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
     seen = any(_rows_differ(found[0], rows, limit if on_device else 0.0) for rows in found[1:])
     # Places of one batch may differ in their last bits.
     seen = seen or _rows_differ(found[0][:1].expand_as(found[0]), found[0], limit)
-    mean = torch.cat(found).mean(dim=0)
-    return Randomness(
-        encoder.random or moved or seen, seen, _PROBE_CALLS, _PROBE_CALLS * copies, mean
-    )
+    mean, is_random = torch.cat(found).mean(dim=0), encoder.random or moved or seen
+    return Randomness(is_random, seen, _PROBE_CALLS, _PROBE_CALLS * copies, mean)
 
 
 def _rows_differ(rows: Any, others: Any, limit: float) -> bool:

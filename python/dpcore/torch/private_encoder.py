@@ -358,9 +358,8 @@ class PrivateEncoder(Shown):
         """Return the mechanism that an audit tests; each text is encoded once."""
         name = f"PrivateEncoder({self._arguments})"
         clean = self.encoder.with_transform(self.transform)
-        return EncoderMechanism(
-            clean, self.noise, name, self.epsilon, self.delta, self.probe, self.rounding
-        )
+        rest = self.epsilon, self.delta, self.probe, self.rounding
+        return EncoderMechanism(clean, self.noise, name, *rest)
 
     def to(self, device: Any) -> PrivateEncoder:
         """Move encoder and noise to a device of this machine."""

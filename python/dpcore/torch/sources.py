@@ -134,10 +134,8 @@ class Rows(torch.nn.Module):
                 low, high = (self._seeded(point) for point in (self.x, self.x + step))
         except Exception:
             return False
-        moved = (high - low).double() - step
-        return low.shape[1] == min(NUMBERS, self.x.numel()) and bool(
-            (moved.abs() <= 0.05 * step).all()
-        )
+        is_moved = ((high - low).double() - step).abs() <= 0.05 * step
+        return low.shape[1] == min(NUMBERS, self.x.numel()) and bool(is_moved.all())
 
     def _seeded(self, point: Any) -> Any:
         with seeded_globals(np.random.default_rng(1)):

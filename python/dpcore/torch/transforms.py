@@ -367,8 +367,7 @@ class MinMax(torch.nn.Module):
         constant = (low == high).detach()
         self.zeroed += _warn_of_zero_rows(constant, "constant (max - min = 0)")
         # A quarter of everything has the same quotients, and a range that does not overflow.
-        large = torch.maximum(-low, high).detach() > 1e300
-        quarter = torch.ones_like(low).masked_fill(large, 0.25)
+        quarter = torch.ones_like(low).masked_fill(torch.maximum(-low, high).detach() > 1e300, 0.25)
         bottom = low * quarter
         width = torch.where(constant, 1.0, high * quarter - bottom)
         return _cast_like((rows * quarter - bottom) / width, x)

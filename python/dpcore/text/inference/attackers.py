@@ -88,8 +88,7 @@ def encoder_of(given: Any) -> Callable[..., Any]:
 
 def find_method(owner: Any, *names: str) -> Any:
     """Return the first method of these names that an object of any class has, or None."""
-    found = (getattr(owner, name, None) for name in names)
-    return next(filter(callable, found), None)
+    return next(filter(callable, (getattr(owner, name, None) for name in names)), None)
 
 
 def vectors_of(
@@ -565,8 +564,7 @@ class FittedAttacker:
             ValueError: if the classifier or the transform returns NaN or another shape.
         """
         if self.counts is not None:
-            answers = self.ranks(vectors).argmin(axis=1)
-            return np.asarray(answers[:, np.newaxis], np.float64)
+            return np.asarray(self.ranks(vectors).argmin(axis=1)[:, np.newaxis], np.float64)
         rows = _apply_transform(self.attacker, vectors)
         width, binary = len(self.target.names) // len(self.models), self.target.binary
         found = [_predict_scores(model, rows, binary, width) for model in self.models]
@@ -618,8 +616,7 @@ def fit_attacker(
     columns = [truth] if at_once else np.hsplit(truth, truth.shape[1])
     columns = [column[:, 0] if column.shape[1] == 1 else column for column in columns]
     models = tuple(_fit_estimator(attacker.estimator, rows, one, seed) for one in columns)
-    values = len(target.values[0])
-    counts = np.bincount(truth[:, 0], minlength=values) if target.is_ranked else None
+    counts = np.bincount(truth[:, 0], minlength=len(target.values[0])) if target.is_ranked else None
     return FittedAttacker(attacker, models, target, counts)
 
 

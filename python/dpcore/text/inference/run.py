@@ -455,13 +455,11 @@ def _measure_floors(
     """Return the floors: the majority (median of a number), and that of each main label, if any."""
     given = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
     found, truth, target = [], parts.truth[0], judge.target
-    both = zip(cells.items(), filter(None, given), strict=True)
-    for (name, numbers), (train, _, test) in both:
+    for (name, numbers), (train, _, test) in zip(cells.items(), filter(None, given), strict=True):
         more: dict[str, Any] = {}
         if best.measure in (*RANKINGS, CORRELATION):
             cut = np.nan if best.threshold is None else best.threshold
-            weights = Ranking(best.measure, cut).weigh(scores[:, 0])
-            units = weights, judge.ranked_truth, numbers
+            units = Ranking(best.measure, cut).weigh(scores[:, 0]), judge.ranked_truth, numbers
             units = units if groups is None else metrics.sum_by_group(*units, groups)
             more["p_value"] = metrics.permutation_p_value(*units, judge.seed)
             more["level"] = (1.0 - judge.confidence) / 2.0
@@ -506,8 +504,7 @@ def _measure_ranks(parts: Parts, judge: Judge, ranks: Ints) -> RankFigures:
 
 def _measure_numbers(judge: Judge, answers: Vectors) -> NumberFigures:
     """Measure the numbers that are answered."""
-    error = judge.mean(abs(answers - judge.truth[:, 0]))
-    return NumberFigures(judge.correlation(answers), error)
+    return NumberFigures(judge.correlation(answers), judge.mean(abs(answers - judge.truth[:, 0])))
 
 
 def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: Judge) -> Scores:

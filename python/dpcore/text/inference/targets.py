@@ -151,8 +151,7 @@ def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]
     words = bool(entries) and all(isinstance(entry, str) for entry in entries)
     known = words and set(entries) <= set(corpus.attributes or ())
     # A list of strings that no column could be is one of names, some of them misspelt.
-    misspelt = words and isinstance(attribute, (list, tuple)) and len(entries) != len(corpus)
-    if known or misspelt:
+    if known or (words and isinstance(attribute, (list, tuple)) and len(entries) != len(corpus)):
         if len(set(entries)) < len(entries):
             raise invalid("attribute", "names that differ", attribute)
         return {name: corpus.attribute(name) for name in entries}
@@ -298,8 +297,7 @@ def floor_ranks(truth: Ints, cells: Any, asked: Any, wanted: Ints, values: int) 
     np.add.at(counts, (place, truth[:, 0]), 1)
     counts[-1] = counts[:-1].sum(axis=0)
     # Of equally frequent values in a cell the first comes first, as for the majority.
-    ranks = rank_values(counts.astype(np.float64), counts[-1] > 0)
-    return ranks[found, wanted]
+    return rank_values(counts.astype(np.float64), counts[-1] > 0)[found, wanted]
 
 
 def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]) -> Ints:
@@ -323,8 +321,7 @@ def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]
 
 def _answer_by_cell(truth: Ints, place: Any, cells: int, target: Target, measure: str) -> Ints:
     """Choose the answer of each cell, shape (cells, attributes)."""
-    values = max(map(len, target.values))
-    counts = np.zeros((cells, truth.shape[1], values), np.int64)
+    counts = np.zeros((cells, truth.shape[1], max(map(len, target.values))), np.int64)
     np.add.at(counts, (place[:, np.newaxis], np.arange(truth.shape[1]), truth), 1)
     if measure == "accuracy" or not target.binary:
         return np.asarray(counts.argmax(axis=2), np.int64)

@@ -196,8 +196,7 @@ def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
         table[number, : len(row)] = row
     sizes = torch.tensor([max(1, len(row) - 1) for row in rows], dtype=torch.int64)
     ids = torch.from_numpy(table)
-    targets = torch.where(ids[:, 1:] < words, ids[:, 1:], _IGNORED_TARGET)
-    return ids[:, :-1], sizes, targets
+    return ids[:, :-1], sizes, torch.where(ids[:, 1:] < words, ids[:, 1:], _IGNORED_TARGET)
 
 
 def learn_plain(

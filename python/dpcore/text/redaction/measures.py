@@ -180,9 +180,8 @@ class _SparseWeightClassifier:
     weights: Any
 
     def __deepcopy__(self, memo: Any) -> _SparseWeightClassifier:
-        return _SparseWeightClassifier(
-            require_module("sklearn.base", "infer").clone(self.model), self.weights
-        )
+        model = require_module("sklearn.base", "infer").clone(self.model)
+        return _SparseWeightClassifier(model, self.weights)
 
     def fit(self, rows: Floats, truth: Any) -> None:
         """Fit the classifier."""
@@ -265,8 +264,7 @@ def measure_figures(
     Returns:
         The figures without the share that is masked, and the inference of the main attack.
     """
-    attackers = _make_set_attackers(study, features, len(parts.fit))
-    attack = infer_set(study, parts, attackers, seed)
+    attack = infer_set(study, parts, _make_set_attackers(study, features, len(parts.fit)), seed)
     trees = _on_columns(Attacker(_make_trees()), features.vectors)
     counting = [
         _on_columns(Attacker(model), features.counts)

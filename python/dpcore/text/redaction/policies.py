@@ -174,13 +174,11 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         texts = [text for one in sets for text in one]
         extraction = require_module("sklearn.feature_extraction.text", "redaction.Ranked")
         linear = require_module("sklearn.linear_model", "redaction.Ranked")
-        features = extraction.TfidfVectorizer(
-            analyzer=words_of, sublinear_tf=True, min_df=_MIN_TEXTS_PER_KEYWORD
-        )
+        least = _MIN_TEXTS_PER_KEYWORD
+        features = extraction.TfidfVectorizer(analyzer=words_of, sublinear_tf=True, min_df=least)
         often = Counter(word for text in texts for word in {*words_of(text)})
-        if max(often.values(), default=0) < _MIN_TEXTS_PER_KEYWORD:
-            requirement = f"texts with a word that {_MIN_TEXTS_PER_KEYWORD} texts have"
-            raise invalid("sensitive", requirement, sensitive)
+        if max(often.values(), default=0) < least:
+            raise invalid("sensitive", f"texts with a word that {least} texts have", sensitive)
         rows = features.fit_transform(texts)
         model = linear.LogisticRegression(C=_KEYWORD_INVERSE_PENALTY, max_iter=1000)
         model.fit(rows, np.repeat([1, 0], [len(one) for one in sets]))
@@ -506,9 +504,8 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         batch = min(_DOCUMENTS_PER_BATCH, *map(len, rows))
         for _ in range(self.epochs * (min(map(len, rows)) // batch)):
             chosen = [[one[i] for i in generator.permutation(len(one))[:batch]] for one in rows]
-            loss = _symmetric_gaussian_divergence(
-                *(self._soften(torch, layers, table, one) for one in chosen)
-            )
+            softened = [self._soften(torch, layers, table, one) for one in chosen]
+            loss = _symmetric_gaussian_divergence(*softened)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

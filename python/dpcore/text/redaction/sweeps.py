@@ -245,9 +245,8 @@ class Sweep(Record):
         for policy, level, *figures in list_points(self)[1:]:
             named = zip(_SWEEP_HEADER[2:], figures, strict=True)
             rows.append((f"{policy} {level}", ", ".join(map(" ".join, named))))
-        return make_card(
-            _format_sweep_title(self), [*rows, *(("note", note) for note in list_notes(self))]
-        )
+        rows += [("note", note) for note in list_notes(self)]
+        return make_card(_format_sweep_title(self), rows)
 
 
 @errors.suggest_arguments
@@ -446,8 +445,7 @@ def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts
     pieces = []
     for side in (1, 0):
         rows = rng.permutation(np.flatnonzero(truth == side))
-        cuts = np.rint(np.cumsum(_PART_SHARES) * len(rows)).astype(int)
-        pieces.append(np.split(rows, cuts))
+        pieces.append(np.split(rows, np.rint(np.cumsum(_PART_SHARES) * len(rows)).astype(int)))
     return Parts(*(np.sort(np.concatenate(both)) for both in zip(*pieces, strict=True)))
 
 
@@ -569,9 +567,8 @@ def answer_questions(found: Sweep) -> list[tuple[str, str]]:
 
 def _answer_set(points: Sequence[SweepPoint]) -> str:
     ends = points if len(points) == 1 else (points[0], points[-1])
-    shares = ", and ".join(
-        f"{_format_percent(p.mean('accuracy'))} {_describe_level(p)}" for p in ends
-    )
+    rates = [_format_percent(point.mean("accuracy")) for point in ends]
+    shares = ", and ".join(f"{r} {_describe_level(p)}" for r, p in zip(rates, ends, strict=True))
     above = [point for point in points if point.attack.above_floor]
     best = f"last shown {_describe_level(above[-1])}" if above else "shown at no level"
     return (
@@ -671,9 +668,8 @@ def draw_figure(found: Sweep, ax: Any = None) -> Figure:
     nulls = max(found.points, key=_null_quantile)
     ink = drawing.text_colour()
     panels[0].axhspan(0.0, _null_quantile(nulls), color=ink, alpha=0.15, linewidth=0)
-    panels[0].annotate(
-        "permuted labels", (0.0, 0.0), (0, 2), textcoords="offset points", fontsize="small"
-    )
+    offset = {"textcoords": "offset points", "fontsize": "small"}
+    panels[0].annotate("permuted labels", (0.0, 0.0), (0, 2), **offset)
     panels[1].axhline(found.points[0].attack.floors[0].accuracy, color=ink, linestyle=":")
     rows = f"{found.rows[0]:,} and {found.rows[1]:,} rows"
     labels = {
@@ -694,9 +690,8 @@ def draw_figure(found: Sweep, ax: Any = None) -> Figure:
     if not has_utility:
         panels[3].set_axis_off()
         panels[3].set_title("")
-    picture.legend(
-        *panels[1].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
-    )
+    entries = panels[1].get_legend_handles_labels()
+    picture.legend(*entries, loc="outside lower center", ncols=4, frameon=False)
     return drawing.get_whole_figure(picture)
 
 

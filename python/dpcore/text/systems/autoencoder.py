@@ -270,13 +270,11 @@ def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: fl
     """
     device = decoder.scores.weight.device
     column = torch.full((len(ids), 1), PAD)
-    wanted = torch.cat([ids, column], dim=1).scatter(1, sizes.unsqueeze(1), END)
+    wanted = torch.cat([ids, column], dim=1).scatter(1, sizes.unsqueeze(1), END).to(device)
     before = torch.cat([column.fill_(START), ids], dim=1)
     dropped = (torch.rand(before.shape) < dropout) & (before > UNKNOWN)
-    scores = decoder(vectors, before.masked_fill(dropped, UNKNOWN).to(device))
-    return torch.nn.functional.cross_entropy(
-        scores.flatten(0, 1), wanted.to(device).flatten(), ignore_index=PAD
-    )
+    scores = decoder(vectors, before.masked_fill(dropped, UNKNOWN).to(device)).flatten(0, 1)
+    return torch.nn.functional.cross_entropy(scores, wanted.flatten(), ignore_index=PAD)
 
 
 class ADePTModel(TextSystem):
@@ -399,8 +397,9 @@ class ADePTModel(TextSystem):
         texts = training_texts(corpus)
         place = device_of("cpu" if device is None else device)
         source = np.random.default_rng(seed)
+        least = self.min_count
         vocabulary = Vocabulary.from_texts(
-            texts, unknown="token", min_count=self.min_count, reserved=RESERVED
+            texts, unknown="token", min_count=least, reserved=RESERVED
         )
         with seeded_torch(source):
             self.assemble(vocabulary)
@@ -506,8 +505,7 @@ class ADePTModel(TextSystem):
         if not bool(torch.isfinite(rows).all()):
             raise invalid("vectors", f"finite in {str(weight.dtype)[6:]}", "infinities or NaN")
         if rows.ndim != 2 or rows.shape[1] != self.encoder.width:
-            requirement = f"of shape (n, {self.encoder.width})"
-            raise invalid("vectors", requirement, tuple(rows.shape))
+            raise invalid("vectors", f"of shape (n, {self.encoder.width})", tuple(rows.shape))
         return self.decoder.texts(rows) if len(rows) else []
 
     def rewrite(self, texts: Sequence[str], *, rng: Rng = None) -> list[str]:
@@ -528,8 +526,7 @@ class ADePTModel(TextSystem):
             TypeError: if `texts` is one string, or holds anything but strings.
             ValueError: if the model is not fitted, or a text is empty.
         """
-        found = texts_of("texts", texts, fewest=0)
-        return self.decode(self.encode(found, rng=rng))
+        return self.decode(self.encode(texts_of("texts", texts, fewest=0), rng=rng))
 
     @property
     def rewriter(self) -> Rewriter:

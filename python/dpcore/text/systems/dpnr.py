@@ -488,8 +488,7 @@ class DPNR(TextSystem, TextClassifier):
 
     def _without_masks(self) -> AbstractContextManager[None]:
         """Switch word dropout off in the body of the context."""
-        is_bag = isinstance(self.extractor, Bag)
-        return self.extractor.whole() if is_bag else nullcontext()
+        return self.extractor.whole() if isinstance(self.extractor, Bag) else nullcontext()
 
     def _layer(self, epsilon: float, width: int) -> Any:
         kind = LaplaceNoise if self.noise == "iid" else SharedNoise
@@ -565,9 +564,8 @@ class DPNR(TextSystem, TextClassifier):
     def name(self) -> str:
         """Name in reports: the class and its arguments."""
         extractor = self.given if self.extractor is None else self.extractor
-        first = (
-            f"dim={self.dim}" if self.given is None else f"{getattr(extractor, 'name', extractor)}"
-        )
+        given = f"{getattr(extractor, 'name', extractor)}"
+        first = f"dim={self.dim}" if self.given is None else given
         usual = {name: one.default for name, one in signature(type(self)).parameters.items()}
         usual |= {"scale": SCALES[0]}
         more = [
@@ -590,7 +588,6 @@ class DPNR(TextSystem, TextClassifier):
                 "any two texts nothing is gained"
             )
         elif self.dropout is not None:
-            found["dropout"] = (
-                "a fixed share of masked words: what is published as its gain does not hold"
-            )
+            gain = "what is published as its gain does not hold"
+            found["dropout"] = f"a fixed share of masked words: {gain}"
         return found

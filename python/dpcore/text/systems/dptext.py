@@ -199,8 +199,7 @@ class Discriminator(torch.nn.Module):
             targets: for each attribute codes of shape `(n,)` or shares of shape `(n, values)`.
         """
         pairs = zip(self(rows), targets, strict=True)
-        losses = [torch.nn.functional.cross_entropy(*pair) for pair in pairs]
-        return torch.stack(losses).mean()
+        return torch.stack([torch.nn.functional.cross_entropy(*pair) for pair in pairs]).mean()
 
     def codes(self, rows: Any) -> Any:
         """Return the code of the likeliest value of each attribute, shape `(n, attributes)`."""
@@ -314,8 +313,7 @@ def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
     # Of the vectors of a bag's words only those of a batch have gradients.
     encoding = torch.optim.SparseAdam if coder.sparse else torch.optim.Adam
     yield encoding(list(coder.encoder.parameters()), lr=recipe.lr)
-    dense = [*coder.decoder.parameters(), *parts.head.parameters()]
-    yield torch.optim.Adam(dense, lr=recipe.lr)
+    yield torch.optim.Adam([*coder.decoder.parameters(), *parts.head.parameters()], lr=recipe.lr)
     if parts.noise.epsilon is not None:
         yield torch.optim.Adam(parts.noise.parameters(), lr=_EPSILON_RATE_FACTOR * recipe.lr)
 

@@ -150,10 +150,8 @@ class Units(Shown):
         ends = [0, *torch.cumsum(self.sizes, 0).tolist()]
         for start in range(0, len(self), size):
             stop = min(start + size, len(self))
-            units = slice(ends[start], ends[stop])
-            yield Units(
-                self.ids[units], self.spans[units], self.sizes[start:stop], self.words[start:stop]
-            )
+            units, rows = slice(ends[start], ends[stop]), slice(start, stop)
+            yield Units(self.ids[units], self.spans[units], self.sizes[rows], self.words[rows])
 
 
 class Bag(torch.nn.Module):
@@ -417,8 +415,7 @@ def run_epochs(
         try:
             for epoch in range(1, epochs + 1):
                 loss = run_epoch(epoch)
-                copies = [weight.detach().clone() for weight in weights]
-                kept, losses = copies, (*losses, loss)
+                kept, losses = [weight.detach().clone() for weight in weights], (*losses, loss)
                 bar.advance(1)
                 if len(losses) - losses.index(min(losses)) > patience:
                     break

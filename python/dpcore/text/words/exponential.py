@@ -242,8 +242,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         if not known:
             raise invalid("sensitive", "words of which at least one has a vector", given)
         object.__setattr__(self, "sensitive", known)
-        p = real("p", self.p, low=0.0, high=1.0, open_low=True)
-        object.__setattr__(self, "p", p)
+        object.__setattr__(self, "p", real("p", self.p, low=0.0, high=1.0, open_low=True))
         flag("from_texts", self.from_texts)
 
     @classmethod
@@ -287,8 +286,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         rows = self.vectors.distances(numbers)
         rows *= -0.5 * self.epsilon
         rows[:, ~self._is_sensitive] = -np.inf
-        tops = rows.max(axis=1, keepdims=True)
-        rows -= tops
+        rows -= rows.max(axis=1, keepdims=True)
         rows -= _log_sums(rows)[:, None]
         kept = np.flatnonzero(~self._is_sensitive[numbers])
         rows[kept] += math.log(self.p)
@@ -346,8 +344,7 @@ class CusText(TableMechanism):
     @property
     def same_list(self) -> npt.NDArray[np.bool_]:
         """Pairs of words with one list of outputs, to which the claim applies; shape `(V, V)`."""
-        lists = np.sort(self._lists, axis=1)
-        numbers = np.unique(lists, axis=0, return_inverse=True)[1].ravel()
+        numbers = np.unique(np.sort(self._lists, axis=1), axis=0, return_inverse=True)[1].ravel()
         found: npt.NDArray[np.bool_] = numbers[:, None] == numbers
         return found
 
@@ -447,8 +444,7 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
     if not isinstance(kind, type) or not issubclass(kind, WordMechanism):
         raise mistyped("kind", "a class of mechanisms of dpcore.text.words", kind)
     if not issubclass(kind, (MetricExponential, NoisyMechanism)):
-        requirement = "a class with a finite loss for any two words"
-        raise invalid("kind", requirement, kind.__name__)
+        raise invalid("kind", "a class with a finite loss for any two words", kind.__name__)
     unit = kind(vectors, 1.0, **settings)
     # The claim holds: no smaller epsilon has this loss.
     parts = split_rows(*unit.shape)

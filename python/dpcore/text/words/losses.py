@@ -163,9 +163,8 @@ class TextReport(Record, word="TextReport"):
             f"any text of this length: at most {self.any_text:.4g} nats ({kind})",
         ]
         if self.strange:
-            lines.append(
-                f"words without a vector: {self.strange:,}, {_UNKNOWN_WORD_NOTES[self.unknown]}"
-            )
+            note = _UNKNOWN_WORD_NOTES[self.unknown]
+            lines.append(f"words without a vector: {self.strange:,}, {note}")
         if not self.is_exact:
             lines.append(
                 f"kept and support are counted on {self.draws:,} draws of each word, limits at "
@@ -175,10 +174,8 @@ class TextReport(Record, word="TextReport"):
         lines.append(f"{'word':<{width}} {'times':>5} {'kept':>23} {'support':>8} {'loss':>9}")
         for one in self.words:
             ends = "" if self.is_exact else " [{:.4f}, {:.4f}]".format(*one.kept_limits)
-            kept, loss = f"{one.kept:.4f}{ends}", f"{one.loss:.4g}"
-            lines.append(
-                f"{one.word:<{width}} {one.times:>5,} {kept:>23} {one.support:>8,} {loss:>9}"
-            )
+            figures = f"{one.times:>5,} {f'{one.kept:.4f}{ends}':>23} {one.support:>8,}"
+            lines.append(f"{one.word:<{width}} {figures} {f'{one.loss:.4g}':>9}")
         return "\n".join(lines)
 
 
@@ -236,9 +233,8 @@ def make_text_report(
     for number, share, both, outputs, loss in zip(*columns, strict=True):
         word = mechanism.words[number] if number < size else "<unknown>"
         found.append(WordReport(word, times[number], share, tuple(both), outputs, loss))
-    return TextReport(
-        mechanism.name, tuple(found), len(numbers), unknown, strange, is_exact, draws, seed
-    )
+    words = tuple(found), len(numbers)
+    return TextReport(mechanism.name, *words, unknown, strange, is_exact, draws, seed)
 
 
 def _compare_words(

@@ -164,8 +164,7 @@ class WordMechanism(Record):
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """Return what a reader of a report on a pair should know."""
-        has_text = self._is_text(pair.x) or self._is_text(pair.x_prime)
-        return (_LENGTH_NOTE,) if has_text else ()
+        return (_LENGTH_NOTE,) if self._is_text(pair.x) or self._is_text(pair.x_prime) else ()
 
     def rewrite(
         self,
@@ -200,8 +199,7 @@ class WordMechanism(Record):
         numbers: list[int] = []
         lengths = []
         for row, text in enumerate(texts_of("texts", texts)):
-            split = list(tokenise(text))
-            words, found = self._number_words(f"texts[{row}]", text, split, unknown)
+            words, found = self._number_words(f"texts[{row}]", text, list(tokenise(text)), unknown)
             flat += words
             numbers += found
             lengths.append(len(words))

@@ -50,8 +50,7 @@ class NoisyMechanism(MetricMechanism):
     def __post_init__(self) -> None:
         """Check the fields."""
         super().__post_init__()
-        longest = float(np.abs(self.vectors.vectors).max())
-        least = self.vectors.dim / (_MAX_NOISE_RATIO * longest)
+        least = self.vectors.dim / (_MAX_NOISE_RATIO * float(np.abs(self.vectors.vectors).max()))
         if self.epsilon < least:
             requirement = f"at least {least:.3g}: longer noise exceeds the precision of float64"
             raise invalid("epsilon", requirement, self.epsilon)
@@ -127,8 +126,7 @@ class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
         # Vectors of several dimensions have no such shape.
         line = self.vectors.vectors.reshape(len(self.vectors))
         order = np.argsort(line)
-        middles = (line[order][1:] + line[order][:-1]) / 2.0
-        ends = np.concatenate([[-np.inf], middles, [np.inf]])
+        ends = np.concatenate([[-np.inf], (line[order][1:] + line[order][:-1]) / 2.0, [np.inf]])
         rows = np.empty((len(numbers), len(order)))
         from_word = self.epsilon * (ends - line[numbers][:, None])
         rows[:, order] = _log_laplace(from_word[:, :-1], from_word[:, 1:])
@@ -230,7 +228,4 @@ class VickreyOnLine(TableMechanism, Vickrey):
         return low, high, self._nearest_words(inside[:, None], 2)[0]
 
 
-_LINE_MECHANISMS: Final[dict[type, Any]] = {
-    MetricLaplace: MetricLaplaceOnLine,
-    Vickrey: VickreyOnLine,
-}
+_LINE_MECHANISMS: Final = {MetricLaplace: MetricLaplaceOnLine, Vickrey: VickreyOnLine}
