@@ -14,7 +14,7 @@ from shared_messages import check_messages
 import dpcore
 from dpcore import calibration, sensitivity
 
-torch = needs("torch")
+torch = needs("torch", "safetensors")
 
 from dpcore.torch import (  # noqa: E402  # noqa: E402
     Clip,
@@ -402,12 +402,6 @@ def test_print_says_when_no_utility_is_to_be_expected():
 
 
 # Private encoders in folders: config.json and safetensors, no pickle, no network.
-
-
-needs("safetensors")
-
-
-TEXTS = ["he has cancer", "a good film"]
 
 
 @pytest.fixture(autouse=True)
