@@ -7,52 +7,45 @@ import pytest
 from shared_audits import rng
 
 import dpcore
-from dpcore.attacks.arrays import (
-    EXACT,
-    atoms_of,
-    finite_values,
-    first_rows,
-    grain_of,
-    loose_of,
-    read_both_sides,
-    read_columns,
-    read_numbers,
-)
+from dpcore.attacks import arrays
 
 
 def test_columns():
-    assert (read_columns(np.array(["a"])), read_columns(np.array(3.0))) == (None, None)
-    assert read_columns(np.zeros(4)).shape == (4, 1)
-    assert read_columns(np.zeros((4, 2, 3))).shape == (4, 6)
-    assert read_both_sides(np.zeros((4, 2)), np.zeros((5, 2)))[1].shape == (5, 2)
-    assert read_both_sides(np.zeros((4, 2)), np.zeros((5, 3))) is None
+    assert (arrays.read_columns(np.array(["a"])), arrays.read_columns(np.array(3.0))) == (
+        None,
+        None,
+    )
+    assert arrays.read_columns(np.zeros(4)).shape == (4, 1)
+    assert arrays.read_columns(np.zeros((4, 2, 3))).shape == (4, 6)
+    assert arrays.read_both_sides(np.zeros((4, 2)), np.zeros((5, 2)))[1].shape == (5, 2)
+    assert arrays.read_both_sides(np.zeros((4, 2)), np.zeros((5, 3))) is None
     with pytest.raises(TypeError, match="outputs must be real numbers"):
-        read_numbers(np.array([None, 1]))
+        arrays.read_numbers(np.array([None, 1]))
 
 
 def test_atoms_are_values_that_repeat_and_stand_apart():
     generator = rng(15)
     plain = generator.normal(size=5000)
     atom = np.full(200, 0.1 + 0.2) + generator.integers(-2, 3, 200) * 1e-16
-    values = finite_values(np.concatenate([plain, atom, [np.nan, np.inf]]))
+    values = arrays.finite_values(np.concatenate([plain, atom, [np.nan, np.inf]]))
     assert values.size == 5200
-    atoms = atoms_of(values, grain_of(values, values))
+    atoms = arrays.atoms_of(values, arrays.grain_of(values, values))
     assert atoms.counts.tolist() == [200]
     assert atoms.lows[0] < 0.3 < atoms.highs[0] < 0.3 + 1e-6
-    assert loose_of(values, atoms).sum() == 5000
-    assert atoms_of(np.empty(0), EXACT).counts.size == 0
-    assert atoms_of(np.zeros(3), EXACT).counts.size == 0
-    assert atoms_of(np.zeros(4), EXACT).counts.tolist() == [4]
+    assert arrays.loose_of(values, atoms).sum() == 5000
+    assert arrays.atoms_of(np.empty(0), arrays.EXACT).counts.size == 0
+    assert arrays.atoms_of(np.zeros(3), arrays.EXACT).counts.size == 0
+    assert arrays.atoms_of(np.zeros(4), arrays.EXACT).counts.tolist() == [4]
 
 
 def test_a_huge_outlier_does_not_make_everything_one_atom():
-    values = finite_values(np.append(rng(16).normal(size=5000), 1e7))
-    assert atoms_of(values, grain_of(values, values)).counts.sum() < 100
+    values = arrays.finite_values(np.append(rng(16).normal(size=5000), 1e7))
+    assert arrays.atoms_of(values, arrays.grain_of(values, values)).counts.sum() < 100
 
 
 def test_atoms_are_looked_for_in_part_of_the_pilot():
-    assert len(first_rows(np.zeros((2**18, 1)))) == 2**17
-    assert len(first_rows(np.zeros((2**18, 1), np.float32))) == 2**13
+    assert len(arrays.first_rows(np.zeros((2**18, 1)))) == 2**17
+    assert len(arrays.first_rows(np.zeros((2**18, 1), np.float32))) == 2**13
 
 
 def test_thresholds_keep_away_from_the_atoms_of_float32():

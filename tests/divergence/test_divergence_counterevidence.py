@@ -10,19 +10,8 @@ from scipy import stats
 from shared_divergence import judge, make_raw
 from shared_messages import find_missing
 
-from dpcore.divergence import renyi
+from dpcore.divergence import reliability, renyi
 from dpcore.divergence.points import find_points
-from dpcore.divergence.reliability import (
-    ESTIMATE,
-    RARE,
-    SATURATED,
-    UNRESOLVED,
-    edge_p_value,
-    find_outside_units,
-    max_outside_units,
-    to_see,
-    to_tell,
-)
 from dpcore.divergence.score import cross_fit
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
@@ -35,17 +24,17 @@ def case(value, **options):
 def test_a_ball_three_joint_errors_above_a_score():
     joint = np.hypot(0.01, 0.01)
     above = case(0.1, above=make_raw(0.1 + 3.01 * joint, (2, 3)))
-    assert (above.belief == UNRESOLVED).all()
+    assert (above.belief == reliability.UNRESOLVED).all()
     assert "the ball gives 0.1426 +- 0.01 where the score gives 0.1" in above.reason
     assert case(0.1, above=make_raw(0.1 + 2.99 * joint, (2, 3))).resolved.all()
     # Without standard errors, those of equal laws: sqrt(2/1000) of each of the two at order one.
     near, far = (make_raw(value, (2, 3), np.nan) for value in (0.1 + 0.18, 0.1 + 0.20))
     assert case(0.1, spread=np.nan, above=near).resolved.all()
-    assert (case(0.1, spread=np.nan, above=far).belief[:, :2] == UNRESOLVED).all()
+    assert (case(0.1, spread=np.nan, above=far).belief[:, :2] == reliability.UNRESOLVED).all()
 
 
 def test_the_energy_test_rejects_what_the_interval_calls_0():
-    assert (case(0.02, energy_p=0.005).belief == UNRESOLVED).all()
+    assert (case(0.02, energy_p=0.005).belief == reliability.UNRESOLVED).all()
     assert "(p = 0.01), where the value is 0" in case(0.02, energy_p=0.01).reason
     for value, options in ((0.021, {"energy_p": 0.005}), (0.02, {"energy_p": 0.015}), (0.02, {})):
         assert case(value, **options).resolved.all()
@@ -53,7 +42,11 @@ def test_the_energy_test_rejects_what_the_interval_calls_0():
 
 def test_rows_beyond_count_from_order_one_on_in_their_direction():
     judged = case(0.1, outside=("30 of 900 rows of y0 lie out there", None))
-    assert judged.belief[0].tolist() == [ESTIMATE, UNRESOLVED, UNRESOLVED]
+    assert judged.belief[0].tolist() == [
+        reliability.ESTIMATE,
+        reliability.UNRESOLVED,
+        reliability.UNRESOLVED,
+    ]
     assert judged.resolved[1].all()
     assert "30 of 900 rows of y0 lie out there: no sample tells" in judged.reason
 
@@ -124,7 +117,7 @@ BEYOND = {
 def test_rows_beyond_the_other_set_are_not_believed(name):
     draw, rows = BEYOND[name]
     estimate = renyi(*draw(np.random.default_rng(3), rows), alphas=[0.5, 1.5], rng=1, checks=False)
-    assert estimate.belief[0, 1] in (UNRESOLVED, SATURATED)
+    assert estimate.belief[0, 1] in (reliability.UNRESOLVED, reliability.SATURATED)
     assert not find_missing(estimate.reason, "of y0", "no sample tells how rare")
     # The other direction has nothing beyond: its estimate is believed as it was.
     assert "y1 lie" not in estimate.reason
@@ -155,7 +148,7 @@ SMOOTH = {
 def found(draw, seed, rows):
     rng = np.random.default_rng((seed, 23))
     sets = find_points(*draw(rng, rows))
-    return find_outside_units(sets, cross_fit(sets, rng), rng, 1)
+    return reliability.find_outside_units(sets, cross_fit(sets, rng), rng, 1)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -172,13 +165,17 @@ def test_the_chance_at_an_edge_is_that_of_all_orders():
     before = np.array([places[0] for places in orders])
     for number in range(within + 1):
         share = np.mean(before >= number)
-        assert edge_p_value(number, within, others) == pytest.approx(share, abs=1e-12)
+        assert reliability.edge_p_value(number, within, others) == pytest.approx(share, abs=1e-12)
 
 
 def test_what_is_allowed_apart():
-    assert max_outside_units(1000, 1000) == stats.binom.isf(RARE, 1000, 0.01 + 1 / 1001)
+    assert reliability.max_outside_units(1000, 1000) == stats.binom.isf(
+        reliability.RARE, 1000, 0.01 + 1 / 1001
+    )
     # Of a set a thousand times as large, the chance is what counts.
-    assert max_outside_units(100_000, 100) == int(np.log(RARE) / np.log(1000 / 1001))
+    assert reliability.max_outside_units(100_000, 100) == int(
+        np.log(reliability.RARE) / np.log(1000 / 1001)
+    )
 
 
 def test_groups_beyond_are_counted_once():
@@ -189,8 +186,8 @@ def test_groups_beyond_are_counted_once():
     groups = np.concatenate([np.repeat(np.arange(3), 16), np.arange(3, 955)])
     grouped = find_points(y0, y1, groups0=groups, groups1=np.arange(1000))
     alone = find_points(y0, y1)
-    assert find_outside_units(grouped, None, rng, 1) == (None, None)
-    assert find_outside_units(alone, None, rng, 1)[0] is not None
+    assert reliability.find_outside_units(grouped, None, rng, 1) == (None, None)
+    assert reliability.find_outside_units(alone, None, rng, 1)[0] is not None
 
 
 @pytest.mark.parametrize("blind", [False, True])
@@ -216,7 +213,7 @@ def test_how_many_rows_are_needed_is_said():
     assert not estimate.resolved.any()
     assert "to see about half of one nat takes 768 rows" in estimate.reason
     assert any("of a divergence of 25.6 nats it sees about half" in n for n in estimate.notes)
-    assert (to_see(3, 20, False), to_see(3, 20, True)) == (244, 488)
+    assert (reliability.to_see(3, 20, False), reliability.to_see(3, 20, True)) == (244, 488)
     # The twin has enough of them.
     many = rng.normal(size=(2, 800, 384))
     estimate = renyi(many[0], many[1], alphas=[1.5], rng=1)
@@ -225,7 +222,7 @@ def test_how_many_rows_are_needed_is_said():
 
 def test_how_many_rows_would_tell_a_value_from_0():
     assert "(about 4,000 rows of each set would)" in case(0.05, spread=0.025).reason
-    assert to_tell(0.0, 0.05, 1000) == 16_000
+    assert reliability.to_tell(0.0, 0.05, 1000) == 16_000
     rng = np.random.default_rng(7)
     few, many = (renyi(rng.normal(0.3, 1.0, n), rng.normal(size=n), alphas=[1.1], rng=1)
                  for n in (400, 12_000))  # fmt: skip

@@ -10,16 +10,9 @@ import pytest
 from shared_divergence import GRID, make_certificate, make_estimate
 from shared_messages import find_missing
 
-from dpcore.divergence import Beside, Diagnostics, Epsilon
+from dpcore.divergence import Beside, Diagnostics, Epsilon, report
 from dpcore.divergence.record import Line
 from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
-from dpcore.divergence.report import (
-    belief_lines,
-    choose_table_rows,
-    epsilon_text,
-    estimate_text,
-    find_runs,
-)
 
 
 def full():
@@ -52,7 +45,7 @@ def test_belief_comes_first_and_time_last():
     "estimate", [full(), make_estimate(), make_estimate([2.0], [[math.inf], [-1e4]])]
 )
 def test_no_line_is_too_wide(estimate):
-    for line in estimate_text(estimate).splitlines():
+    for line in report.estimate_text(estimate).splitlines():
         assert len(line) <= 100
         assert line == line.rstrip()
 
@@ -60,31 +53,33 @@ def test_no_line_is_too_wide(estimate):
 def test_belief_of_each_direction_by_ranges():
     belief = np.array([[ESTIMATE, ESTIMATE, SATURATED], [REFUTED, REFUTED, REFUTED]])
     estimate = make_estimate([1.0, 2.0, 4.0], belief=belief)
-    assert belief_lines(estimate) == [
+    assert report.belief_lines(estimate) == [
         "D(P0||P1): estimate only, orders 1 to 2; saturated, order 4",
         "D(P1||P0): refuted by its own certificate, at every order",
     ]
     broken = np.array([[ESTIMATE, UNRESOLVED, ESTIMATE]] * 2)
     said = "both directions: estimate only, orders 1, 4; not resolved at this alpha, order 2"
-    assert belief_lines(make_estimate([1.0, 2.0, 4.0], belief=broken)) == [said]
+    assert report.belief_lines(make_estimate([1.0, 2.0, 4.0], belief=broken)) == [said]
     single = make_estimate([2.0], belief=np.array([[ESTIMATE], [UNRESOLVED]]))
-    assert belief_lines(single)[1] == "D(P1||P0): not resolved at this alpha, order 2"
+    assert report.belief_lines(single)[1] == "D(P1||P0): not resolved at this alpha, order 2"
 
 
 def test_runs_cover_every_order_once():
-    assert find_runs(["a", "a", "b", "a"]) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
-    assert find_runs([]) == []
+    assert report.find_runs(["a", "a", "b", "a"]) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
+    assert report.find_runs([]) == []
 
 
 def test_every_value_that_is_not_an_estimate_is_marked():
     belief = np.array([[ESTIMATE, UNRESOLVED], [SATURATED, REFUTED]])
-    text = estimate_text(make_estimate([1.0, 2.0], belief=belief, value=[[0.1, 0.2], [0.3, -0.4]]))
+    text = report.estimate_text(
+        make_estimate([1.0, 2.0], belief=belief, value=[[0.1, 0.2], [0.3, -0.4]])
+    )
     assert row(text, "1").split() == ["1", "0.100", "+-", "0.020", "3.900", "0.300", "^", "3.900"]
     assert row(text, "2").split() == ["2", "0.200", "?", "3.900", "-0.400", "!-", "3.900"]
     for words in ("^ saturated", "? not resolved at this alpha", "- negative: raw value kept"):
         assert words in text
     # Control: what is believed has no mark and no legend.
-    clean = estimate_text(make_estimate([1.0, 2.0], belief=np.full((2, 2), ESTIMATE)))
+    clean = report.estimate_text(make_estimate([1.0, 2.0], belief=np.full((2, 2), ESTIMATE)))
     assert row(clean, "2").split() == ["2", "0.250", "+-", "0.020", "3.900", "0.286", "+-",
                                        "0.020", "3.900"]  # fmt: skip
     assert "not resolved" not in clean
@@ -96,7 +91,7 @@ def test_infinite_values_and_missing_ceilings():
         [2.0], [[math.inf], [-math.inf]], np.full((2, 1), UNRESOLVED),
         ceiling=np.full((2, 1), math.nan), error=None,
     )  # fmt: skip
-    text = estimate_text(estimate)
+    text = report.estimate_text(estimate)
     assert row(text, "2").split() == ["2", "+inf", "?", "-inf", "?-"]
     assert "ceiling" not in text
     assert "nan" not in text
@@ -105,13 +100,13 @@ def test_infinite_values_and_missing_ceilings():
 
 def test_long_grids_are_thinned_and_short_ones_are_not():
     estimate = make_estimate(alpha_max=(float(GRID[11]), float(GRID[13])))
-    shown = choose_table_rows(estimate)
+    shown = report.choose_table_rows(estimate)
     assert shown == sorted(set(shown))
     assert 10 <= len(shown) <= 12
     assert {0, 11, 13, len(GRID) - 1} <= set(shown)
     assert GRID[shown[0]] == 1.0
-    assert choose_table_rows(make_estimate(np.linspace(1.0, 2.0, 12))) == list(range(12))
-    text = estimate_text(estimate)
+    assert report.choose_table_rows(make_estimate(np.linspace(1.0, 2.0, 12))) == list(range(12))
+    text = report.estimate_text(estimate)
     assert f"{len(shown)} of 37 orders" in text
     rows = [line.split()[0] for line in text.splitlines() if line.endswith("3.900")]
     assert rows == [f"{GRID[i]:.4g}" for i in shown]
@@ -161,7 +156,7 @@ def test_missing_figures_have_reasons():
     reasons = "no order above one is resolved " * 5, far
     fields = dict.fromkeys(["epsilon_lower", "epsilon_rdp", "alpha", "line"])
     fields |= {"epsilon_hat": math.inf, "extrapolated": True, "reasons": reasons}
-    text = epsilon_text(epsilon(**fields))
+    text = report.epsilon_text(epsilon(**fields))
     lines = text.splitlines()
     assert lines[0].endswith("(EXTRAPOLATED)")
     assert [line.split()[1] for line in lines[1:4]] == ["none", "infinite", "none"]
