@@ -475,7 +475,10 @@ def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: f
     if not isinstance(corpus, Corpus):
         raise errors.mistyped("corpus", "a dpcore.text.Corpus", corpus)
     if label is not None:
-        corpus = replace(corpus, labels=corpus.attribute(errors.instance("label", label, str)))
+        if errors.instance("label", label, str) not in (corpus.attributes or ()):
+            known = ", ".join(map(repr, corpus.attributes or ())) or "none"
+            raise errors.invalid("label", f"an attribute of the corpus (it has {known})", label)
+        corpus = replace(corpus, labels=corpus.attribute(label))
     if corpus.labels is None:
         raise errors.invalid("corpus", "one with labels, or label= names an attribute", corpus)
     if attribute is not None:
