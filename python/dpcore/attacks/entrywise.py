@@ -1,7 +1,5 @@
 """Attacks that decide entry by entry: the majority vote, and one learned set per coordinate.
 
-Draws can only disprove independence: after the checks it remains an assumption of the user.
-
 The vote is the reconstruction attack, with thresholds midway between the inputs. The sets are for
 mechanisms that are declared to treat coordinates independently. The loss of n independent
 coordinates with one law is n times the loss of one of them, and every output holds n draws of that

@@ -1,13 +1,14 @@
 """The float lattice and the last digits of whole numbers: what the lowest bits say about the value.
 
-An even number on x and an odd one on x' are no further apart than any two others, and no
-threshold, bin or moment tells them apart where there are too many numbers for a table.
+`Residues`: an even number on x and an odd one on x' are no further apart than any two others, and
+no threshold, bin or moment tells them apart where there are too many numbers for a table.
 
-In floating point a sum is rounded to a lattice that depends on the input. From 1.0, noise that
-carries the sum into (-1/2, 1/2) lies in (-3/2, -1/2), so both terms are multiples of 2^-53 and
-the sum, which is exact there, is one too; from 0.0 the sum is the noise itself and has finer bits.
-An output with such bits cannot come from 1.0: the privacy loss is infinite, whatever the scale of
-the noise. Other inputs leave other lattices in other windows, and the pilot shows which.
+`FloatLattice`: in floating point a sum is rounded to a lattice that depends on the input. From 1.0,
+noise that carries the sum into (-1/2, 1/2) lies in (-3/2, -1/2), so both terms are multiples of
+2^-53 and the sum, which is exact there, is one too; from 0.0 the sum is the noise itself and has
+finer bits. An output with such bits cannot come from 1.0: the privacy loss is infinite, whatever
+the scale of the noise. Other inputs leave other lattices in other windows, and the pilot shows
+which.
 """
 
 from __future__ import annotations

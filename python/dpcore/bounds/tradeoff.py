@@ -1,16 +1,16 @@
 """One event, all notions of privacy: delta(epsilon), mu, and an upper band on the trade-off curve.
 
-With mu = distance / sigma and s = epsilon / mu - mu / 2, the profile of Balle and Wang (2018),
-theorem 8, is
+The figures of counts follow from limits that hold at once, p >= p_low and q <= q_high for one event
+or for several fixed in advance, so any number of figures may be read off them together.
+
+The profile of Gaussian noise: with mu = distance / sigma and s = epsilon / mu - mu / 2, the profile
+of Balle and Wang (2018), theorem 8, is
 
     delta = Phi(-s) - e^epsilon Phi(-s - mu) = phi(s) (R(s) - R(s + mu)),
 
 R(t) = (1 - Phi(t)) / phi(t) being Mills' ratio: e^epsilon phi(s + mu) = phi(s) takes the huge
 factor out. What is left to lose is the difference of two close numbers, for small mu, which
 becomes the integral of -R' > 0; and the square of s, which comes from exact fractions.
-
-Everything here follows from limits that hold at once, p >= p_low and q <= q_high for one event or
-for several fixed in advance, so any number of figures may be read off them together.
 """
 
 from __future__ import annotations

@@ -1,21 +1,5 @@
 """Belief in an estimate by stated rules, the rows that it needs, and rows beyond the other set.
 
-No sample of P1 tells how rare its rows are where it has none, so that an estimate of D(P0||P1) is
-silent about them: if .045 of a normal law is moved by 50, KL is 56, of which balls see a tenth.
-Units are counted: the groups of a set that has any, else its distinct rows.
-
-- At the ends, of every coordinate and of a held-out score. Let M units of y0 lie at or beyond the
-  `EDGE`-th outermost of y1, m of these beyond all of y1. An estimate takes dP0/dP1 for constant
-  among so few neighbours. If it is (as under equal laws), the M fall into the gaps between the e
-  units of y1 there as in an urn of Polya, and m or more lie beyond all with the probability
-  C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). At most `RARE`, shared by all ends, is too small.
-  A normal law moved by its standard deviation, whose ratio grows, is not blamed: m is M/12.
-- Apart: units of y0 farther from y1 than three times the largest distance of a row of y1 from the
-  next; on a line only those between its ends. Too many exceed two limits, which equal laws pass
-  with a chance of at most `RARE`: that of a binomial number with the probability .01 + 1/(n1 + 1),
-  and p^m, p being the share of y0 among all units. Units may come in clumps, such as rare words;
-  hence the former.
-
 The first rule that applies names the belief of an order and a direction:
 
 1. "refuted by its own certificate": a certified lower bound lies above the value by more than two
@@ -37,6 +21,23 @@ The first rule that applies names the belief of an order and a direction:
 .4 ln(N/depth), where psi = (alpha - 1) D: the left side of (ii) is the divergence from the tilted
 law to the denominator, and an average over N rows needs N above its exponential (Chatterjee and
 Diaconis 2018).
+
+`find_outside_units`: no sample of P1 tells how rare its rows are where it has none, so that an
+estimate of D(P0||P1) is silent about them: if .045 of a normal law is moved by 50, KL is 56, of
+which balls see a tenth. Units are counted: the groups of a set that has any, else its distinct
+rows.
+
+- At the ends, of every coordinate and of a held-out score. Let M units of y0 lie at or beyond the
+  `EDGE`-th outermost of y1, m of these beyond all of y1. An estimate takes dP0/dP1 for constant
+  among so few neighbours. If it is (as under equal laws), the M fall into the gaps between the e
+  units of y1 there as in an urn of Polya, and m or more lie beyond all with the probability
+  C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). At most `RARE`, shared by all ends, is too small.
+  A normal law moved by its standard deviation, whose ratio grows, is not blamed: m is M/12.
+- Apart: units of y0 farther from y1 than three times the largest distance of a row of y1 from the
+  next; on a line only those between its ends. Too many exceed two limits, which equal laws pass
+  with a chance of at most `RARE`: that of a binomial number with the probability .01 + 1/(n1 + 1),
+  and p^m, p being the share of y0 among all units. Units may come in clumps, such as rare words;
+  hence the former.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Events: a score against a threshold, one that never happens, any function; outputs on devices.
 
-An event needs of a block one bool for each output. On a graphics card, copying the block would take
-longer than drawing it; on the CPU torch and numpy share the memory. Nothing here imports torch: a
-tensor is only there where somebody has.
+Outputs may stay on the device where a mechanism made them: an event needs of a block one bool for
+each output. On a graphics card, copying the block would take longer than drawing it; on the CPU
+torch and numpy share the memory. Nothing here imports torch: a tensor is only there where somebody
+has.
 """
 
 from __future__ import annotations

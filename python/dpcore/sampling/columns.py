@@ -1,6 +1,7 @@
 """Columns of outputs: tables of values to be compared row by row, columns that number the rows.
 
-Such a column differs between the sides whatever the mechanism does, and no bound can see it.
+A column that numbers the rows differs between the sides whatever the mechanism does, and no bound
+can see it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Sources of an audit's draws: the compiled core, a Python callable in blocks, or timed calls.
 
-A row holds the numbers of one output and, last, its latency in nanoseconds. An output that is not
-a row of numbers is one entry of an array of objects, followed by its latency.
-
 A source answers for a range of trials named by (purpose, start, stop), on both sides. Its answers
 are a pure function of that name and of (seed, block), never of threads, slices or executors.
 A callable has one call and one generator for each block.
 
 What changes from call to call (a warm-up, a cache, a clock) must not distinguish x from x': a
 block's call on x and that on x' follow each other, and the seed says which one is the first.
+
+A row of timed calls holds the numbers of one output and, last, its latency in nanoseconds. An
+output that is not a row of numbers is one entry of an array of objects, followed by its latency.
 """
 
 from __future__ import annotations
