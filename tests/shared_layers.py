@@ -233,6 +233,15 @@ class PackageFiles:
         return [found for found in self.imports(file) if not found.in_report_method]
 
 
+def forget_files() -> None:
+    """Forget the syntax trees: millions of objects, all of which audits ask for generators."""
+    for cached in (
+        read_files, parse_text, list_nodes, list_imported_names, list_report_methods,
+        PackageFiles.imports,
+    ):  # fmt: skip
+        cached.cache_clear()
+
+
 def get_package(file: str) -> str:
     """Return the package of a file: its first folder, or the file itself."""
     return file.split("/")[0]

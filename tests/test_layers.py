@@ -17,13 +17,15 @@ from shared_layers import (
     PackageFiles,
     find_loose_files,
     find_repeated_names,
+    forget_files,
     get_package,
 )
 
 
 @pytest.fixture(scope="module")
 def package():
-    return PackageFiles()
+    yield PackageFiles()
+    forget_files()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)

@@ -53,6 +53,7 @@ class Sensitivity(Record, word="Sensitivity"):
             are no neighbours.
 
     Example:
+        >>> from dpcore.sensitivity import Ball
         >>> found = sensitivity(Ball("l2", 1.0, 4), "l1")
         >>> found.value, abs(found.pair.x - found.pair.x_prime).sum()
         (4.0, np.float64(4.0))
@@ -143,6 +144,7 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
         Habernal (2021).
 
     Example:
+        >>> from dpcore.sensitivity import Ball, MinMaxRows
         >>> sensitivity(Ball("l2", 5.0, 256), "l1").value
         160.0
         >>> print(sensitivity(MinMaxRows(3), "l1"))
