@@ -16,7 +16,7 @@ def check_messages(kind: type[Exception], wrong_calls: Iterable[WrongCall]) -> N
             found: object = call()
         except kind as error:
             found, text = error, str(error)
-            named = getattr(error, "argument", text.partition(" must be ")[0])
+            named = getattr(error, "argument", text.partition(" must ")[0])
             if argument in ("", named) and remedy in text:
                 continue
         except Exception as error:

@@ -299,7 +299,7 @@ def test_lists_that_cannot_be():
         "w_other": ones[1][:-1].copy(), "depth": 0, "first": lists.first + 27,
         "rows1": lists.rows[1][:, :2].copy(),
     }  # fmt: skip
-    calls = [(partial(call, **{name: one}), "", f"{name} must") for name, one in wrong.items()]
+    calls = [(partial(call, **{name: one}), name, "") for name, one in wrong.items()]
     copies = np.ones((2, 27), np.uint32), np.ones((3, 27), np.uint32)
     rest = 3, ALPHAS, *lists.rows, lists.first, 1
     more = partial(_core.ball_replicates, *lists.of(0), lists.atoms[0], *copies, *rest)

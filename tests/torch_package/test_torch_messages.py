@@ -36,7 +36,10 @@ ROWS = np.random.default_rng(0).normal(size=(50, WIDTH)) * np.arange(1.0, WIDTH 
 
 X = torch.linspace(-1.0, 1.0, 24).reshape(6, 4)
 
-LAYERS = [LaplaceNoise, L2LaplaceNoise, DPTextNoiseLayer, SharedNoise, GaussianNoise]
+LAYERS = [
+    (LaplaceNoise, "scale"), (L2LaplaceNoise, "scale"), (DPTextNoiseLayer, "scale"),
+    (SharedNoise, "scale"), (GaussianNoise, "sigma"),
+]  # fmt: skip
 INTEGERS = [torch.zeros(2, dtype=kind) for kind in (torch.int64, torch.complex64, torch.bool)]
 NOISY = mechanism(hashed, LaplaceNoise(1.0))
 TINY = nn.Linear(1, 1).eval()
@@ -68,13 +71,13 @@ VALUE_ERRORS = [
     (lambda: calibration.noise_errors(Clip("l2", 1.0).range(3), 0.0), "epsilon", "a finite"),
     (lambda: calibration.noise_errors(Clip("l2", 1.0).range(3), 1.0, 1.0), "delta", "a finite"),
     # Noise layers.
-    *((partial(kind, value), "sigma" if kind is GaussianNoise else "scale",
+    *((partial(kind, value), name,
        "a finite number above 0 and at most")
-      for kind in LAYERS for value in (0.0, -1.0, math.inf, math.nan, 1e301)),
+      for kind, name in LAYERS for value in (0.0, -1.0, math.inf, math.nan, 1e301)),
     *((partial(kind(1.0).loss, [0.0, 1.0], [1.0]), "x_prime", "a vector of 2 entries")
-      for kind in LAYERS),
+      for kind, _ in LAYERS),
     *((partial(kind(1.0).loss, [math.nan], [1.0]), "x", "a non-empty vector of finite numbers")
-      for kind in LAYERS),
+      for kind, _ in LAYERS),
     (lambda: L2LaplaceNoise(1.0)(torch.tensor(0.0)), "x", "of a shape (..., dim), got ()"),
     (lambda: LaplaceNoise(sensitivity=1.0, epsilon=0.0), "epsilon", "a finite number above"),
     (lambda: LaplaceNoise(sensitivity=-1.0, epsilon=1.0), "sensitivity", "a finite number"),
@@ -137,12 +140,12 @@ VALUE_ERRORS = [
 ]  # fmt: skip
 TYPE_ERRORS = [
     # Noise layers.
-    *((partial(kind, value), "", "must be a finite number above 0")
-      for kind in LAYERS for value in ("1", True, [1.0], 1j)),
-    *((partial(kind, torch.tensor(1.0, requires_grad=learnt)), "", "a number, not a tensor")
-      for kind in LAYERS for learnt in (False, True)),
+    *((partial(kind, value), name, "a finite number above 0")
+      for kind, name in LAYERS for value in ("1", True, [1.0], 1j)),
+    *((partial(kind, torch.tensor(1.0, requires_grad=learnt)), name, "a number, not a tensor")
+      for kind, name in LAYERS for learnt in (False, True)),
     *((partial(kind(1.0), x), "x", "a tensor of float64, float32, bfloat16 or float16")
-      for kind in LAYERS for x in (*INTEGERS, [0.0, 1.0], "text")),
+      for kind, _ in LAYERS for x in (*INTEGERS, [0.0, 1.0], "text")),
     (lambda: LaplaceNoise(), "scale", "given, or else sensitivity and epsilon"),
     (lambda: LaplaceNoise(epsilon=1.0), "scale", "given, or else"),
     (lambda: LaplaceNoise(scale=1.0, epsilon=1.0), "scale", "left out where sensitivity"),
