@@ -126,7 +126,9 @@ def test_only_the_exact_types_are_native():
     assert {type(m) for m in natives} == set(NATIVE.values())
     assert (*NATIVE.values(),) == PRIMITIVES + SYSTEMS
     assert all(map(is_native, natives))
-    others = [Quiet(1.0), Laplace, ClipStep("l1", 1.0), lambda x, size: x, None]
+    # A namesake is another class, whether it inherits from the noise or not.
+    namesakes = [type("Laplace", (Laplace,), {})(1.0), type("Laplace", (), {})()]
+    others = [Quiet(1.0), *namesakes, Laplace, ClipStep("l1", 1.0), lambda x, size: x, None]
     assert not any(map(is_native, others))
     with pytest.raises(TypeError, match=r"^noise must be one of dpcore's primitives, got "):
         Steps(Quiet(1.0))
