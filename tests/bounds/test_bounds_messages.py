@@ -76,6 +76,7 @@ VALUE_ERRORS = [
     (lambda: predicted([1], 10, [-1], 10, 5), "k_prime", "from 0 to n_prime"),
     (lambda: predicted([1], 0, [0], 10, 5), "n", "at least 1"),
     (lambda: predicted([1, 2], [10] * 3, [0], 10, 5), "k", "of a shape that fits n"),
+    (lambda: predicted([1, 2], 10, [0] * 3, 10, 5), "k_prime", "of a shape that fits k, (2,)"),
     (lambda: predicted([1], 10, [0], 10, 0), "trials", "a whole number at least 1 and below"),
     (lambda: predicted([1], 10, [0], 10, 5, 1.0), "delta", "a finite number at least 0"),
     (lambda: every_coordinate([], []), "pooled", "a non-empty sequence"),

@@ -119,6 +119,11 @@ def predicted_limits(
     """Return the two limits from which `predicted` makes its bound: p from below, q from above."""
     hits, draws = _check_counts("k", k, "n", n)
     hits_prime, draws_prime = _check_counts("k_prime", k_prime, "n_prime", n_prime)
+    try:
+        np.broadcast_shapes(hits.shape, hits_prime.shape)
+    except ValueError:
+        requirement = f"of a shape that fits k, {hits.shape}"
+        raise invalid("k_prime", requirement, hits_prime.shape) from None
     total = float(count("trials", trials))
     alpha, tail = (1.0 - confidence_level(confidence)) / 2.0, confidence_level(tail, "tail")
     p_low = _look_up_limits(hits, draws, total, tail, alpha, upper=False)
