@@ -91,7 +91,8 @@ def predicted(
 
     Raises:
         TypeError: if an array does not hold numbers, or another argument is of the wrong kind.
-        ValueError: if a count is not from 0 to its number of draws, or a value is out of range.
+        ValueError: if a count is not from 0 to its number of draws, the shapes do not fit each
+            other, or a value is out of range.
 
     Source:
         Clopper and Pearson (1934); Paulson (1942), Annals of Mathematical Statistics 13, for the
