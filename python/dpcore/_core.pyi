@@ -334,6 +334,13 @@ def cpus() -> list[str]:
 def cores() -> int:
     """Cores this process may run on."""
 
+def find_instances(objects: list[Any], kinds: list[type]) -> list[Any]:
+    """Return each object of `kinds`, exactly, among `objects` and what they refer to.
+
+    Tuples and dictionaries that the garbage collector does not track are searched with what refers
+    to them.
+    """
+
 def table_ratios(
     rows: _Matrix, others: _Matrix, ahead: _Matrix, back: _Matrix, threads: int
 ) -> None:

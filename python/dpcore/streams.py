@@ -20,7 +20,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -58,9 +57,6 @@ _TORCH_HEADER_BYTES: Final = 24
 """Bytes before the words in torch's state: 8 of the seed, `left`, `seeded`, 8 of `next`."""
 
 _DrawFunction = Callable[..., Any]
-
-_HOLDERS_PER_SEARCH: Final = 4096
-"""Objects whose contents are looked through at once for generators of torch."""
 
 
 def seed_of(rng: Rng) -> int:
@@ -311,24 +307,13 @@ class Generators:
 
     @classmethod
     def everywhere(cls) -> Generators:
-        """Collect the global generators, and all others that Python's garbage collector knows."""
+        """Collect the global generators, and all others that the garbage collector reaches."""
         found = cls.defaults()._states
         globals = len(found)
-        things = gc.get_objects()
-        # By type: isinstance asks the thing itself for its class, and some would warn. There may
-        # be millions, so that no loop of Python's own goes over them.
-        kinds = list(map(type, things))
-        named = {kind: name for kind in set(kinds) if (name := _generator_kind(kind))}
-        for thing in list(compress(things, map(named.__contains__, kinds))):
-            name = named[type(thing)]
-            if name == "numpy":
-                bits: Any = thing.bit_generator
-                found.append((partial(getattr, bits, "state"), partial(setattr, bits, "state")))
-            elif name == "legacy":
-                found.append((partial(thing.get_state, legacy=False), thing.set_state))
-            else:
-                found.append((thing.getstate, thing.setstate))
-        found += [(one.get_state, one.set_state) for one in _find_torch_generators(things)]
+        reached = _core.find_instances(gc.get_objects(), _list_generator_kinds())
+        # By identity: most bit generators are reached once more as those of a generator of numpy.
+        one_each = {id(one): one for one in map(_bits_or_self, reached)}
+        found += map(_state_functions, one_each.values())
         return cls(found, globals)
 
     def read_states(self) -> list[Any]:
@@ -394,25 +379,37 @@ def _freeze_state(state: Any) -> Any:
     return state.numpy().tobytes() if is_tensor(state) else state
 
 
-def _generator_kind(kind: type) -> str:
-    """Return what a class is to `Generators.everywhere`; empty for most."""
-    if issubclass(kind, np.random.Generator):
-        return "numpy"
-    if issubclass(kind, np.random.RandomState):
-        return "legacy"
-    is_python = issubclass(kind, random.Random) and not issubclass(kind, random.SystemRandom)
-    return "python" if is_python else ""
+def _list_generator_kinds() -> list[type]:
+    """Return the classes of generators that `Generators.everywhere` collects."""
+    kinds: list[type] = [
+        random.Random,
+        np.random.Generator,
+        np.random.BitGenerator,
+        np.random.RandomState,
+    ]
+    if (kind := imported_attribute("torch", "Generator")) is not None:
+        kinds.append(kind)
+    place = 0
+    while place < len(kinds):
+        kinds += type.__subclasses__(kinds[place])
+        place += 1
+    return [kind for kind in kinds if not issubclass(kind, random.SystemRandom)]
 
 
-def _find_torch_generators(things: list[Any]) -> list[Any]:
-    """Return the generators of torch that things hold, for the collector knows none of them."""
-    kind: Any = imported_attribute("torch", "Generator")
-    found: dict[int, Any] = {}
-    for start in range(0, len(things) if kind is not None else 0, _HOLDERS_PER_SEARCH):
-        held = gc.get_referents(*things[start : start + _HOLDERS_PER_SEARCH])
-        if kind in map(type, held):
-            found |= {id(one): one for one in held if type(one) is kind}
-    return list(found.values())
+def _bits_or_self(generator: Any) -> Any:
+    is_numpy = isinstance(generator, np.random.Generator)
+    return generator.bit_generator if is_numpy else generator
+
+
+def _state_functions(generator: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+    """Return the function that reads the state of a generator and the one that sets it."""
+    if isinstance(generator, random.Random):
+        return generator.getstate, generator.setstate
+    if isinstance(generator, np.random.RandomState):
+        return partial(generator.get_state, legacy=False), generator.set_state
+    if isinstance(generator, imported_attribute("torch", "Generator") or ()):
+        return generator.get_state, generator.set_state
+    return partial(getattr, generator, "state"), partial(setattr, generator, "state")
 
 
 def _is_readable(get: Callable[[], Any]) -> bool:

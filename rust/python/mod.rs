@@ -7,6 +7,7 @@ mod convert;
 mod description;
 mod detach;
 mod divergence;
+mod instances;
 mod machine;
 mod neighbours;
 mod probe;
@@ -33,6 +34,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     machine::register(module)?;
     score::register(module)?;
     divergence::register(module)?;
+    instances::register(module)?;
     neighbours::register(module)?;
     replacement::register(module)?;
     sensitivity::register(module)?;

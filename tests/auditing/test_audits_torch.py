@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import random
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
@@ -141,9 +143,46 @@ class Listed(Plain):
         return self.all[0]
 
 
-@pytest.mark.parametrize("kind", [Plain, Slotted, Listed])
+class Nested(Plain):
+    """Its generator is in containers that the collector stops to track."""
+
+    def __init__(self):
+        self.all = {"layers": ({"generator": torch.Generator().manual_seed(3)},)}
+
+    @property
+    def own(self):
+        return self.all["layers"][0]["generator"]
+
+
+class Default(Plain):
+    """Its generator is the default of an argument, which is in a tuple of the function."""
+
+    def __init__(self):
+        generator = torch.Generator().manual_seed(3)
+
+        def find(own=generator):
+            return own
+
+        self.find = find
+
+    @property
+    def own(self):
+        return self.find()
+
+
+class Partial(Plain):
+    def __init__(self):
+        self.call = partial(torch.rand, (), generator=torch.Generator().manual_seed(3))
+
+    @property
+    def own(self):
+        return self.call.keywords["generator"]
+
+
+@pytest.mark.parametrize("kind", [Plain, Slotted, Listed, Nested, Default, Partial])
 def test_generators_are_found_wherever_they_are_held(kind):
     holder = kind()
+    gc.collect()
     first = holder.own.get_state()
     with Generators.everywhere() as every:
         _, moved = every.moved_by(holder.draw)

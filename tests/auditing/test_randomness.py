@@ -583,9 +583,25 @@ def test_generators_of_this_process_are_left_as_they_were(pool):
         first, second = every.kept(MODULE.random), every.put_back(MODULE.random)
         assert first(3).tolist() == second(3).tolist()
         assert random.random() > 0
-    # What the probe of `whose` drew is gone; what looks at states puts them back.
+    # What the probe drew is gone; what looks at states puts them back.
     assert [random.getstate(), np.random.get_state()[1].tolist()] == states[:2]  # noqa: NPY002
     assert MODULE.bit_generator.state != states[2]
+
+
+class BitsAlone:
+    def __init__(self):
+        self.bits = np.random.PCG64(3)
+
+    def draw(self):
+        return self.bits.random_raw()
+
+
+def test_bit_generators_are_found_without_a_generator_of_numpy():
+    holder = BitsAlone()
+    with Generators.everywhere() as every:
+        first, moved = every.moved_by(holder.draw)
+    assert moved
+    assert holder.draw() == first
 
 
 def test_whole_states_are_different_and_of_the_right_law():
