@@ -85,8 +85,8 @@ smoke: $(EXTRAS)/done
 python-test: $(VENV)/dev
 	$(BIN)/python -m pytest -q
 
-# With every optional package, whatever the tests without them skip: none may skip for want of one.
-WITH_EXTRAS := $(sort $(shell grep -rlE 'shared_(extras|experiments) import' tests benches --include='*.py' --exclude='shared_*'))
+# With every optional package, the files whose tests need one: none may skip for want of it.
+WITH_EXTRAS := $(sort $(shell grep -rlE '^from shared_.* import .*(needs|get_possible)' tests benches --include='*.py' --exclude='shared_*'))
 extras-test: $(EXTRAS)/done
 	DPCORE_EXTRAS=1 $(EXTRAS)/bin/python -m pytest -q $(WITH_EXTRAS) \
 	    python/dpcore/adapters python/dpcore/text python/dpcore/torch python/dpcore/training

@@ -7,6 +7,7 @@ import json
 import pickle
 
 import numpy as np
+import pandas
 import pytest
 from scipy import stats
 from shared_extras import needs
@@ -121,7 +122,7 @@ def release_dict(x, rng):
 
 
 def release_groups(x, rng):
-    frame = needs("pandas").DataFrame({"g": range(1 + int(x[0])), "v": 1})
+    frame = pandas.DataFrame({"g": range(1 + int(x[0])), "v": 1})
     return frame.groupby("g").count() + int(np.rint(rng.laplace()))
 
 
@@ -240,20 +241,19 @@ def test_advice_leaves_copies_and_missing_names_alone():
 
 
 TABLES = [
-    lambda pd, x: pd.DataFrame({"a": [1, 2]}, index=[5 + x, 6 + x]),
-    lambda pd, x: pd.DataFrame({"a": pd.Categorical(["u"], categories=["u", f"v{x}"])}),
-    lambda pd, x: pd.DataFrame({f"a{x}": [1]}),
-    lambda pd, x: {"inner": pd.DataFrame({f"a{x}": [1]})},
-    lambda pd, x: np.array([(1,)], dtype=[(f"a{x}", int)]),
-    lambda pd, x: {"a": np.zeros((2, 3) if x else (3, 2))},
-    lambda pd, x: pd.Series([1, 2], index=[5 + x, 6 + x]),
+    lambda x: pandas.DataFrame({"a": [1, 2]}, index=[5 + x, 6 + x]),
+    lambda x: pandas.DataFrame({"a": pandas.Categorical(["u"], categories=["u", f"v{x}"])}),
+    lambda x: pandas.DataFrame({f"a{x}": [1]}),
+    lambda x: {"inner": pandas.DataFrame({f"a{x}": [1]})},
+    lambda x: np.array([(1,)], dtype=[(f"a{x}", int)]),
+    lambda x: {"a": np.zeros((2, 3) if x else (3, 2))},
+    lambda x: pandas.Series([1, 2], index=[5 + x, 6 + x]),
 ]
 """Answers that say by a name or a shape alone which input they are from."""
 
 
 @pytest.mark.parametrize("make", TABLES)
 def test_names_and_shapes_of_an_answer_count(make):
-    pd = needs("pandas")
-    own, same = dpcore.repeat(lambda x: make(pd, int(x[0]))), dpcore.repeat(lambda x: make(pd, 1))
+    own, same = dpcore.repeat(lambda x: make(int(x[0]))), dpcore.repeat(lambda x: make(1))
     assert dpcore.audit(own, P, claim=1, trials=200, rng=1).refuted
     assert dpcore.audit(same, P, claim=1, trials=200, rng=1).epsilon_lower == 0.0

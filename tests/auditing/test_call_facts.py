@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
 import pytest
 from shared_audits import UNIT
-from shared_extras import needs
 
 import dpcore
 from dpcore.mechanisms.answers import frame_to_rows, table_to_mapping
@@ -28,7 +28,7 @@ def draw_call_as(first, second):
 
 def draw_frames(change):
     def mechanism(x, size, rng):
-        frame = needs("pandas").DataFrame({"age": rng.laplace(size=size), "sex": ["m"] * size})
+        frame = pandas.DataFrame({"age": rng.laplace(size=size), "sex": ["m"] * size})
         return change(frame, bool(x[0]))
 
     return mechanism
@@ -40,7 +40,7 @@ def rename_column(frame, second):
 
 def change_categories(frame, second):
     kinds = ["m", "f"] if second else ["m", "d"]
-    return frame.assign(sex=needs("pandas").Categorical(frame["sex"], kinds))
+    return frame.assign(sex=pandas.Categorical(frame["sex"], kinds))
 
 
 def shift_index(frame, second):
@@ -100,7 +100,6 @@ def test_integers_against_floats_stay_a_note():
 
 
 def test_frames_become_arrays_or_fields():
-    pandas = needs("pandas")
     numbers = pandas.DataFrame({"a": [1.5, 2.5], "b": [3.0, 4.0]})
     assert np.array_equal(frame_to_rows(numbers), numbers.to_numpy())
     assert np.array_equal(frame_to_rows(numbers.set_axis([7, 8])), numbers.to_numpy())
@@ -120,12 +119,12 @@ def test_frames_become_arrays_or_fields():
 def draw_cities(x, size, rng):
     kept = rng.random(size) < 0.95
     towns = np.where(kept, "great" if x[0] else "small", "other")
-    return needs("pandas").DataFrame({"age": rng.laplace(size=size), "city": towns})
+    return pandas.DataFrame({"age": rng.laplace(size=size), "city": towns})
 
 
 def draw_labels(x, size, rng):
     labels = rng.integers(0, 1000, size) + (1000 if x[0] else 0)
-    return needs("pandas").DataFrame({"age": rng.laplace(size=size)}, index=labels)
+    return pandas.DataFrame({"age": rng.laplace(size=size)}, index=labels)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,6 @@ def test_a_field_and_an_index_that_does_not_number_the_rows_are_counted(mechanis
 
 
 def test_frames_under_repeat_are_one_output_each():
-    pandas = needs("pandas")
 
     def groups(x, rng):
         towns = ["u", "v"][: 1 + int(x[0])]

@@ -82,7 +82,6 @@ def test_the_record_and_the_picture(result):
 
 
 def test_utility_is_told_from_texts_alone():
-    needs("sklearn")
     rng = np.random.default_rng(1)
     labels = np.repeat(["fare", "delay", "seat"], 40)
     texts = [f"{label} {rng.integers(99)}" for label in labels]
@@ -96,7 +95,6 @@ def test_utility_is_told_from_texts_alone():
 
 
 def test_equal_originals_are_in_one_fold():
-    needs("sklearn")
     # The word of a text tells its label, but no other text has it: only a copy would.
     texts = [f"word{number}" for number in range(30)] * 2
     labels = [("a", "b", "c")[number * 7 % 11 % 3] for number in range(30)] * 2
@@ -107,7 +105,6 @@ def test_equal_originals_are_in_one_fold():
 
 
 def test_an_intent_with_one_text_is_outside_of_macro_f1():
-    needs("sklearn")
     texts = [f"{name} {number}" for name in ("one", "two", "six") for number in range(10)]
     labels = [text.split()[0] for text in texts]
     # Twice the same text is one.

@@ -6,12 +6,9 @@ from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
-from shared_extras import needs
 
 from dpcore.experiments import redaction_sweep as experiment
 from dpcore.experiments.redaction_sweep import Config
-
-needs("sklearn")
 
 
 @cache

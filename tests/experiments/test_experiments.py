@@ -9,8 +9,7 @@ from functools import cache, partial
 
 import matplotlib
 import pytest
-from shared_experiments import NEEDS, get_possible
-from shared_extras import ALL
+from shared_experiments import get_possible
 
 from dpcore import Audit, experiments
 from dpcore.experiments import get, habernal2022_figure2, reproduce
@@ -42,10 +41,6 @@ def strict(text):
 
 def number(value):
     return INF if value == "inf" else value
-
-
-THERE = [name for name in experiments.NAMES if name in NEEDS or not ALL]
-"""Where every package is: what needs one. The others have run where none is."""
 
 
 @cache
@@ -122,7 +117,7 @@ def grid():
 
 
 @pytest.mark.usefixtures("parts")
-@pytest.mark.parametrize("name", THERE)
+@pytest.mark.parametrize("name", experiments.NAMES)
 def test_files_picture_and_the_seed_that_alone_decides(name, tmp_path):
     """One run for all of this: some take half a minute."""
     folder = tmp_path / "new" / "folder"

@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from shared_extras import data, needs
+from shared_extras import data
 
 from dpcore.experiments import redaction_names
 from dpcore.experiments.redaction_names import POLICIES, TOPIC, Config, list_hidden
-
-needs("sklearn")
 
 
 @cache

@@ -6,13 +6,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from shared_extras import data, needs
+from shared_extras import data
 
 from dpcore.experiments import corpora, renyi_vs_alpha
 from dpcore.experiments.renyi_vs_alpha import METHODS, ORDERS, Config, fit_hyperbola
 from dpcore.text.corpus import likeness
 
-needs("sklearn")
 LABELS = ("value", "null")
 
 

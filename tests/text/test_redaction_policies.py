@@ -142,7 +142,6 @@ def test_results_of_an_analyzer_are_united():
 
 @pytest.mark.parametrize("per_document", [True, False])
 def test_words_that_give_the_set_away_are_masked_first(per_document):
-    needs("sklearn")
     policy = Ranked(per_document).fit(SENSITIVE, SAFE)
     text = "The Tumour, of knee-high cells unheard-of"
     levels = redaction.policy_levels(policy, [text], np.random.default_rng(1))[0]
@@ -159,7 +158,6 @@ def test_words_that_give_the_set_away_are_masked_first(per_document):
 
 def test_one_threshold_for_all_masks_the_share_of_all_words():
     """Of the fitted texts the masked share is at most p, short of it by one group of ties."""
-    needs("sklearn")
     policy = Ranked(per_document=False).fit(SENSITIVE, SAFE)
     texts = SENSITIVE + SAFE
     levels = np.concatenate(redaction.policy_levels(policy, texts, np.random.default_rng(1)))
@@ -171,7 +169,6 @@ def test_one_threshold_for_all_masks_the_share_of_all_words():
 
 
 def test_a_fitted_policy_is_a_new_one_and_warns_on_its_own_texts():
-    needs("sklearn")
     empty = Ranked()
     policy = empty.fit(SENSITIVE, SAFE)
     assert (empty.is_fitted, policy.is_fitted) == (False, True)
@@ -192,7 +189,6 @@ def test_a_fitted_policy_is_a_new_one_and_warns_on_its_own_texts():
     ],
 )
 def test_sets_that_cannot_be_fitted_are_refused(sensitive, safe, message):
-    needs("sklearn")
     with pytest.raises(ValueError, match=message):
         Ranked().fit(sensitive, safe)
 
@@ -308,7 +304,6 @@ def audit(mech):
 
 
 def test_a_policy_fitted_inside_is_a_release_and_one_fitted_on_public_texts_is_not():
-    needs("sklearn")
     public = ["one cancer grew", "the cancer and a lump", "a lump", "was small"]
     inside = audit(policy_mechanism(Ranked(), 0.25, safe=HEALTHY))
     assert inside.refuted

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from scipy.stats import binom
-from shared_extras import data, needs
+from shared_extras import data
 
 from dpcore.divergence import renyi
 from dpcore.experiments.corpora import TextOptions, read_two_sets
@@ -38,14 +38,12 @@ def sweep_all():
 
 def sweep_once(levels, sensitive=ILL, safe=WELL, **more):
     """Sweep random masks on one split, the labels permuted once."""
-    needs("sklearn")
     given = {"policies": Random(), "splits": 1, "nulls": 1, "rng": 1, **more}
     return sweep(sensitive, safe, levels=levels, **given)
 
 
 @pytest.fixture(scope="module")
 def found():
-    needs("sklearn")
     return sweep_all()
 
 
@@ -133,7 +131,6 @@ def test_it_is_shown_as_text_page_and_picture(found, tmp_path):
 
 
 def test_the_picture_has_a_panel_for_each_question(found):
-    needs("matplotlib")
     from matplotlib.figure import Figure
 
     figure = found.plot(ax=Figure())
@@ -170,7 +167,6 @@ def test_repeated_texts_are_left_out_and_counted():
 
 
 def test_a_policy_that_was_fitted_on_the_texts_is_warned_of():
-    needs("sklearn")
     fitted = Ranked().fit(ILL, WELL)
     with pytest.warns(UserWarning, match="320 of 320 texts are among those that ranked"):
         sweep_once([0.5], policies=fitted)
@@ -280,7 +276,6 @@ def test_ctrl_c_returns_the_splits_that_are_complete():
 @pytest.fixture(scope="module")
 def sets():
     """Return 599 neoplasms, as many others, and the abstracts that are left."""
-    needs("sklearn")
     found = read_two_sets(TextOptions(data=str(data()), trials=599))
     order = np.random.default_rng(1).permutation(len(found.rest)).tolist()
     drawn, public = ([found.rest[row] for row in rows] for rows in (order[:599], order[599:]))

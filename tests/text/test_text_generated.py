@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from shared_extras import needs
 
 from dpcore.text import generated, words_of
 from dpcore.text.templates import CONTRADICTED, GENERATED, REPEATED
@@ -19,8 +18,8 @@ def corpora():
 
 @pytest.fixture(scope="module")
 def accuracy(corpora):
-    extraction = needs("sklearn.feature_extraction.text")
-    linear = needs("sklearn.linear_model")
+    import sklearn.feature_extraction.text as extraction
+    import sklearn.linear_model as linear
 
     def of(kind, attribute=None, shuffled=None):
         corpus = corpora[kind]

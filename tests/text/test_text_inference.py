@@ -153,7 +153,6 @@ def test_an_object_with_encode_will_do(people):
 
 
 def test_of_an_attribute_of_three_values_nothing_is_certified(people):
-    needs("sklearn")
     from sklearn.neighbors import KNeighborsClassifier
 
     names = np.array(["a", "b", "c"])[people[0].labels]
@@ -246,7 +245,6 @@ def test_html_escapes_names_and_pictures_name_every_line(people):
 
 
 def test_the_usual_attackers_read_rows_calls_and_summaries(people):
-    needs("sklearn")
     attackers = inference.usual(11_657)
     assert (len(attackers), {attacker.behind for attacker in attackers}) == (14, set(TRANSFORMS))
     names = [attacker.classifier for attacker in attackers]

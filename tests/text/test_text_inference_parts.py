@@ -11,6 +11,7 @@ from record_encoders import LEAKS, ROWS, SIZES, rare_word
 from scipy.stats import binomtest, mannwhitneyu
 from shared_extras import data, needs
 from shared_inference import Centroids, corpus, looked_up
+from sklearn import metrics
 
 from dpcore.experiments.corpora import read_corpus
 from dpcore.text import TfidfSVD
@@ -58,7 +59,7 @@ def test_a_threshold_between_neighbouring_floats_parts_them():
 
 
 def test_f1_is_that_of_scikit_learn():
-    metrics = needs("sklearn.metrics", "sklearn")
+
     rng = np.random.default_rng(1)
     for target, values, average in ((ONE, 2, "binary"), (TWO, 2, "micro"), (THREE, 3, "macro")):
         shape = (80, len(target.names))
@@ -210,7 +211,6 @@ def compute_area(scores, truth):
 
 @pytest.mark.parametrize("leak", LEAKS)
 def test_each_leak_is_found_as_well_as_by_him_who_knows_where_to_look(leak):
-    needs("sklearn")
     rng = np.random.default_rng(1)
     secret = (rng.random(ROWS) < (0.05 if leak is rare_word else 0.5)).astype(int)
     rows, simple = leak(rng, secret)
@@ -323,7 +323,6 @@ NAMES = ["Bush", "Kerry", "Arafat", "Blair", "Sharon"]
 
 @pytest.fixture(scope="module")
 def texts():
-    needs("sklearn")
     found = read_corpus(data("dpnr_ag"), "dpnr_ag")
     # Of the 11,657 training texts the first 1,500: enough, and fitted in seconds.
     return found[np.r_[:1500, np.flatnonzero(found.split != "train")]]

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import binomtest, rankdata, spearmanr
-from shared_extras import needs
 from shared_inference import Centroids, corpus
 
 from dpcore.text import Corpus
@@ -131,13 +130,14 @@ def test_equal_scores_are_ranked_by_frequency_in_train():
 
 
 def test_nearest_means_are_those_of_scikit_learn():
-    module = needs("sklearn.neighbors", "sklearn")
+    from sklearn.neighbors import NearestCentroid
+
     rng = np.random.default_rng(1)
     for values in (2, 7):
         truth, rows = rng.integers(0, values, 300), rng.normal(size=(300, 5))
         rows[:, 0] += truth
         rows /= rows.std(axis=0)
-        known = module.NearestCentroid().fit(rows[:200], truth[:200])
+        known = NearestCentroid().fit(rows[:200], truth[:200])
         found = NearestMean().fit(rows[:200] * 3.0, truth[:200])
         agree = found.predict(rows[200:] * 3.0) == known.predict(rows[200:])
         # The other one's columns are scaled on all rows, ours on the first.
@@ -146,7 +146,6 @@ def test_nearest_means_are_those_of_scikit_learn():
 
 
 def test_the_usual_attackers_of_many_values_and_of_numbers():
-    needs("sklearn")
     many = usual(1000, 50)
     names = {"ridge classification", "15 neighbours", "nearest mean"}
     assert {one.classifier for one in many} == names
@@ -393,7 +392,6 @@ def test_a_column_of_integers_is_values_unless_it_is_said_to_be_a_number():
 
 
 def test_the_usual_attackers_infer_a_number_by_a_curve_too():
-    needs("sklearn")
     age, labels, vectors = people(shift=4.0)
     vectors[:, 0] += 20.0
     # How far from the middle an age is: no line of the rows shows it.
@@ -406,7 +404,6 @@ def test_the_usual_attackers_infer_a_number_by_a_curve_too():
 
 
 def test_trees_of_many_values_find_what_lines_do_not():
-    needs("sklearn")
     rng = np.random.default_rng(1)
     value, sizes = rng.integers(0, 20, 1000), (600, 200, 200)
     wide = rng.random((20, 24)) < 0.5

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from shared_extras import data, needs
 from shared_messages import check_messages
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from dpcore.experiments.corpora import read_corpus
 from dpcore.text import Corpus, TfidfSVD, generated
-
-needs("sklearn")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def encoder(corpus):
 
 
 def test_it_is_tf_idf_and_a_truncated_svd(corpus, encoder):
-    weights = needs("sklearn.feature_extraction.text").TfidfVectorizer(sublinear_tf=True, min_df=2)
+    weights = TfidfVectorizer(sublinear_tf=True, min_df=2)
     _, strength, directions = np.linalg.svd(weights.fit_transform(corpus.train.texts).toarray())
     wanted = weights.transform(corpus.test.texts) @ directions[:10].T
     found = encoder.encode(corpus.test.texts)
@@ -67,7 +66,8 @@ def test_real_texts_have_the_same_bits_in_every_batch():
 
 
 def test_threads_change_no_bit():
-    threadpoolctl = needs("threadpoolctl")
+    import threadpoolctl
+
     corpus, found = generated("repeats", 1500, rng=1), []
     for threads in (1, 2):
         with threadpoolctl.threadpool_limits(threads):

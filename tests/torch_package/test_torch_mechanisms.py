@@ -245,7 +245,6 @@ class Hidden:
 
 def test_the_first_two_texts_of_dpnrs_corpus():
     texts = read_corpus(data("dpnr_ag", "ag_data.txt")).train.texts
-    needs("sklearn")
     encoder = TfidfSVD(768).fit(list(texts))
     private = PrivateEncoder(encoder, MinMax(), epsilon=0.1, noise=LaplaceNoise(10.0), strict=False)
     x, x_prime = private.clean(texts[:2]).numpy()
