@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,14 @@ WORDS = ("he", "has", "cancer", "the", "flu", "a", "good", "film", "bad", "very"
 
 def hashed(texts):
     """Every word a vector of its own, made from its letters; texts are sums."""
-    return np.array(
-        [sum((_word(word) for word in text.split()), np.zeros(WIDTH)) for text in texts]
-    )
+    return np.array([_sum_words(text) for text in texts])
 
 
-def _word(word):
-    return np.random.default_rng(zlib.crc32(word.encode())).normal(size=WIDTH)
+@cache
+def _sum_words(text):
+    seeds = (zlib.crc32(word.encode()) for word in text.split())
+    rows = (np.random.default_rng(seed).normal(size=WIDTH) for seed in seeds)
+    return sum(rows, np.zeros(WIDTH))
 
 
 def minilm(device="cpu"):
