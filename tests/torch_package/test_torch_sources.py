@@ -23,14 +23,17 @@ class Noise(nn.Module):
         return x + torch.randn_like(x)
 
 
-def of(function):
-    """A module made of a function of (module, x)."""
+def of(function, **parts):
+    """A module made of a function of itself and its inputs, and of its parts."""
 
     class Module(nn.Module):
-        def forward(self, x):
-            return function(self, x)
+        def forward(self, *inputs, **more):
+            return function(self, *inputs, **more)
 
-    return Module()
+    module = Module()
+    for name, part in parts.items():
+        setattr(module, name, part)
+    return module
 
 
 def names(module, *inputs, **kwargs):
@@ -59,8 +62,7 @@ def test_no_source_in_deterministic_models():
     assert not found
     assert str(found) == "no source of noise among 8 module calls (Sequential in train mode)"
     # Random numbers that were frozen when the layer was made, and a power iteration.
-    frozen = of(lambda self, x: x + self.shift)
-    frozen.shift = torch.randn(4)
+    frozen = of(lambda self, x: x + self.shift, shift=torch.randn(4))
     spectral = nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4)).train()
     assert names(frozen, X) == names(spectral, X) == []
     fixed = of(lambda self, x: x + torch.rand(4, generator=torch.Generator().manual_seed(1)))
@@ -73,22 +75,19 @@ def test_what_a_module_makes_in_its_forward():
     assert [(one.path, one.name, one.kind) for one in found] == [(None, "(Dropout)", "dropout")]
 
 
-class Parent(nn.Module):
-    def __init__(self, where):
-        super().__init__()
-        self.where, self.inner, self.outer = where, nn.Linear(4, 4), nn.Linear(4, 4)
-
-    def forward(self, x):
-        for place, part in enumerate([self.inner, self.outer]):
+def test_noise_of_a_parent_before_between_and_after_its_children():
+    def run(self, x):
+        for place, part in enumerate(self.parts):
             x = part(x + torch.randn(len(x), 4) if self.where == place else x)
         return x + torch.randn(len(x), 4) if self.where == 2 else x
 
-
-@pytest.mark.parametrize("where", [0, 1, 2])
-def test_noise_of_a_parent_before_between_and_after_its_children(where):
-    found = noise_sources(nn.Sequential(nn.Identity(), Parent(where)), X)
-    assert ([one.name for one in found], found[0].inspect(rng=1, draws=500).passed) == (["1"], True)
-    assert (names(Parent(where), X), names(Parent(None), X)) == (["(root)"], [])
+    parts = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+    for where in (0, 1, 2):
+        parent = of(run, parts=parts, where=where)
+        (source,) = noise_sources(nn.Sequential(nn.Identity(), parent), X)
+        assert (source.name, source.inspect(rng=1, draws=500).passed) == ("1", True)
+        assert names(parent, X) == ["(root)"]
+    assert names(of(run, parts=parts, where=None), X) == []
 
 
 def test_dropout_left_in_train_mode():
@@ -119,21 +118,15 @@ def test_nothing_of_the_module_and_its_input_changes():
 
 
 def test_in_place_operations_on_either_side():
-    class InPlace(nn.Module):
-        def forward(self, x):
-            x += torch.randn(len(x), 4)
+    def write(self, x):
+        x += torch.randn(len(x), 4)
 
-    class Whole(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner, self.noise, self.after = nn.Linear(4, 4), InPlace(), nn.ReLU(inplace=True)
+    def run(self, x):
+        x = self.inner(x)
+        self.noise(x)
+        return self.after(x)
 
-        def forward(self, x):
-            x = self.inner(x)
-            self.noise(x)
-            return self.after(x)
-
-    whole = Whole()
+    whole = of(run, inner=nn.Linear(4, 4), noise=of(write), after=nn.ReLU(inplace=True))
     (source,) = noise_sources(whole, X)
     assert source.name == "noise"
     # As it was before the noise was written to it.
@@ -157,49 +150,33 @@ def test_parameters_that_are_shared_and_modules_under_two_names():
 
 
 def test_layers_that_are_left_out_at_random():
-    class Layers(nn.Module):
-        def __init__(self, chance):
-            super().__init__()
-            self.layers, self.chance = nn.ModuleList([nn.Linear(4, 4), Noise()]), chance
+    def run(self, x):
+        for layer in self.layers:
+            x = layer(x) if torch.rand(()) < self.chance else x
+        return x
 
-        def forward(self, x):
-            for layer in self.layers:
-                x = layer(x) if torch.rand(()) < self.chance else x
-            return x
-
-    assert (names(Layers(0.5), X)[0], names(Layers(2.0), X)) == ("(root)", ["layers.1"])
+    layers = nn.ModuleList([nn.Linear(4, 4), Noise()])
+    some, every = (names(of(run, layers=layers, chance=chance), X) for chance in (0.5, 2.0))
+    assert (some[0], every) == ("(root)", ["layers.1"])
 
 
 def test_a_parent_that_needs_more_of_a_child_than_its_outputs():
-    class Child(nn.Module):
-        def forward(self, x):
-            self.last = [x.sum()]
-            return x + torch.randn(4)
+    def keep_sum(self, x):
+        self.last = [x.sum()]
+        return x + torch.randn(4)
 
-    class Whole(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.child = Child()
-
-        def forward(self, x):
-            return self.child(x) + self.child.last.pop()
-
-    assert names(Whole(), X) == ["child"]
+    whole = of(lambda self, x: self.child(x) + self.child.last.pop(), child=of(keep_sum))
+    assert names(whole, X) == ["child"]
 
 
 def test_a_child_that_raises_and_a_parent_that_goes_on():
-    class Whole(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.bad, self.noise = of(lambda self, x: x[99]), Noise()
+    def go_on(self, x):
+        try:
+            return self.bad(x)
+        except IndexError:
+            return self.noise(x)
 
-        def forward(self, x):
-            try:
-                return self.bad(x)
-            except IndexError:
-                return self.noise(x)
-
-    assert names(Whole(), X) == ["noise"]
+    assert names(of(go_on, bad=of(lambda self, x: x[99]), noise=Noise()), X) == ["noise"]
 
 
 def test_compiled_modules_are_refused():
@@ -214,8 +191,7 @@ def test_compiled_modules_are_refused():
             noise_sources(one, X)
         with pytest.raises(ValueError, match=r"without the compiled part '0\.0'"):
             noise_sources(nn.Sequential(nn.Sequential(one)), X)
-        hidden = of(lambda self, x: self.parts[0](x))
-        hidden.parts = [one]
+        hidden = of(lambda self, x: self.parts[0](x), parts=[one])
         with pytest.raises(ValueError, match="not compiled"):
             noise_sources(hidden, X)
     with pytest.raises(TypeError, match=r"module must be a torch\.nn\.Module, got"):
@@ -233,9 +209,9 @@ def test_the_record_reads_well():
     assert repr(found) == str(found)
     assert repr(found[1]) == "<NoiseSource 2: Noise, noise from torch, on (6, 3) float32>"
     assert (found[0:1], len(list(found))) == ((found[0],), 2)
-    model = of(lambda self, x: self.parts["a"](x))
-    model.parts = nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})
-    assert str(noise_sources(model, X)).endswith("\n  never called: parts.b")
+    parts = nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})
+    found = noise_sources(of(lambda self, x: self.parts["a"](x), parts=parts), X)
+    assert str(found).endswith("\n  never called: parts.b")
 
 
 # Every generator, and inputs and outputs of every kind.
@@ -296,23 +272,13 @@ class Slots:
         self.vector = vector
 
 
-class Packing(nn.Module):
-    def __init__(self, pack, noise):
-        super().__init__()
-        self.pack, self.noise = pack, noise
-
-    def forward(self, x, *, scale=1.0):
-        return self.pack(x * scale + self.noise())
+def packing(pack, noise):
+    return of(lambda self, x, *, scale=1.0: pack(x * scale + noise()))
 
 
-class Twice(nn.Module):
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x, scale):
-        self.inner(x, scale=scale)
-        return self.inner(x)
+def call_twice(self, x, scale):
+    self.inner(x, scale=scale)
+    return self.inner(x)
 
 
 @pytest.mark.parametrize(
@@ -328,22 +294,21 @@ class Twice(nn.Module):
 )  # fmt: skip
 def test_outputs_of_any_kind(pack):
     calls = ["inner, call 1 of 2", "inner, call 2 of 2"]
-    assert names(Twice(Packing(pack, lambda: torch.randn(6, 1))), X, 2.0) == calls
-    assert names(Twice(Packing(pack, lambda: torch.ones(6, 1))), X, 2.0) == []
+    for noise, found in ((lambda: torch.randn(6, 1), calls), (lambda: torch.ones(6, 1), [])):
+        assert names(of(call_twice, inner=packing(pack, noise)), X, 2.0) == found
 
 
 def test_nan_equals_nan():
-    assert names(Packing(lambda z: z / (z - z), lambda: torch.zeros(1)), X) == []
-    assert names(Packing(lambda z: z.numpy() * np.nan, lambda: torch.zeros(1)), X) == []
+    assert names(packing(lambda z: z / (z - z), lambda: torch.zeros(1)), X) == []
+    assert names(packing(lambda z: z.numpy() * np.nan, lambda: torch.zeros(1)), X) == []
 
 
 def test_inputs_of_any_kind():
-    class Takes(nn.Module):
-        def forward(self, texts, options, *, x, fill=None):
-            lengths = torch.tensor([[float(len(text))] for text in texts])
-            return {"z": x + lengths * options["k"] + torch.randn_like(x), "texts": texts}
+    def run(self, texts, options, *, x, fill=None):
+        lengths = torch.tensor([[float(len(text))] for text in texts])
+        return {"z": x + lengths * options["k"] + torch.randn_like(x), "texts": texts}
 
-    (source,) = noise_sources(Takes(), ["a", "bcd"], {"k": 2}, x=X[:2], fill=print)
+    (source,) = noise_sources(of(run), ["a", "bcd"], {"k": 2}, x=X[:2], fill=print)
     assert source.args == (["a", "bcd"], {"k": 2})
     assert torch.equal(source.input, X[:2])
     assert source.kwargs["fill"] is print
@@ -352,55 +317,36 @@ def test_inputs_of_any_kind():
 def test_an_input_that_needs_a_gradient_or_cannot_be_copied():
     x = (X.clone().requires_grad_() * 2.0).requires_grad_()
     held = OrderedDict(x=x, lines=(line for line in ["a"]))
-    assert names(Packing(lambda z: z, lambda: torch.randn(1)), x) == ["(root)"]
-
-    class Takes(nn.Module):
-        def forward(self, held):
-            return held["x"] * 2
-
-    assert names(Takes(), held) == []
+    assert names(packing(lambda z: z, lambda: torch.randn(1)), x) == ["(root)"]
+    assert names(of(lambda self, held: held["x"] * 2), held) == []
 
 
 def test_inference_mode_within_and_around():
-    class Whole(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Dropout(0.5))
-
-        @torch.inference_mode()
-        def forward(self, x):
-            return self.inner(x)
-
-    assert names(Whole(), X) == ["inner.2"]
+    inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Dropout(0.5))
+    whole = of(torch.inference_mode()(lambda self, x: self.inner(x)), inner=inner)
+    assert names(whole, X) == ["inner.2"]
     with torch.inference_mode():
-        assert (names(Whole(), X), names(Whole().eval(), X)) == (["inner.2"], [])
-
-
-def test_layers_of_dpcore():
-    from dpcore.torch import DPTextNoiseLayer, LaplaceNoise, SharedNoise
-
-    noises = LaplaceNoise(1.0), SharedNoise(0.5), DPTextNoiseLayer(1.0)
-    found = noise_sources(nn.Sequential(nn.Linear(4, 3), *noises).eval(), X)
-    assert [one.name for one in found] == ["1", "2", "3"]
-    flags = [one.inspect(rng=1, draws=2000).flagged for one in found]
-    assert flags[:2] == [(), ("rank", "correlation", "shared_size")]
-    assert flags[2] == ("one_sided", "atom", "off_centre")
+        assert (names(whole, X), names(whole.eval(), X)) == (["inner.2"], [])
 
 
 # One call as a mechanism, on the first row of its real input.
 
 
-class Adding(nn.Module):
+def adding(draw, before=None, after=None):
     """Noise of a given law added to the input, and what surrounds it."""
 
-    def __init__(self, draw, before=None, after=None):
-        super().__init__()
-        self.draw, self.before, self.after = draw, before, after
+    def run(self, x):
+        x = x if before is None else self.before(x)
+        x = x + draw(x)
+        return x if after is None else self.after(x)
 
-    def forward(self, x):
-        x = x if self.before is None else self.before(x)
-        x = x + self.draw(x)
-        return x if self.after is None else self.after(x)
+    return of(run, before=before, after=after)
+
+
+def inspect_one(module, *inputs, draws=500, **options):
+    """Inspect the only source of noise in a module."""
+    (source,) = noise_sources(module, *inputs)
+    return source.inspect(rng=1, draws=draws, **options)
 
 
 def one_sided(x):
@@ -413,7 +359,7 @@ def shared(x):
 
 def test_faults_of_a_layer_inside_a_model():
     model = nn.Sequential(
-        nn.Linear(4, 3), Adding(one_sided), nn.Tanh(), Adding(shared), Adding(torch.randn_like)
+        nn.Linear(4, 3), adding(one_sided), nn.Tanh(), adding(shared), adding(torch.randn_like)
     )
     flags = [one.inspect(rng=1, draws=2000).flagged for one in noise_sources(model, X)]
     assert flags == [("one_sided", "off_centre"), ("rank", "correlation", "shared_size"), ()]
@@ -421,40 +367,38 @@ def test_faults_of_a_layer_inside_a_model():
 
 def test_the_vector_behind_the_noise_is_known_or_the_checks_that_need_it_are_left_out():
     linear = nn.Linear(4, 4)
-    (source,) = noise_sources(Adding(one_sided, before=linear), X)
+    (source,) = noise_sources(adding(one_sided, before=linear), X)
     found = source.inspect(rng=1, draws=2000)
     assert all("is not known" in found[n].what for n in ("one_sided", "atom", "off_centre"))
     found = source.inspect(rng=1, draws=2000, clean=linear(X[0]).detach().numpy(), others=())
     assert found.flagged == ("one_sided", "off_centre")
     # Parameters alone do not hide it: a scale that is trained.
-    layer = Adding(lambda x: layer.scale * one_sided(x))
+    layer = adding(lambda x: layer.scale * one_sided(x))
     layer.scale = nn.Parameter(torch.tensor(2.0))
-    (source,) = noise_sources(layer, X)
-    assert source.inspect(rng=1, draws=2000).flagged == ("one_sided", "off_centre")
+    assert inspect_one(layer, X, draws=2000).flagged == ("one_sided", "off_centre")
 
 
 def test_noise_that_only_a_child_gets_is_looked_at_there():
-    behind = nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5), Adding(torch.randn_like))
-    found = noise_sources(Adding(shared, before=nn.Linear(4, 4), after=behind), X)
+    behind = nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5), adding(torch.randn_like))
+    found = noise_sources(adding(shared, before=nn.Linear(4, 4), after=behind), X)
     assert [one.name for one in found] == ["(root)", "after.1", "after.2"]
     assert found[0].inspect(rng=1, draws=2000).flagged == ("rank", "correlation", "shared_size")
 
 
 def test_noise_of_other_layers_does_not_mix_in():
-    inner = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), Adding(shared))
-    found = noise_sources(Adding(torch.randn_like, before=inner), X)
+    inner = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), adding(shared))
+    found = noise_sources(adding(torch.randn_like, before=inner), X)
     assert [one.name for one in found] == ["(root)", "before.1", "before.2"]
     assert found[0].inspect(rng=1, draws=2000).passed
 
 
 def test_rows_of_other_arguments():
-    class Takes(nn.Module):
-        def forward(self, x, mask, table):
-            assert table.shape == (3, 4)
-            return {"z": x * mask + torch.randn_like(x) * mask, "all": [mask, "text"]}
+    def run(self, x, mask, table):
+        assert table.shape == (3, 4)
+        return {"z": x * mask + torch.randn_like(x) * mask, "all": [mask, "text"]}
 
     mask = torch.tensor([[1.0, 1.0, 0.0, 1.0]] + [[0.0] * 4] * 5)
-    (source,) = noise_sources(Takes(), X, mask=mask, table=torch.zeros(3, 4))
+    (source,) = noise_sources(of(run), X, mask=mask, table=torch.zeros(3, 4))
     found = source.inspect(rng=1, draws=500)
     assert found.flagged == ("no_noise",)
     assert "1 of 4 coordinates" in found["no_noise"].what
@@ -463,16 +407,10 @@ def test_rows_of_other_arguments():
 def test_a_batch_along_another_axis():
     x = torch.randn(5, 6, 4, generator=torch.Generator().manual_seed(1))
     for first in (True, False):
-        (source,) = noise_sources(nn.LSTM(4, 3, num_layers=2, dropout=0.5, batch_first=first), x)
-        steps = 6 if first else 5
+        found = inspect_one(nn.LSTM(4, 3, num_layers=2, dropout=0.5, batch_first=first), x)
         # All outputs, and with batch_first=False those of each layer too.
-        assert source.inspect(rng=1, draws=300).dim == steps * 3 + (0 if first else 12)
-
-    class Late(nn.Module):
-        def forward(self, x):
-            return x + torch.randn(1, *x.shape[1:])
-
-    (source,) = noise_sources(Late(), x)
+        assert found.dim == (6 * 3 if first else 5 * 3 + 12)
+    (source,) = noise_sources(of(lambda self, x: x + torch.randn(1, *x.shape[1:])), x)
     assert "shared_rows" in source.inspect(rng=1, draws=300).flagged
     assert source.inspect(rng=1, draws=300, axis=1).flagged[0] == "rank"
     with pytest.raises(ValueError, match="axis must be below 3, the dimensions of the input"):
@@ -482,22 +420,19 @@ def test_a_batch_along_another_axis():
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
 def test_types_and_shapes(dtype):
     # Noise drawn in a short type does lie on a grid.
-    options = {"rng": 1, "draws": 500, "skip": ["grid"]}
     for shape, dim in {(4,): 4, (6, 4): 4, (2, 30, 50): 1024, (1, 1): 1}.items():
-        (source,) = noise_sources(Adding(torch.randn_like), torch.zeros(shape, dtype=dtype))
-        found = source.inspect(**options)
+        x = torch.zeros(shape, dtype=dtype)
+        found = inspect_one(adding(torch.randn_like), x, skip=["grid"])
         assert (found.passed, found.dim) == (True, dim)
-        (source,) = noise_sources(Adding(one_sided), torch.ones(shape, dtype=dtype))
-        assert "one_sided" in source.inspect(**options).flagged
+        assert "one_sided" in inspect_one(adding(one_sided), x + 1.0, skip=["grid"]).flagged
 
 
 def test_tokens():
-    class Embedding(nn.Embedding):
-        def forward(self, tokens):
-            return super().forward(tokens).mean(dim=1) + torch.randn(len(tokens), 3)
+    def run(self, tokens):
+        return self.table(tokens).mean(dim=1) + torch.randn(len(tokens), 3)
 
     tokens = torch.tensor([[1, 2, 3], [4, 5, 6]])
-    (source,) = noise_sources(Embedding(10, 3), tokens)
+    (source,) = noise_sources(of(run, table=nn.Embedding(10, 3)), tokens)
     assert torch.equal(source.input, tokens)
     assert source.inspect(rng=1, draws=500).passed
     others = [torch.tensor([7, 8, 9])]
@@ -511,47 +446,22 @@ def test_dropout_is_random_in_one_mode_only():
 
 
 def test_what_cannot_be_inspected():
-    class Texts(nn.Module):
-        def forward(self, texts):
-            return torch.randn(len(texts), 3)
-
-    (source,) = noise_sources(Texts(), ["a", "b"])
+    (source,) = noise_sources(of(lambda self, texts: torch.randn(len(texts), 3)), ["a", "b"])
     assert source.input is None
     assert str(source).endswith("on no tensor")
     with pytest.raises(TypeError, match="a tensor among its arguments"):
         source.inspect()
-    (source,) = noise_sources(Adding(torch.randn_like, before=nn.BatchNorm1d(4)), X)
     with pytest.raises(ValueError, match="without a batch norm that mixes"):
-        source.inspect()
-    (source,) = noise_sources(Adding(lambda x: torch.randn(6, 4), after=lambda x: x.sum()), X[:6])
+        inspect_one(adding(torch.randn_like, before=nn.BatchNorm1d(4)), X)
     with pytest.raises(RuntimeError):
-        source.inspect()
-    (source,) = noise_sources(Adding(torch.randn_like, after=lambda x: x.sum()), X)
+        inspect_one(adding(lambda x: torch.randn(6, 4), after=lambda x: x.sum()), X[:6])
     with pytest.raises(ValueError, match=r"outputs must be with .* rows along axis 0"):
-        source.inspect()
+        inspect_one(adding(torch.randn_like, after=lambda x: x.sum()), X)
 
 
 # Real encoders: recurrent ones, torch's transformer, a packaged MiniLM.
 
 SEQUENCES = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(1))
-
-
-@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
-def test_recurrent_layers(kind):
-    model = nn.Sequential(kind(8, 6, num_layers=2, dropout=0.5, batch_first=True))
-    found = noise_sources(model, SEQUENCES)
-    assert [(one.name, one.kind) for one in found] == [("0", "train mode")]
-    assert not noise_sources(model.eval(), SEQUENCES)
-
-
-def test_attention():
-    class Attending(nn.MultiheadAttention):
-        def forward(self, x):
-            return super().forward(x, x, x)
-
-    found = noise_sources(Attending(8, 2, dropout=0.5, batch_first=True), SEQUENCES)
-    assert ([one.kind for one in found], found.uncalled) == (["train mode"], ("out_proj",))
-    assert not noise_sources(Attending(8, 2, batch_first=True), SEQUENCES)
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
@@ -585,20 +495,17 @@ def test_a_sentence_transformer(monkeypatch):
     model = sentence.SentenceTransformer(str(packaged.get_model_path()), device="cpu")
     batch = model.tokenize(["he has cancer", "she has the flu"])
     assert not noise_sources(model.eval(), batch)
-    model.append(Embedding())
+
+    def add_noise(self, features):
+        vectors = features["sentence_embedding"]
+        del features["token_embeddings"], features["attention_mask"], features["input_ids"]
+        features.pop("token_type_ids", None)
+        return {**features, "sentence_embedding": vectors + torch.randn_like(vectors)}
+
+    model.append(of(add_noise))
     found = noise_sources(model, batch)
     assert [one.path for one in found] == [str(len(model) - 1)]
     assert (found[0].inspect(rng=1, draws=500).passed, found[0].input.shape) == (True, (2, 384))
     kinds = [one.kind for one in noise_sources(model.train(), batch)]
     # A dropout behind the embeddings, and three in each of six layers.
     assert (kinds.count("dropout"), kinds.count("train mode"), kinds[-1]) == (13, 6, "noise")
-
-
-class Embedding(nn.Module):
-    """A part of a sentence-transformers pipeline."""
-
-    def forward(self, features):
-        vectors = features["sentence_embedding"]
-        del features["token_embeddings"], features["attention_mask"], features["input_ids"]
-        features.pop("token_type_ids", None)
-        return {**features, "sentence_embedding": vectors + torch.randn_like(vectors)}
