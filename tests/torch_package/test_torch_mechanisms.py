@@ -6,7 +6,7 @@ import secrets
 import numpy as np
 import pytest
 from record_encoders import centred, min_max_scaled, whitened
-from shared_encoders import WIDTH, hashed, minilm, tiny_bert
+from shared_encoders import WIDTH, hashed, tiny_bert
 from shared_extras import data, needs
 
 import dpcore
@@ -31,54 +31,45 @@ PAIR = ("he has cancer", "he has the flu")
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
-class Counted:
-    """An encoder that counts the texts it was given."""
+def test_a_text_is_encoded_a_few_times_however_many_draws_and_attacks_see_its_vector():
+    encoded, pairs = [], []
 
-    def __init__(self):
-        self.seen = []
-
-    def __call__(self, texts):
-        self.seen += texts
+    def encode(texts):
+        encoded.extend(texts)
         return hashed(texts)
 
-
-def test_a_text_is_encoded_a_few_times_however_many_draws():
-    encoder = Counted()
-    report = dpcore.audit(mechanism(encoder, LaplaceNoise(9.0)), PAIR, claim=9.0, trials=20_000)
-    # 64 encodings of each text, in batches of others, once more alone, and the built-in texts.
-    assert 2 * 65 <= len(encoder.seen) <= 300
-    z, z_prime = hashed(list(PAIR))
-    assert report.declared_loss == pytest.approx(np.abs(z - z_prime).sum() / 9.0)
-    assert report.claim == 9.0
-
-
-def test_attacks_see_the_vectors():
-    seen = []
-
     def attack(outputs, outputs_prime, pair):
-        seen.append(pair)
+        pairs.append(pair)
         return Threshold()(outputs, outputs_prime, pair)
 
-    dpcore.audit(mechanism(hashed, LaplaceNoise(9.0)), PAIR, claim=9.0, attack=attack, trials=2000)
-    assert seen[0] == dpcore.Pair(*hashed(list(PAIR)))
+    found = mechanism(encode, LaplaceNoise(9.0))
+    report = dpcore.audit(found, PAIR, claim=9.0, attack=attack, trials=20_000)
+    # 64 encodings of each text, in batches of others, once more alone, and the built-in texts.
+    assert 2 * 65 <= len(encoded) <= 300
+    z, z_prime = hashed(list(PAIR))
+    assert pairs[0] == dpcore.Pair(z, z_prime)
+    assert report.declared_loss == pytest.approx(np.abs(z - z_prime).sum() / 9.0)
 
 
 def test_a_random_encoder_runs_for_every_draw(tmp_path):
     model, tokenizer = tiny_bert(tmp_path, dropout=0.5)
     state = torch.get_rng_state()
     model.train()
-    found = mechanism((model, tokenizer), LaplaceNoise(1.0))
-    report = dpcore.audit(found, PAIR, claim=20.0, trials=2_000, rng=1)
+    found, options = mechanism((model, tokenizer), LaplaceNoise(1.0)), {"trials": 300, "rng": 1}
+    report = dpcore.audit(found, PAIR, claim=20.0, **options)
     assert report.declared_loss is None
-    assert any(note.startswith("the encoder is random: it ran for ev") for note in report.notes)
+    notes = " ".join(report.notes)
+    # Batches are compared in eval mode.
+    assert "agree within" in notes
+    assert "the encoder is random: it ran for every draw" in notes
     assert report.clean is not None
-    assert report.counts == dpcore.audit(found, PAIR, claim=20.0, trials=2_000, rng=1).counts
+    assert report.counts == dpcore.audit(found, PAIR, claim=20.0, **options).counts
     assert torch.equal(torch.get_rng_state(), state)
     # Dropout alone leaves atoms and tells texts apart for good; without it nothing is random.
-    assert dpcore.audit(mechanism((model, tokenizer)), PAIR, claim=1.0, trials=2_000, rng=1).refuted
-    model.eval()
-    still = mechanism((model, tokenizer), LaplaceNoise(1.0))
-    assert dpcore.audit(still, PAIR, claim=20.0, trials=2_000, rng=1).declared_loss is not None
+    assert dpcore.audit(mechanism((model, tokenizer)), PAIR, claim=0.5, **options).refuted
+    assert model.training
+    still = mechanism((model.eval(), tokenizer), LaplaceNoise(1.0))
+    assert dpcore.audit(still, PAIR, claim=20.0, **options).declared_loss is not None
 
 
 def test_an_encoder_with_noise_of_its_own_needs_none():
@@ -105,35 +96,19 @@ def test_it_runs_where_it_is_told(device):
     assert (report.refuted, report.declared_loss) == (True, np.inf)
 
 
-def test_a_module_of_ones_own_may_be_the_noise():
-    class Noise(torch.nn.Module):
-        def forward(self, rows):
-            return rows + 9.0 * torch.randn_like(rows)
-
-    found = mechanism(hashed, Noise())
-    assert found.loss(dpcore.Pair(*PAIR)) is None
-    first, again = (found("a film", 5, np.random.default_rng(1)) for _ in range(2))
-    assert np.array_equal(first, again)
-    report = dpcore.audit(found, PAIR, claim=1.0, delta=1e-3, trials=20_000, rng=1)
-    assert (report.declared_loss, report.randomness) == (None, "seed")
-
-
-def test_a_module_may_write_to_its_input_and_must_return_a_tensor():
+def test_a_module_of_ones_own_may_be_the_noise_and_write_to_its_input():
     class Adding(torch.nn.Module):
         def forward(self, rows):
             return rows.add_(9.0 * torch.randn_like(rows))
 
     found = mechanism(hashed, Adding())
-    outputs = found("a film", 1000, np.random.default_rng(1))
+    assert found.loss(dpcore.Pair(*PAIR)) is None
+    outputs, again = (found("a film", 1000, np.random.default_rng(1)) for _ in range(2))
+    assert np.array_equal(outputs, again)
     assert np.abs(outputs.mean(axis=0) - hashed(["a film"])[0]).max() < 6 * 9.0 / 1000**0.5
     assert np.array_equal(found.clean("a film"), hashed(["a film"])[0])
-
-    class Two(torch.nn.Module):
-        def forward(self, rows):
-            return rows, rows
-
-    with pytest.raises(TypeError, match=r"^outputs of hashed, Two\(\) must be one tensor"):
-        dpcore.audit(mechanism(hashed, Two()), PAIR, claim=1.0)
+    report = dpcore.audit(found, PAIR, claim=1.0, delta=1e-3, trials=20_000, rng=1)
+    assert (report.declared_loss, report.randomness) == (None, "seed")
 
 
 def test_noise_alone_is_drawn_by_one_thread_of_torchs():
@@ -233,29 +208,20 @@ def test_a_larger_call_is_timed_before_a_forecast_unless_outputs_are_slow(
     assert asked.count(64) == times
 
 
-class Hidden:
-    """A mechanism that does not tell its clean vectors."""
-
-    def __init__(self, mechanism):
-        self.mechanism = mechanism
-
-    def __call__(self, x, size, rng):
-        return self.mechanism(x, size, rng)
-
-
 def test_the_first_two_texts_of_dpnrs_corpus():
     texts = read_corpus(data("dpnr_ag", "ag_data.txt")).train.texts
     encoder = TfidfSVD(768).fit(list(texts))
     private = PrivateEncoder(encoder, MinMax(), epsilon=0.1, noise=LaplaceNoise(10.0), strict=False)
     x, x_prime = private.clean(texts[:2]).numpy()
     assert abs(np.abs(x - x_prime).sum() - 80.7) < 0.1
-    audits = [dpcore.audit(private, texts[:2], trials=20_000, rng=seed) for seed in range(2)]
-    assert np.median([audit.epsilon_lower for audit in audits]) >= 0.5
-    # A bound of at most 8.07 may be false once in 20 audits; none comes near it.
-    assert max(audit.epsilon_lower for audit in audits) < 1.0
-    assert audits[0].declared_loss == private.noise.loss(x, x_prime)
-    blind = dpcore.audit(Hidden(private.as_mechanism()), texts[:2], trials=20_000, rng=1, claim=0.1)
-    assert blind.epsilon_lower < 0.2
+    report = dpcore.audit(private, texts[:2], trials=20_000, rng=1)
+    # A bound of at most 8.07 may be false once in 20 audits; this one does not come near it.
+    assert 0.5 <= report.epsilon_lower < 1.0
+    assert report.declared_loss == private.noise.loss(x, x_prime)
+    told = private.as_mechanism()
+    # A function does not tell its clean vectors.
+    hidden = dpcore.audit(lambda *given: told(*given), texts[:2], trials=10_000, rng=1, claim=0.1)
+    assert hidden.epsilon_lower < 0.2
 
 
 # What an encoder hides: other texts in a vector, rare randomness, weights that have changed.
@@ -298,7 +264,8 @@ def test_a_state_that_other_texts_change_is_refused_or_said():
         PrivateEncoder(Cached(), CLIP, epsilon=1.0)
     report = dpcore.audit(mechanism(Cached(), LaplaceNoise(9.0)), PAIR, claim=9.0, rng=1)
     assert "not checked: two equal calls differ although no generator" in str(report)
-    assert report.declared_loss is None
+    assert (report.declared_loss, report.trials) == (None, 4_000)
+    assert "4,000 trials certify an epsilon of 6.99 at most; 40,000 trials" in str(report)
 
 
 def test_a_transform_of_ones_own_must_not_mix_rows():
@@ -330,8 +297,6 @@ def test_texts_and_limit_are_the_users():
     known = dict(zip(PAIR, hashed(list(PAIR)), strict=True))
     private = PrivateEncoder(known, CLIP, epsilon=1.0)
     assert (private.batches.texts, private.encode(PAIR, rng=1).shape) == (2, (2, WIDTH))
-    with pytest.raises(ValueError, match="texts must be keys of the encoder, a dictionary of 2"):
-        private.encode(["a film"])
 
     def look_up(texts):
         return np.array([known[text] for text in texts])
@@ -340,8 +305,6 @@ def test_texts_and_limit_are_the_users():
         PrivateEncoder(look_up, CLIP, epsilon=1.0)
     assert "probe= gives others" in caught.value.__notes__[0]
     assert PrivateEncoder(look_up, CLIP, epsilon=1.0, probe=known).batches.distance == 0.0
-    with pytest.raises(ValueError, match="probe must be at least two different texts"):
-        PrivateEncoder(look_up, CLIP, epsilon=1.0, probe=["he has cancer"])
 
     def rounded(texts):
         return hashed(texts) * (1.0 + 1e-4 * len(texts))
@@ -351,8 +314,6 @@ def test_texts_and_limit_are_the_users():
     loose = PrivateEncoder(rounded, CLIP, epsilon=1.0, rounding=0.01)
     assert 1e-4 < loose.batches.distance < 0.01
     assert "(limit 0.01)" in str(loose)
-    with pytest.raises(TypeError, match="rounding must be a"):
-        PrivateEncoder(hashed, CLIP, epsilon=1.0, rounding="low")
 
 
 def test_the_limit_follows_the_type():
@@ -366,10 +327,9 @@ def test_encoders_that_do_not_mix_are_accepted(tmp_path):
     def build(layer, dtype):
         return lambda texts: layer(torch.tensor(hashed(texts), dtype=dtype))
 
-    for seed in range(8):
+    for seed, dtype in enumerate((torch.float32, torch.bfloat16, torch.float16, torch.float64)):
         torch.manual_seed(seed)
         layer = torch.nn.Sequential(torch.nn.Linear(WIDTH, 64), torch.nn.GELU()).eval()
-        dtype = (torch.float32, torch.bfloat16, torch.float16, torch.float64)[seed % 4]
         PrivateEncoder(build(layer.to(dtype), dtype), CLIP, epsilon=1.0)
         for parameter in model.parameters():
             torch.nn.init.normal_(parameter, std=0.1)
@@ -390,20 +350,8 @@ def test_a_forgotten_attention_mask_is_refused(tmp_path):
         PrivateEncoder(Unmasked(model, tokenizer), CLIP, epsilon=1.0)
 
 
-def test_dropout_is_checked_in_eval_mode(tmp_path):
-    model, tokenizer = tiny_bert(tmp_path, dropout=0.5)
-    model.train()
-    report = dpcore.audit(mechanism((model, tokenizer), LaplaceNoise(1.0)), PAIR, claim=20.0, rng=1)
-    assert (model.training, report.trials) == (True, 4_000)
-    notes = " ".join(report.notes)
-    assert "agree within" in notes
-    assert "the encoder is random: it ran for every draw" in notes
-    assert "4,000 trials certify an epsilon of 6.99 at most; 40,000 trials" in notes
-
-
-@pytest.mark.parametrize("share", [0.01, 0.02, 0.05])
 @pytest.mark.parametrize("source", ["torch", "numpy", "own"])
-def test_rare_randomness_is_randomness(share, source):
+def test_rare_randomness_is_randomness(source):
     own = torch.Generator().manual_seed(1)
     draws = {
         "torch": lambda: float(torch.rand(())),
@@ -413,7 +361,7 @@ def test_rare_randomness_is_randomness(share, source):
 
     def encode(texts):
         rows = hashed(texts) / 10.0
-        return 50.0 * rows if draws[source]() < share else rows
+        return 50.0 * rows if draws[source]() < 0.01 else rows
 
     report = dpcore.audit(mechanism(encode, LaplaceNoise(9.0)), PAIR, claim=9.0, trials=500, rng=1)
     assert report.declared_loss is None
@@ -429,11 +377,8 @@ def test_entropy_of_the_system_is_seen_in_the_encodings():
     assert not quiet.is_random
     assert "less than 4.6 % of rows, or 31 % of calls" in str(quiet)
     # Of a long text there are fewer copies, and the bound says so.
-    assert "less than 31 % of rows" in str(
-        probe_randomness(
-            encoder_of(lambda texts: [[float(len(t))] for t in texts]), "a " * 10**5, None
-        )
-    )
+    lengths = encoder_of(lambda texts: [[float(len(text))] for text in texts])
+    assert "less than 31 % of rows" in str(probe_randomness(lengths, "a " * 10**5, None))
 
 
 def test_vectors_are_forgotten_when_weights_change():
@@ -491,7 +436,7 @@ def test_outputs_with_atoms_are_audited(atoms):
             return torch.nn.functional.one_hot(rows.argmax(dim=1), WIDTH).double()
         return rows.round() if atoms == "round" else rows.sign()
 
-    for seed in range(5):
+    for seed in range(2):
         report = dpcore.audit(mechanism(encode), PAIR, claim=1.0, trials=2000, rng=seed)
         assert report.refuted is False
 
@@ -536,10 +481,3 @@ def test_noise_that_is_missing_in_one_row_of_a_hundred_is_refuted(width):
 
     found = mechanism(_vectors(width), Missing())
     assert dpcore.audit(found, PAIR, claim=3.0, trials=10**5, rng=1).refuted
-
-
-def test_minilm_agrees_up_to_rounding():
-    model = minilm()
-    assert 0.0 < PrivateEncoder(model, CLIP, epsilon=8.0).batches.distance < 1e-5
-    half = PrivateEncoder(model.to(torch.bfloat16), CLIP, epsilon=8.0)
-    assert 1e-4 < half.batches.distance < 0.05

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from shared_encoders import WIDTH, hashed, minilm, tiny_bert
 from shared_extras import needs
-from shared_messages import check_messages
 
 import dpcore
 from dpcore import calibration, sensitivity
@@ -218,10 +217,10 @@ def test_the_last_bits_give_nothing_away():
 def test_a_false_claim_is_refuted_and_a_gaussian_one_is_read_with_its_delta():
     slip = PrivateEncoder(hashed, MinMax(), epsilon=1.0, noise=LaplaceNoise(1.0), strict=False)
     assert slip.true_epsilon == pytest.approx(WIDTH)
-    report = dpcore.audit(slip, slip.worst_pair([*TEXTS, "very long"]), trials=50_000, rng=1)
+    report = dpcore.audit(slip, slip.worst_pair([*TEXTS, "very long"]), trials=20_000, rng=1)
     assert report.refuted
     private = PrivateEncoder(hashed, Clip("l2", 1.0), epsilon=1.0, delta=1e-3, noise="gaussian")
-    report = dpcore.audit(private, PAIR, trials=50_000, rng=1)
+    report = dpcore.audit(private, PAIR, trials=20_000, rng=1)
     assert (report.claim, report.delta, report.refuted) == (1.0, 1e-3, False)
 
 
@@ -267,26 +266,19 @@ def test_the_author_of_a_library_tests_it(pytester):
             dp_audit(slip, ("a b", "c"))
         """
     )
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1, failed=1)
+    pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=1, failed=1)
 
 
-def test_whole_numbers_become_float32():
-    def count(texts):
-        return [[len(text), text.count("a")] for text in texts]
+class Encoder(torch.nn.Module):
+    def __init__(self, *layers):
+        super().__init__()
+        self.layers = torch.nn.Sequential(*layers)
 
-    counts = PrivateEncoder(count, Clip("l1", 9.0), epsilon=1.0)
-    assert counts.encode(TEXTS).dtype == np.float32
+    def forward(self, texts):
+        return self.layers(torch.tensor(hashed(texts), dtype=torch.float32))
 
 
 def test_modules_must_be_in_eval_mode_and_keep_texts_apart():
-    class Encoder(torch.nn.Module):
-        def __init__(self, *layers):
-            super().__init__()
-            self.layers = torch.nn.Sequential(*layers)
-
-        def forward(self, texts):
-            return self.layers(torch.tensor(hashed(texts), dtype=torch.float32))
-
     module = Encoder(torch.nn.Dropout(0.5))
     with pytest.raises(ValueError, match=r"encoder must be in eval mode \(encoder.eval\(\)\)"):
         PrivateEncoder(module, Clip("l1", 1.0), epsilon=8.0)
@@ -317,24 +309,17 @@ def test_a_transformer_with_its_tokenizer(tmp_path):
         PrivateEncoder((model.train(), tokenizer), Clip("l1", 1.0), epsilon=8.0)
 
 
-def test_minilm_encodes_and_is_audited():
-    private = PrivateEncoder(minilm(), Clip("l1", 1.0), epsilon=8.0)
+def test_minilm_agrees_up_to_rounding_encodes_and_is_audited():
+    model = minilm()
+    private = PrivateEncoder(model, Clip("l1", 1.0), epsilon=8.0)
+    assert 0.0 < private.batches.distance < 1e-5
     assert (private.encode(TEXTS).shape, private.noise.scale) == ((3, 384), 0.25)
     report = dpcore.audit(private, PAIR, trials=2_000, rng=1)
     assert (report.claim, report.refuted) == (8.0, False)
     assert 2.0 < report.declared_loss < 8.0
     assert private.encoder.longest == 256
-
-
-def test_bfloat16_and_half_are_rounded_once():
-    for dtype in (torch.bfloat16, torch.float16):
-
-        def encode(texts, dtype=dtype):
-            return torch.tensor(hashed(texts)).to(dtype)
-
-        private = PrivateEncoder(encode, Clip("l1", 1.0), epsilon=1.0)
-        assert dpcore.audit(private, PAIR, trials=20_000, rng=1).refuted is False
-        assert private.true_epsilon == 1.0
+    half = PrivateEncoder(model.to(torch.bfloat16), Clip("l1", 1.0), epsilon=8.0)
+    assert 1e-4 < half.batches.distance < 0.05
 
 
 # The noise of least error is chosen before a text is seen, and the signal that is left is said.
@@ -447,19 +432,10 @@ def test_a_function_is_handed_over_and_all_else_comes_back(tmp_path, transform, 
         load(encoder=lambda texts: np.eye(2)[[len(text) % 2 for text in texts]])
 
 
-class Own(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(WIDTH, 4)
-
-    def forward(self, texts):
-        return self.layer(torch.tensor(hashed(texts), dtype=torch.float32))
-
-
 def test_of_a_module_the_weights_come_back(tmp_path):
-    private = PrivateEncoder(Own().eval(), Clip("l1", 1.0), epsilon=8.0)
-    other = Own().eval()
-    assert not torch.equal(other.layer.weight, private.encoder.model.layer.weight)
+    model, other = (Encoder(torch.nn.Linear(WIDTH, 4)).eval() for _ in range(2))
+    private = PrivateEncoder(model, Clip("l1", 1.0), epsilon=8.0)
+    assert not torch.equal(other.layers[0].weight, model.layers[0].weight)
     returns(private, tmp_path, encoder=other)
     assert {path.name for path in tmp_path.iterdir()} == {"config.json", "encoder.safetensors"}
 
@@ -487,33 +463,17 @@ def test_transformers_and_sentence_transformers(tmp_path):
         ({"noise": {"class": "LaplaceNoise", "scale": 0.01}}, "noise must be enough for epsilon 8"),
         ({"encoder": {"kind": "pickle"}}, "kind of the encoder in config.json must be one of"),
         ({"encoder": 3}, "encoder in config.json must be an object"),
+        ("{", "config.json must be JSON"),
+        ('{"format": "dpcore.PrivateEncoder/1", "chosen": false}', "must be there, got 'delta'"),
     ],
 )
 def test_a_config_that_was_changed(tmp_path, change, message):
     PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0).save_pretrained(tmp_path)
     file = tmp_path / "config.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    is_whole = isinstance(change, str)
+    file.write_text(change if is_whole else json.dumps(json.loads(file.read_text()) | change))
     with pytest.raises((ValueError, TypeError), match=message):
         PrivateEncoder.from_pretrained(tmp_path, encoder=hashed)
-
-
-def test_wrong_folders(tmp_path):
-    private = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0)
-    load, file = PrivateEncoder.from_pretrained, tmp_path / "config.json"
-    missing = [
-        (lambda: load("a/b"), "folder", "one that save_pretrained wrote, got a/b"),
-        (lambda: load(tmp_path), "", "must hold config.json"),
-    ]
-    check_messages(FileNotFoundError, missing)
-    paths = [(lambda: load(3), "folder", "a path, got 3"),
-             (lambda: private.save_pretrained(None), "folder", "a path, got None")]  # fmt: skip
-    check_messages(TypeError, paths)
-    file.write_text("{")
-    check_messages(ValueError, [(lambda: load(tmp_path), "", "config.json must be JSON")])
-    taken = [(lambda: private.save_pretrained(file), "folder", "a path where there is nothing")]
-    check_messages(FileExistsError, taken)
-    file.write_text(json.dumps({"format": "dpcore.PrivateEncoder/1", "chosen": False}))
-    check_messages(ValueError, [(lambda: load(tmp_path), "", "must be there, got 'delta'")])
 
 
 class Bounding(torch.nn.Module):

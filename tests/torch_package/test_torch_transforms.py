@@ -9,13 +9,12 @@ import pytest
 from shared_encoders import WIDTH, hashed
 from shared_extras import needs
 
-import dpcore
 from dpcore import Pair, sensitivity
 from dpcore.errors import AssumptionWarning
 from dpcore.pairs import NORMS, distance
 
 torch = needs("torch")
-from dpcore.torch import Clip, LaplaceNoise, MinMax, Normalise, PrivateEncoder, Project, layers  # noqa: E402  # noqa: E402
+from dpcore.torch import Clip, MinMax, Normalise, PrivateEncoder, Project, layers  # noqa: E402  # noqa: E402
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 TOLERANCE = dict(zip(DTYPES, (1e-12, 2.0**-22, 2.0**-7, 2.0**-10), strict=True))
@@ -35,10 +34,7 @@ def rows_of(dim, dtype, device="cpu"):
 
 
 def norms(rows, norm):
-    sizes = np.abs(rows)
-    if norm == "linf":
-        return sizes.max(-1)
-    return sizes.sum(-1) if norm == "l1" else np.sqrt((sizes * sizes).sum(-1))
+    return np.linalg.norm(rows, {"l1": 1, "l2": 2, "linf": np.inf}[norm], axis=-1)
 
 
 def close(found, expected, dtype, size=1.0):
@@ -163,51 +159,19 @@ def test_shapes(kind):
     kind.load_state_dict(kind.state_dict())
 
 
-@pytest.mark.parametrize("kind", [Clip("l1", 1.0), MinMax(), Normalise()], ids=repr)
-def test_bad_input(kind):
-    for x in ([[0.0, 1.0]], "text", torch.zeros(2, 2, dtype=torch.int32)):
-        with pytest.raises(TypeError, match="x must be a tensor of float64, float32, bfloat16 or"):
-            kind(x)
-    for x in (torch.tensor(1.0), torch.zeros(3, 0)):
-        with pytest.raises(ValueError, match=r"x must be of a shape \(..., dim\) with dim >= 1"):
-            kind(x)
-    x = torch.ones(9, 2)
-    x[:, 0] = 0.0
-    x[1, 1] = float("nan")
-    with pytest.raises(ValueError, match=r"row 1 of x must be finite numbers, got \[0.0, nan\]"):
-        kind(x)
-    with pytest.raises(ValueError, match=r"row \(0, 1\) of x must be finite"):
-        kind(x[None])
-    with pytest.raises(ValueError, match=r"^x must be finite numbers"):
-        kind(x[1])
-    x[2:, 1] = float("inf")
-    with pytest.raises(ValueError, match=r"rows 1, 2, 3, 4, 5, ... of x must be finite numbers"):
-        kind(x)
-
-
 def test_ranges_are_those_of_the_other_package():
-    assert Clip("l1", 2.0).range(3) == sensitivity.Clip("l1", 2.0).range(3)
-    assert MinMax().range(3) == sensitivity.MinMax().range(3)
-    assert Normalise("linf").range(3) == sensitivity.Normalise("linf").range(3)
-    assert [repr(kind) for kind in (Clip("l1", 2), MinMax(), Normalise())] == [
-        "Clip(norm='l1', radius=2.0)",
-        "MinMax()",
-        "Normalise(norm='l2')",
-    ]
+    for kind, other, shown in (
+        (Clip("l1", 2), sensitivity.Clip("l1", 2.0), "Clip(norm='l1', radius=2.0)"),
+        (MinMax(), sensitivity.MinMax(), "MinMax()"),
+        (Normalise(), sensitivity.Normalise("l2"), "Normalise(norm='l2')"),
+    ):
+        assert (kind.range(3), repr(kind)) == (other.range(3), shown)
 
 
 def test_a_device_without_float64_is_served_by_the_cpu(monkeypatch):
     monkeypatch.setattr(layers, "float64_device", lambda device: torch.device("cpu", 0))
     for kind in (Clip("l1", 1.0), MinMax(), Normalise()):
         assert kind(torch.tensor([1.0, 5.0])).device == torch.device("cpu")
-
-
-def test_clip_and_noise_train_together():
-    model = torch.nn.Sequential(
-        torch.nn.Linear(3, 2), Clip("l1", 1.0), LaplaceNoise(0.5), torch.nn.Linear(2, 1)
-    )
-    model(torch.ones(4, 3)).sum().backward()
-    assert all(torch.isfinite(one.grad).all() for one in model.parameters())
 
 
 # Projections and centres from public rows: what they compute, refuse, save and say.
@@ -269,25 +233,11 @@ def test_buffers_are_moved_and_never_cast():
     again.load_state_dict({k: v for k, v in chain.state_dict().items() if k.startswith("0.")})
     assert again[0].public_rows == 50
     assert torch.equal(again[0].directions, before[0])
-    with pytest.raises(TypeError, match="the state of Project must be a tensor of 2 int64"):
-        again[0].set_extra_state(None)
-    with pytest.raises(ValueError, match="the state of Project must be a tensor of 2 int64"):
-        again[0].set_extra_state(torch.zeros(3))
-
-
-def test_an_audit_knows_the_exact_loss_of_projected_texts():
-    private = private_of()
-    assert (private.width, private.true_epsilon) == (3, pytest.approx(8.0))
-    clean = private.clean(PAIR).double().numpy()
-    report = dpcore.audit(private, PAIR, trials=20_000, rng=1)
-    loss = np.linalg.norm(clean[0] - clean[1]) / 0.25
-    assert report.declared_loss == pytest.approx(loss, rel=1e-6)
-    assert 0.0 < report.epsilon_lower <= loss <= 8.0
-    assert not report.refuted
 
 
 def test_what_it_was_fitted_on_is_said():
     private = private_of()
+    assert (private.width, private.true_epsilon) == (3, pytest.approx(8.0))
     for shown in (str(private), repr(private)):
         assert "principal directions of 50 rows that must be public" in shown
         assert "centre of 2 rows that must be public" in shown
