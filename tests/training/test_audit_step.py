@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.stats import binom
-from shared_messages import check_messages
 
 import dpcore
 from dpcore import training
@@ -128,17 +127,3 @@ def test_a_step_that_changes_its_records_is_refused():
     for options in ({}, {"left_out": 0}):
         with pytest.raises(ValueError, match="step must be a function that leaves its records"):
             training.audit_step(step, 5.0 * ROWS, sigma=1.0, clip=1.0, trials=300, **options)
-
-
-def test_arguments_of_other_names_are_explained():
-    wrong_calls = [
-        (lambda: audit(claim=1.0), "", "(the claim of one step is GDP(1/sigma), without a delta)"),
-        (
-            lambda: audit(epsilon=1.0),
-            "",
-            "(the claim of one step is GDP(1/sigma), without a delta)",
-        ),
-        (lambda: audit(noise_multiplier=1.0), "", "(did you mean 'sigma'?)"),
-        (lambda: audit(max_grad_norm=1.0), "", "(did you mean 'clip'?)"),
-    ]
-    check_messages(TypeError, wrong_calls)
