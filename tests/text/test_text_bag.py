@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 from shared_extras import needs
+from shared_messages import check_messages
 
 torch = needs("torch")
 
@@ -116,3 +117,22 @@ def test_without_masks_for_as_long_as_it_is_asked_for():
         assert not bag.random
         assert torch.allclose(bag([TEXTS[2]])[0], by_hand(bag, TEXTS[2].split()), atol=1e-7)
     assert bag.random
+
+
+VALUE_ERRORS = [
+    (lambda: WordDropout(mu=1.0), "mu", "a finite number at least 0 and below 1"),
+    (lambda: WordDropout(mu=-0.1), "mu", "a finite number at least 0 and below 1"),
+    (lambda: WordDropout(mu=0.1, masks="all"), "masks", "one of 'bernoulli', 'exact'"),
+    (lambda: WordDropout(mu=0.1, mask="zero"), "mask", "one of 'leave_out', 'zero_id'"),
+    (lambda: Bag(Vocabulary(["a"], "drop"), 0), "dim", "an integer at least 1"),
+    (lambda: bag_of(WordDropout(0.5, mask="zero_id")), "vocabulary", "one whose number 0 is no"),
+]
+TYPE_ERRORS = [
+    (lambda: Bag("words", 3), "vocabulary", "a Vocabulary"),
+    (lambda: bag_of(0.5), "dropout", "a WordDropout"),
+]
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

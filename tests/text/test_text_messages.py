@@ -8,7 +8,7 @@ from shared_messages import check_messages
 import dpcore
 from dpcore import Pair
 from dpcore.text import Corpus, Rewriter, Vocabulary, generated, read, redaction, schedules, split
-from dpcore.text.redaction import Gazetteer, Keywords, Random, Ranked, Spans, redact
+from dpcore.text.redaction import Gazetteer, Keywords, Learned, Random, Ranked, Spans, redact
 from dpcore.text.redaction.masking import mask_words
 from dpcore.text.schedules import Constant, LogUniformEpsilon, OverEpochs, Stretched, UniformEpsilon
 from dpcore.text.words import TEM, CusText, Embedding, MetricLaplace, SanText, SanTextPlus, Vickrey
@@ -38,31 +38,30 @@ TWINS = Embedding(("sofa", "bed", "couch"), [[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]
 
 MANY = Embedding([str(i) for i in range(2**16 + 1)], np.arange(2.0**16 + 1)[:, None])
 
+SAN = SanText(SMALL, 1.0)
+
+
+def redact_by(levels):
+    return lambda: redact(TWO, lambda documents, rng: levels, level=0.5)
+
+
+def redact_spans(*spans):
+    return lambda: redact(["ab cc de"], Spans(lambda text: spans))
+
+
 VALUE_ERRORS = [
     # Policies that mask words: which words, how many, in which style, and bad input.
-    (lambda: redact(["ab cc de"], Spans(lambda text: [(0, 3), (2, 4)])), "spans of texts[0]",
-     "disjoint"),
-    (lambda: redact(["ab cc de"], Spans(lambda text: [(0, 99)])), "spans of texts[0]",
-     "an integer from 0 to 8"),
-    (lambda: redact(["ab cc de"], Spans(lambda text: [(-1, 2)])), "spans of texts[0]",
-     "an integer from 0 to 8"),
-    (lambda: redact(["ab cc de"], Spans(lambda text: [(3, 3)])), "spans of texts[0]", "pairs of"),
+    (redact_spans((0, 3), (2, 4)), "spans of texts[0]", "disjoint"),
+    (redact_spans((0, 99)), "spans of texts[0]", "an integer from 0 to 8"),
+    (redact_spans((3, 3)), "spans of texts[0]", "pairs of"),
     (lambda: redact(["a text"], Ranked(), level=0.5), "policy", "fitted before it is used"),
-    (lambda: redact(TWO, lambda documents, rng: [[0, 1]], level=0.5), "levels of <lambda>",
-     "arrays for 2 documents"),
-    (lambda: redact(TWO, lambda documents, rng: [[0, 1], [0, 1]], level=0.5),
-     "levels of <lambda> for texts[1]", "each of 3 words"),
-    (lambda: redact(TWO, lambda documents, rng: [[0, np.nan], [0, 1, 1]], level=0.5),
-     "levels of <lambda> for texts[0]", "got nan"),
-    (lambda: redact(TWO, lambda documents, rng: [[0, 1], [0, 1, 1.5]], level=0.5),
-     "levels of <lambda> for texts[1]", "a number from 0 to 1"),
-    (lambda: redact(TWO, lambda documents, rng: [[0, -0.5], [0, 1, 1]], level=0.5),
-     "levels of <lambda> for texts[0]", "got -0.5"),
-    (lambda: redact(TWO, lambda documents, rng: [[0, -np.inf], [0, 1, 1]], level=0.5),
-     "levels of <lambda> for texts[0]", "got -inf"),
+    (redact_by([[0, 1]]), "levels of <lambda>", "arrays for 2 documents"),
+    (redact_by([[0, 1], [0, 1]]), "levels of <lambda> for texts[1]", "each of 3 words"),
+    (redact_by([[0, np.nan], [0, 1, 1]]), "levels of <lambda> for texts[0]", "got nan"),
+    (redact_by([[0, 1], [0, 1, 1.5]]), "levels of <lambda> for texts[1]", "a number from 0 to 1"),
+    (redact_by([[0, -np.inf], [0, 1, 1]]), "levels of <lambda> for texts[0]", "got -inf"),
     (lambda: redact(texts=["a text"], policy=Random(), level=None), "level", "a share from 0 to 1"),
     (lambda: redact(texts=["a text"], policy=Random(), level=1.2), "level", "a finite"),
-    (lambda: redact(texts=["a text"], policy=Random(), level=float("nan")), "level", "a finite"),
     (lambda: redact(texts=["a text"], policy=Random(), level=0.5, style="erase"), "style",
      "one of 'mask', 'collapse', 'drop'"),
     (lambda: redact(texts=["a", ""], policy=Random(), level=0.5), "texts[1]", "a text"),
@@ -71,9 +70,12 @@ VALUE_ERRORS = [
     (lambda: Ranked(words=("a",)), "weights", "numbers for 1 words"),
     (lambda: mask_words(["a b"], [np.array([0.5])], 0.5), "levels[0]", "one for each of 2 words"),
     (lambda: mask_words(["a b"], [], 0.5), "levels", "arrays for 1 texts"),
+    (lambda: Learned(VECTORS, share=1.0), "share", "a finite number above 0 and below 1"),
+    (lambda: Learned(VECTORS, hidden=0), "hidden", "an integer at least 1"),
+    (lambda: Learned(VECTORS, epochs=0), "epochs", "an integer at least 1"),
+    (lambda: redact(["w1 w2"], Learned(VECTORS), level=0.5), "policy", "fitted before it is used"),
     # Redaction of records: delta against enumeration, and audits of policies as mechanisms.
     (lambda: record_delta(p=1.5, words=11, differing=1), "p", "a finite number at least 0"),
-    (lambda: record_delta(p=float("nan"), words=11, differing=1), "p", "a finite"),
     (lambda: record_delta(p=0.5, words=11, differing=12), "differing", "an integer from 1 to 11"),
     (lambda: record_delta(p=0.5, words=0, differing=1), "words", "an integer from 1 to"),
     (lambda: redaction.policy_mechanism(Ranked(), 0.5), "policy", "fitted, or safe= given"),
@@ -86,8 +88,7 @@ VALUE_ERRORS = [
     (lambda: generated("topics", 99), "rows", "an integer at least 100"),
     (lambda: generated("topics", 1000, -1), "rng", "an integer from 0 to 9223372036854775807"),
     # Rewriters of texts as mechanisms.
-    (lambda: dpcore.audit(Rewriter(lambda texts: texts[:1]), PAIR, claim=1.0),
-     "", "2 rows"),
+    (lambda: dpcore.audit(Rewriter(lambda texts: texts[:1]), PAIR, claim=1.0), "", "2 rows"),
     # Training schedules: their formulas, their draws, and what of a user's function is refused.
     (lambda: Constant(0), "epsilon", "a finite number above 0"),
     (lambda: OverEpochs(math.nan), "start", "a finite number above 0"),
@@ -104,8 +105,6 @@ VALUE_ERRORS = [
     (lambda: split(CORPUS, (0.8, 0.1, 0.2), 1), "shares", "add up to 1"),
     (lambda: split(CORPUS, (1.2, -0.1, -0.1), 1), "shares[1]", "a finite number at least 0"),
     (lambda: split(CORPUS, {"train": 0.8, "dev": 0.2}, 1), "shares", "one of 'train'"),
-    (lambda: split(CORPUS, (0.8, float("nan"), 0.1), 1), "shares[1]", "a finite"),
-    (lambda: split(Corpus(["a"] * 9), (0.8, 0.1, 0.1), 1), "corpus", "enough different texts"),
     (lambda: split(CORPUS, (0.999, 0.0005, 0.0005), 1), "corpus", "enough different texts"),
     (lambda: split(WRITTEN, (0.8, 0.1, 0.1), 1, group=["one"] * 200), "group", "of enough groups"),
     (lambda: split(WRITTEN, (0.8, 0.1, 0.1), 1, group="town"), "group", "one of 'author'"),
@@ -131,25 +130,27 @@ VALUE_ERRORS = [
     (lambda: link(SanText(VECTORS, 1.0), ["w1", ""], ["w1", "w2"]), "originals[1]", "at least"),
     (lambda: words.Linkage(3, 2, 1, 0.5, "likelihood"), "right", "an integer from 0 to 2"),
     # Wrong arguments and inputs of mechanisms that replace words, each named by its message.
-    (lambda: SanText(SMALL, 1.0)("", 1, 1), "x", "a word or a text with at least one word"),
-    (lambda: SanText(SMALL, 1.0)("good cat", 1, 1), "x", "made of words with a vector"),
-    (lambda: SanText(SMALL, 1.0)(4, 1, 1), "x", "an integer from 0 to 3"),
-    (lambda: SanText(SMALL, 1.0)("good", -1, 1), "size", "an integer at least 0"),
-    (lambda: SanText(SMALL, 1.0).pair("good", "bad grim"), "b", "a text of as many words as a, 1"),
-    (lambda: SanText(SMALL, 1.0).pair("good", "good"), "b", "different from a"),
-    (lambda: SanText(SMALL, 1.0).replace([4], 1), "numbers", "whole numbers from 0 to 3"),
-    (lambda: SanText(SMALL, 1.0).replace([[1]], 1), "numbers", "shape"),
-    (lambda: SanText(SMALL, 1.0).log_ratio([4], Pair("good", "bad")), "outputs", "word numbers"),
-    (lambda: SanText(SMALL, 1.0).log_ratio([[1, 2]], Pair("good", "bad")), "outputs", "shape"),
-    (lambda: SanText(SMALL, 1.0).rewrite([""]), "texts[0]", "a text that is not empty"),
-    (lambda: SanText(SMALL, 1.0).rewrite(["good", "!"]), "texts[1]", "at least one word"),
-    (lambda: SanText(SMALL, 1.0).rewrite(["bad", "good cat"]), "texts[1]", "got 'cat'"),
-    (lambda: SanText(SMALL, 1.0).rewrite(["bad"], unknown="skip"), "unknown", "one of 'error'"),
-    (lambda: SanText(SMALL, 1.0).loss(Pair("good", "bad"), 1.0), "delta", "a finite"),
+    (lambda: SAN("", 1, 1), "x", "a word or a text with at least one word"),
+    (lambda: SAN("good cat", 1, 1), "x", "made of words with a vector"),
+    (lambda: SAN(4, 1, 1), "x", "an integer from 0 to 3"),
+    (lambda: SAN("good", -1, 1), "size", "an integer at least 0"),
+    (lambda: SAN.pair("good", "bad grim"), "b", "a text of as many words as a, 1"),
+    (lambda: SAN.pair("good", "good"), "b", "different from a"),
+    (lambda: SAN.text_loss("good", "bad fine"), "b", "a text of as many words as"),
+    (lambda: SAN.text_loss("good", "good"), "b", "different from a"),
+    (lambda: SAN.text_loss("good", "bad", delta=0.0), "delta", "a finite"),
+    (lambda: SAN.replace([4], 1), "numbers", "whole numbers from 0 to 3"),
+    (lambda: SAN.replace([[1]], 1), "numbers", "shape"),
+    (lambda: SAN.log_ratio([4], Pair("good", "bad")), "outputs", "word numbers"),
+    (lambda: SAN.log_ratio([[1, 2]], Pair("good", "bad")), "outputs", "shape"),
+    (lambda: SAN.rewrite([""]), "texts[0]", "a text that is not empty"),
+    (lambda: SAN.rewrite(["good", "!"]), "texts[1]", "at least one word"),
+    (lambda: SAN.rewrite(["bad", "good cat"]), "texts[1]", "got 'cat'"),
+    (lambda: SAN.rewrite(["bad"], unknown="skip"), "unknown", "one of 'error'"),
+    (lambda: SAN.loss(Pair("good", "bad"), 1.0), "delta", "a finite"),
     (lambda: SanText(Embedding(("only",), [[1.0]]), 1.0), "vectors", "those of at least two words"),
     (lambda: SanText(TWINS, 1.0), "vectors", "one for 'sofa' and 'couch'"),
     (lambda: SanText(SMALL, 0.0), "epsilon", "above 0"),
-    (lambda: SanText(SMALL, math.inf), "epsilon", "above 0"),
     (lambda: SanText(MANY, 1.0)("5", 1, 1), "vectors", "those of at most 65,536 words"),
     (lambda: TEM(SMALL, 1.0, beta=0.9), "beta", "below 0.75"),
     (lambda: TEM(SMALL, 1.0, beta=0.0), "beta", "above 0"),
@@ -166,19 +167,18 @@ VALUE_ERRORS = [
 ]  # fmt: skip
 TYPE_ERRORS = [
     # Policies that mask words: which words, how many, in which style, and bad input.
-    (lambda: redact(["ab cc de"], Spans(lambda text: [(0.0, 2)])), "spans of texts[0]",
-     "an integer"),
-    (lambda: redact(["ab cc de"], Spans(lambda text: [4])), "spans of texts[0]", "pairs of places"),
-    (lambda: redact(TWO, lambda documents, rng: [["a", "b"], [0, 1, 1]], level=0.5),
-     "levels of <lambda> for texts[0]", "a number"),
-    (lambda: redact(TWO, lambda documents, rng: "ab", level=0.5), "levels of <lambda>", "a list"),
-    (lambda: redact(TWO, lambda documents, rng: None, level=0.5), "levels of <lambda>", "a list"),
+    (redact_spans((0.0, 2)), "spans of texts[0]", "an integer"),
+    (redact_spans(4), "spans of texts[0]", "pairs of places"),
+    (redact_by([["a", "b"], [0, 1, 1]]), "levels of <lambda> for texts[0]", "a number"),
+    (redact_by("ab"), "levels of <lambda>", "a list"),
+    (redact_by(None), "levels of <lambda>", "a list"),
     (lambda: redact(texts="a text", policy=Random(), level=0.5), "texts", "a list"),
     (lambda: redact(texts=["a text"], policy=Random, level=0.5), "policy", "a function"),
     (lambda: Keywords("flu"), "keywords", "a list of at least one word"),
     (lambda: Gazetteer([3]), "names[0]", "a text"),
     (lambda: Spans("flu"), "function", "a function text"),
     (lambda: Random("exact"), "exact", "True or False"),
+    (lambda: Learned({"a": [1.0]}), "vectors", "a Embedding"),
     # Generated corpora: learnable, repeatable, split as said.
     (lambda: generated(None, 1000), "kind", "one of"),
     (lambda: generated("topics", 1e3), "rows", "an integer"),
@@ -207,6 +207,7 @@ TYPE_ERRORS = [
     (lambda: Vocabulary(["a"], "drop").encode("a"), "texts", "not a single string"),
     (lambda: Vocabulary(["a"], "drop").decode([1]), "ids[0]", "a row of integers"),
     (lambda: Vocabulary(["a"], "drop").decode([[0.5]]), "ids[0]", "a row of integers"),
+    (lambda: Vocabulary(["a"], "drop").spans(3), "text", "a str"),
     # Mechanisms that replace words: tables against plain formulas, losses against all outputs.
     # Beyond gamma TEM's loss does not depend on epsilon.
     (lambda: words.calibrate("SanText", SMALL, loss=1.0), "kind", "a class of mechanisms"),
@@ -216,10 +217,10 @@ TYPE_ERRORS = [
     (lambda: link(SanText(VECTORS, 1.0), [float("nan"), "w1"], ["w1", "w2"]), "originals[0]",
      "a text or a list of words"),
     # Wrong arguments and inputs of mechanisms that replace words, each named by its message.
-    (lambda: SanText(SMALL, 1.0)(1.5, 1, 1), "x", "a word, the number of one, a text"),
-    (lambda: SanText(SMALL, 1.0).replace([0.5], 1), "numbers", "whole numbers from 0 to 3, shape"),
-    (lambda: SanText(SMALL, 1.0).rewrite("good"), "texts", "a list of at least one text"),
-    (lambda: SanText(SMALL, 1.0).log_ratio([0.5], Pair("good", "bad")), "outputs", "word numbers"),
+    (lambda: SAN(1.5, 1, 1), "x", "a word, the number of one, a text"),
+    (lambda: SAN.replace([0.5], 1), "numbers", "whole numbers from 0 to 3, shape"),
+    (lambda: SAN.rewrite("good"), "texts", "a list of at least one text"),
+    (lambda: SAN.log_ratio([0.5], Pair("good", "bad")), "outputs", "word numbers"),
     (lambda: SanText({"bad": [1.0]}, 1.0), "vectors", "a Embedding"),
     (lambda: SanTextPlus(SMALL, 1.0, "bad"), "sensitive", "a list"),
     (lambda: words.compare("glove.txt", loss=2.0), "vectors", "a Embedding"),
