@@ -102,7 +102,7 @@ def test_one_sampler_serves_calls_texts_and_rewriting(name, monkeypatch):
     numbers = [3, 29, 3]
     outputs = mech(text, 50_000, 7)
     assert outputs.shape == (50_000, 3)
-    assert outputs.tolist() == mech(numbers_to_words(numbers), 50_000, 7).tolist()
+    assert outputs.tolist() == mech([NAMES[i] for i in numbers], 50_000, 7).tolist()
     assert mech.replace(np.tile(numbers, 50_000), 7).tolist() == outputs.ravel().tolist()
     again = mech.rewrite(["word3, Word29!", "word3"], rng=7)
     assert again == [" ".join(NAMES[i] for i in outputs[0, :2]), NAMES[outputs[0, 2]]]
@@ -119,10 +119,6 @@ def test_one_sampler_serves_calls_texts_and_rewriting(name, monkeypatch):
     fresh = type(mech)(*mech._values())
     assert fresh(text, 50_000, 7).tolist() == outputs.tolist()
     assert fresh("word5", 9, 7).tolist() == mech("word5", 9, 7).tolist()
-
-
-def numbers_to_words(numbers):
-    return [NAMES[number] for number in numbers]
 
 
 @pytest.mark.parametrize("name", ["SanText", "MetricLaplace"])
@@ -162,21 +158,7 @@ def worst(rows, x, x_prime):
     return float(np.nan_to_num(losses, nan=0.0, posinf=np.inf).max())
 
 
-def excess(rows, allowed):
-    """The largest loss beyond what is allowed, over all pairs of rows."""
-    pairs = [(x, y) for x in range(len(rows)) for y in range(x)]
-    return max(worst(rows, x, y) - allowed[x, y] for x, y in pairs)
-
-
-def near_and_far():
-    """300 words on [0, .05] and 300 on [gamma, gamma + .05], with epsilon 50."""
-    epsilon = 50.0
-    gamma = 2 / epsilon * math.log(0.999 * 599 / 0.001)
-    places = np.concatenate([np.linspace(0.0, 0.05, 300), gamma + np.linspace(0.0, 0.05, 300)])
-    return TEM(Embedding([f"w{i}" for i in range(600)], places[:, None]), epsilon), places
-
-
-def published_tem(mech, places, bottom_words, bottom_is_input=False):
+def published_tem(mech, places, bottom_words):
     """TEM with 2 ln(n)/epsilon in the score of the bottom, n of the number of words near x."""
     apart = np.abs(places[:, None] - places)
     near = apart <= mech.gamma
@@ -184,16 +166,16 @@ def published_tem(mech, places, bottom_words, bottom_is_input=False):
     outside = (~near).sum(axis=1)
     number = bottom_words(near.sum(axis=1))
     bottom = np.where(outside > 0, np.exp(-mech.epsilon * mech.gamma / 2) * number, 0.0)
-    if bottom_is_input:
-        weights[np.arange(len(places)), np.arange(len(places))] += bottom
-    else:
-        weights += np.where(near, 0.0, (bottom / np.maximum(outside, 1))[:, None])
+    weights += np.where(near, 0.0, (bottom / np.maximum(outside, 1))[:, None])
     with np.errstate(divide="ignore"):
         return np.log(weights / weights.sum(axis=1, keepdims=True))
 
 
 def test_tem_with_a_quotient_for_a_difference_loses_five_nats():
-    mech, places = near_and_far()
+    # 300 words on [0, .05] and 300 on [gamma, gamma + .05], with epsilon 50.
+    near, gamma = np.linspace(0.0, 0.05, 300), 2 / 50.0 * math.log(0.999 * 599 / 0.001)
+    places = np.concatenate([near, gamma + near])
+    mech = TEM(Embedding([f"w{i}" for i in range(600)], places[:, None]), 50.0)
     allowed = 50.0 * mech.distance_rows(0, 600)
     wrong = published_tem(mech, places, lambda near: len(places) / near)
     sound = published_tem(mech, places, lambda near: len(places) - near)
@@ -207,13 +189,6 @@ def test_tem_with_a_quotient_for_a_difference_loses_five_nats():
     assert (losses <= allowed + 1e-9).all()
     ratios = losses[~np.eye(600, dtype=bool)] / allowed[~np.eye(600, dtype=bool)]
     assert ratios.max() == pytest.approx(0.994, abs=1e-3)
-
-
-def test_tem_whose_bottom_returns_the_input_has_an_infinite_loss():
-    mech, places = near_and_far()
-    wrong = published_tem(mech, places, lambda near: len(places) - near, bottom_is_input=True)
-    assert worst(wrong, 0, 599) == math.inf
-    assert mech.loss(mech.pair("w0", "w599")) < 50.0 * places[-1]
 
 
 def vickrey(places, x, t, skips_input):
@@ -234,50 +209,15 @@ def vickrey(places, x, t, skips_input):
 
 def test_vickrey_that_skips_the_input_depends_on_more_than_the_noise():
     places = np.array([0.0, 0.001, 1.0, -1.0])
-    wrong = np.array([vickrey(places, x, 0.5, skips_input=True) for x in (0, 1)])
-    sound = np.array([vickrey(places, x, 0.5, skips_input=False) for x in (0, 1)])
+    wrong = np.array([vickrey(places, x, 0.7, skips_input=True) for x in (0, 1)])
+    sound = np.array([vickrey(places, x, 0.7, skips_input=False) for x in range(4)])
     # The distance allows .001 nats.
     assert worst(wrong, 0, 1) > 0.1
     assert worst(sound, 0, 1) <= 0.0011
-    mech = Vickrey(Embedding(("a", "b", "c", "d"), places[:, None]), 1.0, t=0.5)
-    np.testing.assert_allclose(mech.log_rows(0, 2), sound, rtol=0, atol=1e-4)
+    mech = Vickrey(Embedding(("a", "b", "c", "d"), places[:, None]), 1.0, t=0.7)
+    # The package's quadrature agrees with the plain sum.
+    np.testing.assert_allclose(np.exp(mech.log_rows(0, 4)), np.exp(sound), rtol=0, atol=1e-6)
     assert worst(mech.log_rows(0, 4), 0, 1) <= 0.001 + 1e-9
-
-
-def test_squared_distances_break_a_claim_in_distances():
-    places = np.linspace(0.0, 4.0, 9)
-    mech = SanText(Embedding([f"w{i}" for i in range(9)], places[:, None]), 2.0)
-    allowed = 2.0 * mech.distance_rows(0, 9)
-    scores = -((places[:, None] - places) ** 2)
-    wrong = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    assert excess(wrong, allowed) > 4.0
-    assert excess(mech.log_rows(0, 9), allowed) <= 1e-9
-
-
-def test_synonyms_scored_by_the_input_have_other_supports():
-    places = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
-    mech = CusText(Embedding(list("abcdef"), places), 1.0, k=3)
-    synonyms = (np.abs(places - places.T) < 1.0) & ~np.eye(6, dtype=bool)
-    with np.errstate(divide="ignore"):
-        wrong = np.log(synonyms / synonyms.sum(axis=1, keepdims=True))
-    # The score of every synonym is the input's own: a uniform choice, whatever epsilon is.
-    assert worst(wrong, 0, 1) == math.inf
-    assert mech.same_list[0, 1]
-    assert worst(mech.log_rows(0, 6), 0, 1) <= 1.0 + 1e-9
-
-
-def test_unknown_words_left_unchanged_have_an_infinite_loss():
-    mech = SanText(Embedding(("bad", "good", "fine"), [[0.0], [1.0], [2.0]]), 1.0)
-    outputs = 4  # three words, and the unknown one itself
-    kept = np.full((4, outputs), -np.inf)
-    kept[:3, :3], kept[3, 3] = mech.log_rows(0, 3), 0.0
-    uniform = np.full((4, outputs), -np.inf)
-    uniform[:3, :3], uniform[3, :3] = mech.log_rows(0, 3), -math.log(3.0)
-    assert worst(kept, 3, 0) == math.inf
-    assert worst(uniform, 3, 0) < 1.0
-    texts = ["good zyzzyva"] * 200
-    assert all("zyzzyva" in text for text in mech.rewrite(texts, unknown="keep", rng=1))
-    assert not any("zyzzyva" in text for text in mech.rewrite(texts, unknown="uniform", rng=1))
 
 
 # Faults of the noise, which has no table: audits of draws.
@@ -360,9 +300,7 @@ def test_normalising_survives_entries_whose_squares_do_not(write):
     [
         ("a 1 2\nb 3 4\na 5 6\n", r"line 3 of vectors.txt must be a word that occurs once"),
         ("a 1 2\nb nan 4\n", r"line 2 .* a word and 2 finite numbers, got 'b nan 4'"),
-        ("a 1 2\nb 3 inf\n", r"line 2 .* a word and 2 finite numbers"),
         ("a 1 2\nb 3\n", r"line 2 .* a word and 2 finite numbers, got 'b 3'"),
-        ("a 1 2\n\nb 3 4\n", r"line 2 .* a word and 2 finite numbers, got ''"),
         ("a 1 2\nb 3 x\n", r"line 2 .* a word and 2 finite numbers"),
         ("3 2\na 1 2\nb 3 4\n", r"line 3 .* the last of a file with 3 words, got '2 words'"),
         ("1 2\na 1 2\nb 3 4\n", r"line 3 .* no more: 1 words are stated, got 'b 3 4'"),
