@@ -1,6 +1,5 @@
 """DPNR trained on generated texts: it learns, its noise reaches the extractor, it repeats."""
 
-import json
 import math
 import warnings
 from functools import cache
@@ -13,9 +12,9 @@ from shared_messages import check_messages
 torch = needs("torch", "safetensors", "sklearn")
 
 import dpcore  # noqa: E402
-from dpcore import calibration, sensitivity, structure  # noqa: E402
-from dpcore.text import DPNR, Corpus, TfidfSVD, WordDropout, generated, inference, schedules  # noqa: E402
-from dpcore.torch import Clip, PrivateEncoder  # noqa: E402
+from dpcore import sensitivity, structure  # noqa: E402
+from dpcore.text import DPNR, Corpus, TfidfSVD, WordDropout, generated, schedules  # noqa: E402
+from dpcore.torch import Clip  # noqa: E402
 
 CORPUS = generated("topics", 1000, rng=1)
 SHORT = {"epochs": 8, "pair": False, "rng": 1}
@@ -33,41 +32,15 @@ def same(model, other):
     return np.array_equal(model.encode(texts, rng=3), other.encode(texts, rng=3))
 
 
-def test_it_learns_and_the_attacker_finds_the_leak():
-    corpus = generated("topics", 2000, rng=1)
-    model = DPNR(dim=64, epsilon=5.0).fit(corpus, epochs=8, pair=False, rng=1)
-    clean = model.clean(corpus.test.texts).numpy()
-    assert np.mean(model.predicted(clean) == corpus.test.labels) > 0.85
-    attackers = [logistic()]
-    found = inference.infer(model.clean, corpus, "parent", attackers=attackers, rng=1)
-    assert found.above_floor
-    # .835 to .895 with ten seeds, above a floor of .61.
-    assert found.accuracy.value > 0.7
-    # The negative control: texts whose attribute is a coin.
-    coin = np.random.default_rng(1).integers(0, 2, len(corpus))
-    assert not inference.infer(model.clean, corpus, coin, attackers=attackers, rng=1).above_floor
-
-
-def logistic():
-    from sklearn.linear_model import LogisticRegression
-
-    return inference.Attacker(LogisticRegression(max_iter=200))
-
-
-def test_noise_of_training_makes_it_stand_noise():
+def test_it_learns_and_noise_of_training_makes_it_stand_noise():
+    clean = DPNR(dim=64, epsilon=5.0).fit(CORPUS, **SHORT)
+    vectors = clean.clean(CORPUS.test.texts).numpy()
+    assert np.mean(clean.predicted(vectors) == CORPUS.test.labels) > 0.8
     robust = DPNR(dim=32, epsilon=3.0).fit(CORPUS, schedule=schedules.Constant(5.0), rng=1)
     plain = DPNR(dim=32, epsilon=3.0).fit(CORPUS, rng=1)
     assert robust.accuracy(CORPUS.train, rng=1) > plain.accuracy(CORPUS.train, rng=1) + 0.02
     assert "constant 5" in str(robust)
     assert "no noise" in str(plain)
-
-
-def test_noise_passes_gradients_to_the_extractor(model):
-    texts = list(CORPUS.train.texts[:20])
-    for noise in ("iid", "shared"):
-        one = DPNR(dim=8, epsilon=5.0, noise=noise).fit(CORPUS, **SHORT)
-        one.head(one.private.noise(one.transform(one.extractor(texts)))).square().sum().backward()
-        assert float(one.extractor.embedding.weight.grad.to_dense().abs().max()) > 0.0
 
 
 def test_same_seed_same_weights():
@@ -106,13 +79,6 @@ def test_the_generators_of_torch_are_left_alone(dropout):
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_fresh_noise_at_every_call_and_none_that_repeats_another(model):
-    texts = ["the striker won the final"] * 2
-    first, again = model.encode(texts), model.encode(texts)
-    assert len({row.tobytes() for row in (*first, *again)}) == 4
-    assert np.array_equal(model.encode(texts, rng=1), model.encode(texts, rng=1))
-
-
 @pytest.mark.parametrize(
     ("given", "true", "false"),
     [
@@ -137,14 +103,6 @@ def test_claim_and_truth_stand_apart(given, true, false):
     assert loss == one.as_mechanism().loss(pair)
     assert loss <= true * (1 + 1e-6)
     assert f"exact loss {'infinite' if loss == math.inf else f'{loss:.4f}'}" in str(one)
-
-
-def test_the_truth_follows_from_the_calibration():
-    for dim in (2, 64):
-        one = DPNR(dim=dim, epsilon=0.5)
-        law = dpcore.Laplace(2.0)
-        assert one.true_epsilon == calibration.real_epsilon(law, sensitivity.MinMaxRows(dim)).value
-        assert one.true_epsilon == pytest.approx(0.5 * dim)
 
 
 def test_published_is_refuted_and_sound_is_not(model):
@@ -192,10 +150,9 @@ def test_masked_texts_may_be_empty_and_say_so_once():
     assert any("became zeros" in note for note in report.notes)
 
 
-@pytest.mark.parametrize("noise", ["iid", "shared"])
-def test_it_returns_from_a_folder(tmp_path, noise):
+def test_it_returns_from_a_folder(tmp_path):
     one = DPNR(
-        dim=8, epsilon=2.0, noise=noise, dropout=WordDropout(0.3, "exact", "zero_id"),
+        dim=8, epsilon=2.0, noise="shared", dropout=WordDropout(0.3, "exact", "zero_id"),
         transform=Clip("l1", 2.0),
     ).fit(CORPUS, schedule=schedules.Stretched(10, 2), **SHORT)  # fmt: skip
     folder = one.save_pretrained(tmp_path / "model")
@@ -233,18 +190,6 @@ def test_integer_labels_stay_integers():
     corpus = Corpus(CORPUS.texts, numbers, split=CORPUS.split)
     one = DPNR(dim=8, epsilon=50.0).fit(corpus, **SHORT)
     assert one.predict(corpus.test.texts, rng=1).dtype == np.int64
-
-
-def test_it_is_an_encoder_for_inference_with_its_own_claim(model):
-    given = {"attackers": [logistic()], "neighbours": "any two texts", "rng": 1}
-    found = inference.infer(model.encode, CORPUS, "parent", **given)
-    assert (found.seeded, found.certified.claim) == (True, 5.0)
-    assert isinstance(model.private, PrivateEncoder)
-
-
-def test_the_audit_is_plain_data(model):
-    report = dpcore.audit(model, (CORPUS.texts[0], CORPUS.texts[1]), trials=2000, rng=1)
-    assert json.loads(report.to_json())["mechanism"]
 
 
 FEW = generated("topics", 200, rng=1)
@@ -299,28 +244,25 @@ def test_wrong_folders(tmp_path):
     for changed, message in (
         (right.replace('"iid"', '"odd"'), "noise must be one of"),
         (right.replace('"bag"', '"sack"'), "extractor in config"),
-        (right[:-20], "must be JSON"),
     ):
         file.write_text(changed)
         with pytest.raises(ValueError, match=message):
             DPNR.from_pretrained(tmp_path)
-    file.write_text(right)
-    (tmp_path / "model.pt").write_bytes(b"")
-    with pytest.raises(ValueError, match="without files that could hold a pickle"):
-        DPNR.from_pretrained(tmp_path)
 
 
 def make(**given):
     return lambda: DPNR(epsilon=1.0, **given)
 
 
-def fit(corpus=PLAIN, **given):
-    return lambda: DPNR(dim=4, epsilon=1.0).fit(corpus, **given)
+def fit(corpus=PLAIN, model=None, **given):
+    return lambda: (model or make(dim=4))().fit(corpus, **given)
+
+
+READY = make()().prepare(FEW)
 
 
 VALUE_ERRORS = [
     (lambda: DPNR(epsilon=0.0), "epsilon", "above 0"),
-    (lambda: DPNR(epsilon=-1.0), "epsilon", "a finite number above 0"),
     (make(dim=1), "dim", "got 1"),
     (make(dim=8, extractor=lengths), "dim", "left out"),
     (make(noise="gaussian"), "noise", "one of 'iid', 'shared'"),
@@ -335,24 +277,20 @@ VALUE_ERRORS = [
     (fit(epochs=0), "epochs", "an integer at least 1"),
     (fit(batch=0), "batch", "an integer at least 1"),
     (fit(lr=0.0), "lr", "a finite number above 0"),
-    (fit(lr=float("nan")), "lr", "a finite number above 0"),
     (fit(decay=1.5), "decay", "a finite number above 0"),
-    (fit(device="gpu"), "device", "one of this machine"),
     (fit(rng=-1), "rng", "an integer from 0"),
     (fit(schedule=lambda epoch, epochs, rng: 3 - epoch, epochs=4), "", "epsilon"),
-    (fit(schedule=lambda epoch, epochs, rng: float("nan")), "", "got nan"),
-    (fit(lr=1e30), "lr", "small enough"),
     (lambda: DPNR(dim=4, epsilon=1.0).predict(["a goal"]), "model", "fitted before"),
     (lambda: DPNR(dim=4, epsilon=1.0).accuracy(PLAIN), "model", "fitted before"),
-    (lambda: dpcore.audit(DPNR(dim=4, epsilon=1.0), ("a goal", "debt grew")), "model", "fitted"),
     (lambda: make(extractor=lambda texts: [[1.0]] * len(texts))().fit(PLAIN), "x", "dim >= 2: one"),
-    (lambda: known().encode(["a goal", ""]), "texts[1]", "a text that is not empty"),
     (lambda: known().accuracy(Corpus(TEXTS)), "corpus", "one with labels"),
-    (lambda: known().worst_pair(["one", "one"]), "texts", "at least two different"),
     (lambda: known().predicted(np.zeros((2, 9))), "vectors", "of shape (n, 4)"),
     (lambda: known().predicted(np.zeros(4)), "vectors", "of shape (n, 4)"),
     (lambda: known().predicted(np.full((1, 4), np.nan)), "vectors", "finite"),
     (lambda: known().to("gpu"), "device", "one of this machine"),
+    *((fit(READY, make(**other)), "corpus", "prepared with") for other in (
+        {"unknown": "token"}, {"min_count": 2}, {"dropout": WordDropout(0.5, mask="zero_id")})),
+    (lambda: make(extractor=TfidfSVD(4))().prepare(FEW), "extractor", "None"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     (lambda: DPNR(), "", "epsilon"),
@@ -362,10 +300,11 @@ TYPE_ERRORS = [
     (make(transform="minmax"), "transform", "Clip, MinMax"),
     (make(dropout=0.5), "dropout", "a WordDropout"),
     (fit(corpus=TEXTS), "corpus", "Corpus"),
+    (fit(READY, make(extractor=TfidfSVD(4))), "corpus", "a Corpus"),
+    (lambda: make()().prepare(["a text"]), "corpus", "a Corpus"),
     (fit(pair=1), "pair", "True or False"),
     (fit(schedule=5.0), "schedule", "s.Constant(5"),
     (fit(schedule=schedules.Constant), "schedule", "a function"),
-    (lambda: known().encode("a goal"), "texts", "a list of texts, not a single string"),
     (lambda: known().predict([1]), "texts[0]", "a text (a string)"),
     (lambda: known().accuracy(TEXTS), "corpus", "a Corpus"),
     (lambda: known().predicted([["a"] * 4]), "vectors", "an array of numbers"),
@@ -378,49 +317,25 @@ def test_messages():
     check_messages(TypeError, TYPE_ERRORS)
 
 
-@pytest.fixture(scope="module")
-def corpus():
-    return generated("topics", 300, rng=1)
-
-
-def test_a_prepared_corpus_gives_the_same_model(corpus):
-    ready = DPNR(epsilon=1.0).prepare(corpus)
-    assert "240 texts" in repr(ready)
+def test_a_prepared_corpus_gives_the_same_model():
+    assert "160 texts" in repr(READY)
     fits = {"schedule": schedules.Constant(5.0), "epochs": 3, "pair": False, "rng": 3}
     for dim in (4, 8):
-        first = DPNR(dim, epsilon=5.0).fit(corpus, **fits)
-        again = DPNR(dim, epsilon=5.0).fit(ready, **fits)
+        first, again = (DPNR(dim, epsilon=5.0).fit(corpus, **fits) for corpus in (FEW, READY))
         assert first.trained == again.trained
         assert torch.equal(first.extractor.embedding.weight, again.extractor.embedding.weight)
         assert torch.equal(first.head.weight, again.head.weight)
-    assert DPNR(epsilon=1.0).prepare(ready) is ready
-
-
-def test_another_vocabulary_is_refused(corpus):
-    ready = DPNR(epsilon=1.0).prepare(corpus)
-    zeroed = WordDropout(0.5, mask="zero_id")
-    for other in ({"unknown": "token"}, {"min_count": 2}, {"dropout": zeroed}):
-        with pytest.raises(ValueError, match=r"^corpus must be prepared with"):
-            DPNR(epsilon=1.0, **other).fit(ready, epochs=1)
+    assert DPNR(epsilon=1.0).prepare(READY) is READY
     # Whoever leaves masked words out has the same vocabulary as whoever masks none.
-    DPNR(epsilon=1.0, dropout=WordDropout(0.5)).fit(ready, epochs=1, pair=False)
-    with pytest.raises(TypeError, match=r"^corpus must be a Corpus"):
-        DPNR(epsilon=1.0, extractor=TfidfSVD(4)).fit(ready, epochs=1)
-    with pytest.raises(ValueError, match=r"^extractor must be None"):
-        DPNR(epsilon=1.0, extractor=TfidfSVD(4)).prepare(corpus)
-    with pytest.raises(TypeError, match=r"^corpus must be a Corpus"):
-        DPNR(epsilon=1.0).prepare(["a text"])
+    DPNR(epsilon=1.0, dropout=WordDropout(0.5)).fit(READY, epochs=1, pair=False)
 
 
-def test_no_word_is_masked_in_training_without_noise(corpus):
+def test_no_word_is_masked_in_training_without_noise():
     """Of equal seeds come equal weights: the masks would draw numbers, and change the rows."""
-    plain = DPNR(4, epsilon=1.0).fit(corpus, epochs=2, pair=False, rng=1)
-    masked = DPNR(4, epsilon=1.0, dropout=WordDropout(0.2)).fit(corpus, epochs=2, pair=False, rng=1)
-    assert torch.equal(plain.head.weight, masked.head.weight)
-    assert masked.extractor.dropout == WordDropout(0.2)
-    noisy = {"schedule": schedules.Constant(50.0), "epochs": 2, "pair": False, "rng": 1}
-    first, second = (
-        DPNR(4, epsilon=1.0, dropout=dropout).fit(corpus, **noisy).head.weight
-        for dropout in (None, WordDropout(0.2))
-    )
-    assert not torch.equal(first, second)
+    for noise, is_masked in (({}, False), ({"schedule": schedules.Constant(50.0)}, True)):
+        plain, masked = (
+            DPNR(4, epsilon=1.0, dropout=dropout).fit(FEW, epochs=2, pair=False, rng=1, **noise)
+            for dropout in (None, WordDropout(0.2))
+        )
+        assert torch.equal(plain.head.weight, masked.head.weight) is not is_masked
+        assert masked.extractor.dropout == WordDropout(0.2)
