@@ -91,7 +91,6 @@ def make(**given):
 VALUE_ERRORS = [
     (make(texts=[]), "texts", "a list of at least one text"),
     (make(texts=["a", "", "b", "c"]), "texts[1]", "a text that is not empty"),
-    (make(texts=["a", "b", " \n", "c"]), "texts[2]", "a text that is not empty"),
     (make(labels=[1, 2]), "labels", "for each of the 4 texts, got '2 values'"),
     (make(labels=[1, np.nan, 1, 1]), "labels[1]", "got nan"),
     (make(labels=pd.Series([1, None, 1, 1], dtype="Int64")), "labels[1]", "known"),
@@ -236,16 +235,6 @@ def test_most_frequent_first_then_by_the_alphabet():
     assert Vocabulary.from_texts(TEXTS, unknown="drop", max_size=1).words == ("the",)
 
 
-def test_unknown_words_are_dropped_or_one_token_as_was_chosen():
-    dropping = Vocabulary.from_texts(TEXTS, unknown="drop", min_count=2)
-    assert numbers(dropping, "the old cat") == [[1, 2]]
-    token = Vocabulary.from_texts(TEXTS, unknown="token", min_count=2)
-    assert numbers(token, "the old cat", "who") == [[2, 1, 3], [1]]
-    assert token.decode(token.encode(["the old cat"])) == ["the <unk> cat"]
-    with pytest.raises(TypeError, match="unknown"):
-        Vocabulary.from_texts(TEXTS)
-
-
 def test_a_text_without_a_number_is_an_error_unless_it_is_kept():
     v = Vocabulary.from_texts(TEXTS, unknown="drop")
     with pytest.raises(ValueError, match=r"texts\[1\] must be a text with a known word .*'who\?'"):
@@ -257,12 +246,6 @@ def test_a_text_without_a_number_is_an_error_unless_it_is_kept():
 def test_train_texts_only():
     corpus = Corpus(["a b", "c d"], split=["train", "test"])
     assert Vocabulary.from_texts(corpus, unknown="drop").words == ("a", "b")
-
-
-def test_runs_of_words():
-    v = Vocabulary.from_texts(["a b c"], unknown="drop", ngrams=2)
-    assert v.words == ("a", "a b", "b", "b c", "c")
-    assert v.decode(v.encode(["b c a"])) == ["b c a b c"]
 
 
 def test_reserved_names_come_first():

@@ -52,20 +52,6 @@ def by_qr(a, b):
     return 1.0 - float(np.dot(weights, correlations)) / sum(weights)
 
 
-def by_whitening(a, b):
-    """PWCCA with roots of the covariances, for arrays of full rank; neurons in rows."""
-    a, b = ((x - x.mean(axis=0)).T for x in (a, b))
-
-    def inverse_root(x):
-        values, vectors = np.linalg.eigh(x @ x.T)
-        return vectors @ np.diag(values**-0.5) @ vectors.T
-
-    left, correlations, _ = np.linalg.svd(inverse_root(a) @ a @ b.T @ inverse_root(b))
-    canonical = left.T @ inverse_root(a) @ a
-    weights = np.abs(canonical @ a.T).sum(axis=1)
-    return 1.0 - float(weights @ correlations) / float(weights.sum())
-
-
 def by_rotation(a, b):
     """Squared distance of a and of b after the best rotation, which scipy finds."""
     a, b = ((x - x.mean(axis=0)) / np.linalg.norm(x - x.mean(axis=0)) for x in (a, b))
@@ -79,7 +65,6 @@ def test_the_three_agree_with_other_formulas(rows, columns):
         found = lm.representation_distances(a, b)
         assert found.cka == pytest.approx(by_gram_matrices(a, b), abs=1e-10)
         assert found.pwcca == pytest.approx(by_qr(a, b), abs=1e-10)
-        assert found.pwcca == pytest.approx(by_whitening(a, b), abs=1e-7)
         assert found.procrustes == pytest.approx(by_rotation(a, b), abs=1e-10)
         assert min(as_tuple(found)) >= 0.0
         assert max(found.cka, found.pwcca) <= 1.0
@@ -182,13 +167,19 @@ def test_arrays_that_are_refused():
         (compare(np.zeros((4, 0)), np.eye(4)), "a", "a matrix of finite numbers"),
         *((compare(np.array([[value], [1.0]]), np.eye(2)), "a", "got '1 entries that are not fin")
           for value in (math.nan, math.inf)),
+        (compare(np.eye(3, 2), [[1.0], [1.0, 2.0]]), "b", "a matrix of finite numbers"),
     ]  # fmt: skip
     check_messages(ValueError, value_errors)
+    type_errors = [
+        (compare([["one"], ["two"]], np.eye(2)), "a", "a matrix of finite numbers"),
+        (compare(np.eye(3, 2), np.eye(3, 2) * 1j), "b", "a matrix of finite numbers"),
+    ]
+    check_messages(TypeError, type_errors)
 
 
 @cache
 def models():
-    """Two models of disjoint texts with one start, a third with another, and held-out texts."""
+    """Two models of disjoint texts with one start, and held-out texts."""
     needs("torch")
     corpus = generated("intents", 400, rng=1)
     texts = corpus.train.texts
@@ -197,11 +188,11 @@ def models():
     valid = corpus.valid.texts
     half = len(texts) // 2
     both = [lm.fit(part, valid, rng=1, **fields) for part in (texts[:half], texts[half:])]
-    return *both, lm.fit(texts[half:], valid, rng=2, **fields), corpus.test.texts
+    return *both, corpus.test.texts
 
 
 def test_closeness_is_made_of_the_distances_and_divergences():
-    a, b, _, texts = models()
+    a, b, texts = models()
     found = lm.closeness(a, b, texts)
     assert found.decoder == lm.representation_distances(a.decoder_weights, b.decoder_weights)
     states = a.hidden_states(texts), b.hidden_states(texts)
@@ -216,17 +207,12 @@ def test_closeness_is_made_of_the_distances_and_divergences():
     assert found.kl == pytest.approx(kl, abs=1e-10)
     assert lm.closeness(a, b).to_dict() == {**found.to_dict(), "states": None, "kl": None}
     assert lm.closeness(b, a, texts).kl == pytest.approx(found.kl[::-1], abs=1e-12)
-
-
-def test_a_model_is_at_no_distance_from_itself_and_two_starts_are_far():
-    a, b, other, texts = models()
     same = lm.closeness(a, a, texts)
     assert max(*as_tuple(same.decoder), *as_tuple(same.states), *same.kl) < 1e-10
-    assert lm.closeness(b, other).decoder.procrustes > lm.closeness(a, b).decoder.procrustes
 
 
 def test_what_closeness_prints():
-    a, b, _, texts = models()
+    a, b, texts = models()
     found = lm.closeness(a, b, texts)
     text = str(found)
     assert [line.split("  ")[0].strip() for line in text.splitlines()[2:4]] == ["decoder", "states"]
@@ -284,7 +270,7 @@ def test_weights_and_states_that_are_constant_or_not_finite_are_refused(part, va
 
 def test_two_models_that_are_read_by_turns_leave_torch_as_it_was():
     torch = needs("torch")
-    a, b, _, texts = models()
+    a, b, texts = models()
     threads = torch.get_num_threads()
     for _ in zip(a.log_probabilities(texts), b.log_probabilities(texts), strict=True):
         assert torch.is_grad_enabled()

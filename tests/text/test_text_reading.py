@@ -208,7 +208,6 @@ def test_vectors_of_words(written):
         ('var a={\n"x":[1,2],\n', "line 2 of a.js .*followed by the end"),
         ('var a={\n"x":[1,NaN],\n};', "line 2 of a.js .*must be a line such as"),
         ('var a={\n"x":["1"],\n};', "line 2 of a.js"),
-        ('var a={\n"x":[[1],[2]],\n};', "line 2 of a.js"),
         ('var a={\nx:[1],\n};', "line 2 of a.js"),
         ("hello", "line 1 of a.js"),
         ("", "line 1 of a.js"),

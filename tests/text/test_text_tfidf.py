@@ -4,11 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from shared_extras import data, needs
+from shared_extras import needs
 from shared_messages import check_messages
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from dpcore.experiments.corpora import read_corpus
 from dpcore.text import Corpus, TfidfSVD, generated
 
 
@@ -45,34 +44,19 @@ def test_only_train_texts_are_read(corpus, encoder):
         assert np.array_equal(other.encode(corpus.texts), rows) is is_equal
 
 
-def bits_do_not_depend_on_the_batch(encoder, texts, rng):
-    whole = encoder(texts)
-    alone = np.concatenate([encoder.encode([text]) for text in texts[:60]])
-    assert np.array_equal(alone, whole[:60])
-    order = rng.permutation(len(texts))
-    assert np.array_equal(encoder([texts[i] for i in order]), whole[order])
-    for size in (7, 33):
-        assert np.array_equal(encoder(texts[:size]), whole[:size])
-
-
-def test_a_text_has_the_same_bits_in_every_batch(corpus, encoder):
-    bits_do_not_depend_on_the_batch(encoder, list(corpus), np.random.default_rng(1))
-
-
-def test_real_texts_have_the_same_bits_in_every_batch():
-    news = read_corpus(data("dpnr_ag", "ag_data.txt"))
-    encoder = TfidfSVD(96).fit(news.train[:3000])
-    bits_do_not_depend_on_the_batch(encoder, list(news.train[:4000]), np.random.default_rng(1))
-
-
-def test_threads_change_no_bit():
+def test_neither_threads_nor_the_batch_change_a_bit():
     import threadpoolctl
 
     corpus, found = generated("repeats", 1500, rng=1), []
     for threads in (1, 2):
         with threadpoolctl.threadpool_limits(threads):
-            found.append(TfidfSVD(150).fit(corpus).encode(corpus.test.texts))
+            encoder = TfidfSVD(150).fit(corpus)
+            found.append(encoder(corpus.texts))
+    whole, texts = found[0], np.array(corpus.texts)
     assert np.array_equal(*found)
+    order = np.random.default_rng(1).permutation(1500)
+    for rows in (*([row] for row in range(60)), range(7), range(33), order):
+        assert np.array_equal(encoder(texts[rows].tolist()), whole[rows])
 
 
 def test_texts_without_a_known_word_are_zero_counted_and_reported(encoder):
@@ -122,14 +106,7 @@ def edit(folder, **changes):
 
 
 def test_equal_texts_and_one_direction():
-    assert np.allclose(np.abs(TfidfSVD(1).fit(["aa bb"] * 4).encode(["aa bb", "bb aa"])), 1.0)
-
-
-def test_encode_refuses_a_string_and_an_empty_text(encoder):
-    with pytest.raises(TypeError, match="not a single string"):
-        encoder.encode("the match")
-    with pytest.raises(ValueError, match=r"texts\[1\] must be a text that is not empty"):
-        encoder.encode(["the match", ""])
+    assert np.allclose(np.abs(KNOWN.encode(["aa bb", "bb aa"])), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +125,9 @@ def test_without_the_package_it_says_what_to_install(call, said, monkeypatch):
         call()
 
 
+KNOWN = TfidfSVD(1).fit(["aa bb"] * 4)
 VALUE_ERRORS = [
+    (lambda: KNOWN.encode(["aa", ""]), "texts[1]", "a text that is not empty"),
     (lambda: TfidfSVD(0), "dim", "an integer at least 1"),
     (lambda: TfidfSVD(2, seed=-1), "seed", "an integer from 0 to 4294967295"),
     (lambda: TfidfSVD(2).encode(["a"]), "encoder", "fitted before it encodes"),
@@ -159,6 +138,7 @@ VALUE_ERRORS = [
     (lambda: TfidfSVD(1).fit(["...", "!!"]), "min_count", "small enough"),
 ]  # fmt: skip
 TYPE_ERRORS = [
+    (lambda: KNOWN.encode("aa bb"), "texts", "not a single string"),
     (lambda: TfidfSVD(2.0), "dim", "an integer"),
     (lambda: TfidfSVD(2).fit("a text"), "texts", "not a single string"),
 ]  # fmt: skip
