@@ -12,7 +12,6 @@ torch = needs("torch", "safetensors")
 
 import dpcore  # noqa: E402
 from dpcore.text import Corpus, DPTextModel, generated  # noqa: E402
-from dpcore.text.systems import dptext  # noqa: E402
 from dpcore.text.systems.dptext import NOISES  # noqa: E402
 from dpcore.torch import noise_sources  # noqa: E402
 
@@ -104,9 +103,8 @@ def test_a_cap_holds_and_without_one_epsilon_grows():
 @every
 @pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learnt"])
 @pytest.mark.parametrize("device", DEVICES)
-def test_gradients_are_finite_and_a_seed_repeats_the_weights(noise, learn, device, monkeypatch):
-    seen = []
-    step = torch.optim.Adam.step
+def test_gradients_are_finite_and_weights_come_again(noise, learn, device, monkeypatch, tmp_path):
+    seen, step = [], torch.optim.Adam.step
 
     def watched(self, *args, **kwargs):
         for group in self.param_groups:
@@ -125,14 +123,7 @@ def test_gradients_are_finite_and_a_seed_repeats_the_weights(noise, learn, devic
     assert model.trained == again.trained
     assert not equal(model, other)
     assert (model.trained.seed, model.trained.threads) == (1, 1)
-
-
-@every
-@pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learnt"])
-@pytest.mark.parametrize("device", DEVICES)
-def test_equal_outputs_after_load(noise, learn, device, tmp_path):
-    model = fitted(made(3.3, noise=noise, learn=learn, dim=8), device=device)
-    back = DPTextModel.from_pretrained(model.save_pretrained(tmp_path / "model"), device=device)
+    back = DPTextModel.from_pretrained(model.save_pretrained(tmp_path), device=device)
     assert equal(model, back)
     assert np.array_equal(back.encode(TEST, rng=3), model.encode(TEST, rng=3))
     assert np.array_equal(back.predict(TEST, rng=3), model.predict(TEST, rng=3))
@@ -151,34 +142,6 @@ def test_vectors_are_clipped_and_noise_is_drawn_in_both_modes():
     model.private.noise.train()
     assert not np.array_equal(model.encode(TEST), model.encode(TEST))
     assert (model.encode([]).shape, model.predict([]).shape) == ((0, 32), (0,))
-
-
-def test_texts_without_a_known_word_are_told():
-    model = fitted(made())
-    for call in (model.encode, model.predict):
-        with pytest.warns(UserWarning, match="1 of 2 texts have no known word"):
-            call([TEST[0], "zzqq xxyy"])
-
-
-def test_ctrl_c_keeps_the_learnt_epsilon_of_the_last_whole_epoch(monkeypatch):
-    given = {"noise": "repaired", "learn": True}
-    ended, steps, step = 2, [], dptext._take_adversarial_step
-    each = -(-len(CORPUS.train) // 64)
-
-    def interrupted(*args):
-        if len(steps) == ended * each + 2:
-            raise KeyboardInterrupt
-        steps.append(1)
-        return step(*args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(dptext, "_take_adversarial_step", interrupted)
-        model = fitted(made(**given), epochs=4)
-    assert model.trained.partial
-    assert f"INTERRUPTED after {ended}" in str(model)
-    whole = fitted(made(**given), epochs=ended)
-    assert equal(model, whole)
-    assert (model.learnt, model.trained.epsilons) == (whole.learnt, whole.trained.epsilons)
 
 
 @every
@@ -228,13 +191,11 @@ def test_adepts_lstm_in_place_of_the_bag(tmp_path):
     assert float(rows.double().abs().sum(dim=1).max()) <= 1.0
     other = DPTextModel.from_pretrained(model.save_pretrained(tmp_path))
     assert repr(other) == repr(model)
-    assert np.array_equal(other.encode(TEST, rng=2), model.encode(TEST, rng=2))
-    faulty = fitted(made(1.0, extractor="lstm", dim=8))
-    assert dpcore.audit(faulty, PAIR, trials=20_000, rng=1).refuted
     # Texts of more than 20 words are cut, and counted.
     few = " ".join(TEST[0].split()[:5])
-    faulty.encode([few, f"{few} " * 5])
-    assert "1 of them cut after 20 tokens" in str(faulty)
+    other.encode([few, f"{few} " * 5])
+    assert "1 of them cut after 20 tokens" in str(other)
+    assert np.array_equal(other.encode(TEST, rng=2), model.encode(TEST, rng=2))
 
 
 def test_what_the_source_leaves_open_is_in_the_docstring():
@@ -257,8 +218,7 @@ VALUE_ERRORS = [
     (lambda: fitted(made(attribute="q")), "attribute", "one of 'parent'"),
     (lambda: fitted(made(min_count=10**6)), "min_count", "at most"),
     (lambda: made().predict(TEXTS), "model", "fitted before it"),
-    *((lambda epsilon=epsilon: made(epsilon), "epsilon", "above 0")
-      for epsilon in (0, -1.0, math.inf, math.nan)),
+    (lambda: made(0), "epsilon", "above 0"),
     (lambda: made(learn=True, cap=2.0), "cap", "at least epsilon, 5, where learning starts"),
     (lambda: made(noise="keep"), "noise", "one of 'zero', 'resample', 'repaired'"),
     (lambda: made(extractor="lstm", dim=7), "dim", "even for 'lstm'"),
