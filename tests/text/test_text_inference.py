@@ -62,13 +62,6 @@ def test_scores_show_what_the_label_does_not_say(people):
     assert copied.floors[1].gain.value < 0.0 < copied.floors[0].gain.value
 
 
-def test_an_attribute_that_does_not_leak_is_not_shown_to(people):
-    found = infer_people(people, np.random.default_rng(3).integers(0, 2, 1500))
-    assert not found.above_floor
-    assert "not shown to be above the floor: majority and majority given" in str(found)
-    assert found.attributes == ("attribute",)
-
-
 def test_one_attacker_alone_sees_the_test_texts_once():
     asked = []
 
@@ -254,21 +247,6 @@ def test_the_usual_attackers_read_rows_calls_and_summaries(people):
     result = infer(looked_up(vectors), small, ["male", "tall"], rng=1)
     assert len(result.tried) == 14
     assert result == infer(looked_up(vectors), small, ["male", "tall"], rng=1)
-
-
-def test_no_figure_of_the_record_is_the_best_of_the_test():
-    # Of two attackers validation prefers the one that is worse on test, and it stays.
-    rng = np.random.default_rng(4)
-    male = rng.integers(0, 2, 900)
-    vectors = np.stack([male, male], axis=1) + rng.normal(scale=0.2, size=(900, 2))
-    vectors[600:, 0] = rng.normal(size=300)
-    vectors[300:600, 1] = rng.normal(size=300)
-    found = corpus((300, 300, 300), {"male": male})
-    attackers = [Attacker(Centroids(0), name="first"), Attacker(Centroids(1), name="second")]
-    result = infer(looked_up(vectors), found, "male", attackers=attackers, rng=1)
-    assert result.attacker == "first"
-    assert result.accuracy.value < 0.6
-    assert not result.above_floor
 
 
 def test_a_private_encoder_brings_its_claim_and_its_delta(people):

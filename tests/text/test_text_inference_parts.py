@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from record_encoders import LEAKS, ROWS, SIZES, rare_word
-from scipy.stats import binomtest, mannwhitneyu
+from scipy.stats import binomtest, mannwhitneyu, rankdata
 from shared_extras import data, needs
 from shared_inference import Centroids, corpus, looked_up
 from sklearn import metrics
@@ -83,8 +83,6 @@ def test_the_bootstrap_is_that_of_whole_rows():
 
 
 def test_the_gain_in_accuracy_is_an_exact_sign_test():
-    from scipy.stats import binomtest
-
     truth, answers, floor = np.random.default_rng(3).integers(0, 2, (3, 50, 1))
     gain = Judge(truth, ONE, "accuracy", 0.95, 1).gain(answers, floor)
     won = int(((answers == truth) & (floor != truth)).sum())
@@ -242,18 +240,35 @@ def test_a_permuted_rare_attribute_is_above_the_floor_as_rarely_as_is_said():
         assert binomtest(times, runs, 0.025, alternative="greater").pvalue > 1e-3, (name, alarms)
 
 
-def test_permutation_p_values_are_valid_within_cells_and_not_across_them():
-    runs, within, across = 2000, 0, 0
+CELLS = np.repeat([0, 1], (30, 10))
+
+
+def draw_codes(rng):
+    """Scores that know the cell alone, and codes that it decides on."""
+    return CELLS + 0.1 * rng.random(40), (rng.random(40) < np.where(CELLS, 0.8, 0.2)).astype(int)
+
+
+def draw_numbers(rng):
+    """Ranks of scores and of numbers, both of which depend on the cell."""
+    return [rankdata(2.0 * CELLS + rng.normal(size=40)) / 40 for _ in range(2)]
+
+
+@pytest.mark.parametrize(("draw", "measure"), [(draw_codes, "auc"), (draw_numbers, "correlation")])
+def test_permutations_are_valid_within_cells_and_not_across_them(draw, measure):
+    runs, within, across = 1000, 0, 0
     for seed in range(runs):
-        rng = np.random.default_rng(seed)
-        cells = np.repeat([0, 1], (30, 10))
-        truth = (rng.random(40) < np.where(cells, 0.8, 0.2)).astype(int)
-        # The scores know the cell alone.
-        weights = cells + 0.1 * rng.random(40)
-        within += permutation_p_value(weights, truth, cells, seed) <= 0.05
-        across += permutation_p_value(weights, truth, np.zeros(40, int), seed) <= 0.05
+        scores, truth = draw(np.random.default_rng(seed))
+        within += permutation_p_value(scores, truth, CELLS, seed) <= 0.05
+        across += permutation_p_value(scores, truth, np.zeros(40, int), seed) <= 0.05
     assert binomtest(within, runs, 0.05, alternative="greater").pvalue > 1e-3, within
     assert across > runs // 2, across
+    # The standardised measure is that of all permutations.
+    rng, ranking = np.random.default_rng(5), Ranking(measure, np.nan)
+    parts, weights = np.split(truth, [30]), ranking.weigh(scores)
+    sums = [weights @ np.concatenate(list(map(rng.permutation, parts))) for _ in range(20_000)]
+    expected = (weights @ truth - np.mean(sums)) / np.std(sums)
+    assert ranking.standardise(scores, truth, CELLS) == pytest.approx(expected, abs=0.05)
+    assert ranking.standardise(np.ones(40), truth, CELLS) == 0.0
 
 
 def test_areas_and_their_intervals_are_those_of_the_definition():
@@ -290,22 +305,6 @@ def test_gains_in_area_hold_their_level_where_scores_share_no_or_much_noise(shar
     share = binomtest(missed, runs)
     assert share.proportion_ci(1.0 - 1e-3).low <= 0.1 <= share.proportion_ci(1.0 - 1e-3).high
     assert low == 0
-
-
-def test_the_standardised_measure_is_that_of_all_permutations():
-    rng = np.random.default_rng(5)
-    cells, scores = np.repeat([0, 1], (25, 15)), rng.normal(size=40)
-    truth = rng.permuted(np.repeat([0, 1], 20))
-    ranking = Ranking("auc", 0.0)
-    weights, sums = ranking.weigh(scores), []
-    for _ in range(20_000):
-        shuffled = truth.copy()
-        for cell in (0, 1):
-            shuffled[cells == cell] = rng.permutation(truth[cells == cell])
-        sums.append(weights @ shuffled)
-    expected = (weights @ truth - np.mean(sums)) / np.std(sums)
-    assert ranking.standardise(scores, truth, cells) == pytest.approx(expected, abs=0.05)
-    assert Ranking("auc", 0.0).standardise(np.ones(40), truth, cells) == 0.0
 
 
 def test_the_threshold_of_one_per_cent_lets_as_many_negatives_pass():
