@@ -166,30 +166,31 @@ class Carrying(Network):
         return torch.cat(found)
 
 
+ROWS = [np.array(row) for row in ([1, 2, 3], [4], [5, 6, 7, 8, 1, 2], [9, 9], [2, 9, 3, 4])]
+
+
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-@pytest.mark.parametrize(("kind", "is_right"), [(Network, True), (Carrying, False)])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_gradient_of_a_record_does_not_depend_on_the_rest_of_the_batch(kind, is_right, layers):
-    if not is_right and layers == 2:
-        pytest.skip("the control needs one layer only")
-    lstm = pytest.importorskip("opacus.layers").DPLSTM
-    torch.manual_seed(1)
-    network = kind(9, 6, layers, 0.0, lstm if is_right else torch.nn.LSTM)
+def test_gradient_of_a_record_does_not_depend_on_the_rest_of_the_batch(layers):
+    network = Network(9, 6, layers, 0.0, pytest.importorskip("opacus.layers").DPLSTM)
     draw_weights(network, np.random.default_rng(1))
-    rows = [np.array(row) for row in ([1, 2, 3], [4], [5, 6, 7, 8, 1, 2], [9, 9], [2, 9, 3, 4])]
-    if not is_right:
-        # Per-sample gradients of a carried state are not those of Opacus: take whole losses.
-        losses = record_losses(network, rows, 9)
-        alone = torch.cat([record_losses(network, [row], 9) for row in rows])
-        assert float((losses - alone).detach().abs().max()) > 1e-5
-        return
-    alone = [_gradients(network, [row], 9)[0] for row in rows]
+    alone = [_gradients(network, [row], 9)[0] for row in ROWS]
     for chosen in ([0, 1, 2, 3, 4], [4, 3], [2, 2, 0]):
-        found = _gradients(network, [rows[number] for number in chosen], 9)
+        found = _gradients(network, [ROWS[number] for number in chosen], 9)
         for number, gradient in zip(chosen, found, strict=True):
             assert float((gradient - alone[number]).abs().max()) < 1e-5
     assert float(alone[1].abs().max()) == float(alone[3].abs().max()) == 0.0
     assert float(alone[0].abs().max()) > 1e-3
+
+
+def test_losses_depend_on_the_batch_where_a_state_is_carried():
+    # The control. Its per-sample gradients are not those of Opacus: take whole losses.
+    for kind, is_carried in ((Network, False), (Carrying, True)):
+        network = kind(9, 6, 1, 0.0, torch.nn.LSTM)
+        draw_weights(network, np.random.default_rng(1))
+        alone = torch.cat([record_losses(network, [row], 9) for row in ROWS])
+        apart = (record_losses(network, ROWS, 9) - alone).detach().abs().max()
+        assert (float(apart) > 1e-5) is is_carried
 
 
 def test_empty_batches_are_made_and_counted(corpus, words):
@@ -239,11 +240,6 @@ def test_ctrl_c_keeps_the_last_whole_epoch(corpus, words, monkeypatch, epsilon):
         assert model.epsilon < 8.0
 
 
-def test_same_seed_repeats_the_training(corpus, words, plain):
-    again = lm.fit(corpus, corpus.valid, vocabulary=words, **LONG)
-    assert np.array_equal(again.decoder_weights, plain.decoder_weights)
-
-
 @pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
 @pytest.mark.parametrize("epsilon", [None, math.inf, 8.0])
 def test_devices(corpus, words, device, epsilon, monkeypatch):
@@ -277,19 +273,6 @@ def test_perplexity_leaves_training_texts_out(plain, corpus):
     assert f"{found.left_out:,} training texts left out" in str(found)
 
 
-def test_canaries_are_audited_in_one_run(corpus, words):
-    mine = lm.canaries(words, 60, words=8, rng=2)
-    assert len({*mine}) == 60
-    assert all(len(one.split()) == 8 for one in mine)
-
-    def fit(texts):
-        return lm.fit(texts, corpus.valid, vocabulary=words, **LONG).losses
-
-    texts = list(corpus.train.texts)
-    report = training.audit_run(fit, texts, canaries=mine, guesses=20, delta=1e-3, rng=2)
-    assert report.auc > 0.5
-
-
 FEW = generated("intents", 120, rng=1)
 TEXTS, VALID = list(FEW.train.texts), list(FEW.valid.texts)
 WORDS = Vocabulary.from_texts(TEXTS, unknown="token")
@@ -299,29 +282,19 @@ TINY = {"vocabulary": WORDS, "hidden": 4, "epochs": 1, "progress": False}
 def test_canaries_have_words_of_the_vocabulary():
     own = ["find a train"]
     assert lm.canaries(WORDS, own) == own
+    drawn = lm.canaries(WORDS, 60, words=8, rng=2)
+    assert len({*drawn}) == 60
+    assert all(len(one.split()) == 8 and set(one.split()) <= set(WORDS.words) for one in drawn)
 
 
-def test_large_delta_is_warned_of():
-    with pytest.warns(UserWarning, match="is 1/N = .* or more"):
-        lm.fit(TEXTS, VALID, **TINY, epsilon=8.0, delta=0.1, batch=20, rng=1)
-
-
-def test_large_private_training_is_warned_of(monkeypatch):
-    from dpcore.text.lm import network
-
+def test_a_large_delta_and_many_gradients_are_warned_of(monkeypatch):
     monkeypatch.setattr(network, "_MAX_QUIET_GRADIENTS", 1e4)
-    with pytest.warns(UserWarning, match="gradients of .* weights, most of them of the") as seen:
-        lm.fit(TEXTS, VALID, **TINY, epsilon=8.0, batch=20, rng=1)
+    with (
+        pytest.warns(UserWarning, match="is 1/N = .* or more"),
+        pytest.warns(UserWarning, match="gradients of .* weights, most of them of the") as seen,
+    ):
+        lm.fit(TEXTS, VALID, **TINY, epsilon=8.0, delta=0.1, batch=20, rng=1)
     assert __file__ in {one.filename for one in seen}
-
-
-def _make_optimizer():
-    optimizers = pytest.importorskip("opacus.optimizers")
-    weights = [torch.nn.Parameter(torch.zeros(2))]
-    return optimizers.DPOptimizer(
-        torch.optim.SGD(weights, lr=1.0), noise_multiplier=1.0, max_grad_norm=1.0,
-        expected_batch_size=1,
-    )  # fmt: skip
 
 
 def test_missing_opacus_is_named_with_its_extra(monkeypatch):
@@ -338,8 +311,7 @@ def fit(**options):
 
 
 VALUE_ERRORS = [
-    *((fit(epsilon=epsilon), "epsilon", "a finite number above 0")
-      for epsilon in (0.0, -1.0, float("nan"))),
+    (fit(epsilon=0.0), "epsilon", "a finite number above 0"),
     (fit(epsilon=1.0, delta=0.0), "delta", "a finite number above 0"),
     (fit(epsilon=1.0, clip=0.0), "clip", "a finite number above 0"),
     (fit(epsilon=1.0, dropout=0.2), "dropout", "0 for a private training"),
@@ -356,16 +328,15 @@ VALUE_ERRORS = [
     (lambda: lm.fit(["[MASK] [MASK]"] * 30, VALID), "vocabulary", "given where all words"),
     (lambda: fit(vocabulary=Vocabulary(["a"], "token"), start=fit()())(), "vocabulary", "of start"),
     (lambda: fit(hidden=5, start=fit()())(), "hidden", "4, as that of start"),
-    (lambda: lm.fit(TEXTS, VALID, **TINY).step(), "model", "got 'plain'"),
-    (lambda: lm.fit(TEXTS, VALID, **TINY).perplexity(TEXTS), "texts", "texts that are"),
-    (lambda: lm.fit(TEXTS, VALID, **TINY).perplexity(["[MASK] [MASK]"]), "texts", "texts with"),
-    (lambda: training.OpacusStep(torch.nn.LSTM(2, 2), _make_optimizer(), max), "model", "DPLSTM"),
+    (lambda: fit()().step(), "model", "got 'plain'"),
+    (lambda: fit()().perplexity(TEXTS), "texts", "texts that are"),
+    (lambda: fit()().perplexity(["[MASK] [MASK]"]), "texts", "texts with"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     (fit(vocabulary=["a"]), "vocabulary", "a Vocabulary"),
     (fit(start="model"), "start", "a NextWordModel"),
     (lambda: lm.canaries(WORDS, 2.5), "many", "an integer"),
-    (lambda: lm.fit(TEXTS, VALID, **TINY).losses("one text"), "texts", "not a single string"),
+    (lambda: fit()().losses("one text"), "texts", "not a single string"),
 ]  # fmt: skip
 
 

@@ -29,15 +29,6 @@ def small(epsilon=10.0, rng=1, **given):
     return ADePTModel(epsilon, **arguments).fit(corpus, epochs=1, pair=False, rng=rng)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Two threads gain nothing where layers are this small, and wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def corpus():
     """Utterances, split."""
@@ -134,20 +125,10 @@ def test_padding_changes_vectors_by_rounding_only(learnt, held):
     assert float((together - alone).abs().max()) < 1e-5
 
 
-def test_threads_change_no_vector(learnt, held):
-    one = learnt.clean(held[:50])
-    torch.set_num_threads(2)
-    other = learnt.clean(held[:50])
-    torch.set_num_threads(1)
-    assert float((one - other).abs().max()) < 1e-6
-
-
-def test_a_folder_gives_the_same_model(learnt, held, tmp_path):
+def test_a_folder_gives_the_same_model(tmp_path):
     needs("safetensors")
-    again = ADePTModel.from_pretrained(learnt.save_pretrained(tmp_path))
-    assert again.rewrite(held[:20], rng=3) == learnt.rewrite(held[:20], rng=3)
     gaussian = small(variant="gaussian", delta=1e-5, min_count=2, longest=5)
-    again = ADePTModel.from_pretrained(gaussian.save_pretrained(tmp_path / "other"))
+    again = ADePTModel.from_pretrained(gaussian.save_pretrained(tmp_path))
     assert again.arguments == gaussian.arguments
     assert again.rewrite(["a train"], rng=1) == gaussian.rewrite(["a train"], rng=1)
 
@@ -258,17 +239,23 @@ VALUE_ERRORS = [
     (lambda: fit_small(dropout=1.0), "dropout", "below 1"),
     (lambda: fit_small(device="nowhere"), "device", "one of this machine"),
     (lambda: fit_small([]), "texts", "a list of at least one text"),
-    (lambda: fit_small([""]), "texts[0]", "a text that is not empty"),
     (lambda: fit_small(["a b", "?!"]), "texts[1]", "a text with a word"),
     (lambda: fit_small(["?!"]), "min_count", "at most 0"),
+    (lambda: ADePTModel(1.0, min_count=9).fit(TEXTS), "min_count", "at most 2"),
+    (lambda: ADePTModel(epsilon=0.0), "epsilon", "a finite number above 0"),
+    (lambda: ADePTModel(1.0, variant="l2"), "variant", "one of"),
+    (lambda: ADePTModel(1.0, variant="gaussian"), "delta", "above 0 for 'gaussian'"),
+    (lambda: ADePTModel(1.0, delta=1e-5), "delta", "above 0 for 'gaussian'"),
+    (lambda: ADePTModel(1.0, hidden=0), "hidden", "an integer at least 1"),
+    (lambda: ADePTModel(1.0, clip=0.0), "clip", "a finite number above 0"),
+    (lambda: ADePTModel(1.0, longest=0), "longest", "an integer at least 1"),
+    (lambda: ADePTModel(1.0, min_count=0), "min_count", "an integer at least 1"),
     (lambda: ADePTModel(1.0).rewriter, "model", "fitted before it rewrites"),
-    (lambda: ADePTModel(1.0).rewrite(TEXTS), "model", "fitted before it encodes"),
     (lambda: ADePTModel(1.0).decode(TEXTS), "model", "fitted before it decodes"),
     (lambda: ADePTModel(1.0).renoised(2.0), "model", "fitted before it takes other noise"),
-    (lambda: known().rewrite([""]), "texts[0]", "a text that is not empty"),
     (lambda: known().rewrite(["a train", "?!"]), "texts[1]", "a text with a word"),
-    (lambda: known().decode(np.zeros((2, 5))), "vectors", "of shape (n, 16)"),
-    (lambda: known().decode(np.zeros(16)), "vectors", "of shape (n, 16)"),
+    *((lambda shape=shape: known().decode(np.zeros(shape)), "vectors", "of shape (n, 16)")
+      for shape in ((2, 5), 16)),
     (lambda: known().decode(np.full((1, 16), np.nan)), "vectors", "finite"),
     # Noise beyond the numbers of float32.
     (lambda: known().renoised(1e-39).rewrite(["a train"], rng=1), "vectors", "finite in float32"),
@@ -277,8 +264,6 @@ VALUE_ERRORS = [
 TYPE_ERRORS = [
     (lambda: fit_small(pair="no"), "pair", "True or False"),
     (lambda: fit_small("one text"), "texts", "not a single string"),
-    (lambda: known().rewrite("one text"), "texts", "not a single string"),
-    (lambda: known().rewrite([3]), "texts[0]", "a text (a string)"),
     (lambda: known().decode("vectors"), "vectors", "an array of numbers"),
 ]  # fmt: skip
 
