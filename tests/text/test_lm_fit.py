@@ -204,7 +204,7 @@ def test_empty_batches_are_made_and_counted(corpus, words):
 
 def test_noise_of_one_step_is_the_claimed_one(private, corpus):
     batch = list(corpus.train.texts[:8])
-    settings = {"sigma": private.sigma, "clip": private.clip, "trials": 3000, "rng": 5}
+    settings = {"sigma": private.sigma, "clip": private.clip, "trials": 1000, "rng": 5}
     # At 95 % the right noise is refuted in one of twenty audits at most; the seed is fixed.
     assert training.audit_step(private.step(), batch, **settings).refuted is False
     half = private.step()
