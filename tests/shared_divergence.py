@@ -2,7 +2,7 @@
 
 `naive_ball` follows the rules one query at a time, with plain loops and gamma functions by mpmath,
 and shares nothing with the package; `freeze` keeps atoms and depths of a sample for data resampled
-from it. `Lists` makes lists of neighbours by sorting all distances, for the core to walk.
+from it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from functools import cache
 import mpmath
 import numpy as np
 
-from dpcore import _core
 from dpcore.divergence import Diagnostics, Estimate
 from dpcore.divergence.certificates import Certificate
 from dpcore.divergence.points import Raw, Task, plan_replicates
@@ -204,108 +203,3 @@ def naive_ball(rows0, rows1, alphas, k, frozen=None):
         cells = naive_cells(own, other, frozen.atoms[a], frozen.depths[a])
         out[a] = [naive_value(cells, len(own), len(other), alpha) for alpha in alphas]
     return out
-
-
-class Lists:
-    """Lists of both directions by brute force, cut after `entries` neighbours."""
-
-    def __init__(self, rows0, rows1, k, entries=None, cap=10**9, invert="never"):
-        self.rows = rows0, rows1
-        sets = rows_of(rows0), rows_of(rows1)
-        self.ids_of = {}
-        for row in sets[0] + sets[1]:
-            self.ids_of.setdefault(row, len(self.ids_of))
-        self.points = list(self.ids_of)
-        self.samples = [[self.ids_of[row] for row in rows] for rows in sets]
-        stacked = sets[0] + sets[1]
-        self.first = np.array([stacked.index(point) for point in self.points], np.int64)
-        self.frozen = freeze(rows0, rows1, k)
-        self.searched, self.atoms = [], []
-        for a in (0, 1):
-            atom = self.frozen.atoms[a]
-            split = [p for p in self.points if atom is not None and p not in atom]
-            sides = [sorted({self.ids_of[p] for p in split} & set(s)) for s in self.samples]
-            self.searched.append(tuple(np.array(side, np.uint32) for side in sides))
-            atoms = sorted(set(self.samples[a]) - set(sides[a]))
-            self.atoms.append(np.array(atoms, np.uint32))
-        self.how = entries, cap, invert
-
-    def of(self, a):
-        """queries, other, own, own_points, other_points of one direction."""
-        entries, cap, invert = self.how
-        own, other = self.searched[a][a], self.searched[a][1 - a]
-        coordinates = np.array(self.points)
-        starts, ids, squares, own_starts, inside, upto, flags = [0], [], [], [0], [], [], []
-        for query in own:
-            y = coordinates[query]
-            gaps = distances(y, coordinates[other]) if len(other) else np.zeros(0)
-            gaps = gaps**2 if len(y) == 1 else gaps
-            order = np.lexsort((other, gaps))[: len(gaps)]
-            if entries is not None and entries < len(order):
-                order = order[gaps[order] <= gaps[order[entries - 1]]]
-            shells = gaps[order]
-            to_own = distances(y, coordinates[own])
-            to_own = to_own**2 if len(y) == 1 else to_own
-            inverted = len(shells) > 0 and (
-                invert == "always" or (invert == "some" and (to_own <= shells[0]).mean() > 0.5)
-            )
-            near = np.argsort(to_own, kind="stable")
-            chosen = near[to_own[near] > shells[0]] if inverted else near
-            if not inverted and len(shells):
-                chosen = near[to_own[near] <= shells[-1]]
-            capped = len(chosen) > cap
-            chosen = chosen[:0] if capped else chosen
-            ends = [0 if capped else int((to_own[chosen] <= s).sum()) for s in shells]
-            ids += other[order].tolist()
-            squares += shells.tolist()
-            inside += own[chosen].tolist()
-            upto += ends
-            flags.append((inverted, capped))
-            starts.append(len(ids))
-            own_starts.append(len(inside))
-        flags = np.array(flags, bool).reshape(-1, 2)
-        neighbours = np.array(starts), np.array(ids, np.uint32), np.array(squares, float)
-        mine = np.array(own_starts), np.array(inside, np.uint32), np.array(upto, np.int64)
-        kinds = np.ascontiguousarray(flags[:, 0]), np.ascontiguousarray(flags[:, 1])
-        return own, neighbours, (*mine, *kinds), own, other
-
-    def copies(self, a, weights):
-        """Copies of every point in replicates given by weights of rows, shape (R, N)."""
-        out = [np.bincount(self.samples[a], w, len(self.points)) for w in weights]
-        return np.array(out).astype(np.uint32)
-
-    def replicates(self, weights, alphas, threads=2):
-        """Values (R, 2, A), run-outs and rescans."""
-        copies = [self.copies(a, w) for a, w in enumerate(weights)]
-        values, counted = [], np.zeros(2, int)
-        for a in (0, 1):
-            found, *again = _core.ball_replicates(
-                *self.of(a), self.atoms[a], copies[a], copies[1 - a], self.frozen.depths[a],
-                alphas, *self.rows, self.first, threads,
-            )  # fmt: skip
-            values.append(found)
-            counted += again
-        return np.stack(values, 1), *counted
-
-    def base(self, alphas):
-        """Values (2, A) by counts, and what was searched again."""
-        ones = [np.ones((1, len(sample))) for sample in self.samples]
-        copies = [self.copies(a, w)[0] for a, w in enumerate(ones)]
-        values, counted = [], np.zeros(2, int)
-        for a in (0, 1):
-            n, j, whole, *again = _core.ball_counts(
-                *self.of(a), copies[a], copies[1 - a], self.frozen.depths[a],
-                *self.rows, self.first, 2,
-            )  # fmt: skip
-            ids = np.concatenate([self.searched[a][a], self.atoms[a]])
-            atoms = self.atoms[a]
-            found, _ = _core.ball_values(
-                np.concatenate([n, copies[a][atoms].astype(np.int64) - 1]),
-                np.concatenate([j, copies[1 - a][atoms].astype(np.int64)]),
-                np.concatenate([whole, np.ones(len(atoms), bool)]),
-                copies[a][ids].astype(float), len(self.samples[a]), len(self.samples[1 - a]),
-                alphas,
-            )  # fmt: skip
-            values.append(found)
-            counted += again
-        return np.stack(values), *counted
