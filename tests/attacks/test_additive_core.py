@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from shared_examples import examples
 from shared_messages import check_messages
 
-from dpcore import _core
-from dpcore.attacks.additive import AdditiveScore, order_by_hash
+from dpcore.attacks.additive import AdditiveScore
 from dpcore.attacks.bins import float_blocks, transform_columns
 
 # The kernel.
@@ -80,79 +79,6 @@ def test_scores_are_what_their_definition_says_to_the_last_bit(score, data):
     found = score(rows)
     assert (found.shape, found.dtype) == ((size,), np.float64)
     assert found.tolist() == [plain(score, row) for row in rows]
-
-
-@given(score=scores(), seed=st.integers(0, 2**32))
-@examples(60)
-def test_counts_are_those_of_the_places_that_are_scored(score, seed):
-    columns, total = score.offsets.size - 1, score.edges.size + 2 * (score.offsets.size - 1)
-    rows = np.random.default_rng(seed).choice(VALUES, size=(200, columns))
-    core = score.transform, score.edges, score.offsets, score.keys
-    keys = np.empty(200, dtype=np.uint64)
-    _core.pattern_keys(rows, core, keys)
-    order, first = order_by_hash(score.patterns)
-    table = score.patterns[order], first, score.groups[order]
-    seen = np.empty(score.patterns.size + 1, dtype=np.uint64)
-    counts = np.empty((3, total), dtype=np.uint64)
-    _core.count_additive(rows, core, table, seen, counts)
-    expected, expected_seen = np.zeros((3, total)), np.zeros(score.patterns.size + 1)
-    for row, key in zip(rows, keys, strict=True):
-        found = places(score, row)
-        assert key == (sum(int(score.keys[p]) for p in found) if score.keys.size else 0)
-        where = np.flatnonzero(table[0] == key)
-        expected_seen[where[0] if where.size else -1] += 1
-        for place in found:
-            expected[table[2][where[0]] if where.size else 0, place] += 1
-    assert counts.tolist() == expected.tolist()
-    assert seen.tolist() == expected_seen.tolist()
-
-
-@given(
-    edges=st.lists(st.sampled_from(VALUES[:-1]) | st.floats(allow_nan=False), max_size=40),
-    seed=st.integers(0, 2**32),
-)
-def test_bin_counts_are_those_of_searchsorted(edges, seed):
-    edges = np.sort(np.array(edges, dtype=np.float64))
-    values = np.random.default_rng(seed).choice([*VALUES, *edges], size=1000)
-    counts = np.empty(edges.size + 1, dtype=np.uint64)
-    _core.bin_counts(values, edges, counts)
-    known = values[~np.isnan(values)]
-    expected = np.bincount(np.searchsorted(edges, known, side="right"), minlength=edges.size + 1)
-    assert counts.tolist() == expected.tolist()
-
-
-ARGUMENTS = {
-    "transform": "values", "edges": np.array([0.0, 1.0]), "offsets": np.array([0, 1, 2]),
-    "keys": np.zeros(6, dtype=np.uint64), "patterns": np.zeros(1, dtype=np.uint64),
-    "first": np.array([0, 1, 1], dtype=np.uint32), "groups": np.zeros(1, dtype=np.uint32),
-    "pattern_weights": np.zeros(1), "weights": np.zeros((1, 6)),
-    "rows": np.zeros((3, 2)), "out": np.empty(3),
-}  # fmt: skip
-
-
-def core_arguments(**changed):
-    a = ARGUMENTS | changed
-    layout = a["transform"], a["edges"], a["offsets"], a["keys"]
-    table = a["patterns"], a["first"], a["groups"]
-    return a["rows"], layout, table, a["pattern_weights"], a["weights"], a["out"]
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"transform": "sums"}, {"edges": np.array([np.nan, 1.0])}, {"edges": np.zeros(3)},
-        {"offsets": np.array([0, 2, 1])}, {"offsets": np.array([0, -1, 2])},
-        {"offsets": np.zeros(0, dtype=np.int64)}, {"keys": np.zeros(5, dtype=np.uint64)},
-        {"first": np.zeros(2, dtype=np.uint32)}, {"first": np.array([0, 1, 2], dtype=np.uint32)},
-        {"groups": np.ones(1, dtype=np.uint32)}, {"groups": np.zeros(2, dtype=np.uint32)},
-        {"pattern_weights": np.zeros(2)}, {"weights": np.zeros((1, 5))},
-        {"rows": np.zeros((3, 3))}, {"rows": np.zeros((2, 3)).T}, {"out": np.empty(4)},
-    ],
-)  # fmt: skip
-def test_the_core_refuses_what_does_not_fit(changed):
-    _core.score_additive(*core_arguments())
-    with pytest.raises(ValueError, match="must be"):
-        _core.score_additive(*core_arguments(**changed))
 
 
 # The score as a record.

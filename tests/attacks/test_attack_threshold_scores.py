@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from shared_audits import assert_kept, rng
@@ -17,37 +15,14 @@ from dpcore.events import Above
 # Scores.
 
 
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize("dim", [1, 2, 3, 4, 7])
-def test_closer_is_the_difference_of_distances(norm, dim):
-    x, x_prime = rng(1).normal(size=(2, dim))
-    x_prime[3:4] = x[3:4]
-    outputs = rng(2).normal(size=(500, dim)) * 3
-    power = 1 if norm == "l1" else 2
-    gaps = np.abs(outputs - x_prime) ** power - np.abs(outputs - x) ** power
-    naive = [math.fsum(row) / power for row in gaps]
-    assert Closer(norm, x, x_prime)(outputs) == pytest.approx(naive, abs=1e-12)
-    # Beyond both inputs a term is their distance in L1, whatever the output: no atom is split.
-    assert norm == "l2" or np.unique(Closer(norm, x, x_prime)(9.0 + np.abs(outputs))).size == 1
-
-
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize("dim", [1, 2, 9, 130])
-def test_closer_gives_the_same_bits_for_any_layout(norm, dim):
-    x, x_prime = rng(3).normal(size=(2, dim))
-    x_prime[::3] = x[::3]
-    outputs = rng(4).normal(size=(1234, dim)) * 5
-    outputs[5, 0], outputs[6, -1], outputs[7, 0], outputs[8, 0] = np.nan, np.inf, -np.inf, 1e308
-    score = Closer(norm, x, x_prime)
-    assert score(np.asfortranarray(outputs)).tobytes() == score(outputs).tobytes()
-
-
 def test_closer_counts_infinities_as_far_and_nan_as_unknown():
     score = Closer("l1", [0.0, 0.0], [1.0, 3.0])
     outputs = np.array([[-np.inf, -np.inf], [np.inf, np.inf], [np.inf, -np.inf], [np.nan, 0.0]])
     assert score(outputs)[:3].tolist() == [4.0, -4.0, 2.0]
     assert np.isnan(score(outputs)[3])
     assert np.isnan(Closer("l2", [0.0, 0.0], [1.0, 1.0])(outputs[2:])).all()
+    # Half the difference of squares; what both norms are of any rows is compared in Rust.
+    assert Closer("l2", [0.0, 0.0], [1.0, 3.0])(np.array([[1.0, 0.0]])).tolist() == [4.0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, bool, np.uint16])
@@ -57,6 +32,7 @@ def test_scores_read_every_kind_of_numbers(dtype):
     for score in (Coordinate(2), RowSum(), RowMin(), RowMax(), Closer("l1", [0.0] * 3, [1.0] * 3)):
         found = score(outputs)
         assert (found.dtype, found.tolist()) == (np.float64, score(expected).tolist())
+        assert score(np.asfortranarray(outputs)).tobytes() == found.tobytes()
     for score, known in ((RowSum(), np.sum), (RowMin(), np.min), (RowMax(), np.max)):
         assert score(outputs).tolist() == known(expected, axis=1).tolist()
     assert Coordinate(2)(outputs).tolist() == expected[:, 2].tolist()
