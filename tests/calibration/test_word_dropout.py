@@ -194,27 +194,3 @@ def test_masks_of_any_number_of_words():
     assert exact.law("a b" + " c" * 8)[1] == pytest.approx(math.e / (1.0 + math.e))
     none = MaskedWords(by_both, mu=0.0, masks="exact")
     assert none.law("a b").tolist() == MaskedWords(by_both, mu=0.0).law("a b").tolist()
-
-
-# What is wrong.
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((0.0, 0.5), ValueError, "epsilon must be a finite number above 0"),
-        ((math.inf, 0.5), ValueError, "epsilon must be"),
-        (("1", 0.5), TypeError, "epsilon must be"),
-        ((1.0, 1.0), ValueError, "mu must be a finite number at least 0 and below 1, got 1.0"),
-        ((1.0, -0.1), ValueError, "mu must be"),
-        ((1.0, math.nan), ValueError, "mu must be"),
-        ((1.0, None), TypeError, "mu must be"),
-        ((1.0, 0.5, "masks", "poisson"), ValueError, "masks must be one of 'bernoulli', 'exact'"),
-        ((1.0, 0.5, "masks", None), TypeError, "masks must be one of"),
-        ((1.0, 0.5, "neighbours", "l1"), ValueError, "neighbours must be one of 'one word'"),
-        ((1.0, 0.5, "masked_is_neighbour", 1), TypeError, "masked_is_neighbour must be True or"),
-    ],
-)
-def test_wrong_arguments(arguments, error, message):
-    with pytest.raises(error, match=f"^{message}"):
-        word_dropout(*arguments[:2], **dict([arguments[2:]] if arguments[2:] else []))

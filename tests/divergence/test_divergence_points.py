@@ -88,7 +88,6 @@ def test_anything_with_numpys_protocol_will_do():
 
 BAD = [
     ({"y0": ["a", "b"]}, TypeError, "y0 must be rows of real numbers"),
-    ({"y0": [1j]}, TypeError, "y0 must be rows of real numbers"),
     ({"y0": np.array([1, None])}, TypeError, "y0 must be rows of real numbers"),
     ({"y0": np.ma.masked_equal([1.0, 2.0], 2.0)}, TypeError, "none of them masked"),
     ({"y0": [[1, 2], [3]]}, ValueError, "y0 must be rows of real numbers"),
@@ -106,7 +105,6 @@ BAD = [
     ({"counts0": [1, 2]}, ValueError, "counts0 must be positive integers, one for each of the 3"),
     ({"counts0": [1, 2, 0]}, ValueError, "counts0 must be positive integers"),
     ({"counts0": [1.0, 2.0, 3.0]}, TypeError, "counts0 must be positive integers"),
-    ({"counts0": [True, True, True]}, TypeError, "counts0 must be positive integers"),
     ({"counts1": [2**62, 2**62, 2**62]}, ValueError, "counts1 must be of a sum of at most"),
     ({"groups0": ["a"]}, ValueError, "groups0 must be hashable labels, one for each of the 3"),
     ({"groups0": "abc"}, TypeError, "groups0 must be hashable labels"),
@@ -117,7 +115,6 @@ BAD = [
     ({"y0": np.full((3, 2), 1e30, np.float32), "y1": np.ones((3, 2), np.float32), "decimals": 20},
      ValueError, "decimals must be so small"),
     ({"scale": "max"}, ValueError, "scale must be one of 'std', 'whiten'"),
-    ({"scale": 1}, TypeError, "scale must be one of"),
     ({"y0": normal(3, 5), "y1": normal(2, 5, seed=1), "scale": "whiten"}, ValueError,
      "5 distinct points that span 4 dimensions"),
 ]  # fmt: skip

@@ -56,14 +56,12 @@ IN_RANGE = "a finite number above 0 and at most 1e+300, got "
 VALUE_ERRORS = [
     # Native noise and published systems.
     (lambda: LaplaceMechanism(0.0), "epsilon", f"{IN_RANGE}0.0"),
-    (lambda: LaplaceMechanism(math.inf), "epsilon", f"{IN_RANGE}inf"),
     (lambda: ADePT(1.0, np.nan), "clip", f"{IN_RANGE}nan"),
     (lambda: ADePTReference(-1), "epsilon", f"{IN_RANGE}-1"),
     (lambda: LaplaceMechanism(1e-200, 1e200), "noise scale sensitivity / epsilon", IN_RANGE),
     (lambda: HalvedOutput(1e200, 1e-200), "noise scale sensitivity / epsilon", f"{IN_RANGE}0.0"),
     (lambda: ADePTScaled(1.0, 4e299).steps(4), "noise scale 2 clip sqrt(dim) / epsilon",
      f"{IN_RANGE}1.6e+300"),
-    (lambda: Laplace(-1.0), "scale", f"{IN_RANGE}-1.0"),
     (lambda: Laplace(2e300), "scale", f"{IN_RANGE}2e+300"),
     (lambda: Exponential(0), "scale", f"{IN_RANGE}0"),
     (lambda: Gaussian(np.float64(np.nan)), "sigma", f"{IN_RANGE}nan"),
@@ -114,7 +112,6 @@ TYPE_ERRORS = [
     (lambda: repeat(noisy, seeded=1), "seeded", "one of"),
     (lambda: repeat(noisy, catch=KeyboardInterrupt), "catch", "a subclass of Exception"),
     (lambda: repeat(noisy, catch=(ValueError, 1)), "catch", "a subclass of Exception"),
-    (lambda: repeat(noisy, catch=1), "catch", "a subclass of Exception"),
     (lambda: repeat(noisy, thread_safe=1), "thread_safe", "True or False"),
 ]  # fmt: skip
 

@@ -23,8 +23,6 @@ VALUE_ERRORS = [
     (lambda: Box(0.5, 2, 1, True), "low", "a whole number"),
     (lambda: Box(0, 2.0**54, 1, True), "high", "a whole number"),
     (lambda: Linf(0.0), "radius", "a finite number above 0"),
-    (lambda: Linf(-1), "radius", "a finite number above 0"),
-    (lambda: Linf(np.nan), "radius", "a finite number above 0"),
     (lambda: Replace(()), "values", "at least one record"),
     (lambda: AddRemove(()), "values", "at least one record"),
     (lambda: Records((), 2), "values", "at least one record"),
@@ -40,15 +38,11 @@ VALUE_ERRORS = [
 TYPE_ERRORS = [
     # The usual pairs, neighbour relations and domains.
     (lambda: patterns(2.0, "all"), "dim", "an integer"),
-    (lambda: patterns(True, "all"), "dim", "an integer"),
     (lambda: patterns(2), "", "missing 1 required positional argument"),
     (lambda: patterns(2, 1), "which", "one of"),
     (lambda: Box("0", 1, 2), "low", "a finite number"),
     (lambda: Box(0, 2, 1, 1), "integers", "True or False"),
-    (lambda: Linf("1"), "radius", "a finite number above 0"),
     (lambda: Replace("ab"), "values", "a list or tuple"),
-    (lambda: AddRemove("ab"), "values", "a list or tuple"),
-    (lambda: Records("ab", 2), "values", "a list or tuple"),
     # The search for the pair that leaks most, against exact oracles of two mechanisms.
     (lambda: PLAN.start(1), "rng", "a Generator"),
     (lambda: PLAN.propose([(Pair([0, 0], [0, 1]), 1.0)], 1), "rng", "a Generator"),
@@ -58,7 +52,6 @@ TYPE_ERRORS = [
     (lambda: drive(PLAN, lambda *_: "good", RNG), "merit of a pair", "a real number"),
     (lambda: search(3, L1(1.0)), "domain", "a domain with dim, draw and contains, got 3"),
     (lambda: search(Box, L1(1.0)), "domain", "contains, an instance and not the class"),
-    (lambda: search(BOX, 1.0), "neighbour", "a neighbour relation"),
     (lambda: search(BOX, L1), "neighbour", "a neighbour relation"),
     (lambda: search(BOX, L1(1.0), candidates=1.5), "candidates", "an integer"),
 ]  # fmt: skip

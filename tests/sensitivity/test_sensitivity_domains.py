@@ -115,28 +115,25 @@ def test_ball_draws_are_uniform(norm):
     assert np.abs(level ** (2.0 / dim) - np.arange(size) / size).max() > limit
 
 
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-@pytest.mark.parametrize(
-    "x",
-    [None, "a", [[1.0, 0.0], [0.0, 1.0]], [1.0], [1.0] * 51, ["a", "b"], [[1.0], [1.0, 2.0]], 1.0],
-    ids=str,
-)
-def test_what_is_no_vector_is_no_member(domain, x):
-    if x == [1.0] and domain.dim == 1:
-        x = [1.0, 0.0]
-    assert not domain.contains(x)
-    with pytest.raises((TypeError, ValueError), match=r"^x must be "):
-        domain.clip(x)
+MASKED = np.ma.masked_array([0.0, 1.0], [0, 1])
+NO_VECTORS = [
+    None, "a", [], [[1.0, 0.0], [0.0, 1.0]], [1.0] * 51, ["a", "b"], [[1.0], [1.0, 2.0]], 1.0,
+    [1j, 0], MASKED,
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_no_member(domain, bad):
-    x = domain.draw(np.random.default_rng(1)).copy()
-    x[-1] = bad
-    assert not domain.contains(x, slack=1e9)
-    with pytest.raises(ValueError, match=r"^x must be a non-empty vector of finite numbers, got "):
-        domain.clip(x)
+@pytest.mark.parametrize("domain", [*DOMAINS, Box(0, 1, 3)], ids=repr)
+def test_what_is_no_vector_of_finite_numbers_is_no_member(domain):
+    for x in (*NO_VECTORS, [1.0, 0.0] if domain.dim == 1 else [1.0]):
+        assert not domain.contains(x)
+        with pytest.raises((TypeError, ValueError), match=r"^x must be "):
+            domain.clip(x)
+    for bad in (np.nan, np.inf, -np.inf):
+        x = domain.draw(np.random.default_rng(1)).copy()
+        x[-1] = bad
+        assert not domain.contains(x, *([] if isinstance(domain, Box) else [1e9]))
+        with pytest.raises(ValueError, match=r"^x must be a non-empty vector of finite numbers"):
+            domain.clip(x)
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
@@ -184,22 +181,3 @@ def test_every_domain_draws_from_a_generator_only(domain):
     for rng in (None, 1, np.random.RandomState(1)):
         with pytest.raises(TypeError, match=r"^rng must be a Generator, got"):
             domain.draw(rng)
-
-
-@pytest.mark.parametrize("box", [Box(0, 1, 3), Box(0, 1, 3, integers=True)], ids=repr)
-@pytest.mark.parametrize(
-    ("x", "error", "text"),
-    [
-        ("abc", TypeError, "x must be a non-empty vector of finite numbers, got 'abc'"),
-        ([1j, 0, 0], TypeError, "x must be a non-empty vector"),
-        ([], ValueError, "x must be a non-empty vector"),
-        ([0, np.nan, 0], ValueError, "x must be a non-empty vector"),
-        ([[0, 0, 0]], ValueError, "x must be a non-empty vector"),
-        ([0, 0], ValueError, "x must be a vector of 3 entries"),
-        (np.ma.masked_array([0.0, 0.5, 1.0], [0, 1, 0]), ValueError, "x must be a non-empty"),
-    ],
-)
-def test_a_box_clips_vectors_of_its_size_only(box, x, error, text):
-    assert not box.contains(x)
-    with pytest.raises(error, match=f"^{text}"):
-        box.clip(x)

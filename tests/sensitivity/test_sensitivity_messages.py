@@ -35,9 +35,6 @@ VALUE_ERRORS = [
     (lambda: ASSERT(max_examples=0), "max_examples", "an integer at least 1, got 0"),
     # The domains: membership, random members, nearest members, bad input.
     (lambda: Ball("l2", 0, 3), "radius", "a finite number above 0 and at most 1e"),
-    (lambda: Ball("l2", -1.0, 3), "radius", "a finite number above 0 and at most 1e"),
-    (lambda: Ball("l2", np.nan, 3), "radius", "a finite number above 0 and at most 1e"),
-    (lambda: Ball("l2", np.inf, 3), "radius", "a finite number above 0 and at most 1e"),
     (lambda: Ball("l3", 1.0, 3), "norm", "one of 'l1', 'l2', 'linf'"),
     (lambda: Ball("l2", 1.0, 0), "dim", "an integer at least 1"),
     (lambda: MinMaxRows(1), "dim of min-max rows", "at least 2, for a row of"),
@@ -52,8 +49,6 @@ VALUE_ERRORS = [
     (lambda: Sphere(2).clip(MASKED), "x", "a non-empty vector of finite"),
     # Transforms before the noise, and the scale that their ranges ask for.
     (lambda: Clip("l2", 0.0), "radius", "a finite number above 0 and at most"),
-    (lambda: Clip("l2", -1), "radius", "a finite number above 0"),
-    (lambda: Clip("l2", np.nan), "radius", "a finite number above 0"),
     (lambda: Clip("l4", 1.0), "norm", "one of"),
     (lambda: Normalise("max"), "norm", "one of"),
     (lambda: MinMax()([2.0, 2.0, 2.0]), "x", "a row of at least two different entries"),
@@ -80,14 +75,10 @@ TYPE_ERRORS = [
     (lambda: members_of(3), "domain", "a domain"),
     (lambda: pairs_of(Box(0, 1, 2), "replace"), "neighbour", "a neighbour relation"),
     # The domains: membership, random members, nearest members, bad input.
-    (lambda: Ball("l2", "1", 3), "radius", "a finite number above 0 and at most 1e"),
-    (lambda: Ball("l2", 1.0, 2.0), "dim", "an integer at least 1"),
     (lambda: OneHot(True), "dim", "an integer at least 1"),
     (lambda: HistogramCounts(2).neighbour([1, 0], 3), "rng", "a Generator"),
     # Transforms before the noise, and the scale that their ranges ask for.
-    (lambda: laplace_scale("1", MinMax(), 2), "epsilon", "a finite number above 0"),
     (lambda: laplace_scale(1.0, MinMax()), "dim", "the number of entries, which"),
-    (lambda: laplace_scale(1.0, "clip", 4), "transform", "one with range(dim"),
     (lambda: laplace_scale(1.0, range(3), 4), "transform", "one with range"),
     (lambda: laplace_scale(1.0, Clip, 4), "transform", "one with range"),
     (lambda: declaration(1.0, Sphere, "l1", 4), "transform", "one with range"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
 import subprocess
 import sys
 from functools import partial
@@ -19,7 +17,7 @@ from scipy.stats import binom
 from shared_messages import check_messages
 
 import dpcore
-from dpcore import _core, audit_table
+from dpcore import audit_table
 from dpcore.pairs import L1, Linf, Replace
 
 
@@ -64,7 +62,8 @@ def test_any_table_is_what_a_loop_over_its_definition_finds(
 def test_tables_of_many_tiles_are_what_numpy_finds(inputs, outputs):
     logs = tables.logs_of(tables.softmax_table(inputs, outputs, 5, zeros=0.001))
     distances = tables.points_and_distances(inputs, 5)
-    found = audit_table(logs, distances, log=True, claim=2.0)
+    found = audit_table(logs, distances, log=True, claim=2.0, threads=1)
+    assert audit_table(logs, distances, log=True, claim=2.0, threads=5) == found
     losses = tables.losses_of(logs)
     with np.errstate(invalid="ignore"):
         ratios = np.where(np.eye(inputs, dtype=bool), 0.0, losses / distances)
@@ -266,39 +265,6 @@ def test_renyi_is_the_worst_of_all_pairs_at_any_order():
     assert found.renyi([1e9])[0] == pytest.approx(found.epsilon, rel=1e-6)
 
 
-SCRIPT = """
-import hashlib, numpy as np
-from dpcore import audit_table, _core
-rng = np.random.default_rng(1)
-weights = rng.random((333, 257)) * (rng.random((333, 257)) > 0.01)
-weights[:, 0] += 0.01
-table = weights / weights.sum(axis=1, keepdims=True)
-total = hashlib.sha256()
-for threads in (1, 2, 5):
-    found = audit_table(table, claim=1.0, threads=threads, progress=False)
-    digest = hashlib.sha256(found.per_input.tobytes())
-    digest.update(repr((found.witness, found.loss, found.excess)).encode())
-    a, b = np.empty((2, 9, 33))
-    _core.table_sticks(table[:33], table[90:99], np.full((9, 33), 1.5), a, b, threads)
-    digest.update(a.tobytes() + b.tobytes())
-    print(digest.hexdigest())
-"""
-
-
-def read_printed(code, path):
-    """Run code on a path of the core, and return the words that it prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "DPCORE_CPU": path},
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    return done.stdout.split()
-
-
-def test_the_same_bits_on_every_path_and_any_number_of_threads():
-    printed = {word for path in _core.cpus() for word in read_printed(SCRIPT, path)}
-    assert (len(printed), len(printed.pop())) == (1, hashlib.sha256().digest_size * 2)
-
-
 def test_ctrl_c_ends_one_long_call_of_the_core_soon():
     code = """
 import os, signal, threading, time
@@ -319,7 +285,10 @@ try:
 except KeyboardInterrupt:
     print("stopped", time.process_time() - sent)
 """
-    word, seconds = read_printed(code, "baseline")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    word, seconds = done.stdout.split()
     assert word == "stopped"
     # Time of the processor: another process may hold it for seconds.
     assert float(seconds) < 1.0
@@ -347,7 +316,7 @@ SIGNIFICANCE = 1e-6
 class RandomTable:
     """A mechanism of known rows; `fault` draws from rows whose largest entries are larger."""
 
-    def __init__(self, number: int, fault: bool = False) -> None:
+    def __init__(self, number, fault):
         rng = np.random.default_rng([27, number])
         inputs, outputs = int(rng.integers(3, 9)), int(rng.integers(4, 13))
         self.rows = rng.dirichlet(np.full(outputs, 2.0), inputs)
@@ -355,31 +324,26 @@ class RandomTable:
         self.drawn = self.rows**1.6 if fault else self.rows
         self.drawn = self.drawn / self.drawn.sum(axis=1, keepdims=True)
 
-    def log_rows(self, start: int, stop: int) -> np.ndarray:
+    def log_rows(self, start, stop):
         return np.log(self.rows[start:stop])
 
-    def __call__(self, x: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    def __call__(self, x, size, rng):
         return rng.choice(self.shape[1], size, p=self.drawn[x])
-
-
-def count_exceeded(fault: bool) -> int:
-    """Return how many audits certify more than the exact loss of their pair."""
-    exceeded = 0
-    for number in range(TABLES):
-        mech = RandomTable(number, fault)
-        exact = dpcore.audit_table(mech, neighbour=[(0, 1)], progress=False).epsilon
-        options = {"trials": TRIALS, "confidence": CONFIDENCE, "progress": False}
-        report = dpcore.audit(mech, (0, 1), rng=number, **options)
-        exceeded += report.epsilon_lower > exact
-    return exceeded
 
 
 @pytest.mark.parametrize("fault", [False, True])
 def test_certified_above_the_exact_loss_no_more_often_than_the_confidence_allows(fault):
     """Exact binomial test at 1e-6; tables of which another law is drawn fail it."""
     allowed = int(binom.ppf(1.0 - SIGNIFICANCE, TABLES, 1.0 - CONFIDENCE))
-    exceeded = count_exceeded(fault)
-    assert (exceeded > allowed) == fault, f"{exceeded} of {TABLES}, {allowed} allowed"
+    exceeded = 0
+    for number in range(TABLES):
+        mech = RandomTable(number, fault)
+        exact = dpcore.audit_table(mech, neighbour=[(0, 1)]).epsilon
+        report = dpcore.audit(mech, (0, 1), rng=number, trials=TRIALS, confidence=CONFIDENCE)
+        exceeded += report.epsilon_lower > exact
+        if exceeded > allowed:
+            break
+    assert (exceeded > allowed) == fault
 
 
 # Messages of wrong calls of `dpcore.tables`: the argument, and a word of the remedy.
@@ -491,10 +455,8 @@ WRONG_CALLS = [
     (ValueError, lambda: audit_table(WrongLosses(LOGS, DISTANCES, 1.0)), "losses of loss_rows",
      "what log_rows attains"),
     (ValueError, lambda: FOUND.delta(-1.0), "epsilon", FINITE),
-    (ValueError, lambda: FOUND.delta(np.nan), "epsilon", FINITE),
     (ValueError, lambda: FOUND.renyi([1.0]), "alphas", "orders above 1"),
     (ValueError, lambda: FOUND.renyi([2.0, np.inf]), "alphas", ""),
-    (ValueError, lambda: FOUND.renyi([]), "alphas", ""),
     (TypeError, lambda: FOUND.plot(ax=1), "ax", "axes or a figure"),
     (ValueError, lambda: dpcore.TableAudit.from_json(FOUND.to_json()).delta(1.0), "comparison",
      "the table, which audit_table keeps"),
