@@ -11,18 +11,8 @@ from scipy.stats import binom
 
 import dpcore
 from dpcore import Audit, Pair
-from dpcore.attacks import Timing
+from dpcore.attacks import Timing, timing
 from dpcore.attacks.threshold import Coordinate, RowSum
-from dpcore.attacks.timing import (
-    ExcessLatency,
-    Latency,
-    OutcomeCode,
-    OutputDistance,
-    OutputEntry,
-    OutputGroup,
-    TimedScore,
-    choose_latency,
-)
 from dpcore.sampling.sources import Timed, rows_of, time_calls
 
 PAIR = Pair(0.0, 1.0)
@@ -98,7 +88,7 @@ def test_the_latency_of_that_loop_alone_tells_nothing():
         noise = counting(work)
         timed = time_calls(lambda x: x + noise(rng), PAIR, 8000, rng, work.clock)  # noqa: B023
         pilot = np.arange(8000) < 2000
-        event, direction = choose_latency(timed.select_calls(pilot), 6000)
+        event, direction = timing.choose_latency(timed.select_calls(pilot), 6000)
         fresh = timed.select_calls(~pilot)
         hits = event(fresh.latencies)
         k, k_prime = int((hits & fresh.sides).sum()), int((hits & ~fresh.sides).sum())
@@ -229,32 +219,32 @@ def test_the_record_survives_json_and_reads_well():
 
 
 def test_a_score_says_what_it_looks_at():
-    entry, far = OutputEntry(0), OutputDistance("x", [0.0])
-    columns = entry, Latency(), ExcessLatency("x", far, [0.0, 1.0], [100.0, 200.0])
+    entry, far = timing.OutputEntry(0), timing.OutputDistance("x", [0.0])
+    columns = entry, timing.Latency(), timing.ExcessLatency("x", far, [0.0, 1.0], [100.0, 200.0])
     scores = *map(Coordinate, range(3)), RowSum()
-    assert [str(TimedScore(columns, score)) for score in scores] == [
+    assert [str(timing.TimedScore(columns, score)) for score in scores] == [
         "output alone: entry 0 of the output",
         "latency in ns",
         "latency and output: latency in ns less the usual one on x at the output's distance from x",
         "latency and output: sum of the entries of entry 0 of the output, latency in ns, "
         "its excess over the usual one on either side at the output's distance",
     ]
-    many = TimedScore((*map(OutputEntry, range(9)), Latency()), RowSum())
+    many = timing.TimedScore((*map(timing.OutputEntry, range(9)), timing.Latency()), RowSum())
     assert str(many).endswith("of entry 0 of the output, ..., latency in ns")
     assert repr(Timing(clock=Work().clock, warmup=3)) == "Timing(clock=Work.clock, warmup=3)"
 
 
 def test_columns_of_timed_rows():
     rows = np.array([[1.0, -2.0, 500.0], [4.0, 0.0, 900.0]])
-    assert OutputEntry(1)(rows).tolist() == [-2.0, 0.0]
-    assert OutputDistance("x", [0.0, 0.0])(rows).tolist() == [3.0, 4.0]
-    assert OutputGroup(OutputEntry(0), [2.0])(rows).tolist() == [0.0, 1.0]
-    excess = ExcessLatency("x", OutputEntry(0), [1.0, 3.0], [100.0, 300.0])
+    assert timing.OutputEntry(1)(rows).tolist() == [-2.0, 0.0]
+    assert timing.OutputDistance("x", [0.0, 0.0])(rows).tolist() == [3.0, 4.0]
+    assert timing.OutputGroup(timing.OutputEntry(0), [2.0])(rows).tolist() == [0.0, 1.0]
+    excess = timing.ExcessLatency("x", timing.OutputEntry(0), [1.0, 3.0], [100.0, 300.0])
     assert excess(rows).tolist() == [400.0, 600.0]
     assert str(excess) == "latency in ns less the usual one on x at entry 0 of the output"
     objects = rows_of(["a", "b", "c"], np.array([1, 2, 3]), None)
-    assert OutcomeCode(("b", "a"))(objects).tolist() == [1.0, 0.0, -1.0]
-    assert Latency()(objects).tolist() == [1.0, 2.0, 3.0]
+    assert timing.OutcomeCode(("b", "a"))(objects).tolist() == [1.0, 0.0, -1.0]
+    assert timing.Latency()(objects).tolist() == [1.0, 2.0, 3.0]
 
 
 def test_the_pilot_meets_the_same_drift_as_the_counted_calls():

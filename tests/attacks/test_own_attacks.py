@@ -142,15 +142,23 @@ def test_an_attack_returns_an_event():
             dpcore.audit(Laplace(1.0), trials=500, attack=lambda a, b, pair, found=found: found)
 
 
+ATTACKS = [
+    attacks.Threshold(), attacks.Support(), attacks.Histogram(), attacks.Classifier("logistic"),
+    attacks.Classifier("boosting"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("value", [7.0, "same", np.nan, -np.inf], ids=str)
-@pytest.mark.parametrize("attack", [attacks.Threshold, attacks.Support, attacks.Histogram])
+@pytest.mark.parametrize("attack", ATTACKS, ids=str)
 def test_outputs_that_never_differ_certify_nothing(attack, value):
     def repeat_value(x, size, rng):
         return np.full((size, 2), value)
 
-    if isinstance(value, str) and attack is not attacks.Histogram:
+    if isinstance(attack, attacks.Classifier):
+        pytest.importorskip("sklearn")
+    if isinstance(value, str) and attack != attacks.Histogram():
         with pytest.raises(ValueError, match="attack must be one that applies to these outputs"):
-            dpcore.audit(repeat_value, UNIT, attack=attack(), trials=1000)
+            dpcore.audit(repeat_value, UNIT, attack=attack, trials=1000)
         return
-    report = dpcore.audit(repeat_value, UNIT, attack=attack(), trials=1000, rng=1)
+    report = dpcore.audit(repeat_value, UNIT, attack=attack, trials=1000, rng=1)
     assert report.epsilon_lower == 0.0

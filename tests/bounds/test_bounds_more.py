@@ -12,15 +12,6 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from dpcore import bounds
-from dpcore.bounds import (
-    BOUNDS,
-    berger_boos,
-    clopper_pearson,
-    detectable,
-    every_coordinate,
-    limits,
-    predicted,
-)
 from dpcore.bounds.power import _PILOT_TAIL
 from dpcore.records import Counts
 
@@ -28,8 +19,8 @@ from dpcore.records import Counts
 
 
 def test_four_bounds_with_one_signature():
-    assert list(BOUNDS) == ["clopper_pearson", "exact", "conditional", "anytime"]
-    for name, bound in BOUNDS.items():
+    assert list(bounds.BOUNDS) == ["clopper_pearson", "exact", "conditional", "anytime"]
+    for name, bound in bounds.BOUNDS.items():
         assert getattr(bounds, {"exact": "berger_boos"}.get(name, name)) is bound
         assert list(inspect.signature(bound).parameters)[:3] == ["counts", "delta", "confidence"]
         assert 0.0 < bound(Counts(900, 1000, 100, 1000), 0.0, 0.9) < math.log(9.0)
@@ -43,7 +34,7 @@ SIZES = st.sampled_from([1, 2, 17, 400, 10**6])
 @given(SIZES, st.floats(0, 1), st.floats(0, 1), st.floats(0.6, 0.999))
 def test_every_bound_is_a_number_whatever_the_counts(n, x, y, confidence):
     counts = Counts(round(x * x * n), n, round(y * y * n), n)
-    for bound in BOUNDS.values():
+    for bound in bounds.BOUNDS.values():
         assert 0.0 <= bound(counts, 0.0, confidence) < math.inf
 
 
@@ -52,8 +43,8 @@ def test_every_bound_is_a_number_whatever_the_counts(n, x, y, confidence):
 
 def certified(k, n, k_prime, trials, delta, confidence):
     """Clopper-Pearson by beta quantiles, on expected counts that need not be whole."""
-    p = limits(k, n, _PILOT_TAIL)[0] * trials
-    q = limits(k_prime, n, _PILOT_TAIL)[1] * trials
+    p = bounds.limits(k, n, _PILOT_TAIL)[0] * trials
+    q = bounds.limits(k_prime, n, _PILOT_TAIL)[1] * trials
     each = (1 - confidence) / 2
     p_low = 0.0 if p == 0.0 else special.betaincinv(p, trials - p + 1, each)
     q_high = 1.0 if q == trials else special.betainccinv(q + 1, trials - q, each)
@@ -65,7 +56,7 @@ def certified(k, n, k_prime, trials, delta, confidence):
 def test_predicted_is_the_bound_on_the_expected_counts(trials, delta):
     k = np.array([0, 1, 3, 12, 40, 300, 5000, 9990, 10000])
     k_prime = np.array([0, 0, 2, 1, 0, 9, 4000, 5000, 10000])
-    found = predicted(k, 10**4, k_prime, 10**4, trials, delta, 0.9)
+    found = bounds.predicted(k, 10**4, k_prime, 10**4, trials, delta, 0.9)
     pairs = zip(k.tolist(), k_prime.tolist(), strict=True)
     expected = [certified(a, 10**4, b, trials, delta, 0.9) for a, b in pairs]
     assert found == pytest.approx(expected, rel=2e-3, abs=1e-3)
@@ -73,8 +64,8 @@ def test_predicted_is_the_bound_on_the_expected_counts(trials, delta):
 
 
 def test_few_hits_promise_little():
-    assert predicted([3, 300], 1000, [0, 100], 1000, 10**8)[0] == 0.0
-    few, many = predicted([30, 3000], [1000, 10**5], [10, 1000], [1000, 10**5], 10**8)
+    assert bounds.predicted([3, 300], 1000, [0, 100], 1000, 10**8)[0] == 0.0
+    few, many = bounds.predicted([30, 3000], [1000, 10**5], [10, 1000], [1000, 10**5], 10**8)
     assert many > 2 * few
 
 
@@ -82,11 +73,11 @@ def test_predicted_is_never_nan_and_keeps_shapes():
     k, j = np.meshgrid([0, 1, 9, 10], [0, 1, 9, 10])
     for trials in (1, 100, 10**12):
         for delta, confidence in ((0.0, 0.5), (0.5, 0.9999999)):
-            found = predicted(k, 10, j, 10, trials, delta, confidence)
+            found = bounds.predicted(k, 10, j, 10, trials, delta, confidence)
             assert (found.shape, np.isfinite(found).all()) == ((4, 4), True)
             assert found.min() >= 0.0
     k, j = np.zeros((2, 1), int), np.zeros((1, 3), int)
-    assert predicted(k, 10, j, [10, 20, 30], 5).shape == (2, 3)
+    assert bounds.predicted(k, 10, j, [10, 20, 30], 5).shape == (2, 3)
 
 
 # Independent coordinates.
@@ -95,10 +86,10 @@ def test_predicted_is_never_nan_and_keeps_shapes():
 def test_one_coordinate_is_clopper_pearson():
     counts = Counts(900, 1000, 100, 1000)
     for delta in (0.0, 0.1, 0.95):
-        found = every_coordinate([counts], [1], delta, 0.9)
-        assert found == pytest.approx(clopper_pearson(counts, delta, 0.9), rel=1e-12)
+        found = bounds.every_coordinate([counts], [1], delta, 0.9)
+        assert found == pytest.approx(bounds.clopper_pearson(counts, delta, 0.9), rel=1e-12)
     # A group without hits certifies nothing.
-    assert every_coordinate([Counts(0, 9, 0, 9), Counts(9, 9, 0, 9)], [1, 1]) == 0.0
+    assert bounds.every_coordinate([Counts(0, 9, 0, 9), Counts(9, 9, 0, 9)], [1, 1]) == 0.0
 
 
 def test_losses_add_up_over_groups():
@@ -106,9 +97,10 @@ def test_losses_add_up_over_groups():
     each = 0.1 / 4
     expected = 0.0
     for counts, size in ((one, 5), (two, 3)):
-        p_low = limits(counts.k, counts.n, each)[0]
-        expected += size * math.log(p_low / limits(counts.k_prime, counts.n_prime, each)[1])
-    assert every_coordinate([one, two], [5, 3], 0.0, 0.9) == pytest.approx(expected, rel=1e-12)
+        p_low = bounds.limits(counts.k, counts.n, each)[0]
+        expected += size * math.log(p_low / bounds.limits(counts.k_prime, counts.n_prime, each)[1])
+    found = bounds.every_coordinate([one, two], [5, 3], 0.0, 0.9)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [128, 4096])
@@ -117,10 +109,10 @@ def test_products_below_the_smallest_double(size):
     loss = 2.0 / size
     n = 10**8 * size
     counts = Counts(n // 2, n, int(n / 2 * math.exp(-loss)), n)
-    found = every_coordinate([counts], [size])
+    found = bounds.every_coordinate([counts], [size])
     assert 1.9 < found < 2.0
-    with_delta = every_coordinate([counts], [size], 1e-300)
-    p_all = size * math.log(limits(counts.k, n, 0.025)[0])
+    with_delta = bounds.every_coordinate([counts], [size], 1e-300)
+    p_all = size * math.log(bounds.limits(counts.k, n, 0.025)[0])
     # 2^-4096 is below 1e-300 and below every double, 2^-128 is far above.
     assert (p_all < math.log(1e-300)) == (size == 4096)
     assert with_delta == (0.0 if size == 4096 else pytest.approx(found))
@@ -132,8 +124,8 @@ def test_coordinates_are_covered_by_enumeration():
     truth = sum(m * math.log(a / b) for m, a, b in zip(sizes, p, q, strict=True))
     weights = [stats.binom.pmf(np.arange(n + 1), n, rate) for rate in (*p, *q)]
     each = (1 - 0.6) / 4
-    low = [limits(k, n, each)[0] for k in range(n + 1)]
-    high = [limits(k, n, each)[1] for k in range(n + 1)]
+    low = [bounds.limits(k, n, each)[0] for k in range(n + 1)]
+    high = [bounds.limits(k, n, each)[1] for k in range(n + 1)]
     miss = 0.0
     for index in np.ndindex(*(n + 1,) * 4):
         a, b, c, d = index
@@ -145,7 +137,7 @@ def test_coordinates_are_covered_by_enumeration():
     assert 0.0 < miss <= 0.4
     groups = [Counts(9, n, 2, n), Counts(8, n, 1, n)]
     expected = 3 * math.log(low[9] / high[2]) + 2 * math.log(low[8] / high[1])
-    assert every_coordinate(groups, [3, 2], 0.0, 0.6) == pytest.approx(max(0.0, expected))
+    assert bounds.every_coordinate(groups, [3, 2], 0.0, 0.6) == pytest.approx(max(0.0, expected))
 
 
 # What would be found.
@@ -155,7 +147,7 @@ def true_power(n, claim, mass, ratio, delta):
     weights = [stats.binom.pmf(np.arange(n + 1), n, rate) for rate in (mass, mass / ratio)]
     certain = np.empty((n + 1, n + 1))
     for k, j in np.ndindex(certain.shape):
-        certain[k, j] = clopper_pearson(Counts(k, n, j, n), delta, 0.9) > claim
+        certain[k, j] = bounds.clopper_pearson(Counts(k, n, j, n), delta, 0.9) > claim
     return weights[0] @ certain @ weights[1]
 
 
@@ -165,7 +157,7 @@ def true_power(n, claim, mass, ratio, delta):
 )
 def test_the_ratio_reaches_the_power_and_not_much_less_does(claim, mass, delta, power):
     n = 36
-    found, ratio = detectable(n, claim, mass, clopper_pearson, delta, 0.9, power)
+    found, ratio = bounds.detectable(n, claim, mass, bounds.clopper_pearson, delta, 0.9, power)
     assert found == mass
     assert math.exp(claim) < ratio < math.inf
     reached = true_power(n, claim, mass, ratio, delta)
@@ -176,14 +168,15 @@ def test_the_ratio_reaches_the_power_and_not_much_less_does(claim, mass, delta, 
 
 
 def test_a_sharper_bound_and_more_draws_detect_less():
-    ratios = [detectable(n, 1.0, 0.1)[1] for n in (10**3, 10**5, 10**8)]
+    ratios = [bounds.detectable(n, 1.0, 0.1)[1] for n in (10**3, 10**5, 10**8)]
     assert (ratios, ratios[-1]) == (sorted(ratios, reverse=True), pytest.approx(math.e, rel=1e-2))
-    assert detectable(10**4, 1.0, 0.1, berger_boos)[1] < detectable(10**4, 1.0, 0.1)[1]
+    sharper = bounds.detectable(10**4, 1.0, 0.1, bounds.berger_boos)
+    assert sharper[1] < bounds.detectable(10**4, 1.0, 0.1)[1]
 
 
 def test_too_rare_an_event_is_never_found():
-    assert detectable(1000, 1.0, 1e-4) == (1e-4, math.inf)
-    assert detectable(1000, 20.0, 1.0) == (1.0, math.inf)
+    assert bounds.detectable(1000, 1.0, 1e-4) == (1e-4, math.inf)
+    assert bounds.detectable(1000, 20.0, 1.0) == (1.0, math.inf)
     # With a bound that always certifies, anything goes.
-    mass, ratio = detectable(1000, 1.0, 0.5, lambda counts, delta, confidence: 9.0)
+    mass, ratio = bounds.detectable(1000, 1.0, 0.5, lambda counts, delta, confidence: 9.0)
     assert (mass, round(ratio, 6)) == (0.5, 1.0)

@@ -28,18 +28,6 @@ from dpcore.mechanisms import (
 from dpcore.mechanisms.declarations import NATIVE, is_native
 from dpcore.mechanisms.native import Law, law_of, log_votes
 from dpcore.pairs import distance, zeros_ones
-from dpcore.published import (
-    SYSTEMS,
-    ADePT,
-    ADePTClipL1,
-    ADePTReference,
-    ADePTScaled,
-    DPText,
-    DPTextRepaired,
-    HalfNoise,
-    HalvedOutput,
-    LaplaceMechanism,
-)
 
 POSITIVE = st.floats(1e-100, 1e100)
 DIMS = [1, 2, 3, 8, 32, 49, 128, 1000]
@@ -48,15 +36,15 @@ DIMS = [1, 2, 3, 8, 32, 49, 128, 1000]
 @pytest.mark.parametrize(
     ("system", "dim", "expected"),
     [
-        (LaplaceMechanism(0.5, 2.0), 3, Steps(Laplace(4.0))),
-        (ADePT(2.0, 3.0), 4, Steps(Laplace(3.0), ClipStep("l2", 3.0))),
-        (ADePTClipL1(2.0, 3.0), 4, Steps(Laplace(3.0), ClipStep("l1", 3.0))),
-        (ADePTScaled(2.0, 3.0), 4, Steps(Laplace(6.0), ClipStep("l2", 3.0))),
-        (ADePTReference(4.0), 128, Steps(Laplace(0.25))),
-        (DPText(0.5, 2.0, "keep"), 3, Steps(DPTextNoise(4.0, "keep"))),
-        (DPTextRepaired(0.5, 2.0), 3, Steps(Laplace(4.0, "centred"))),
-        (HalvedOutput(0.5, 2.0), 3, Steps(Laplace(4.0), factor=0.5)),
-        (HalfNoise(0.5, 2.0), 3, Steps(Laplace(2.0))),
+        (published.LaplaceMechanism(0.5, 2.0), 3, Steps(Laplace(4.0))),
+        (published.ADePT(2.0, 3.0), 4, Steps(Laplace(3.0), ClipStep("l2", 3.0))),
+        (published.ADePTClipL1(2.0, 3.0), 4, Steps(Laplace(3.0), ClipStep("l1", 3.0))),
+        (published.ADePTScaled(2.0, 3.0), 4, Steps(Laplace(6.0), ClipStep("l2", 3.0))),
+        (published.ADePTReference(4.0), 128, Steps(Laplace(0.25))),
+        (published.DPText(0.5, 2.0, "keep"), 3, Steps(DPTextNoise(4.0, "keep"))),
+        (published.DPTextRepaired(0.5, 2.0), 3, Steps(Laplace(4.0, "centred"))),
+        (published.HalvedOutput(0.5, 2.0), 3, Steps(Laplace(4.0), factor=0.5)),
+        (published.HalfNoise(0.5, 2.0), 3, Steps(Laplace(2.0))),
     ],
 )
 def test_steps_are_those_published(system, dim, expected):
@@ -64,21 +52,21 @@ def test_steps_are_those_published(system, dim, expected):
 
 
 def test_every_system_is_in_the_table_above_and_states_its_facts():
-    assert len(SYSTEMS) == 9
-    for cls in SYSTEMS:
+    assert len(published.SYSTEMS) == 9
+    for cls in published.SYSTEMS:
         assert cls.fault.startswith("nothing: ") is cls.sound
         assert "\n" not in cls.fault
         assert any(year in cls.source for year in ("2014", "2019", "2021", "2022"))
         assert cls.norm in ("l1", "l2", "linf", None)
         assert "__dict__" not in dir(cls(1.0))
-    sound = {LaplaceMechanism, ADePTClipL1, ADePTScaled, DPTextRepaired, HalvedOutput}
-    assert {cls for cls in SYSTEMS if cls.sound} == sound
+    sound = "LaplaceMechanism ADePTClipL1 ADePTScaled DPTextRepaired HalvedOutput"
+    assert {cls.__name__ for cls in published.SYSTEMS if cls.sound} == {*sound.split()}
 
 
 @pytest.mark.parametrize("dim", DIMS)
-@pytest.mark.parametrize("cls", SYSTEMS)
+@pytest.mark.parametrize("cls", published.SYSTEMS)
 def test_default_pairs_are_neighbours_at_the_full_distance(cls, dim):
-    system = cls(1.0) if cls is ADePTReference else cls(1.0, 0.7)
+    system = cls(1.0) if cls is published.ADePTReference else cls(1.0, 0.7)
     pair = system.default_pair(dim)
     assert pair.x.shape == pair.x_prime.shape == (dim,)
     gap = distance(pair, cls.norm or system.steps(dim).clip.norm)
@@ -86,7 +74,7 @@ def test_default_pairs_are_neighbours_at_the_full_distance(cls, dim):
 
 
 @pytest.mark.parametrize("dim", DIMS)
-@pytest.mark.parametrize("cls", [ADePT, ADePTClipL1, ADePTScaled])
+@pytest.mark.parametrize("cls", [published.ADePT, published.ADePTClipL1, published.ADePTScaled])
 @given(radius=POSITIVE)
 def test_clipped_pairs_lie_on_their_ball_and_not_beyond(cls, dim, radius):
     system = cls(1.0, radius)
@@ -96,35 +84,35 @@ def test_clipped_pairs_lie_on_their_ball_and_not_beyond(cls, dim, radius):
     assert (1.0 - 1e-15) * radius <= norm <= radius
 
 
-@pytest.mark.parametrize(("system", "expected"), [(ADePTScaled, 1.0), (ADePT, 4.0)])
-def test_scaled_adept_has_noise_for_the_l1_diameter(system, expected):
-    system = system(1.0, 2.0)
-    loss = distance(system.default_pair(16), "l1") / system.steps(16).noise.scale
-    assert loss == pytest.approx(expected, rel=1e-15)
-    assert ADePTReference(1.0).default_pair(5) == zeros_ones(5)
+def test_scaled_adept_has_noise_for_the_l1_diameter():
+    for system, expected in ((published.ADePTScaled(1.0, 2.0), 1.0), (published.ADePT(1.0), 4.0)):
+        loss = distance(system.default_pair(16), "l1") / system.steps(16).noise.scale
+        assert loss == pytest.approx(expected, rel=1e-15)
+    assert published.ADePTReference(1.0).default_pair(5) == zeros_ones(5)
 
 
 @given(POSITIVE, POSITIVE)
 def test_the_scale_is_sensitivity_over_epsilon(epsilon, sensitivity):
-    assert LaplaceMechanism(epsilon, sensitivity).steps(1).noise.scale == sensitivity / epsilon
-    assert HalfNoise(epsilon, sensitivity).steps(1).noise.scale == sensitivity / 2 / epsilon
+    systems = published.LaplaceMechanism, published.HalfNoise
+    scales = [system(epsilon, sensitivity).steps(1).noise.scale for system in systems]
+    assert scales == [sensitivity / epsilon, sensitivity / 2 / epsilon]
 
 
 def test_numbers_become_floats():
     assert type(Laplace(np.int64(2)).scale) is float
     assert Laplace(2) == Laplace(2.0)
     assert (Uniform(0, 1).low, Uniform(0, 1).high) == (0.0, 1.0)
-    assert type(ADePT(1, 2).clip) is float
+    assert type(published.ADePT(1, 2).clip) is float
 
 
 def test_only_the_exact_types_are_native():
     class Quiet(Laplace):
         pass
 
-    noises = [cls(1.0) for cls in (Laplace, Gaussian, Exponential, DPTextNoise, *SYSTEMS)]
+    noises = [cls(1.0) for cls in (Laplace, Gaussian, Exponential, DPTextNoise, *published.SYSTEMS)]
     natives = [*noises, Uniform(0.0, 1.0), Identity(), RandomBits()]
     assert {type(m) for m in natives} == set(NATIVE.values())
-    assert (*NATIVE.values(),) == PRIMITIVES + SYSTEMS
+    assert (*NATIVE.values(),) == PRIMITIVES + published.SYSTEMS
     assert all(map(is_native, natives))
     # A namesake is another class, whether it inherits from the noise or not.
     namesakes = [type("Laplace", (Laplace,), {})(1.0), type("Laplace", (), {})()]
