@@ -115,13 +115,6 @@ def test_figures_that_cannot_be_given_say_why(estimate):
     assert any("no order above one is resolved" in reason for reason in cut.reasons)
 
 
-def test_a_much_larger_set_is_drawn_from():
-    y0, y1 = RNG.normal(size=(100, 2)), RNG.normal(size=(12_000, 2))
-    estimate = renyi(y0, y1, alphas=[2.0], rng=1, checks=False)
-    assert (estimate.sizes, estimate.depth) == ((100, 12_000), (20 * 10_000 // 100, 20))
-    assert any("100 and 10000 rows drawn at random" in note for note in estimate.notes)
-
-
 def test_negative_values_are_kept_and_told_and_the_jackknife_leaves_nothing_to_draw():
     estimate = renyi(Y0, Y1, alphas=[2.0], method="ball", rng=1, checks=False)
     assert (estimate.value < 0.0).any()

@@ -68,7 +68,7 @@ def test_few_rows():
         check(y0, y1, 1, np.array([0.5, 1.0]))
     # Unequal sizes scale the depth.
     rng = np.random.default_rng(3)
-    assert check(rng.normal(size=50), rng.normal(size=2000), 20).depth == (800, 20)
+    assert check(rng.normal(size=25), rng.normal(size=500), 20).depth == (400, 20)
     assert check(rng.normal(size=30), rng.normal(size=41), 7).depth == (10, 7)
 
 
@@ -100,10 +100,10 @@ def test_the_ceiling_is_reached_by_sets_far_apart(sizes):
 def test_replicates_are_naive_resampling(kind, seed):
     rng = np.random.default_rng(seed)
     k = 4
-    for name, y0, y1 in kinds(rng, 60, 45):
+    for name, y0, y1 in kinds(rng, 40, 30):
         sizes = len(y0), len(y1)
         # Groups of two to five rows in one of the sets.
-        groups = (np.arange(60) // 2, None) if seed else (None, np.arange(45) // 5)
+        groups = (np.arange(40) // 2, None) if seed else (None, np.arange(30) // 5)
         drawn = plan_replicates(kind, sizes, groups, rng, None if kind == "jackknife" else 5)
         raw = line_ball(y0, y1, ALPHAS, k, drawn, 2)
         frozen = freeze(y0, y1, k)
@@ -140,8 +140,8 @@ def test_atoms_stay_frozen():
 
 def test_threads_and_order_change_nothing():
     rng = np.random.default_rng(9)
-    y0, y1 = rng.normal(size=150_000), rng.normal(size=140_000) + 0.3
-    y0[:40_000], y1[:30_000] = y0[:40_000].round(3), y1[:30_000].round(3)
+    y0, y1 = rng.normal(size=50_000), rng.normal(size=45_000) + 0.3
+    y0[:15_000], y1[:10_000] = y0[:15_000].round(3), y1[:10_000].round(3)
     drawn = plan_replicates("jackknife", (len(y0), len(y1)), (None, None), rng)
     first = line_ball(y0, y1, ALPHAS, 20, drawn, 1)
     for threads in (2, 5):
@@ -181,7 +181,7 @@ def test_it_estimates_the_divergence_of_normals():
     rng = np.random.default_rng(10)
     alphas = np.array([1.0, 2.0])
     values, errors = [], []
-    for _ in range(40):
+    for _ in range(20):
         y0, y1 = rng.normal(size=20_000) + 0.5, rng.normal(size=20_000)
         drawn = plan_replicates("jackknife", (20_000, 20_000), (None, None), rng)
         raw = line_ball(y0, y1, alphas, 20, drawn, 2)
@@ -190,7 +190,7 @@ def test_it_estimates_the_divergence_of_normals():
     values = np.array(values)
     spread = values.std(axis=0, ddof=1)
     bias = values.mean(axis=0) - [0.125, 0.25]
-    assert (np.abs(bias) < 0.01 + LIMIT * spread / np.sqrt(40)).all()
+    assert (np.abs(bias) < 0.01 + LIMIT * spread / np.sqrt(20)).all()
     assert (np.abs(np.mean(errors, axis=0) / spread - 1) < 0.5).all()
 
 
