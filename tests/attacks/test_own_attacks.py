@@ -8,7 +8,7 @@ import pytest
 import dpcore
 from dpcore import Laplace, attacks, published
 from dpcore.attacks import MajorityVote
-from dpcore.exact import vote_log_probabilities
+from dpcore.exact import vote_loss
 
 VOTE = MajorityVote()
 
@@ -104,11 +104,6 @@ def test_the_vote_of_the_attack_class_is_that_of_the_audit():
     again = dpcore.audit(mechanism, pair, trials=10**5, rng=5, claim=1.0, attack=wrapped)
     assert (again.event, again.counts) == (report.event, report.counts)
     assert again.exact == report.exact == pytest.approx(vote_loss(mechanism, pair))
-
-
-def vote_loss(mechanism, pair):
-    law = vote_log_probabilities(mechanism, pair)
-    return max(abs(law.log_p - law.log_p_prime), abs(law.log_q - law.log_q_prime))
 
 
 @pytest.mark.parametrize(

@@ -115,28 +115,11 @@ def test_a_survey_tool_is_refuted_and_its_private_twin_is_not(tool):
     assert all(0.8 < one.epsilon_lower < 1.0 for one in private)
 
 
-NODE = """
-const [truth, size] = [process.argv[2], Number(process.argv[3])];
-const other = truth === "never" ? "daily" : "never", answers = [];
-for (let i = 0; i < size; i++) answers.push(Math.random() < 0.8175744761936437 ? truth : other);
-console.log(answers.join("\\n"));
-"""
-
 AWK = """BEGIN {
     srand(ENVIRON["DPCORE_SEED"] + 0)
     for (i = 0; i < size; i++)
         print (rand() < 0.8175744761936437) == (x == "never") ? "never" : "daily"
 }"""
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_a_tool_in_javascript_without_a_seed(tmp_path):
-    file = tmp_path / "tool.js"
-    file.write_text(NODE)
-    report = audited(dpcore.command(["node", file, "{x}", "{size}"]))
-    assert report.epsilon_lower > 1.3
-    assert (report.refuted, report.randomness) == (True, "own")
-    assert "does not draw from the seed in DPCORE_SEED" in str(report)
 
 
 @pytest.mark.skipif(shutil.which("awk") is None, reason="awk is not installed")

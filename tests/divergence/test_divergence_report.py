@@ -1,18 +1,175 @@
-"""Pictures of estimates: what they hold, and what stays grey."""
+"""Estimates as text and as pictures: belief first, nothing hidden, and what stays grey."""
 
 from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from shared_divergence import GRID, make_certificate, make_estimate
+from shared_messages import find_missing
 
-from dpcore.divergence.record import Beside, line
+from dpcore.divergence import Beside, Diagnostics, Epsilon, report
+from dpcore.divergence.record import Line, line
 from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 from dpcore.divergence.report import draw_convergence, draw_estimate
+
+
+def full():
+    value = np.stack([GRID / 8.0, np.full(len(GRID), -0.02)])
+    return make_estimate(
+        value=value,
+        beside=Beside("score", value + 0.01, np.full(value.shape, 0.03)),
+        certificate=make_certificate(value - 0.05),
+        notes=("a word " * 30, "another"),
+        error="bootstrap",
+    )
+
+
+def row(text, order):
+    """The row of an order in the table."""
+    return next(line for line in text.splitlines() if line.split()[:1] == [order])
+
+
+def test_belief_comes_first_and_time_last():
+    lines = str(full()).splitlines()
+    label, belief = lines[0].split(maxsplit=1)
+    said = "both directions: estimate only, orders 1 to 2.853; not resolved at this alpha, orders"
+    assert (label, belief[: len(said)]) == ("belief", said)
+    reason = next(i for i, line in enumerate(lines) if line.split()[:1] == ["reason"])
+    assert reason < next(i for i, line in enumerate(lines) if "order  " in line)
+    assert (lines[-1].split(), lines[-2].split()) == (["time", "0.123", "s"], ["seed", "123"])
+
+
+@pytest.mark.parametrize(
+    "estimate", [full(), make_estimate(), make_estimate([2.0], [[math.inf], [-1e4]])]
+)
+def test_no_line_is_too_wide(estimate):
+    for one in report.estimate_text(estimate).splitlines():
+        assert len(one) <= 100
+        assert one == one.rstrip()
+
+
+def test_belief_of_each_direction_by_ranges():
+    belief = np.array([[ESTIMATE, ESTIMATE, SATURATED], [REFUTED, REFUTED, REFUTED]])
+    estimate = make_estimate([1.0, 2.0, 4.0], belief=belief)
+    assert report.belief_lines(estimate) == [
+        "D(P0||P1): estimate only, orders 1 to 2; saturated, order 4",
+        "D(P1||P0): refuted by its own certificate, at every order",
+    ]
+    broken = np.array([[ESTIMATE, UNRESOLVED, ESTIMATE]] * 2)
+    said = "both directions: estimate only, orders 1, 4; not resolved at this alpha, order 2"
+    assert report.belief_lines(make_estimate([1.0, 2.0, 4.0], belief=broken)) == [said]
+    single = make_estimate([2.0], belief=np.array([[ESTIMATE], [UNRESOLVED]]))
+    assert report.belief_lines(single)[1] == "D(P1||P0): not resolved at this alpha, order 2"
+
+
+def test_runs_cover_every_order_once():
+    assert report.find_runs(["a", "a", "b", "a"]) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
+    assert report.find_runs([]) == []
+
+
+def test_every_value_that_is_not_an_estimate_is_marked():
+    belief = np.array([[ESTIMATE, UNRESOLVED], [SATURATED, REFUTED]])
+    text = report.estimate_text(
+        make_estimate([1.0, 2.0], belief=belief, value=[[0.1, 0.2], [0.3, -0.4]])
+    )
+    assert row(text, "1").split() == ["1", "0.100", "+-", "0.020", "3.900", "0.300", "^", "3.900"]
+    assert row(text, "2").split() == ["2", "0.200", "?", "3.900", "-0.400", "!-", "3.900"]
+    for words in ("^ saturated", "? not resolved at this alpha", "- negative: raw value kept"):
+        assert words in text
+    # Control: what is believed has no mark and no legend.
+    clean = report.estimate_text(make_estimate([1.0, 2.0], belief=np.full((2, 2), ESTIMATE)))
+    assert row(clean, "2").split() == ["2", "0.250", "+-", "0.020", "3.900", "0.286", "+-",
+                                       "0.020", "3.900"]  # fmt: skip
+    assert "not resolved" not in clean
+    assert "negative" not in clean
+
+
+def test_infinite_values_and_missing_ceilings():
+    estimate = make_estimate(
+        [2.0], [[math.inf], [-math.inf]], np.full((2, 1), UNRESOLVED),
+        ceiling=np.full((2, 1), math.nan), error=None,
+    )  # fmt: skip
+    text = report.estimate_text(estimate)
+    assert row(text, "2").split() == ["2", "+inf", "?", "-inf", "?-"]
+    assert "ceiling" not in text
+    assert "nan" not in text
+    assert not find_missing(text, "no standard errors", "0.125 and 0.143 (D_1 in both directions)")
+
+
+def test_long_grids_are_thinned_and_short_ones_are_not():
+    estimate = make_estimate(alpha_max=(float(GRID[11]), float(GRID[13])))
+    shown = report.choose_table_rows(estimate)
+    assert shown == sorted(set(shown))
+    assert 10 <= len(shown) <= 12
+    assert {0, 11, 13, len(GRID) - 1} <= set(shown)
+    assert GRID[shown[0]] == 1.0
+    assert report.choose_table_rows(make_estimate(np.linspace(1.0, 2.0, 12))) == list(range(12))
+    text = report.estimate_text(estimate)
+    assert f"{len(shown)} of 37 orders" in text
+    rows = [line.split()[0] for line in text.splitlines() if line.endswith("3.900")]
+    assert rows == [f"{GRID[i]:.4g}" for i in shown]
+
+
+def test_certificates_the_other_method_and_the_sample_are_told():
+    seen = Diagnostics(
+        np.full((2, 37), 9.0), np.array([0.25, -0.0]), np.array([0.5, 0.125]), 4.0, {}, "whiten"
+    )
+    text = " ".join(str(replace(full(), diagnostics=seen, depth=(20, 40))).split())
+    figures = row(str(full()), "1").split()
+    assert figures[:6] == ["1", "0.125", "+-", "0.020", "3.900", "0.075"]
+    assert figures[6:] == ["-0.020", "+-", "0.020", "-", "3.900", "-0.070"]
+    assert "score at order 1: 0.135 +- 0.030 and -0.010 +- 0.030" in text
+    assert "D(P0||P1): event s > 1, 200 of 250 against 50 of 250" in text
+    assert "1,000 and 500 rows of 2 coordinates, scale whiten" in text
+    assert "50 % and 12.5 % of them on repeated values" in text
+    assert "25 % and 0 % on repeated values that the other set lacks" in text
+    assert "balls reach 20 and 40 rows of the other set, bootstrap standard errors" in text
+    assert text.count("note a word") == 1
+    assert "note another" in text
+
+
+def epsilon(**fields):
+    known = {
+        "delta": 1e-5, "epsilon_lower": 1.25, "epsilon_hat": 2.5, "epsilon_rdp": 3.0, "alpha": 4.0,
+        "line": Line(0.1, 0.3, 3.5, 3.0, 1e-5), "confidence": 0.9, "extrapolated": False,
+    }  # fmt: skip
+    return Epsilon(**{**known, **fields})
+
+
+def test_three_labelled_figures():
+    lines = str(epsilon()).splitlines()
+    assert lines[0] == "epsilon at delta = 1e-05"
+    assert lines[1].split()[:2] == ["epsilon_lower", "1.2500"]
+    assert "certified, 90 % confidence" in lines[1]
+    assert lines[2].split()[:3] == ["epsilon_hat", "2.5000", "estimate:"]
+    assert lines[3].split()[:2] == ["epsilon_rdp", "3.0000"]
+    text = " ".join(" ".join(lines).split())
+    assert "neither an upper nor a lower bound; order 4 decided" in text
+    assert "its line 3.5000 conversion of the line 0.1 + 0.3 alpha" in text
+    assert "EXTRAPOLATED" not in text
+
+
+def test_missing_figures_have_reasons():
+    far = "extrapolated: this sample sees delta from .1"
+    reasons = "no order above one is resolved " * 5, far
+    fields = dict.fromkeys(["epsilon_lower", "epsilon_rdp", "alpha", "line"])
+    fields |= {"epsilon_hat": math.inf, "extrapolated": True, "reasons": reasons}
+    text = report.epsilon_text(epsilon(**fields))
+    lines = text.splitlines()
+    assert lines[0].endswith("(EXTRAPOLATED)")
+    assert [line.split()[1] for line in lines[1:4]] == ["none", "infinite", "none"]
+    assert "its line" not in text
+    assert all(len(line) <= 100 for line in lines)
+    assert " ".join(text.split()).count("no order above one") == 5
+    assert lines[-1].strip() == reasons[1]
+
+
+# Pictures of estimates: what they hold, and what stays grey.
 
 
 def labels(figure):
