@@ -140,15 +140,6 @@ def test_randomised_response_over_strings():
     assert math.log(2) - 0.05 < bound < math.log(2)
 
 
-def test_tuples_as_outputs():
-    def pairs(x, size, generator):
-        made = np.empty(size, dtype=object)
-        made[:] = [("n", round(x + v, 1)) for v in generator.laplace(0.0, 1.0, size)]
-        return made
-
-    assert 0.7 < audited(pairs, (0.0, 1.0), 20_000).epsilon_lower < 1.0
-
-
 # Atoms: equal real numbers that are different doubles.
 
 

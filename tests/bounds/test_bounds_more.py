@@ -92,17 +92,6 @@ def test_one_coordinate_is_clopper_pearson():
     assert bounds.every_coordinate([Counts(0, 9, 0, 9), Counts(9, 9, 0, 9)], [1, 1]) == 0.0
 
 
-def test_losses_add_up_over_groups():
-    one, two = Counts(600, 1000, 300, 1000), Counts(80, 100, 20, 100)
-    each = 0.1 / 4
-    expected = 0.0
-    for counts, size in ((one, 5), (two, 3)):
-        p_low = bounds.limits(counts.k, counts.n, each)[0]
-        expected += size * math.log(p_low / bounds.limits(counts.k_prime, counts.n_prime, each)[1])
-    found = bounds.every_coordinate([one, two], [5, 3], 0.0, 0.9)
-    assert found == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("size", [128, 4096])
 def test_products_below_the_smallest_double(size):
     """Half the noise that a claim of 1 needs, 10^8 trials of all coordinates pooled."""

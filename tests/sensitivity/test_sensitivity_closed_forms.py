@@ -215,12 +215,9 @@ def test_against_an_absent_row_is_half(ball, norm):
     assert "against an absent row" in str(found)
 
 
-@pytest.mark.parametrize(
-    "domain", [Box(1, 1, 3), Box(-2, -2, 1), OneHot(1), Simplex(1), HistogramCounts(1)], ids=repr
-)
-def test_a_domain_without_differences_has_sensitivity_0(domain):
+def test_a_domain_without_differences_has_sensitivity_0():
     for norm in NORMS:
-        found = sensitivity(domain, norm)
+        found = sensitivity(Box(1, 1, 3), norm)
         assert found.value == 0.0
         np.testing.assert_array_equal(found.pair.x, found.pair.x_prime)
 

@@ -167,7 +167,7 @@ def test_a_clipped_mean_of_records():
         return float(np.clip(np.asarray(x), -2, 2).mean())
 
     for relation in (Replace(), AddRemove()):
-        found = refute(mean, 0.1, "l1", domain, neighbour=relation, rng=1, trials=1000)
+        found = refute(mean, 0.1, "l1", domain, neighbour=relation, rng=1, trials=300)
         # Replacing one of four: 4 / 4. Adding one to four equal ones: 2 - (4 * 2 - 2) / 5.
         expected = 1.0 if isinstance(relation, Replace) else 0.8
         assert found.attained == pytest.approx(expected, rel=1e-12)
@@ -180,7 +180,7 @@ def test_rows_of_vectors_under_replacement():
     def mean(x):
         return np.mean([row / max(1.0, float(np.linalg.norm(row))) for row in x], axis=0)
 
-    found = refute(mean, 0.1, "l2", Records(corners, 3), neighbour=Replace(), rng=1, trials=1000)
+    found = refute(mean, 0.1, "l2", Records(corners, 3), neighbour=Replace(), rng=1, trials=300)
     assert found.attained == pytest.approx(2 / 3, rel=1e-12)
 
 
