@@ -175,9 +175,3 @@ def test_full_means_more():
         if job.line == "robust, b = d/epsilon" and not job.number
     ]
     assert len(sound) == 4 * len(models.EPSILONS)
-
-
-def test_what_is_not_there(tmp_path):
-
-    with pytest.raises((OSError, ValueError)):
-        run(data=str(tmp_path))

@@ -152,12 +152,6 @@ def test_micro_f1():
     assert micro_f1(truth, 0 * truth) == micro_f1(0 * truth, 0 * truth) == 0.0
 
 
-def test_what_is_not_there(tmp_path):
-
-    with pytest.raises(FileNotFoundError, match=r"ag_data\.txt"):
-        run(data=tmp_path)
-
-
 def test_the_authors_file(monkeypatch):
     # What is known of the texts without any training; the encoder is a small one.
     monkeypatch.setattr(dpnr_table.Config, "cases", property(lambda config: ()))

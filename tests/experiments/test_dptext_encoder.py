@@ -113,8 +113,6 @@ def test_options():
     assert [len(Config(quick=quick).cases) for quick in (False, True)] == [21, 6]
     assert (Config(full=True).seeds, Config(full=True, seeds=2).seeds) == (5, 2)
     assert (Config().attribute, Config(data="folder").attribute) == ("parent", "Bush")
-    with pytest.raises(FileNotFoundError):
-        run(data="no/such/folder")
 
 
 def test_real_texts():

@@ -9,7 +9,7 @@ import math
 import pytest
 from shared_experiments import get_possible
 
-from dpcore.experiments import NAMES, get, reproduce
+from dpcore.experiments import NAMES, get
 
 INF = math.inf
 
@@ -20,42 +20,32 @@ REFUSED = [
     ("habernal2022-figure1", ValueError, "", {"epsilons": (INF,), "mechanisms": ("ADEPT",)}),
     ("adept-rewrite", ValueError, "one of", {"variants": ("l2",)}),
     ("adept-rewrite", ValueError, "", {"claimed": (0.0,), "examples": -1}),
-    ("adept-rewrite", ValueError, "", {"claimed": (1.0, float("inf"))}),
     ("divergence-accuracy", ValueError, "an integer at least 2", {"repetitions": 1}),
     ("divergence-accuracy", ValueError, "an integer at least 100", {"rows": 99}),
-    ("divergence-accuracy", TypeError, "", {"rows": 1e3}),
     ("divergence-accuracy", ValueError, "", {"cases": ("n1",), "certified": -1}),
     ("dp-sniper-table", ValueError, "an integer at least 1, got 0", {"repeats": 0}),
     ("dp-sniper-table", ValueError, "one of 'Laplace',", {"mechanisms": ("SVT7",)}),
-    ("dp-sniper-table", TypeError, "one of 'Laplace',", {"mechanisms": (1,)}),
     ("dpnr-robust-adaptive", ValueError, "", {"dims": (1,), "epsilons": (0.0,), "mus": (1.0,)}),
     ("dpnr-robust-adaptive", ValueError, "one of", {"lines": ("adaptive",)}),
     ("dpnr-table", ValueError, "", {"levels": (0.0,), "texts": 10, "dim": 1}),
     ("habernal2021-figure1", ValueError, "an integer from 1 to 4096, got 0", {"dims": (0,)}),
     ("habernal2021-figure1", ValueError, "an integer from 1 to 4096", {"dims": (4097,)}),
-    ("habernal2021-figure1", TypeError, "an integer", {"dims": (2.0,)}),
     ("habernal2021-figure1", ValueError, "", {"radius": 0, "epsilon": 0}),
-    ("habernal2021-figure1", ValueError, "", {"radius": -10.0}),
-    ("habernal2021-figure1", ValueError, "", {"radius": math.nan}),
     ("noise-layers", ValueError, "one of", {"layers": ("Laplace",)}),
     ("noise-layers", ValueError, "", {"epsilon": math.inf}),
     ("renyi-of-mechanisms", ValueError, "an integer at least 100, got 99", {"trials": 99}),
     ("renyi-of-mechanisms", ValueError, "", {"delta": 0.31}),
     ("renyi-of-mechanisms", ValueError, "a finite number above 0 and at most 0.3", {"delta": 0.0}),
-    ("renyi-of-mechanisms", TypeError, "", {"delta": "0.1"}),
     ("renyi-vs-alpha", ValueError, "an integer at least 100", {"trials": 99}),
     ("sensitivity-table", ValueError, "an integer from 2 to 1024, got 1", {"dim": 1}),
-    ("sensitivity-table", TypeError, "", {"dim": 2.0}),
     ("word2vec-leakage", ValueError, "an integer at least 1000", {"trials": 999}),
     ("word2vec-leakage", ValueError, "", {"anchors": (-1,), "epsilons": (0.0,)}),
-    ("word2vec-leakage", ValueError, "", {"epsilons": (math.nan,)}),
     ("floating-point", ValueError, "one of", {"systems": ("numpy",)}),
     ("encoder-frontier", ValueError, "an integer at least 100", {"trials": 99}),
     ("word-dp-attack", ValueError, "an integer at least 100", {"trials": 20}),
     ("dptext-encoder", ValueError, "one of 'zero'", {"noises": ("keep",)}),
-    ("dptext-encoder", ValueError, "an integer at least 1", {"epochs": 0}),
     ("dptext-encoder", ValueError, "an integer at least 300", {"texts": 10}),
-    ("dptext-encoder", ValueError, "a finite number above 0", {"claims": (0.0,)}),
+    ("dptext-encoder", ValueError, "", {"claims": (0.0,), "epochs": 0}),
     ("searched-pairs", ValueError, "one of", {"bound": "exakt"}),
 ]
 """Experiment, the error, a word of the remedy, and fields of its `Config`, each refused alone."""
@@ -114,16 +104,14 @@ def test_a_run_takes_its_own_configuration_only(name):
             get(name).run(config)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if "device" in inspect.signature(get(name).Config).parameters]
-)
-def test_a_device_that_is_not_there(name):
-    module = get_possible(name)
-    with pytest.raises(ValueError, match=r"^device must be one of this machine"):
-        module.run(module.Config(device="nowhere"))
-
-
-def test_bad_trials_leave_no_folder(tmp_path):
-    with pytest.raises(ValueError, match=r"^trials must be"):
-        reproduce("published-systems", tmp_path / "out", trials=-1)
-    assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize("name", NAMES)
+def test_a_device_and_data_that_are_not_there(name, tmp_path):
+    taken = inspect.signature(get(name).Config).parameters
+    for field, value, error, said in (
+        ("device", "nowhere", ValueError, "^device must be one of this machine"),
+        ("data", tmp_path, FileNotFoundError, "README of the data"),
+    ):
+        if field in taken:
+            module = get_possible(name)
+            with pytest.raises(error, match=said):
+                module.run(module.Config(**{field: value}))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import binomtest
@@ -20,23 +19,6 @@ UNIFORM, TENTH, HUNDREDTH = ("uniform", 10.0), ("normal", 1.0), ("normal", 0.1)
 
 def beyond(law, clip="l2", dim=2, pairs=10_000, seed=1, threads=1, radius=10.0):
     return _core.pairs_beyond(law, (clip, radius), dim, pairs, seed, threads)
-
-
-def by_numpy(rng, law, dim, pairs, norm="l2", limit=20.0):
-    """The same experiment on numpy's random numbers; no clip for the norm None."""
-    sides = []
-    for _ in range(2):
-        kind, spread = law
-        shape = (pairs, dim)
-        x = (
-            rng.uniform(-spread, spread, shape)
-            if kind == "uniform"
-            else rng.normal(0, spread, shape)
-        )
-        if norm is not None:
-            x *= np.minimum(1.0, 10.0 / np.linalg.norm(x, int(norm[1]), axis=1))[:, None]
-        sides.append(x)
-    return int((np.abs(sides[0] - sides[1]).sum(axis=1) > limit * (1 + 1e-12)).sum())
 
 
 def circle_share():
@@ -59,28 +41,6 @@ def test_two_points_of_a_circle_have_an_exact_share():
     assert binomtest(found, pairs, circle_share()).pvalue > ALPHA
     # Negative control: a limit of 2C sqrt(n) would be passed by none, and 2 % more is noticed.
     assert binomtest(round(1.02 * found), pairs, circle_share()).pvalue < ALPHA
-
-
-@pytest.mark.parametrize(
-    ("law", "dim"), [(UNIFORM, 2), (UNIFORM, 4), (TENTH, 16), (TENTH, 24), (HUNDREDTH, 170)]
-)
-def test_counts_agree_with_numpy(law, dim):
-    pairs = 20_000
-    rng = np.random.default_rng(3)
-    ours = (beyond(law, dim=dim, pairs=pairs), pairs)
-    share = by_numpy(rng, law, dim, pairs) / pairs
-    assert 0.02 < share < 0.99
-    assert figure1.p_value(ours, share, pairs) > ALPHA
-
-
-def test_a_wrong_experiment_is_noticed():
-    # Negative controls: no clip at all; the limit 2C sqrt(n), which no pair can pass.
-    pairs, rng = 20_000, np.random.default_rng(4)
-    ours = (beyond(UNIFORM, dim=4, pairs=pairs), pairs)
-    assert figure1.p_value(ours, by_numpy(rng, UNIFORM, 4, pairs, norm=None) / pairs, pairs) < ALPHA
-    wrong = by_numpy(rng, UNIFORM, 4, pairs, limit=40.0)
-    assert wrong == 0
-    assert figure1.p_value(ours, wrong / pairs, pairs) < ALPHA
 
 
 def test_comparison_values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-import pytest
 from shared_extras import data
 
 from dpcore.experiments import redaction_names
@@ -77,11 +76,6 @@ def test_other_splits_are_new_ones():
     assert (first.number, second.number) == (0, 1)
     assert first != second
     assert "mean of 2 splits" in result.table()
-
-
-def test_a_folder_without_the_corpus(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"ag_data\.txt"):
-        run(data=str(tmp_path))
 
 
 def test_real_news():
