@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -33,6 +34,13 @@ def get_possible(name: str) -> Any:
     elif ALL:
         pytest.skip("runs without extras")
     return get(name)
+
+
+@cache
+def run_experiment(name: str, **fields: Any) -> Any:
+    """Run an experiment, once for all tests that ask for the same."""
+    module = get_possible(name)
+    return module.run(module.Config(**fields), threads=1, progress=False)
 
 
 def interrupt_at(monkeypatch: Any, owner: Any, name: str, call: int) -> list[Any]:

@@ -114,12 +114,6 @@ def test_a_pair_beyond_the_sensitivity_needs_a_claim(run):
     assert (status, Audit.from_json(out).claim) == (0, None)
 
 
-def test_without_a_claim_nothing_is_refuted(run):
-    status, out, _ = run("audit half-noise --epsilon 1 --dim 1 --trials 1e5 --no-claim")
-    assert status == 0
-    assert "no claim given" in out
-
-
 # Mechanisms of a user.
 
 
@@ -258,13 +252,6 @@ def test_the_json_is_that_of_python(run, line):
     assert json.loads(out)["mechanism"] == mechanism.name
     found = Audit.from_json(out)
     assert (found.counts, found.pair, found.event) == (here.counts, here.pair, here.event)
-
-
-def test_parts_of_a_run_can_be_added(run, line):
-    words = "audit --x never --x-prime daily --claim 1 --seed 2 --json --block 500 --pilot 512"
-    lines = (f"{words} --trials 500 --start {start} --command" for start in (0, 500))
-    first, second = (Audit.from_json(run(one, line())[1]) for one in lines)
-    assert (first + second).counts.n == 1000
 
 
 def test_what_follows_x_is_put_in_unchanged(run):

@@ -8,6 +8,7 @@ import pickle
 import re
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -178,29 +179,14 @@ def test_plot(run, tmp_path):
     assert "<svg" in (tmp_path / "a.svg").read_text()
 
 
-class Remade:
-    """The result of an experiment."""
-
-    def __init__(self, partial):
-        self.partial = partial
-
-    def table(self):
-        """Return the table."""
-        return "the table"
-
-    def to_dict(self):
-        """Return plain data."""
-        return {"partial": self.partial}
-
-
 @pytest.mark.parametrize("partial", [False, True])
 def test_reproduce(run, tmp_path, monkeypatch, partial):
-    asked = []
+    asked, record = [], {"partial": partial}
 
     def reproduce(name, out, **options):
         asked.append((name, {key: value for key, value in options.items() if value}))
         (out / f"{name}.json").write_text("{}")
-        return Remade(partial)
+        return SimpleNamespace(table=lambda: "the table", to_dict=lambda: record, **record)
 
     monkeypatch.setattr("dpcore.experiments.reproduce", reproduce)
     words = f"reproduce published-systems --out {tmp_path / 'a'} --trials 1e3 --seed 5 --threads 1"
@@ -209,7 +195,7 @@ def test_reproduce(run, tmp_path, monkeypatch, partial):
     assert asked == [("published-systems", {"trials": "1e3", "seed": 5, "threads": 1})]
     assert "the table" in out
     assert str(tmp_path / "a" / "published-systems.json") in out
-    assert json.loads(run(f"{words} --json")[1]) == {"partial": partial}
+    assert json.loads(run(f"{words} --json")[1]) == record
 
 
 def test_reproduce_lists_the_experiments(run):

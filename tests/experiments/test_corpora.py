@@ -90,9 +90,8 @@ def test_labels_and_attributes():
 
 def test_words():
     wiki = read_corpus(data(), "wikitext2")
-    assert [sum(len(t.split()) for t in part) for part in (wiki.valid, wiki.test)] == [
-        213_886, 241_211
-    ]  # fmt: skip
+    sizes = [sum(len(t.split()) for t in part) for part in (wiki.valid, wiki.test)]
+    assert sizes == [213_886, 241_211]
     stacked = np.stack(list(word_vectors(data("words", "wordvecs1000.js")).values()))
     assert stacked.shape == (1_000, 300)
     assert np.allclose(np.linalg.norm(stacked, axis=1), 1.0, atol=1e-5)
@@ -110,7 +109,6 @@ def test_vocabularies_of_train(kind, words, twice):
     ("place", "kind", "rows"),
     [
         ("atis/test.csv", "atis", 893),
-        ("snips/valid.csv", "snips", 700),
         ("ag_news/train.tsv", "ag_news", 10_001),
         ("wikitext2/test.txt", "wikitext2", 2_891),
         ("yelp/sentiment.dev.1", "yelp", 2_000),
@@ -136,17 +134,11 @@ def test_the_format_of_dpnr(written):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (
-            "1\tone\t0\nno tabs\n",
-            r"line 2 of ag_data.txt \(DPNR.*must be label, text and attri.*'no",
-        ),
+        ("1\tone\t0\nno tabs\n", r"line 2 of ag_data.txt \(DPNR.*must be label, text .*'no"),
         ("1\tone\t7\n", "line 1 of ag_data.txt"),
         ("1\tone\t\n", "line 1 of ag_data.txt"),
         ("1\t  \t0\n", "line 1 of ag_data.txt .*a text that is not empty"),
-        (
-            b"1\tone\t0\n1\tna\xefve\t0\n",
-            r"line 2 of .* must be text in UTF-8, got b'1\\tna\\xefve",
-        ),
+        (b"1\tone\t0\n1\tna\xefve\t0\n", r"line 2 of .* must be text in UTF-8, got b'1\\tna"),
         (f"1\tone\t0\n{RULE}\n", "must be the third line of 20 signs ="),
         ("", "third line"),
         (GOOD + "1\tmore\t0\n", "line 7 of .* must be absent"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache
+from functools import partial
 
 import numpy as np
 import pytest
+from shared_experiments import run_experiment
 from shared_extras import data, needs
 
 from dpcore.experiments import dpsgd_vs_redaction as experiment
@@ -16,9 +17,7 @@ from dpcore.experiments.dpsgd_vs_redaction import Config, Recipe
 needs("torch", "opacus", "sklearn")
 
 
-@cache
-def run(**fields):
-    return experiment.run(Config(quick=True, **fields), threads=1, progress=False)
+run = partial(run_experiment, "dpsgd-vs-redaction", quick=True)
 
 
 def change(result, label, **fields):

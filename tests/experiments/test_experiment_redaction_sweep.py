@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+from shared_experiments import run_experiment
 
 from dpcore.experiments import redaction_sweep as experiment
 from dpcore.experiments.redaction_sweep import Config
 
-
-@cache
-def run(**fields):
-    return experiment.run(Config(quick=True, **fields), progress=False)
+run = partial(run_experiment, "redaction-sweep", quick=True)
 
 
 def test_words_masked_at_random_hide_the_set_before_the_document():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 import matplotlib
 import pytest
-from shared_experiments import get_possible
+from shared_experiments import get_possible, run_experiment
 
 from dpcore import Audit, experiments
 from dpcore.experiments import get, habernal2022_figure2, reproduce
@@ -32,22 +32,12 @@ GOLDEN = {
 }
 
 
-def strict(text):
-    def refuse(constant):
-        raise AssertionError(f"not strict JSON: {constant}")
-
-    return json.loads(text, parse_constant=refuse)
+strict = partial(json.loads, parse_constant=pytest.fail)
+"""Parse as strict JSON: a bare NaN or Infinity fails."""
 
 
 def number(value):
     return INF if value == "inf" else value
-
-
-@cache
-def run(name, **fields):
-    """Once for all tests that ask for the same."""
-    module = get_possible(name)
-    return module.run(module.Config(**fields))
 
 
 PARTS = {
@@ -117,7 +107,7 @@ def table(name, result):
 @pytest.fixture(scope="module")
 def grid():
     """The paper's whole grid, with few trials."""
-    return run("habernal2022-figure1", trials=200_000, seed=5)
+    return run_experiment("habernal2022-figure1", trials=200_000, seed=5)
 
 
 @pytest.mark.usefixtures("parts")
@@ -144,7 +134,7 @@ def test_files_picture_and_the_seed_that_alone_decides(name, tmp_path):
     assert table(name, result) == table(name, again)
     # Those that take long are not run a third time.
     if "quick" not in PARTS.get(name, {}):
-        assert table(name, result) != table(name, run(name, trials=trials, seed=8))
+        assert table(name, result) != table(name, run_experiment(name, trials=trials, seed=8))
 
 
 def test_same_bytes_again(tmp_path):
@@ -156,11 +146,11 @@ def test_same_bytes_again(tmp_path):
 
 
 def test_a_part_of_the_grid_repeats_its_cells():
-    part = run(
+    part = run_experiment(
         "habernal2022-figure1", trials=2000, seed=7, epsilons=(2.0, 0.5), dims=(8,),
         mechanisms=("DPText", "Laplace"),
     )  # fmt: skip
-    whole = run("habernal2022-figure1", trials=2000, seed=7)
+    whole = run_experiment("habernal2022-figure1", trials=2000, seed=7)
     assert len(part.cells) == 4
     assert set(part.cells) <= set(whole.cells)
 
@@ -198,7 +188,7 @@ def test_counts_agree_with_the_exact_law(grid):
 def test_agreement_has_power():
     # Negative control: counts of one law tested against that of 2 % less noise are noticed.
     module = get("habernal2022-figure1")
-    cell = run(
+    cell = run_experiment(
         "habernal2022-figure1", trials=10**6, seed=1, epsilons=(1.0,), dims=(2,),
         mechanisms=("Laplace",),
     ).cells[0]  # fmt: skip
@@ -235,7 +225,7 @@ def test_main_job_agrees_with_the_truth_at_two_entries():
     # With 10^6 trials every false claim is refuted with probability above 1 - 1e-9 (ADePT, whose
     # loss 1.228 is nearest, is 78 standard errors away); a true one with at most 5 % each, and
     # with far less where the vote sees .9: the fixed seed leaves nothing to luck.
-    result = run("published-systems", trials=10**6, seed=2, dims=(2,))
+    result = run_experiment("published-systems", trials=10**6, seed=2, dims=(2,))
     attacks = ("vote", "auto", "Coordinatewise")
     for attack in attacks:
         verdicts = {row.system: row.audit.refuted for row in result.rows if row.attack == attack}
@@ -250,7 +240,7 @@ def test_main_job_agrees_with_the_truth_at_two_entries():
 @pytest.fixture(scope="module")
 def main_job():
     """At 16 entries the vote misses what it misses at 128; the other attacks count 40,000 draws."""
-    return run("published-systems", trials=400_000, seed=2, dims=(2, 16))
+    return run_experiment("published-systems", trials=400_000, seed=2, dims=(2, 16))
 
 
 def test_main_job_says_what_the_vote_missed(main_job):
@@ -306,7 +296,7 @@ def test_main_job_json_holds_the_audits(main_job):
 
 def test_histograms_agree_with_their_laws():
     # 10 means, 10 second moments at 5 standard errors: false alarm below 1.2e-5.
-    result = run("habernal2022-figure2", trials=10**6, seed=4)
+    result = run_experiment("habernal2022-figure2", trials=10**6, seed=4)
     for drawn in result.histograms:
         errors = (drawn.mean_error, drawn.square_error)
         assert abs(drawn.mean - drawn.law.mean) < 5 * errors[0]
@@ -319,7 +309,7 @@ def test_histograms_agree_with_their_laws():
 
 def test_histogram_bins_follow_the_density():
     # Chi-square over 100 bins and the rest; the 1e-6 point for 100 degrees of freedom is 182.
-    for drawn in run("habernal2022-figure2", trials=10**6, seed=4).histograms:
+    for drawn in run_experiment("habernal2022-figure2", trials=10**6, seed=4).histograms:
         module = habernal2022_figure2
         edges = [module.LOW + i * (module.HIGH - module.LOW) / module.BINS for i in range(101)]
         up, down = drawn.law.weights
@@ -335,7 +325,7 @@ def test_histogram_bins_follow_the_density():
 
 
 def test_correct_formulas_have_their_own_seeds():
-    result = run("habernal2022-figure2", trials=1000)
+    result = run_experiment("habernal2022-figure2", trials=1000)
     assert len({drawn.seed for drawn in result.histograms}) == 5
     assert len({drawn.counts for drawn in result.histograms}) == 5
 

@@ -126,22 +126,6 @@ def test_failed_training_is_told(monkeypatch):
         train_word2vec(FIRST, progress=False)
 
 
-def test_stopped_sentences_end():
-    class Bar:
-        done = 0
-
-        def advance(self, number):
-            self.done += number
-
-    bar = Bar()
-    watched = leakage._WatchedSentences([["a"]] * 2500, bar)
-    assert len(list(watched)) == bar.done == 2500
-    through = iter(watched)
-    next(through)
-    watched.stopped = True
-    assert len(list(through)) == 999
-
-
 def test_the_figures_on_real_sentences():
     """The source's: .17, .008, .000 without anchors; .25 to .27 with 500, whatever the start."""
     folder = data("leakage", "spa-eng.zip").parent.parent

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from functools import cache
+from functools import partial
 
 import numpy as np
 import pytest
+from shared_experiments import run_experiment
 from shared_extras import data, needs
 
 from dpcore.experiments import model_closeness as experiment
@@ -17,10 +18,7 @@ from dpcore.experiments.model_closeness import Cell, Config, Result
 NAMES = list(experiment.COMPARISONS)
 
 
-@cache
-def run():
-    needs("torch")
-    return experiment.run(Config(quick=True), threads=1, progress=False)
+run = partial(run_experiment, "model-closeness", quick=True)
 
 
 def make_result(values, **fields):

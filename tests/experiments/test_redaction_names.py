@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import partial
 
+from shared_experiments import run_experiment
 from shared_extras import data
 
-from dpcore.experiments import redaction_names
-from dpcore.experiments.redaction_names import POLICIES, TOPIC, Config, list_hidden
+from dpcore.experiments.redaction_names import POLICIES, TOPIC, list_hidden
 
-
-@cache
-def run(**fields):
-    return redaction_names.run(Config(**fields), progress=False)
-
-
-def small():
-    return run(quick=True)
+run = partial(run_experiment, "redaction-names", quick=True)
 
 
 def test_a_masked_name_hides_where_nothing_else_speaks_of_the_person():
-    result = small()
+    result = run()
     assert result.targets == ("Alder", "Birk", TOPIC)
     for name in result.targets[:-1]:
         (clear,), (masked,) = (result.of(policy, "words", name) for policy in POLICIES[::2])
@@ -36,25 +29,25 @@ def test_a_masked_name_hides_where_nothing_else_speaks_of_the_person():
 def test_the_topic_stays():
     for policy in POLICIES:
         # Over ten seeds .92 to 1.
-        assert small().mean(policy, "words", TOPIC) > 0.75
-        (cell,) = small().of(policy, "words", TOPIC)
+        assert run().mean(policy, "words", TOPIC) > 0.75
+        (cell,) = run().of(policy, "words", TOPIC)
         assert cell.beats_floor
 
 
 def test_what_is_masked_is_counted():
-    nothing, first, both = small().maskings
+    nothing, first, both = run().maskings
     assert (nothing.words, nothing.texts, nothing.named) == (0.0, 0.0, (1.0,) * 5)
     assert first.named == (0.0, 0.0, 0.0, 1.0, 1.0)
     assert both.named == (0.0,) * 5
     assert 0.0 < first.words < both.words < 0.1
     # Every generated text names someone.
     assert both.texts == 1.0
-    assert list_hidden(small(), first) == ["Alder", "Birk", "Cole"]
-    assert small().cased == 1.0
+    assert list_hidden(run(), first) == ["Alder", "Birk", "Cole"]
+    assert run().cased == 1.0
 
 
 def test_the_record_the_table_and_the_picture():
-    result = small()
+    result = run()
     record = result.to_dict()
     assert len(record["cells"]) == len(result.cells) == 2 * 3 * 3
     assert record["maskings"][0]["policy"] == "none"
@@ -71,7 +64,7 @@ def test_the_record_the_table_and_the_picture():
 
 
 def test_other_splits_are_new_ones():
-    result = run(quick=True, seeds=2, trials=300)
+    result = run(seeds=2, trials=300)
     first, second = result.of("none", "words", TOPIC)
     assert (first.number, second.number) == (0, 1)
     assert first != second
@@ -79,7 +72,7 @@ def test_other_splits_are_new_ones():
 
 
 def test_real_news():
-    result = run(data=str(data()), quick=True)
+    result = run(data=str(data()))
     assert list_hidden(result, result.maskings[1]) == ["Kerry", "Blair", "Sharon"]
     assert list_hidden(result, result.maskings[2]) == list(result.people)
     # Kerry in 600 texts, over ten seeds .60 to .90, and .83 to 1.00 unmasked; floors .17 to .51.

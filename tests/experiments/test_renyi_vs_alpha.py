@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import partial
 
 import numpy as np
 import pytest
+from shared_experiments import run_experiment
 from shared_extras import data
 
-from dpcore.experiments import corpora, renyi_vs_alpha
+from dpcore.experiments import corpora
 from dpcore.experiments.renyi_vs_alpha import METHODS, ORDERS, Config, fit_hyperbola
 from dpcore.text.corpus import likeness
 
 LABELS = ("value", "null")
 
 
-@cache
-def run(**fields):
-    return renyi_vs_alpha.run(Config(**fields), progress=False)
-
-
-def small():
-    return run(quick=True, seeds=2, trials=200)
+run = partial(run_experiment, "renyi-vs-alpha")
+small = partial(run, quick=True, seeds=2, trials=200)
 
 
 def test_the_printed_formula_is_a_hyperbola_for_any_labels():

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import partial
 
 import numpy as np
+from shared_experiments import run_experiment
 from shared_extras import data, needs
-
-from dpcore.experiments import word_dp_attack
-from dpcore.experiments.word_dp_attack import Config
 
 needs("gensim", "sklearn")
 
 
-@cache
-def quick():
-    return word_dp_attack.run(Config(quick=True, trials=150), progress=False)
+run = partial(run_experiment, "word-dp-attack", quick=True)
+quick = partial(run, trials=150)
 
 
 def test_figures_follow_the_mechanism():
@@ -61,7 +58,7 @@ def test_the_table_serves_an_attacker():
 
 
 def test_real_abstracts():
-    result = word_dp_attack.run(Config(data=data(), quick=True), progress=False)
+    result = run(data=data())
     assert result.texts == 599
     assert 0.70 < result["none", 0.0].mean("accuracy") < 0.90
     # The floor is one half; the interval of 360 texts reaches .05 to either side.

@@ -131,13 +131,6 @@ def test_missed(dp_audit):
     assert "not reached" not in result.stdout.str()
 
 
-def test_refutes_says_when_no_number_of_trials_is_enough(inner):
-    # Far more noise than the claim needs: the frequencies themselves do not exceed it.
-    result = inner("def test_it(dp_audit): dp_audit.refutes(noisy, PAIR, epsilon=5.0)\n")
-    result.assert_outcomes(failed=1)
-    assert message(result)["needed"].endswith("no number of trials is enough.")
-
-
 def test_delta_and_distance_are_part_of_the_claim(inner):
     body = """
 def test_it(dp_audit):
@@ -151,18 +144,6 @@ def test_it(dp_audit):
     assert rows["headline"].startswith("epsilon <= 0.1, delta = 0.001 is refuted: ")
     assert "delta=0.001" in rows["or"]
     assert "distance=2.0" in rows["or"]
-
-
-def test_what_a_mechanism_raises_passes_through(inner):
-    body = """
-def failing(x, size, rng):
-    raise ZeroDivisionError("mine")
-
-def test_it(dp_audit):
-    with pytest.raises(ZeroDivisionError, match="mine"):
-        dp_audit(failing, PAIR, epsilon=1.0)
-"""
-    inner(body).assert_outcomes(passed=1)
 
 
 def test_an_interrupted_audit_interrupts_the_run(inner):
@@ -286,14 +267,14 @@ def test_a_run_counts_the_audits_that_saw_less_than_half_of_their_claim(inner, w
         return lines[found[0] :] if found else []
 
     said = "dp_audit: 3 of 6 audits saw less than half of their claim"
-    quiet = last()
-    assert quiet[0] == f"{said} (-v names the tests)"
-    assert " 3 passed" in quiet[-1]
     verbose = last("-v")
     assert verbose[0] == said
     assert set(verbose[1:3]) == {f"  test_inner.py::test_{name}" for name in ("little", "metric")}
     if workers:
         return
+    quiet = last()
+    assert quiet[0] == f"{said} (-v names the tests)"
+    assert " 3 passed" in quiet[-1]
     # Nothing is said of a run whose audits all saw half.
     assert last("-k", "enough") == []
     one = last("-k", "little")[0]
@@ -363,30 +344,6 @@ def test_a_run_names_the_audits_that_left_parts_out(inner):
     assert said[0].startswith("dp_audit: test_inner.py::test_wide compared 10 of ")
 
 
-SURVEY = """
-import sys
-
-CODE = (
-    "import os, random, sys; rng = random.Random(int(os.environ['DPCORE_SEED']));"
-    "keep, truth = float(sys.argv[1]), sys.argv[2];"
-    "[print(truth if rng.random() < keep else 'other') for _ in range(int(sys.argv[3]))]"
-)
-
-def survey(keep):
-    return dpcore.command([sys.executable, "-S", "-E", "-c", CODE, keep, "{x}", "{size}"])
-
-def test_private(dp_audit):
-    dp_audit(survey("0.0"), ("never", "daily"), claim=1.0, trials=2000)
-
-def test_broken(dp_audit):
-    dp_audit(survey("0.9"), ("never", "daily"), claim=1.0, trials=2000)
-"""
-
-
-def test_a_command_is_a_mechanism_like_any_other(inner):
-    inner(SURVEY).assert_outcomes(passed=1, failed=1)
-
-
 def test_an_error_shows_the_frames_of_the_test_and_of_the_mechanism(inner):
     body = """
 def raising(x, size, rng):
@@ -404,6 +361,7 @@ def test_mechanism(dp_audit):
     assert "dp_audit(noisy, PAIR, claim=1.0, trials=-1)" in shown
     assert "ValueError: trials must be a whole number at least 1" in shown
     assert "in raising" in shown or "def raising" in shown
+    assert "RuntimeError: from the mechanism" in shown
     assert "errors.py" not in shown
     assert "request.py" not in shown
     # The control: pytest's own option shows all frames.
@@ -480,18 +438,15 @@ def test_recorded_outputs_are_tested_like_a_mechanism(inner, pytester):
 
 
 NAME = "test_inner.py::test_it"
+INI = "dp_trials = 1e3\ndp_confidence = 0.9\ndp_seed = 5"
 
 
 @pytest.mark.parametrize(("ini", "arguments", "marker", "call", "expected"), [
     ("", [], "", "", Settings()),
-    ("dp_trials = 1e3", [], "", "", Settings(trials=1000)),
-    ("dp_confidence = 0.9", [], "", "", Settings(confidence=0.9)),
-    ("dp_seed = 5", [], "", "", Settings(seed=5)),
-    ("dp_trials = 1e3", ["--dp-trials", "2000"], "", "", Settings(trials=2000)),
-    ("dp_confidence = 0.9", ["--dp-confidence=.8"], "", "", Settings(confidence=0.8)),
-    ("dp_seed = 5", ["--dp-seed=6"], "", "", Settings(seed=6)),
-    ("", ["--dp-trials=2000"], "trials=3000", "", Settings(trials=3000)),
-    ("", ["--dp-trials=2000"], "confidence=.7, seed=3", "", Settings(2000, 0.7, 3)),
+    (INI, [], "", "", Settings(1000, 0.9, 5)),
+    (INI, ["--dp-trials", "2000", "--dp-confidence=.8", "--dp-seed=6"], "", "",
+     Settings(2000, 0.8, 6)),
+    (INI, ["--dp-trials=2000", "--dp-seed=6"], "confidence=.7, seed=3", "", Settings(2000, 0.7, 3)),
     ("", ["--dp-trials=2000"], "trials=3000", "trials=4000", Settings(trials=4000)),
     ("", [], "trials='3e3'", "trials=None, confidence=.6", Settings(3000, 0.6)),
     ("", [], "seed=3", "rng=None", Settings(seed=3)),
@@ -568,7 +523,6 @@ WRONG = [
     ("dp(trial=10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
     ("dp(trials=0)", "epsilon=1.0", "ValueError: dp(trials) must be a whole number at least 1"),
     ("dp()", "", "ValueError: claim must be given for a mechanism that makes none itself, got"),
-    ("dp()", "epsilon=None", "ValueError: claim must be given for a mechanism that makes none"),
     ("dp()", "claim=-1", "ValueError: claim must be a finite number at least 0, got -1"),
     ("dp()", "epsilon=-1", "ValueError: epsilon must be a finite number at least 0, got -1"),
     ("dp()", "epsilon=1, claim=1", "ValueError: claim must be given once, as claim or "),

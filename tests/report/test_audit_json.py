@@ -51,13 +51,8 @@ class Callable:
         return noisy(x, size, rng)
 
 
-def strict(text):
-    """Parse as strict JSON: a bare NaN or Infinity is an error."""
-
-    def refuse(word):
-        raise AssertionError(f"{word} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
+strict = functools.partial(json.loads, parse_constant=pytest.fail)
+"""Parse as strict JSON: a bare NaN or Infinity fails."""
 
 
 def read_again(report):
@@ -338,30 +333,20 @@ def fresh(code, text):
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "pair"),
-    [
-        (calibration.L2Laplace(0.5), ([0.0, 0.0], [1.0, 0.0])),
-        (calibration.RandomisedResponse(1.0, 3), (0, 1)),
-    ],
-)
-def test_an_audit_of_a_calibrated_mechanism_is_read_in_a_fresh_process(mechanism, pair):
-    text = audit(mechanism, pair, trials=1000, claim=1.0, rng=1).to_json()
-    assert json.loads(text)["mechanism"]["record"] == type(mechanism).__name__
-    code = "import dpcore, sys; print(dpcore.Audit.from_json(sys.stdin.read()).to_json(), end='')"
-    assert fresh(code, text) == text
-
-
-def test_what_is_written_does_not_depend_on_the_order_of_imports():
+def test_what_is_written_and_read_does_not_depend_on_the_order_of_imports():
     code = """
 import dpcore
 first = dpcore.audit(dpcore.Laplace(1.0), trials=100, rng=1).to_json()
 from dpcore import calibration
-print(dpcore.audit(calibration.L2Laplace(0.5), ([0.0], [1.0]), trials=100, rng=1).to_json())
+report = dpcore.audit(calibration.L2Laplace(0.5), ([0.0], [1.0]), trials=100, rng=1)
+print(report.to_json(), end="")
 """
-    mechanism = json.loads(fresh(code, ""))["mechanism"]
+    written = fresh(code, "")
+    mechanism = json.loads(written)["mechanism"]
     assert mechanism == encode_value(calibration.L2Laplace(0.5))
     assert decode_value(mechanism) == calibration.L2Laplace(0.5)
+    code = "import dpcore, sys; print(dpcore.Audit.from_json(sys.stdin.read()).to_json(), end='')"
+    assert fresh(code, written) == written
 
 
 RESULTS = {"Audit", "Evidence", "OutputsAudit", "Plan", "TableAudit"}
