@@ -148,17 +148,6 @@ def test_a_score_attack(load, monkeypatch, run, audit_everywhere):
     assert (recorded.attack, recorded.epsilon_lower > 0) == ("Toy", True)
 
 
-def test_an_attack_without_the_re_export_works_as_a_class_alone(load, run):
-    toy = load(attacks, "toy", ATTACK).Toy
-    with pytest.raises(ValueError, match=r"^name must be one of 'auto', 'majority', .*got 'toy'$"):
-        attacks.named("toy")
-    status, _, err = run("audit half-noise --epsilon 1 --attack toy")
-    assert (status, "--attack must be one of 'auto', 'majority', " in err) == (2, True)
-    found = dpcore.audit(HALF, attack=toy(), trials=20_000, rng=1)
-    assert (found.attack, "entry 0" in str(found)) == ("Toy", True)
-    assert dpcore.Audit.from_json(found.to_json()) == found
-
-
 BOUND = '''"""A toy."""
 from ..records import Counts
 from .binomial import Declared, clopper_pearson
@@ -172,8 +161,8 @@ def toy(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
 
 def add_bound(load, patch, without=None):
     patch.setattr(binomial, "_PACKAGE_BOUNDS", {**binomial._PACKAGE_BOUNDS})
-    cut = {"declaration": "(?m)^@.*$", "title": 'title="never seen before", '}.get(without, "$^")
-    toy = load(bounds, "toy", re.sub(cut, "", BOUND)).toy
+    text = re.sub("(?m)^@.*$", "", BOUND) if without == "declaration" else BOUND
+    toy = load(bounds, "toy", text).toy
     if without != "BOUNDS":
         patch.setitem(BOUNDS, "toy", toy)
         if find_declaration(toy).recorded:
@@ -222,11 +211,6 @@ def test_a_bound(load, monkeypatch, audit_everywhere, without):
     for more in [{"paired": True}, {"rows": "one_run"}, *([{}] if without else [])]:
         with pytest.raises(ValueError, match=r"^bound must be"):
             dpcore.audit_outputs(*outputs, **asked | more)
-
-
-def test_a_bound_without_a_title_is_refused(load, monkeypatch):
-    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'title'"):
-        add_bound(load, monkeypatch, "title")
 
 
 NOISE = '''"""Laplace noise by another name."""
@@ -418,15 +402,6 @@ def test_an_experiment(load, monkeypatch, run, tmp_path):
     assert "toy-coin               The toy: a share of heads." in listed
     status, _, err = run(f"reproduce toy-coin --out {out} --trials 0")
     assert (status, "trials must be" in err) == (2, True)
-
-
-def test_an_experiment_without_its_line_is_refused_by_name(load, monkeypatch, run, tmp_path):
-    add_experiment(load, monkeypatch, "NAMES")
-    status, _, err = run(f"reproduce toy-coin --out {tmp_path}")
-    said = "no such experiment: toy-coin (there are published-systems"
-    assert (status, said in " ".join(err.split())) == (2, True)
-    with pytest.raises(ValueError, match=r"^name must be one of 'published-"):
-        experiments.get("toy-coin")
 
 
 FIND = {

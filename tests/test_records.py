@@ -152,10 +152,6 @@ def test_counts_hold_plain_ints():
         counts + 1
 
 
-def test_zeros_ones():
-    assert zeros_ones(3) == Pair([0, 0, 0], [1, 1, 1])
-
-
 @pytest.mark.parametrize(("norm", "expected"), [("l1", 7.0), ("l2", 5.0), ("linf", 4.0)])
 def test_distance(norm, expected):
     assert distance(Pair([1.0, 0.0], [4.0, -4.0]), norm) == expected

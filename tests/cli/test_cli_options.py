@@ -7,11 +7,10 @@ import json
 import pickle
 import re
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
-import typer
 from shared_extras import needs
 
 import dpcore
@@ -101,31 +100,6 @@ def test_a_part_of_an_argument_and_what_a_message_mentions():
     text = r"^pair must be near \(--neighbour L1\(1\.0\)\), or --null, or --claim, said$"
     with pytest.raises(Usage, match=text), report_bad_usage():
         raise errors.about(error, "pair", neighbour="L1(1.0)", null="True", claim="")
-
-
-@dataclass(frozen=True)
-class More(options.AuditArguments):
-    """A toy: one more option."""
-
-    luck: int = options.make_option("A toy.", default=0)
-
-
-def test_a_new_option_is_one_field():
-    """Declared once, it is parsed, and reaches the argument of its name."""
-    seen = []
-    app = typer.Typer()
-
-    @app.command()
-    @options.add_options(More)
-    def command(asked):
-        seen.append(asked)
-
-    def audit(mechanism, *, luck=0, claim=None):
-        """Take one more argument."""
-
-    typer.main.get_command(app).main(["laplace", "--luck", "3"], standalone_mode=False)
-    assert seen == [More(target="laplace", luck=3)]
-    assert options.select_arguments(seen[0], audit) == {"claim": None, "luck": 3}
 
 
 def test_workers_that_are_killed_while_they_start_are_waited_for(monkeypatch):

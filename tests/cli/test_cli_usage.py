@@ -177,7 +177,7 @@ LINES = [
     ("audit nowhere.py:f --claim 1", "no such file: nowhere.py"),
     ("audit-outputs a.npy b.npy --rows independent --claim 1 --html nowhere/page.html",
      "--html must name a file in a folder that can be written to, got nowhere"),
-    ("reproduce nothing", "no such experiment"),
+    ("reproduce nothing", "no such experiment: nothing (there are published-systems"),
     ("reproduce --trials 5", "only lists"),
     ("reproduce published-systems --trials 0", "--trials must be"),
     ("reproduce published-systems --threads 0", "--threads must be"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from shared_extras import needs
+from shared_messages import check_messages
 
 from dpcore import training
 
-needs("torch", "opacus")
+torch = needs("torch", "opacus")
 
 
 @pytest.fixture(scope="module")
@@ -44,32 +44,24 @@ def test_a_fault_that_passes_and_a_repaired_recipe_that_does_not_are_named(resul
         assert f"{fault} (generated, {way})" in str(other)
 
 
-@pytest.mark.parametrize(
-    ("records", "advice"),
-    [
-        (tuple(range(8)), "list(zip(x, y)) makes a list of records of two arrays"),
-        (iter(range(8)), "list(records) makes a list"),
-        (3, "a list of records, a numpy array or a torch tensor, got 3"),
-    ],
-)
-def test_records_that_are_no_list_are_refused_with_what_makes_one(records, advice):
-    def step(rows, rng):
-        return np.sum(np.asarray(rows), axis=0) + rng.normal(size=3)
-
-    with pytest.raises(TypeError, match=r"^records must be a list of records") as complaint:
-        training.audit_step(step, records, sigma=1.0, clip=1.0)
-    assert advice in str(complaint.value)
+def audit_step(records, step=lambda rows, rng: rng.normal(size=3)):
+    return lambda: training.audit_step(step, records, sigma=1.0, clip=1.0)
 
 
-def test_a_loader_of_torch_is_refused_with_what_makes_a_list():
-    import torch
-
+def audit_loader():
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.zeros(8, 3)))
-    with pytest.raises(TypeError, match=r"list\(loader\.dataset\) makes a list"):
-        training.audit_run(lambda rows: len, loader, canaries=[1, 2], guesses=2)
+    training.audit_run(lambda rows: len, loader, canaries=[1, 2], guesses=2)
 
 
-@pytest.mark.parametrize("step", [dict, lambda rows: rows])
-def test_what_cannot_be_called_as_a_step_is_refused(step):
-    with pytest.raises(TypeError, match=r"^step must be "):
-        training.audit_step(step, [0.0, 1.0], sigma=1.0, clip=1.0)
+TYPE_ERRORS = [
+    (audit_step(tuple(range(8))), "records", "list(zip(x, y)) makes a list of records of two arr"),
+    (audit_step(iter(range(8))), "records", "list(records) makes a list"),
+    (audit_step(3), "records", "a list of records, a numpy array or a torch tensor, got 3"),
+    (audit_loader, "records", "list(loader.dataset) makes a list"),
+    (audit_step([0.0, 1.0], dict), "step", ""),
+    (audit_step([0.0, 1.0], lambda rows: rows), "step", ""),
+]
+
+
+def test_messages():
+    check_messages(TypeError, TYPE_ERRORS)

@@ -7,7 +7,7 @@ import math
 from functools import partial
 
 import numpy as np
-from shared_experiments import interrupt_at, run_experiment
+from shared_experiments import run_experiment
 from shared_extras import needs
 
 from dpcore.experiments import encoder_frontier as experiment
@@ -58,15 +58,3 @@ def test_both_attributes_have_their_share_of_every_part():
             assert column.sum() == max(2, round(share * len(column)))
     ill = [" who is ill" in text for text in corpus.texts]
     assert ill == (corpus.attribute("rare") == 1).tolist()
-
-
-def test_an_interrupted_run_has_its_complete_lines(monkeypatch):
-    interrupt_at(monkeypatch, experiment, "_measure_line", 3)
-    monkeypatch.setattr(experiment, "_list_attackers", lambda *given: list_attackers(*given)[:1])
-    part = experiment.run(Config(quick=True), threads=1, progress=False)
-    assert part.partial
-    assert [line for line, _ in part.keys] == ["no noise", *["L1 clip, all columns"] * 2]
-    assert "INTERRUPTED" in part.table()
-
-
-list_attackers = experiment._list_attackers

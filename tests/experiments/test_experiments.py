@@ -62,7 +62,7 @@ PARTS = {
     "model-closeness": {"quick": True},
     "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published", "l1")},
     "dpsgd-vs-redaction": {"quick": True},
-    "encoder-frontier": {"quick": True},
+    "encoder-frontier": {"quick": True, "trials": 200},
     "scaling": {"quick": True},
 }
 """Of experiments that take long, a part; they have tests of their own."""
@@ -117,6 +117,7 @@ def test_files_picture_and_the_seed_that_alone_decides(name, tmp_path):
     folder = tmp_path / "new" / "folder"
     module, trials = get_possible(name), PARTS.get(name, {}).get("trials", 1000)
     result = reproduce(name, folder, trials=trials, seed=7, threads=2, progress=False)
+    assert result.seconds > 0.0
     endings = ("json", "png", "svg")
     assert sorted(p.name for p in folder.iterdir()) == [f"{name}.{end}" for end in endings]
     record = strict((folder / f"{name}.json").read_text(encoding="utf-8"))

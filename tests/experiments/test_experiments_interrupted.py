@@ -60,6 +60,8 @@ INTERRUPTED = [
     ("dptext-encoder", SMALL_ENCODER, "measure_trained_system", 2, "rows"),
     ("dpnr-robust-adaptive", {"quick": True, "trials": 2000, "seeds": 1}, "study.Bench.model", 3,
      "models"),
+    ("encoder-frontier", {"quick": True, "trials": 200}, "_measure_line", 3,
+     lambda found: len({line for line, _ in found.keys})),
 ]  # fmt: skip
 """Experiment, its configuration, what is interrupted, at which call, and what is then counted:
 a field of the result, or a function."""
@@ -75,7 +77,7 @@ def test_ctrl_c_keeps_what_is_done(name, fields, place, call, count, monkeypatch
         *path, last = place.split(".")
         place = functools.reduce(getattr, path, module), last
     interrupt_at(monkeypatch, *place, call)
-    result = module.run(module.Config(**fields), progress=False)
+    result = module.run(module.Config(**fields), threads=1, progress=False)
     assert (result.partial, result.to_dict()["partial"]) == (True, True)
     kept = count(result) if callable(count) else len(getattr(result, count))
     assert kept == KEPT.get(name, call - 1)
@@ -83,7 +85,7 @@ def test_ctrl_c_keeps_what_is_done(name, fields, place, call, count, monkeypatch
     assert result.plot().axes
     # Before the first one is done there is nothing to keep.
     with pytest.raises(KeyboardInterrupt):
-        module.run(module.Config(**fields), progress=False)
+        module.run(module.Config(**fields), threads=1, progress=False)
 
 
 CODE = """

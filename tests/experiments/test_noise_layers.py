@@ -60,8 +60,8 @@ def test_rounding_stands_apart(result):
 
 
 def test_seeds_give_a_spread_and_a_part_repeats_the_whole(result):
-    part = run(trials=20_000, seeds=2, layers=("SharedNoise", "LaplaceNoise"))
-    assert [len(row.audits) for row in part.rows] == [2] * 4
+    part = run(trials=20_000, seeds=2, layers=("LaplaceNoise",))
+    assert [len(row.audits) for row in part.rows] == [2] * 2
     first = {(row.layer, row.dtype): row.audits[0] for row in result.rows}
     for row in part.rows:
         assert row.audits[0] == first[row.layer, row.dtype]
