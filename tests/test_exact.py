@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import mpmath as mp
 import numpy as np
@@ -25,12 +26,14 @@ from dpcore.exact import (
     vote_loss,
 )
 from dpcore.mechanisms import (
+    ClipStep,
     DPTextNoise,
     Exponential,
     Gaussian,
     Identity,
     Laplace,
     RandomBits,
+    Steps,
     Uniform,
 )
 from dpcore.mechanisms.native import log_votes
@@ -355,34 +358,28 @@ def test_finite_losses_have_no_reason(mechanism, pair):
     assert explain_infinite_loss(mechanism, pair) is None
 
 
+def surround_noise(**steps):
+    """Return a mechanism of one-sided noise with steps before or after it."""
+    return SimpleNamespace(steps=lambda dim: Steps(Exponential(1.0), **steps))
+
+
 def test_inputs_that_a_clip_makes_one(monkeypatch):
     """Two points on one ray: clipped they agree in the reals, if not in the last bit."""
-
-    class Clipped:
-        def steps(self, dim):
-            return dpcore.mechanisms.Steps(
-                Exponential(1.0), clip=dpcore.mechanisms.ClipStep("l2", 1.0)
-            )
-
     monkeypatch.setattr(exact, "is_native", lambda mechanism: True)
-    differ = 0
+    clipping, differ = surround_noise(clip=ClipStep("l2", 1.0)), 0
     for factor in np.linspace(2.0, 9.0, 50):
         x = np.array([0.3, 0.7, 1.1]) * 3.1
         clipped = [dpcore._core.clip(side, "l2", 1.0) for side in (x, x * factor)]
         differ += not np.array_equal(*clipped)
-        assert explain_infinite_loss(Clipped(), Pair(x, x * factor)) is None
+        assert explain_infinite_loss(clipping, Pair(x, x * factor)) is None
     assert differ > 5
-    assert explain_infinite_loss(Clipped(), Pair([0.0, 5.0], [5.0, 0.0])) is not None
+    assert explain_infinite_loss(clipping, Pair([0.0, 5.0], [5.0, 0.0])) is not None
 
 
-def test_a_factor_scales_the_end():
-    class Halved:
-        def steps(self, dim):
-            return dpcore.mechanisms.Steps(Exponential(1.0), factor=0.5)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "is_native", lambda mechanism: True)
-        assert "below 2 in entry 0" in explain_infinite_loss(Halved(), Pair([1.0], [4.0]))
+def test_a_factor_scales_the_end(monkeypatch):
+    monkeypatch.setattr(exact, "is_native", lambda mechanism: True)
+    halved = surround_noise(factor=0.5)
+    assert "below 2 in entry 0" in explain_infinite_loss(halved, Pair([1.0], [4.0]))
 
 
 VALUE_ERRORS = [

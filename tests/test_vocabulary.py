@@ -372,14 +372,9 @@ def test_parts_of_the_package_have_plain_names():
     assert NEVER.search(names["docs/reference/renamed.md"].read_text("utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ("# the rooms above", ["1: rooms"]),
-        ('x = 1\n"""A Door of a result."""', ["2: Door"]),
-        ('raise ValueError(f"the house {x} has")', ["1: house"]),
-        ("room = 3\nraise ValueError(f'{room} warehouses, `room`, indoors')", []),
-    ],
-)
-def test_a_word_that_must_not_stand_in_prose_is_found(source, found):
-    assert find_words_in_prose(source) == found
+def test_a_word_that_must_not_stand_in_prose_is_found():
+    assert find_words_in_prose("# the rooms above") == ["1: rooms"]
+    assert find_words_in_prose('x = 1\n"""A Door of a result."""') == ["2: Door"]
+    assert find_words_in_prose('raise ValueError(f"the house {x} has")') == ["1: house"]
+    others = "room = 3\nraise ValueError(f'{room} warehouses, `room`, indoors')"
+    assert find_words_in_prose(others) == []

@@ -155,7 +155,6 @@ def test_a_malformed_file_is_named_with_origin_and_line(written, content, said):
     ("path", "name", "said"),
     [
         ("ag_data.txt", None, "DPNR authors' AG file.*README of the data"),
-        ("ag_data.txt", "dpnr_ag", "DPNR authors' AG file.*README of the data"),
         (".", "atis", "ATIS as in DP-Rewrite.*train.csv"),
         (".", "polarity", "sentence polarity corpus.*sentence_polarity.zip"),
     ],

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -152,16 +151,3 @@ def test_sigterm_is_handled_in_the_main_thread_and_only_where_nobody_else_does(
         assert handlers() == [own, own]
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def test_sigterm_before_anything_is_done_is_an_interrupt(monkeypatch, tmp_path):
-    if sys.platform == "win32":
-        pytest.skip("there os.kill ends a process at once")
-
-    def terminated(*args, **kwargs):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(running, "audit", terminated)
-    with pytest.raises(KeyboardInterrupt):
-        reproduce("published-systems", tmp_path, trials=1000)
-    assert list(tmp_path.iterdir()) == []

@@ -57,16 +57,11 @@ def test_comparison_values():
         assert figure1.p_value((cell.beyond, cell.pairs), known, 10_000) < ALPHA
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 24, 255, 4096])
-def test_clipped_in_l1_every_pair_is_protected(dim):
+@pytest.mark.parametrize(("clip", "dim"), [("l2", 1), *(("l1", n) for n in (1, 2, 3, 24, 4096))])
+def test_one_entry_and_what_is_clipped_in_l1_are_protected(clip, dim):
     pairs = 20_000 if dim < 300 else 500
-    for law in (UNIFORM, TENTH, HUNDREDTH):
-        assert beyond(law, "l1", dim, pairs, threads=2) == 0
-
-
-def test_one_entry_is_always_protected():
-    for law in (UNIFORM, TENTH, ("normal", 100.0)):
-        assert beyond(law, "l2", 1, 100_000) == 0
+    for law in (UNIFORM, TENTH, HUNDREDTH, ("normal", 100.0)):
+        assert beyond(law, clip, dim, pairs, threads=2) == 0
 
 
 def test_the_seed_alone_decides():

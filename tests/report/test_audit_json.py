@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shared_messages import check_messages
 
 import dpcore
 from dpcore import (
@@ -32,6 +33,7 @@ from dpcore import (
     Pair,
     audit,
     calibration,
+    progress,
     published,
     sensitivity,
 )
@@ -166,6 +168,18 @@ def inputs(**array):
 def test_what_is_not_an_audit_is_a_value_error(text):
     with pytest.raises(ValueError, match="must be"):
         Audit.from_json(text)
+
+
+TYPE_ERRORS = [
+    (lambda: Audit.from_dict(5), "record", "a mapping"),
+    *((functools.partial(Audit.from_json, text), "text", "a string of JSON")
+      for text in (None, 1, {}, [""])),
+    (lambda: progress.Progress("x", 1, "yes"), "progress", "True, False or None"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(TypeError, TYPE_ERRORS)
 
 
 WRONG = {

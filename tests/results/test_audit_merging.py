@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from shared_messages import check_messages
-from shared_results import FIRST, OTHER_EVENT, SECOND, STEP, noisy
 
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit
@@ -16,6 +15,16 @@ from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.bounds import clopper_pearson
 from dpcore.results.audits import trials_needed
 from dpcore.results.evidence import Finding
+
+
+def noisy(x, size, rng):
+    return x + rng.laplace(size=(size, 1))
+
+
+STEP = {"pair": ([0.0], [1.0]), "trials": 1000, "block": 100, "rng": 1, "attack": MajorityVote()}
+FIRST = audit(noisy, claim=1.0, **STEP)
+SECOND = audit(noisy, claim=1.0, start=1000, **STEP)
+OTHER_EVENT = dpcore.events.Vote.between(Pair([0.0], [3.0]))
 
 
 def test_addition():
