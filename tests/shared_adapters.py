@@ -18,10 +18,6 @@ def laplace_ks(outputs, scale):
     return stats.kstest(np.ravel(outputs), stats.laplace(scale=scale).cdf).pvalue
 
 
-def above(outputs):
-    return np.asarray(outputs).reshape(len(outputs)) >= 0.5
-
-
 def above_half(outputs, outputs_prime, pair):
     """The simplest attack: the output lies on the side of 1."""
-    return above
+    return lambda drawn: np.asarray(drawn).reshape(len(drawn)) >= 0.5

@@ -16,39 +16,11 @@ from shared_examples import examples
 from shared_messages import check_messages
 
 import dpcore
-from dpcore import attacks, exact
-from dpcore.exact import (
-    VoteLaw,
-    _unequal_majority,
-    explain_infinite_loss,
-    loss,
-    vote_log_probabilities,
-    vote_loss,
-)
-from dpcore.mechanisms import (
-    ClipStep,
-    DPTextNoise,
-    Exponential,
-    Gaussian,
-    Identity,
-    Laplace,
-    RandomBits,
-    Steps,
-    Uniform,
-)
+from dpcore import attacks, exact, mechanisms, published
+from dpcore.exact import VoteLaw, explain_infinite_loss, vote_log_probabilities, vote_loss
+from dpcore.mechanisms import DPTextNoise, Exponential, Gaussian, Identity, Laplace, Uniform
 from dpcore.mechanisms.native import log_votes
 from dpcore.pairs import zeros_ones
-from dpcore.published import (
-    ADePT,
-    ADePTClipL1,
-    ADePTReference,
-    ADePTScaled,
-    DPText,
-    DPTextRepaired,
-    HalfNoise,
-    HalvedOutput,
-    LaplaceMechanism,
-)
 from dpcore.records import Pair
 
 DIMS, FEW = (1, 2, 8, 32, 64, 128), (1, 2, 8, 32, 128)
@@ -57,7 +29,7 @@ INF = math.inf
 
 def zeros_and_ones(cls, epsilon, n):
     """The system at the sensitivity of this pair, if it has one."""
-    system = cls(epsilon) if cls is ADePTReference else cls(epsilon, n)
+    system = cls(epsilon) if cls is published.ADePTReference else cls(epsilon, n)
     return vote_loss(system, zeros_ones(n))
 
 
@@ -68,28 +40,29 @@ def default_pair(cls, epsilon, n):
 @pytest.mark.parametrize(
     ("pair", "cls", "epsilon", "dims", "expected"),
     [
-        (zeros_and_ones, LaplaceMechanism, 0.1, DIMS,
+        (zeros_and_ones, published.LaplaceMechanism, 0.1, DIMS,
          (0.0976, 0.0988, 0.0375, 0.0163, 0.0110, 0.0076)),
-        (zeros_and_ones, LaplaceMechanism, 1.0, DIMS,
+        (zeros_and_ones, published.LaplaceMechanism, 1.0, DIMS,
          (0.8318, 0.8997, 0.3655, 0.1615, 0.1099, 0.0756)),
-        (zeros_and_ones, LaplaceMechanism, 10.0, DIMS,
+        (zeros_and_ones, published.LaplaceMechanism, 10.0, DIMS,
          (5.6898, 6.3025, 3.1649, 1.5525, 1.0776, 0.7485)),
-        (zeros_and_ones, ADePTReference, 0.1, DIMS,
+        (zeros_and_ones, published.ADePTReference, 0.1, DIMS,
          (0.0976, 0.1952, 0.2940, 0.5096, 0.6931, 0.9576)),
-        (zeros_and_ones, ADePTReference, 1.0, DIMS,
+        (zeros_and_ones, published.ADePTReference, 1.0, DIMS,
          (0.8318, 1.6636, 2.5811, 5.1144, 8.0702, 13.7432)),
-        (zeros_and_ones, HalvedOutput, 1.0, DIMS, (1.0, 1.0, 0.3983, 0.1708, 0.1147, 0.0780)),
-        (default_pair, ADePT, 1.0, FEW, (0.832, 1.228, 0.989, 0.890, 0.847)),
-        (default_pair, HalfNoise, 1.0, FEW, (1.490, 1.664, 0.713, 0.321, 0.151)),
-        (default_pair, LaplaceMechanism, 1.0, FEW, (0.832, 0.900, 0.366, 0.162, 0.076)),
+        (zeros_and_ones, published.HalvedOutput, 1.0, DIMS,
+         (1.0, 1.0, 0.3983, 0.1708, 0.1147, 0.0780)),
+        (default_pair, published.ADePT, 1.0, FEW, (0.832, 1.228, 0.989, 0.890, 0.847)),
+        (default_pair, published.HalfNoise, 1.0, FEW, (1.490, 1.664, 0.713, 0.321, 0.151)),
+        (default_pair, published.LaplaceMechanism, 1.0, FEW, (0.832, 0.900, 0.366, 0.162, 0.076)),
     ],
 )  # fmt: skip
 def test_printed_losses(pair, cls, epsilon, dims, expected):
     digits = 4 if dims is DIMS else 3
     losses = [pair(cls, epsilon, n) for n in dims]
     assert losses == pytest.approx(expected, abs=0.51 * 10**-digits)
-    if cls is LaplaceMechanism:
-        assert [pair(DPTextRepaired, epsilon, n) for n in dims] == losses
+    if cls is published.LaplaceMechanism:
+        assert [pair(published.DPTextRepaired, epsilon, n) for n in dims] == losses
 
 
 def binomial_logs(n, p):
@@ -189,19 +162,21 @@ def test_one_entry_in_both_tails(noise, up):
 
 def test_random_bits_ignore_the_input():
     fair = VoteLaw(math.log(0.25), math.log(0.75), math.log(0.25), math.log(0.75))
-    law = vote_log_probabilities(RandomBits(), zeros_ones(2))
+    law = vote_log_probabilities(dpcore.RandomBits(), zeros_ones(2))
     assert (law.log_p, law.log_q) == pytest.approx((fair.log_p, fair.log_q), rel=1e-15)
     assert law.log_p == law.log_p_prime
-    assert vote_loss(RandomBits(), zeros_ones(7)) == 0.0
+    assert vote_loss(dpcore.RandomBits(), zeros_ones(7)) == 0.0
     # Threshold 5: no bit ever reaches it, so one vote is impossible on both sides.
-    assert vote_log_probabilities(RandomBits(), Pair([4.0], [6.0])) == VoteLaw(-INF, 0, -INF, 0)
-    assert vote_loss(RandomBits(), Pair([4.0], [6.0])) == 0.0
+    assert vote_log_probabilities(dpcore.RandomBits(), Pair([4.0], [6.0])) == VoteLaw(
+        -INF, 0, -INF, 0
+    )
+    assert vote_loss(dpcore.RandomBits(), Pair([4.0], [6.0])) == 0.0
 
 
 def test_loss_skips_what_is_impossible_on_both_sides():
-    assert loss(VoteLaw(-INF, 0.0, -INF, 0.0)) == 0.0
-    assert loss(VoteLaw(-INF, 0.0, -1.0, -0.46)) == INF
-    assert loss(VoteLaw(-3.0, -0.05, -1.0, -0.46)) == 2.0
+    assert exact.loss(VoteLaw(-INF, 0.0, -INF, 0.0)) == 0.0
+    assert exact.loss(VoteLaw(-INF, 0.0, -1.0, -0.46)) == INF
+    assert exact.loss(VoteLaw(-3.0, -0.05, -1.0, -0.46)) == 2.0
 
 
 LOGITS = st.lists(st.floats(-40.0, 40.0), min_size=1, max_size=9)
@@ -211,7 +186,7 @@ LOGITS = st.lists(st.floats(-40.0, 40.0), min_size=1, max_size=9)
 def test_unequal_votes_against_enumeration(logits):
     log_p = -np.logaddexp(0.0, -np.array(logits))
     log_q = -np.logaddexp(0.0, np.array(logits))
-    ours = _unequal_majority(log_p, log_q)
+    ours = exact._unequal_majority(log_p, log_q)
     n = len(logits)
     with mp.workdps(60):
         p, q = ([mp.exp(mp.mpf(float(v))) for v in logs] for logs in (log_p, log_q))
@@ -227,7 +202,7 @@ def test_unequal_votes_against_enumeration(logits):
 def test_unequal_and_equal_routes_agree_deep_in_the_tail():
     log_p, log_q = (part.item() for part in log_votes(Laplace(0.1), np.array(0.5), True))
     law = vote_log_probabilities(Laplace(0.1), zeros_ones(1024))
-    ours = _unequal_majority(np.full(1024, log_p), np.full(1024, log_q))
+    ours = exact._unequal_majority(np.full(1024, log_p), np.full(1024, log_q))
     assert ours[0] == pytest.approx(law.log_p, rel=1e-12)
 
 
@@ -268,10 +243,10 @@ MIXED = Pair([0.0, 1.0, 3.0, -1.0, 2.0], [1.0, 0.5, 3.0, 1.0, 1.0])
     [
         Laplace(1.0),
         Gaussian(1.0),
-        ADePT(1.0, 1.5),
-        ADePTClipL1(1.0, 1.5),
-        ADePTScaled(1.0, 9.0),
-        HalvedOutput(1.0),
+        published.ADePT(1.0, 1.5),
+        published.ADePTClipL1(1.0, 1.5),
+        published.ADePTScaled(1.0, 9.0),
+        published.HalvedOutput(1.0),
     ],
     ids=repr,
 )
@@ -297,7 +272,15 @@ def test_probabilities_sum_to_one_and_the_sides_mirror(n, scale):
     assert vote_loss(Laplace(scale), zeros_ones(n)) <= n / scale * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("cls", [LaplaceMechanism, ADePTClipL1, ADePTScaled, HalvedOutput])
+@pytest.mark.parametrize(
+    "cls",
+    [
+        published.LaplaceMechanism,
+        published.ADePTClipL1,
+        published.ADePTScaled,
+        published.HalvedOutput,
+    ],
+)
 @given(st.integers(1, 60), st.floats(0.01, 20.0))
 @examples(30)
 def test_sound_systems_stay_below_their_claim(cls, dim, epsilon):
@@ -324,7 +307,7 @@ def test_what_is_not_native_has_no_oracle():
         (DPTextNoise(1.0), UNIT, "below 1 in entry 0 is possible on x alone"),
         (DPTextNoise(1.0, "resample"), UNIT, "below 1 in entry 0 is possible on x alone"),
         (DPTextNoise(1.0, "keep"), UNIT, "below 1 in entry 0 is possible on x alone"),
-        (DPText(2.0), zeros_ones(3), "below 1 in entry 0 is possible on x alone"),
+        (published.DPText(2.0), zeros_ones(3), "below 1 in entry 0 is possible on x alone"),
         (Uniform(-3.0, 5.0), UNIT, "bounded noise: the ranges of entry 0 differ"),
         (Identity(), UNIT, "no noise: the output is the input"),
     ],
@@ -343,10 +326,10 @@ def test_infinite_losses_and_why(mechanism, pair, words):
     [
         (Laplace(1.0), UNIT),
         (Gaussian(1.0), UNIT),
-        (RandomBits(), UNIT),
-        (ADePT(1.0), zeros_ones(2)),
-        (HalfNoise(1.0), UNIT),
-        (DPTextRepaired(1.0), UNIT),
+        (dpcore.RandomBits(), UNIT),
+        (published.ADePT(1.0), zeros_ones(2)),
+        (published.HalfNoise(1.0), UNIT),
+        (published.DPTextRepaired(1.0), UNIT),
         # Equal inputs lose nothing, whatever the mechanism.
         (Identity(), Pair([1.0], [1.0])),
         (Exponential(1.0), Pair([1.0, 2.0], [1.0, 2.0])),
@@ -360,13 +343,13 @@ def test_finite_losses_have_no_reason(mechanism, pair):
 
 def surround_noise(**steps):
     """Return a mechanism of one-sided noise with steps before or after it."""
-    return SimpleNamespace(steps=lambda dim: Steps(Exponential(1.0), **steps))
+    return SimpleNamespace(steps=lambda dim: mechanisms.Steps(Exponential(1.0), **steps))
 
 
 def test_inputs_that_a_clip_makes_one(monkeypatch):
     """Two points on one ray: clipped they agree in the reals, if not in the last bit."""
     monkeypatch.setattr(exact, "is_native", lambda mechanism: True)
-    clipping, differ = surround_noise(clip=ClipStep("l2", 1.0)), 0
+    clipping, differ = surround_noise(clip=mechanisms.ClipStep("l2", 1.0)), 0
     for factor in np.linspace(2.0, 9.0, 50):
         x = np.array([0.3, 0.7, 1.1]) * 3.1
         clipped = [dpcore._core.clip(side, "l2", 1.0) for side in (x, x * factor)]

@@ -7,25 +7,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from shared_layers import (
-    DIRECT,
-    LAYERS,
-    OTHERS,
-    REPORT_METHODS,
-    ROOT,
-    RULES,
-    PackageFiles,
-    find_loose_files,
-    find_repeated_names,
-    forget_files,
-    get_package,
-)
+import shared_layers
+from shared_layers import RULES, PackageFiles
 
 
 @pytest.fixture(scope="module")
 def package():
     yield PackageFiles()
-    forget_files()
+    shared_layers.forget_files()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -100,7 +89,7 @@ def test_names_that_many_files_define_are_found():
     }
     assert any(
         "see_98 is defined in pairs/new0" in one
-        for one in find_repeated_names(PackageFiles(planted))
+        for one in shared_layers.find_repeated_names(PackageFiles(planted))
     )
 
 
@@ -108,7 +97,7 @@ def test_files_of_several_things_are_found():
     apart, joined = "def f(): ...\ndef g(): ...", "def f(): ...\ndef g(): f()"
     for text, found in ((apart, True), (joined, False)):
         planted = PackageFiles({f"pairs/new{n}": text for n in range(30)})
-        assert ("pairs/new29" in find_loose_files(planted)) == found
+        assert ("pairs/new29" in shared_layers.find_loose_files(planted)) == found
 
 
 def test_only_a_method_of_one_import_and_one_call_is_a_report_method():
@@ -126,11 +115,14 @@ def test_only_a_method_of_one_import_and_one_call_is_a_report_method():
 
 
 def test_every_layer_and_exception_of_the_rules_is_needed(package):
-    packages = {get_package(file) for file in package.texts}
-    assert packages == {*" ".join(LAYERS).split(), *ROOT}
-    assert {f"{file}.py" for file in package.texts} >= {*OTHERS, *DIRECT}
+    packages = {shared_layers.get_package(file) for file in package.texts}
+    assert packages == {*" ".join(shared_layers.LAYERS).split(), *shared_layers.ROOT}
+    assert {f"{file}.py" for file in package.texts} >= {
+        *shared_layers.OTHERS,
+        *shared_layers.DIRECT,
+    }
     assert any(
-        REPORT_METHODS.fullmatch(method.name)
+        shared_layers.REPORT_METHODS.fullmatch(method.name)
         for file in package.texts
         for method in package.report_methods(file)
     )

@@ -63,10 +63,7 @@ def test_what_draws_says_first_that_it_is_not_for_releases(thing):
 
 def example(cls):
     """An instance with 1.0 for every number and the default for the rest."""
-    values = {}
-    for field in fields(cls):
-        if field.type in ("float", float):
-            values[field.name] = 1.0
+    values = {field.name: 1.0 for field in fields(cls) if field.type in ("float", float)}
     if cls is dpcore.Uniform:
         values["high"] = 2.0
     return cls(**values)

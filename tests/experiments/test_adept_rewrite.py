@@ -7,13 +7,7 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import adept_rewrite
-from dpcore.experiments.adept_rewrite import (
-    Texts,
-    list_single_intents,
-    majority_share,
-    measure_intent_utility,
-    read_corpora,
-)
+from dpcore.experiments.adept_rewrite import majority_share, measure_intent_utility
 
 CONFIG = {"quick": True, "trials": 2000, "claimed": (300.0,), "variants": ("published", "l1")}
 
@@ -26,7 +20,7 @@ def result():
 
 
 def corpus(texts, labels):
-    return Texts("generated", "", ("a",), tuple(texts), tuple(labels), 0, 1, 1)
+    return adept_rewrite.Texts("generated", "", ("a",), tuple(texts), tuple(labels), 0, 1, 1)
 
 
 def test_the_rows(result):
@@ -98,7 +92,7 @@ def test_an_intent_with_one_text_is_outside_of_macro_f1():
     labels = [text.split()[0] for text in texts]
     # Twice the same text is one.
     lonely = corpus([*texts, "lonely text", "Lonely text!"], [*labels, "lonely", "lonely"])
-    assert list_single_intents(lonely) == ("lonely",)
+    assert adept_rewrite.list_single_intents(lonely) == ("lonely",)
     found = measure_intent_utility([*texts, "lonely text", "lonely text"], lonely, 0.95, 1)
     assert found.accuracy.value == pytest.approx(30 / 32)
     assert found.f1.value > 0.9
@@ -113,7 +107,9 @@ def test_full_and_quick():
 
 
 def test_held_out_texts_of_the_real_corpora():
-    atis, snips = read_corpora(adept_rewrite.Config(data=data("atis").parent, full=True))
+    atis, snips = adept_rewrite.read_corpora(
+        adept_rewrite.Config(data=data("atis").parent, full=True)
+    )
     assert (len(atis.train), len(atis.held), atis.dropped) == (4478, 1328, 65)
     assert not {*atis.train} & {*atis.held}
     assert (snips.epochs, snips.min_count, len(snips.train)) == (7, 2, 13084)

@@ -25,13 +25,10 @@ def test_suprema(name):
 
 def test_the_loss_of_a_pair_depends_on_the_direction():
     pair = BENCHMARKS["SVT4"].pairs[2]
-    one, other = (
-        truth.LOSSES["SVT4"](pair.x, pair.x_prime),
-        truth.LOSSES["SVT4"](pair.x_prime, pair.x),
-    )
+    sides = (pair.x, pair.x_prime), (pair.x_prime, pair.x)
+    one, other = (truth.LOSSES["SVT4"](*both) for both in sides)
     assert abs(one - other) > 1e-3
-    assert truth.exact_supremum("SVT4", [pair]) == max(one, other)
-    assert truth.exact_supremum("SVT4", [Pair(pair.x_prime, pair.x)]) == max(one, other)
+    assert [truth.exact_supremum("SVT4", [Pair(*both)]) for both in sides] == [max(one, other)] * 2
 
 
 def test_a_maximum_with_exponential_noise_gives_away_the_smaller_side():

@@ -15,12 +15,7 @@ from shared_messages import check_messages
 from dpcore import Laplace, packages
 from dpcore.calibration import real_epsilon
 from dpcore.experiments.word2vec_leakage import leakage
-from dpcore.experiments.word2vec_leakage.leakage import (
-    add_noise,
-    attack_embedding,
-    draw_anchors,
-    split_in_halves,
-)
+from dpcore.experiments.word2vec_leakage.leakage import add_noise, attack_embedding
 from dpcore.sensitivity import MinMax, MinMaxRows
 from dpcore.text import Corpus
 from dpcore.text.words import Embedding
@@ -143,25 +138,25 @@ def test_the_report():
 
 
 def test_held_out_words_are_the_same_for_every_number_of_anchors():
-    known, held_out = draw_anchors(MINE, NEAR, OTHER, anchors=200, rng=5)
+    known, held_out = leakage.draw_anchors(MINE, NEAR, OTHER, anchors=200, rng=5)
     assert (len(known), len(held_out)) == (200, 100)
     assert set(known) | set(held_out) == set(WORDS)
-    fewer, rest = draw_anchors(MINE, NEAR, OTHER, anchors=50, rng=5)
+    fewer, rest = leakage.draw_anchors(MINE, NEAR, OTHER, anchors=50, rng=5)
     assert (fewer, rest[-100:]) == (known[:50], held_out)
-    assert draw_anchors(MINE, NEAR, anchors=200, rng=6)[1] != held_out
+    assert leakage.draw_anchors(MINE, NEAR, anchors=200, rng=6)[1] != held_out
 
 
 def test_halves():
     texts = [f"{'Text' if i % 2 else 'text'} {i}" for i in range(101)]
     doubled = [*texts, *(text.upper() for text in texts), "...", "?"]
-    first, second = split_in_halves(doubled, rng=4)
+    first, second = leakage.split_in_halves(doubled, rng=4)
     assert len(first) == len(second) == 50
     assert not {text.lower() for text in first} & {text.lower() for text in second}
     for overlap, shared in ((0.5, 25), (0.3, 15), (1.0, 50)):
-        again, other = split_in_halves(doubled, overlap=overlap, rng=4)
+        again, other = leakage.split_in_halves(doubled, overlap=overlap, rng=4)
         assert (again, len(other), len(set(again) & set(other))) == (first, 50, shared)
     corpus = Corpus(texts, split=["train", *["test"] * 100])
-    assert split_in_halves(corpus, rng=4) == (first, second)
+    assert leakage.split_in_halves(corpus, rng=4) == (first, second)
 
 
 # Noise.
@@ -198,10 +193,14 @@ VALUE_ERRORS = [
     (lambda: attack_embedding(MINE, NEAR, confidence=1), "confidence", ""),
     (lambda: attack_embedding(ZERO, ONE, topn=1), "victim's vectors", "zero, got \"the one of 'a'"),
     (lambda: attack_embedding(ONE, ONE, topn=1, centre=True), "attacker's vectors", "of unlike"),
-    (lambda: draw_anchors(MINE, NEAR, anchors=300), "anchors", "below the number of common words"),
-    (lambda: draw_anchors(MINE, NEAR, anchors=-1), "anchors", "an integer at least 0"),
-    (lambda: split_in_halves(["one two", "One, two!"]), "texts", "at least two texts"),
-    (lambda: split_in_halves(["a", "b"], overlap=1.5), "overlap", ""),
+    (
+        lambda: leakage.draw_anchors(MINE, NEAR, anchors=300),
+        "anchors",
+        "below the number of common words",
+    ),
+    (lambda: leakage.draw_anchors(MINE, NEAR, anchors=-1), "anchors", "an integer at least 0"),
+    (lambda: leakage.split_in_halves(["one two", "One, two!"]), "texts", "at least two texts"),
+    (lambda: leakage.split_in_halves(["a", "b"], overlap=1.5), "overlap", ""),
     (lambda: add_noise(MINE, 0), "epsilon", "a finite number above 0, got 0"),
     (lambda: add_noise(MINE, 1.0, scale="right"), "scale", "one of"),
     (lambda: add_noise(add_noise(MINE, 1.0), 1.0), "embedding", "one without noise"),
@@ -217,8 +216,8 @@ TYPE_ERRORS = [
     (lambda: attack_embedding(MINE, NEAR, anchors=5), "anchors", "a list of words"),
     (lambda: attack_embedding(MINE, NEAR, topn="5"), "topn", "an integer"),
     (lambda: attack_embedding(MINE, NEAR, centre=1), "centre", "True or False"),
-    (lambda: draw_anchors(MINE, 3), "attacker", "a Embedding"),
-    (lambda: split_in_halves("a text"), "texts", "a list"),
+    (lambda: leakage.draw_anchors(MINE, 3), "attacker", "a Embedding"),
+    (lambda: leakage.split_in_halves("a text"), "texts", "a list"),
     (lambda: add_noise(WORDS, 1.0), "embedding", "a Embedding"),
     (lambda: Embedding("ab", np.ones((2, 2))), "words", "a list of at least one"),
     (lambda: Embedding(("a", 1), np.ones((2, 2))), "words", "a list of at least"),

@@ -14,19 +14,14 @@ from shared_messages import check_messages
 
 from dpcore.experiments import word2vec_leakage
 from dpcore.experiments.word2vec_leakage import leakage
-from dpcore.experiments.word2vec_leakage.leakage import (
-    attack_embedding,
-    draw_anchors,
-    split_in_halves,
-    train_word2vec,
-)
+from dpcore.experiments.word2vec_leakage.leakage import attack_embedding, train_word2vec
 from dpcore.text import generated
 from dpcore.text.words import Embedding
 
 gensim = needs("gensim", "gensim.models")
 
 TEXTS = generated("topics", 4000, rng=1).texts
-FIRST, SECOND = split_in_halves(TEXTS, rng=1)
+FIRST, SECOND = leakage.split_in_halves(TEXTS, rng=1)
 
 
 def test_a_fixed_hash():
@@ -86,7 +81,7 @@ def test_own_start_is_gensims():
     assert found.vectors.tolist() == Embedding.of(model).vectors.tolist()
     # The attack is gensim's own search.
     victim = train_word2vec(SECOND, seed=3, tokenise=lambda text: text.lower().split())
-    _, words = draw_anchors(victim, found, anchors=0, rng=1)
+    _, words = leakage.draw_anchors(victim, found, anchors=0, rng=1)
     near = [[w for w, _ in model.wv.similar_by_vector(victim[word], topn=5)] for word in words]
     pairs = list(zip(words, near, strict=True))
     hits = tuple(sum(word in found[:n] for word, found in pairs) for n in (1, 5))
@@ -97,7 +92,7 @@ def test_the_start_is_what_leaks():
     """One place for each word in both models; the control has the same hash and another seed."""
     victim = train_word2vec(FIRST, start="hashed", seed=1)
     same, other = (train_word2vec(SECOND, start="hashed", seed=seed) for seed in (1, 2))
-    known, words = draw_anchors(victim, same, other, anchors=150, rng=1)
+    known, words = leakage.draw_anchors(victim, same, other, anchors=150, rng=1)
     shares = [attack_embedding(victim, one, words).share(1) for one in (same, other)]
     # Ten seeds: above .16 and below .055.
     assert shares[0].low > 0.1 > shares[1].high

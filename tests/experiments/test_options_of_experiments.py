@@ -33,7 +33,7 @@ def test_reproduce_refuses_before_it_makes_a_folder(tmp_path):
         reproduce(name, out, trials=-1)
     assert not out.exists()
     assert config_of("noise-layers", seeds=2, device="cpu").seeds == 2
-    assert config_of("habernal2021-figure1", dims=[5, 1], trials="1e3").dims == (1, 5)
+    assert config_of("dpnr-table", levels=[5.0, 1.0], trials="1e3").levels == (1.0, 5.0)
 
 
 def test_the_command_line(tmp_path, capsys):

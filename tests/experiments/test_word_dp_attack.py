@@ -18,9 +18,8 @@ quick = partial(run, trials=150)
 
 def test_figures_follow_the_mechanism():
     result = quick()
-    unchanged, low, high = (
-        result[key] for key in (("none", 0.0), ("SanText", 1.0), ("SanText", 10.0))
-    )
+    keys = ("none", 0.0), ("SanText", 1.0), ("SanText", 10.0)
+    unchanged, low, high = (result[key] for key in keys)
     assert unchanged.kept == 1.0
     assert unchanged.linked[0] > 0.9
     assert low.kept < high.kept < 1.0

@@ -75,7 +75,6 @@ def test_what_a_report_says():
 def test_no_report_says_that_a_mechanism_is_private():
     for report in (PASSED, UNCLAIMED):
         assert not re.search(r"is private|passed|is safe|proved|no leak", str(report).lower())
-    assert PASSED.verdict == "not refuted by this attack"
 
 
 def test_a_note_says_what_this_event_would_have_refuted_and_no_more():

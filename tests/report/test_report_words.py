@@ -201,7 +201,6 @@ THREE = dpcore.pairs.zeros_ones(3)
 AUDITS = {
     "noise-free, 8": (free, ONE, 8.0, {}),
     "noise-free, 30": (dpcore.Identity(), ONE, 30.0, {}),
-    "noise-free, 38": (free, ONE, 38.0, {}),
     "noise-free, 50": (free, ONE, 50.0, {}),
     "noise-free, vote": (dpcore.Identity(), ONE, 50.0, {"attack": MajorityVote()}),
     "noise-free, delta": (free, ONE, 50.0, {"delta": 0.01}),
