@@ -466,6 +466,5 @@ TYPE_ERRORS = [
 
 
 def test_messages():
-    needs("sklearn")
     check_messages(ValueError, VALUE_ERRORS)
     check_messages(TypeError, TYPE_ERRORS)

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import binomtest, spearmanr
-from shared_extras import needs
 from shared_inference import Centroids, corpus
 
 from dpcore.text import Corpus
