@@ -29,9 +29,9 @@ from ..streams import threads_of
 from ..text import Corpus, generated, words_of
 from ..text.inference.metrics import Judge, Measured
 from ..text.inference.targets import Target
-from .base import SEED, Column, Settings, align_columns, encode_attributes, setting
+from .base import Column, SeededSettings, align_columns, encode_attributes, setting
 from .corpora import read_corpus
-from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
 from .running import Tabled, audit_cell, cell_seed, gather_in_processes, group_answers, time_run
 
 NAME = "adept-rewrite"
@@ -78,6 +78,11 @@ class Texts(Shown):
     dropped: int
     epochs: int
     min_count: int
+
+    @property
+    def words(self) -> list[str]:
+        """The texts to rewrite, each as its words."""
+        return list(map(rejoin_words, self.held))
 
 
 def rejoin_words(text: str) -> str:
@@ -145,8 +150,7 @@ def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
 
 def list_single_intents(texts: Texts) -> tuple[str, ...]:
     """List the intents with one text, which no classifier can learn without that text."""
-    kinds = set(zip(map(rejoin_words, texts.held), texts.labels, strict=True))
-    counts = Counter(label for _, label in kinds)
+    counts = Counter(label for _, label in {*zip(texts.words, texts.labels, strict=True)})
     return tuple(sorted(label for label, times in counts.items() if times < 2))
 
 
@@ -174,8 +178,8 @@ def measure_intent_utility(
     codes = {name: code for code, name in enumerate((*names, *alone))}
     labels = np.array([codes[label] for label in texts.labels])
     selection = require_module("sklearn.model_selection", NAME)
-    originals, answers = list(map(rejoin_words, texts.held)), np.empty((len(labels), 1), int)
-    for seen, asked in selection.GroupKFold(FOLDS).split(labels, groups=originals):
+    answers = np.empty((len(labels), 1), int)
+    for seen, asked in selection.GroupKFold(FOLDS).split(labels, groups=texts.words):
         parts = ([rewritten[row] for row in rows] for rows in (seen, asked))
         answers[asked, 0] = _fit_and_predict(labels[seen], *parts)
     target = Target(("intent",), (tuple(range(len(names))),))
@@ -336,16 +340,13 @@ def train_encoder(setup: Setup, texts: Texts, config: Any) -> Fitted:
     """
     from ..text import ADePTModel
 
-    model = ADePTModel(
-        1.0, variant="l1" if setup.clip == "l1" else "scaled", min_count=texts.min_count,
-        hidden=setup.hidden, embedding=max(1, setup.hidden // 2),
-    )  # fmt: skip
+    variant: Any = "l1" if setup.clip == "l1" else "scaled"
+    size = {"hidden": setup.hidden, "embedding": max(1, setup.hidden // 2)}
+    model = ADePTModel(1.0, variant=variant, min_count=texts.min_count, **size)
     key = f"train/{setup.corpus}/{setup.clip}/{setup.hidden}/{setup.number}"
     seed = cell_seed(config.seed, key)
-    model.fit(
-        list(texts.train), epochs=texts.epochs, pair=False, rng=seed, device=config.device,
-        progress=False,
-    )  # fmt: skip
+    how: Any = {"epochs": texts.epochs, "device": config.device, "rng": seed, "progress": False}
+    model.fit(list(texts.train), pair=False, **how)
     pair = model.worst_pair(texts.held, progress=False)
     found, public = model.decode(model.clean(texts.held)), _choose_public(texts)
     return Fitted(
@@ -379,8 +380,7 @@ def rewrite_and_audit(
     model = fitted.model.renoised(claimed, variant=variant, delta=delta)
     place = f"{setup.corpus}/{setup.hidden}/{setup.number}/{variant}/{claimed!r}"
     seed = cell_seed(config.seed, place)
-    originals, public = list(map(rejoin_words, texts.held)), _choose_public(texts)
-    found = model.rewrite(texts.held, rng=seed)
+    found, public = model.rewrite(texts.held, rng=seed), _choose_public(texts)
     claim = {"claim": claimed, "delta": delta, "rng": seed}
     on_vector, on_text = (
         audit_cell(config, place, mechanism, fitted.pair, trials=trials, **claim)
@@ -396,7 +396,7 @@ def rewrite_and_audit(
         event=str(on_text.event),
         refuted=(on_vector.refuted is True, on_text.refuted is True),
         bleu=compute_bleu(found, texts.held),
-        unchanged=sum(map(str.__eq__, found, originals)) / len(found),
+        unchanged=sum(map(str.__eq__, found, texts.words)) / len(found),
         told=measure_intent_utility(found, texts, config.confidence, seed),
         memorised=compute_bleu(model.rewrite(public, rng=cell_seed(seed, "public")), public),
         examples=tuple(found[: config.examples]),
@@ -405,7 +405,7 @@ def rewrite_and_audit(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(SeededSettings):
     """Options of the experiment: the training, the rewriting and the audits.
 
     Args:
@@ -432,7 +432,6 @@ class Config(Settings):
     """
 
     trials: int = 10**5
-    seed: int = SEED
     data: str | None = None
     full: bool = False
     quick: bool = False
@@ -440,14 +439,14 @@ class Config(Settings):
     device: str = "cpu"
     confidence: float = 0.95
     claimed: tuple[float, ...] = setting(
-        (1.0, 10.0, 30.0, 100.0, 300.0, 1000.0), positive, quick=(10.0, 300.0), listed=True
+        (1.0, 10.0, 30.0, 100.0, 300.0, 1000.0), positive, quick=(10.0, 300.0)
     )
-    variants: tuple[str, ...] = setting(VARIANTS, choice, VARIANTS, listed=True)
+    variants: tuple[str, ...] = setting(VARIANTS, choice, VARIANTS)
     examples: int = setting(5, integer, 0)
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        Settings.__post_init__(self)
+        SeededSettings.__post_init__(self)
         if self.full and self.quick:
             raise invalid("quick", "left out where full is set", self.quick)
 
@@ -497,9 +496,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     setups = [Setup(name, clip, width, number) for name, width, number, clip in each]
     many = threads_of(threads) if config.device == "cpu" else 1
     trainings = [(one, texts[one.corpus], config) for one in setups]
-    models, partial = gather_in_processes(
-        "training", train_encoder, trainings, many, progress, ended=lambda one: one.trained.partial
-    )
+    models, partial = gather_in_processes("training", train_encoder, trainings, many, progress)
     if partial:
         raise KeyboardInterrupt
     jobs = [
@@ -509,13 +506,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     ]
     cells, partial = gather_in_processes("rewriting", rewrite_and_audit, jobs, many, progress)
     keys = [(one.setup.corpus, one.setup.hidden, how, e) for one, _, how, e, _ in jobs]
-    rows = sorted(
-        (Row(*key, ones) for key, ones in group_answers(keys, cells).items()),
-        key=lambda row: (list(texts).index(row.corpus), row.hidden),
-    )
-    words = {name: [*map(rejoin_words, one.held)] for name, one in texts.items()}
+    rows = [Row(*key, ones) for key, ones in group_answers(keys, cells).items()]
+    rows.sort(key=lambda row: ([*texts].index(row.corpus), row.hidden))
     clean = {
-        name: measure_intent_utility(words[name], one, config.confidence, config.seed)
+        name: measure_intent_utility(one.words, one, config.confidence, config.seed)
         for name, one in texts.items()
     }
     kept = tuple(replace(one, model=None) for one in models)
@@ -523,7 +517,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The rewrites, row by row.
 
     Args:
@@ -534,7 +528,6 @@ class Result(Tabled):
         clean: utility of the unchanged texts, by corpus.
     """
 
-    config: Config
     texts: tuple[Texts, ...]
     models: tuple[Fitted, ...]
     rows: tuple[Row, ...]
@@ -580,7 +573,7 @@ class Result(Tabled):
             rows, models = self.select_width(texts, width)
             above.set_title(f"{corpus_title(texts)}, n = {2 * width}", fontsize=TEXT)
             _draw_accuracy(above, rows, texts, self)
-            _draw_bleu(below, rows, models, self.config.variants)
+            _draw_bleu(below, rows, models, self)
             tidy_axes(above)
             tidy_axes(below, label)
         grid[0, 0].set_ylabel("accuracy of intents", fontsize=TEXT)
@@ -693,7 +686,7 @@ def _format_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]
 def _format_examples(rows: list[Row], texts: Texts, models: list[Fitted]) -> Iterator[str]:
     first = [one for one in models if one.setup.number == 0]
     for place in range(len(models[0].examples)):
-        lines = [("text", "", rejoin_words(texts.held[place]))]
+        lines = [("text", "", texts.words[place])]
         lines += [(f"{one.setup.clip} clip", "no noise", one.examples[place]) for one in first]
         lines += [
             (row.variant, f"true {row.true:.5g}", row.cells[0].examples[place] or "(empty)")
@@ -714,18 +707,15 @@ def _corpus_to_dict(texts: Texts, result: Result) -> dict[str, Any]:
         "epochs": texts.epochs, "majority": majority_share(texts),
         "single": list(list_single_intents(texts)),
         **_utility_to_dict(result.clean[texts.name]),
-        "examples": list(map(rejoin_words, texts.held[: result.config.examples])),
+        "examples": texts.words[: result.config.examples],
     }  # fmt: skip
 
 
 def _fitted_to_dict(one: Fitted) -> dict[str, Any]:
-    return {
-        **encode_attributes(one.setup, "corpus clip hidden number"),
-        **encode_attributes(one.trained, "seed threads losses cut"),
-        **encode_attributes(one, "pair bleu memorised"),
-        **_utility_to_dict(one.plain),
-        "examples": list(one.examples),
-    }
+    found = encode_attributes(one.setup, "corpus clip hidden number")
+    found |= encode_attributes(one.trained, "seed threads losses cut")
+    found |= encode_attributes(one, "pair bleu memorised") | _utility_to_dict(one.plain)
+    return found | encode_attributes(one, "examples")
 
 
 def _rewriting_row_to_dict(row: Row) -> dict[str, Any]:
@@ -735,13 +725,9 @@ def _rewriting_row_to_dict(row: Row) -> dict[str, Any]:
 
 def _cell_to_dict(cell: Any) -> dict[str, Any]:
     names = "seed exact certified_vector=on_vector certified_text=on_text event_text=event"
-    return {
-        **encode_attributes(cell, names),
-        **dict(zip(("refuted_vector", "refuted_text"), cell.refuted, strict=True)),
-        **encode_attributes(cell, "bleu unchanged memorised"),
-        **_utility_to_dict(cell.told),
-        **encode_attributes(cell, "examples partial"),
-    }
+    names += " refuted_vector,refuted_text=refuted bleu unchanged memorised"
+    found = encode_attributes(cell, names) | _utility_to_dict(cell.told)
+    return found | encode_attributes(cell, "examples partial")
 
 
 _VARIANT_STYLES: dict[str, dict[str, Any]] = {
@@ -752,44 +738,39 @@ _VARIANT_STYLES: dict[str, dict[str, Any]] = {
 }
 
 
+def _get_style(variant: str) -> dict[str, Any]:
+    return {"markersize": 4.0, "linewidth": 1.1, **_VARIANT_STYLES[variant]}
+
+
 def _draw_accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) -> None:
     for name in result.config.variants:
         mine = [row for row in rows if row.variant == name]
         found = [row.accuracy for row in mine]
         ends = np.maximum(0.0, [[x.value - x.low, x.high - x.value] for x in found]).T
         label = f"{name} (claim false)" if name == "published" else name
-        axes.errorbar(
-            [row.true for row in mine], [one.value for one in found], yerr=ends, label=label,
-            markersize=4.0, linewidth=1.1, elinewidth=0.7, **_VARIANT_STYLES[name],
-        )  # fmt: skip
+        points, style = ([row.true for row in mine], [x.value for x in found]), _get_style(name)
+        axes.errorbar(*points, yerr=ends, label=label, elinewidth=0.7, **style)
         for row in mine if name == "published" else ():
             # The claims of all other systems are true.
-            axes.annotate(
-                f"claimed {row.claimed:g}", (row.true, row.accuracy.low), (0, -2), color=RED,
-                textcoords="offset points", ha="center", va="top", fontsize=SMALL - 1,
-            )  # fmt: skip
-    axes.axhline(
-        result.clean[texts.name].accuracy.value, color=INK, linewidth=0.9, label="not rewritten"
-    )
+            text, place = f"claimed {row.claimed:g}", (row.true, row.accuracy.low)
+            below: Any = {"ha": "center", "va": "top", "fontsize": SMALL - 1}
+            write_at(axes, text, place, (0, -2), color=RED, **below)
+    clean = result.clean[texts.name].accuracy.value
+    axes.axhline(clean, color=INK, linewidth=0.9, label="not rewritten")
     axes.axhline(majority_share(texts), color=GREY, linestyle=":", linewidth=1.2, label="majority")
     axes.set_xscale("log")
     axes.margins(y=0.14)
 
 
-def _draw_bleu(
-    axes: Axes, rows: list[Row], models: list[Fitted], variants: tuple[str, ...]
-) -> None:
-    for name in variants:
+def _draw_bleu(axes: Axes, rows: list[Row], models: list[Fitted], result: Result) -> None:
+    for name in result.config.variants:
         mine = [row for row in rows if row.variant == name]
-        axes.plot(
-            [row.true for row in mine], [row.mean("bleu") for row in mine], markersize=4.0,
-            linewidth=1.1, **_VARIANT_STYLES[name],
-        )  # fmt: skip
+        points = [row.true for row in mine], [row.mean("bleu") for row in mine]
+        axes.plot(*points, **_get_style(name))
     for one in [one for one in models if one.setup.number == 0]:
         axes.axhline(one.bleu, color=GREY, linewidth=0.6)
-        axes.annotate(
-            f"{one.setup.clip} clip, no noise", (0.01, one.bleu), (0, 1.5), color=GREY,
-            textcoords="offset points", xycoords=("axes fraction", "data"), fontsize=SMALL - 1,
-        )  # fmt: skip
+        text, place = f"{one.setup.clip} clip, no noise", (0.01, one.bleu)
+        small: Any = {"xycoords": ("axes fraction", "data"), "fontsize": SMALL - 1}
+        write_at(axes, text, place, (0, 1.5), color=GREY, **small)
     axes.set_xscale("log")
     axes.set_ylim(0.0, max(0.1, axes.get_ylim()[1]))

@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any, Final, get_args
 
 from .. import errors
-from .._core import __version__
 from ..bounds import BoundName
 from ..records import Shown
 from ..report.encoding import encode_value
@@ -55,25 +54,26 @@ _COMMON_CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "device": lambda name, value: errors.instance(name, value, str),
     "confidence": lambda name, value: errors.confidence_level(value, name),
     "bound": lambda name, value: errors.choice(name, value, get_args(BoundName)),
+    **dict.fromkeys(("epsilon", "epsilons", "claims"), check_positive),
 }
 """Checks of the fields that a `Config` has without `setting`."""
 
 
 def setting(
     usual: Any, check: Callable[..., Any] | None = None, *values: Any, quick: Any = None,
-    full: Any = None, listed: bool = False, ascending: bool = False, **options: Any,
+    full: Any = None, ascending: bool = False, **options: Any,
 ) -> Any:  # fmt: skip
     """Declare a field of a `Config`: its value and its check.
 
     Args:
-        usual: the value where nothing is given.
+        usual: the value where nothing is given; a tuple declares a list without repetition, of
+            which each entry is checked.
         check: called as `check(name, value, *values, **options)`, returns the value to keep; None
             for the check of the fields of this name.
         *values: further arguments of the check.
         quick: the value where nothing is given and `quick` is set.
         full: the value where nothing is given and `full` is set.
-        listed: True for a list without repetition, of which each entry is checked.
-        ascending: True for such a list that is sorted.
+        ascending: True for a list that is sorted.
         **options: further keyword arguments of the check.
 
     Returns:
@@ -82,7 +82,7 @@ def setting(
 
     def check_value(name: str, value: Any) -> Any:
         checked = check or _COMMON_CHECKS[name]
-        if not (listed or ascending):
+        if not isinstance(usual, tuple):
             return checked(name, value, *values, **options)
         found = check_list(name, value, lambda one: checked(name, one, *values, **options))
         return tuple(sorted(found)) if ascending else found
@@ -110,20 +110,12 @@ class Settings(Shown):
                 object.__setattr__(self, one.name, check(one.name, value))
 
 
-FORMAT = "dpcore.experiment/1"
+@dataclass(frozen=True, slots=True, repr=False)
+class SeededSettings(Settings):
+    """Base class of a `Config` that begins with the number of trials and the seed."""
 
-
-def make_record_head(name: str, result: Any) -> dict[str, Any]:
-    """Return the head of an experiment's JSON: format, name, version and configuration."""
-    config = {f.name: encode_value(getattr(result.config, f.name)) for f in fields(result.config)}
-    return {
-        "format": FORMAT,
-        "experiment": name,
-        "version": __version__,
-        "config": {**config, "seed": str(result.config.seed)},
-        "partial": result.partial,
-        "seconds": result.seconds,
-    }
+    trials: int = 10**6
+    seed: int = SEED
 
 
 def encode_fields(cell: Any) -> dict[str, Any]:
@@ -146,16 +138,20 @@ class Column:
             of the row.
         text: returns the text of the value; or a format such as ".3f".
         left: True if it is set flush left.
+        missing: the text where the value is None.
     """
 
     head: str
     value: str | Callable[[Any], Any]
     text: Callable[[Any], str] | str = str
     left: bool = False
+    missing: str = "-"
 
     def format_value(self, row: Any) -> str:
         """Return the text of one row."""
         value = attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
+        if value is None:
+            return self.missing
         return format(value, self.text) if isinstance(self.text, str) else self.text(value)
 
 
@@ -171,15 +167,18 @@ def encode_attributes(record: Any, names: str, **more: Any) -> dict[str, Any]:
 
     Args:
         record: has the attributes.
-        names: their names, separated by blanks; `key=name` where the key differs, a dotted name
-            for an attribute of an attribute.
+        names: their names, separated by blanks; `key=name` where the key differs, `key,key=name`
+            for the entries of a tuple, a dotted name for an attribute of an attribute.
         **more: further entries, plain data.
 
     Example:
         >>> encode_attributes(3 + 4j, "real size=imag", unit="m")
         {'real': 3.0, 'size': 4.0, 'unit': 'm'}
     """
-    pairs = (one.rpartition("=") for one in names.split())
-    found = {key or name: attrgetter(name)(record) for key, _, name in pairs}
-    plain = {k: str(v) if k.endswith("seed") else encode_value(v) for k, v in found.items()}
-    return plain | more
+    found: dict[str, Any] = {}
+    for one in names.split():
+        keys, _, name = one.rpartition("=")
+        value = attrgetter(name)(record)
+        parts = zip(keys.split(","), value, strict=True) if "," in keys else [(keys or name, value)]
+        found |= {key: str(v) if key.endswith("seed") else encode_value(v) for key, v in parts}
+    return found | more

@@ -22,7 +22,7 @@ from ..errors import about, choice, invalid, message, mistyped, suggest_argument
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, likeness
 from ..text.reading import File, Layout, Row, corpus_of, open_file, read_table_rows
-from .base import SEED, Settings, check_trials, setting
+from .base import SeededSettings, check_trials, setting
 from .running import cell_seed, group_answers
 
 __all__ = ["Name", "read_corpus"]
@@ -70,14 +70,12 @@ class Known:
 
     def read(self, path: Path) -> Parts:
         """Yield each part of a file with its rows."""
-        if self.parts:
-            yield from self.parts(open_file(path, self.origin))
-            return
-        assert self.rows is not None
         file = open_file(path, self.origin)
-        members = (_open_member(path, file, member) for member in self.members)
-        for one in members if self.members else (file,):
-            yield self.files.get(path.name), self.rows(one)
+        if self.parts:
+            yield from self.parts(file)
+        for one in [_open_member(path, file, member) for member in self.members] or [file]:
+            if self.rows:
+                yield self.files.get(path.name), self.rows(one)
 
 
 def _open_member(path: Path, file: File, member: str) -> File:
@@ -261,7 +259,7 @@ def _is_common_name(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TextOptions(Settings):
+class TextOptions(SeededSettings):
     """The options of an experiment on texts.
 
     Args:
@@ -279,7 +277,6 @@ class TextOptions(Settings):
     """
 
     trials: int = setting(10**6, check_trials, MIN_SET_TEXTS)
-    seed: int = SEED
     seeds: int = setting(5, quick=1, full=20)
     data: str | None = None
     full: bool = False
@@ -309,21 +306,22 @@ class TwoSets(NamedTuple):
     dropped: int
 
 
-def read_texts(config: TextOptions, name: Any, kind: Any, rows: int) -> Corpus:
+def read_texts(config: Any, name: Any, kind: Any, rows: int, key: str = "corpus") -> Corpus:
     """Read a corpus of the folder; generate texts where there is none.
 
     Args:
-        config: the options.
+        config: has `data` and `seed`.
         name: of the corpus.
         kind: of the generated texts.
         rows: how many of them.
+        key: names their seed.
 
     Raises:
         FileNotFoundError: if the folder has no such file.
     """
     if config.data is not None:
         return read_corpus(config.data, name)
-    return generated(kind, rows, rng=cell_seed(config.seed, "corpus"))
+    return generated(kind, rows, rng=cell_seed(config.seed, key))
 
 
 def read_two_sets(config: TextOptions) -> TwoSets:

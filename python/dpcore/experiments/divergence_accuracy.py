@@ -9,25 +9,23 @@ their sources, are for comparison alone.
 from __future__ import annotations
 
 import textwrap
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from ..divergence import Estimate, closed_forms, renyi
+from ..divergence import Estimate, closed_forms
 from ..divergence.reliability import DIRECTIONS
 from ..errors import choice, integer
-from ..records import Record, frozen_array
+from ..records import Floats, Record, frozen_array
 from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows
 from . import drawing
 from .base import SEED, Settings, encode_attributes, setting
-from .running import Tabled, cell_seed, group_answers, run_jobs, time_run
+from .running import Tabled, cell_seed, estimate_renyi, group_answers, run_jobs, time_run
 
 NAME = "divergence-accuracy"
 
@@ -122,9 +120,8 @@ _ALL_PUBLISHED: Final = (
 PUBLISHED: Final = group_answers((one.case for one in _ALL_PUBLISHED), _ALL_PUBLISHED)
 """By the name of the case. Laws on many atoms are other draws from the same family."""
 
-Reals = npt.NDArray[np.float64]
 Truth = tuple[tuple[float, ...], tuple[float, ...]]
-Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+Rows = tuple[Floats, Floats]
 
 ALPHAS: Final = (1.0, 2.0, 4.0)
 """The orders of the table; the first is the KL divergence."""
@@ -163,9 +160,7 @@ class Case:
         return not any(map(any, self.truth))
 
 
-def _evaluate_both(
-    form: Callable[..., Reals], first: tuple[Any, ...], second: tuple[Any, ...]
-) -> Truth:
+def _evaluate_both(form: Callable[..., Floats], first: Any, second: Any) -> Truth:
     """Evaluate a closed form in both directions."""
     forward, back = form(ALPHAS, *first, *second), form(ALPHAS, *second, *first)
     return tuple(map(float, forward)), tuple(map(float, back))
@@ -175,8 +170,7 @@ def _make_normal_case(
     title: str, dim: int, shift: float, wide0: float = 1.0, wide1: float = 1.0, **more: Any
 ) -> Case:
     """Make the case N(shift e, wide0^2 I) against N(0, wide1^2 I), e a unit vector."""
-    mean = np.zeros(dim)
-    mean[0] = shift
+    mean = shift * np.eye(1, dim)[0]
 
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return mean + wide0 * rng.normal(size=(n0, dim)), wide1 * rng.normal(size=(n1, dim))
@@ -190,8 +184,7 @@ def _add_atom(title: str, dim: int, **more: Any) -> Case:
 
     The atom has probability .3 against .1, and the normal law is shifted by 1/2.
     """
-    mean = np.zeros(dim)
-    mean[0] = 0.5
+    mean = 0.5 * np.eye(1, dim)[0]
 
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         y0, y1 = mean + rng.normal(size=(n0, dim)), rng.normal(size=(n1, dim))
@@ -354,8 +347,8 @@ class Config(Settings):
     trials: int | None = None
     repetitions: int = setting(200, integer, 2)
     rows: int | None = setting(None, integer, _MIN_SAMPLE_ROWS)
-    cases: tuple[str, ...] = setting(tuple(CASES), choice, tuple(CASES), listed=True)
-    methods: tuple[str, ...] = setting(tuple(NEIGHBOURS), choice, tuple(NEIGHBOURS), listed=True)
+    cases: tuple[str, ...] = setting(tuple(CASES), choice, tuple(CASES))
+    methods: tuple[str, ...] = setting(tuple(NEIGHBOURS), choice, tuple(NEIGHBOURS))
     certified: int = setting(2, integer, 0)
     seed: int = SEED
 
@@ -394,35 +387,35 @@ class Cell(Record):
     case: str
     method: str
     rows: tuple[int, int]
-    values: Reals
+    values: Floats
     refused: str | None = None
 
     @property
-    def truth(self) -> Reals:
+    def truth(self) -> Floats:
         """True values of the estimated divergences, shape (2, 3)."""
         return np.array(CASES[self.case].truth)
 
     @property
-    def infinite(self) -> Reals:
+    def infinite(self) -> Floats:
         """Number of values that are not finite, shape (2, 3)."""
         return np.asarray((~np.isfinite(self.values)).sum(axis=0))
 
     @property
-    def mean(self) -> Reals:
+    def mean(self) -> Floats:
         """Mean of the finite values, shape (2, 3); NaN without any."""
         return self._finite()[0]
 
     @property
-    def spread(self) -> Reals:
+    def spread(self) -> Floats:
         """Standard deviation of the finite values, shape (2, 3); NaN below two."""
         return self._finite()[1]
 
     @property
-    def bias(self) -> Reals:
+    def bias(self) -> Floats:
         """Mean minus truth, shape (2, 3): -inf where the truth is infinite and the mean is not."""
         return np.asarray(self.mean - self.truth)
 
-    def _finite(self) -> tuple[Reals, Reals]:
+    def _finite(self) -> tuple[Floats, Floats]:
         kept = np.isfinite(self.values)
         number = kept.sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -500,7 +493,7 @@ def _estimate_case(name: str, config: Config, threads: int | None) -> list[Cell]
     """Run all methods on the same samples of a case."""
     repetitions, rows = config.size(name)
     sizes = (rows, config.other(name))
-    values: dict[str, list[Reals]] = {method: [] for method in config.methods}
+    values: dict[str, list[Floats]] = {method: [] for method in config.methods}
     refused: dict[str, str] = {}
     for i in range(repetitions):
         (y0, y1), seed = _draw_sample(name, config, i)
@@ -518,7 +511,7 @@ def _estimate_case(name: str, config: Config, threads: int | None) -> list[Cell]
 
 def estimate_divergences(
     y0: Any, y1: Any, method: Any, seed: int, threads: int | None = None
-) -> Reals:
+) -> Floats:
     """Estimate the divergences of one sample by one method, without error bars.
 
     Args:
@@ -532,11 +525,10 @@ def estimate_divergences(
         Shape (2, 3): directions, then orders 1, 2 and 4, in nats.
     """
     # Unequal scales and the printed form are among the cases on purpose.
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        found = renyi(
-            y0, y1, alphas=ALPHAS[1:], k=NEIGHBOURS[method], method=method, error=None,
-            checks=False, rng=seed, threads=threads, progress=False,
-        )  # fmt: skip
+    found = estimate_renyi(
+        y0, y1, alphas=ALPHAS[1:], k=NEIGHBOURS[method], method=method, error=None, checks=False,
+        rng=seed, threads=threads,
+    )  # fmt: skip
     return np.column_stack([found.kl, found.value])
 
 
@@ -548,16 +540,12 @@ def _estimate_certified(name: str, config: Config, threads: int | None) -> Itera
         (y0, y1), seed = _draw_sample(name, config, i)
         # With two entries at most the default is the ball.
         for method in ("ball", "auto") if y0.shape[1] > 2 else ("ball",):
-            with warnings.catch_warnings(action="ignore", category=UserWarning):
-                found = renyi(
-                    y0, y1, method=method, certified=True, rows="independent", rng=seed,
-                    threads=threads, progress=False,
-                )  # fmt: skip
-            yield Trusted(name, found)
+            options = {"certified": True, "rows": "independent", "rng": seed, "threads": threads}
+            yield Trusted(name, estimate_renyi(y0, y1, method=method, **options))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The estimates, case by case.
 
     Args:
@@ -566,7 +554,6 @@ class Result(Tabled):
         trusted: the estimates with certificates.
     """
 
-    config: Config
     cells: tuple[Cell, ...]
     trusted: tuple[Trusted, ...] = ()
 

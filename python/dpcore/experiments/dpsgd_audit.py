@@ -21,24 +21,21 @@ from itertools import chain, product
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ..auditing.run import audit
 from ..claims import GDP
 from ..errors import AssumptionWarning
 from ..mechanisms.callables import repeat
 from ..packages import require_module
-from ..records import Shown
+from ..records import Floats, Shown
 from ..report.figures import BLUE, INK, RED, apply_style
 from ..report.text import align_rows
 from ..training import audit_run, audit_step
-from .base import SEED, Settings
+from .base import SeededSettings
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "dpsgd-audit"
-
-Vector = npt.NDArray[np.float64]
 
 RIGHT: Final = "repaired"
 POISSON: Final = "Poisson batches"
@@ -110,7 +107,7 @@ class Recipe:
     steps: int = 20
     rate: float = 1e-3
 
-    def sum_gradients(self, records: Any, rng: np.random.Generator, at: Vector) -> Vector:
+    def sum_gradients(self, records: Any, rng: np.random.Generator, at: Floats) -> Floats:
         """Draw the noisy sum of clipped gradients of a batch.
 
         Args:
@@ -141,7 +138,7 @@ class Recipe:
             noise[-1] = 0.0
         return np.asarray(total + noise * (0.5 if fault == "half the noise" else 1.0))
 
-    def train(self, records: Any, rng: np.random.Generator) -> Vector:
+    def train(self, records: Any, rng: np.random.Generator) -> Floats:
         """Train on all records at every step.
 
         Args:
@@ -156,7 +153,7 @@ class Recipe:
             weights = weights - self.rate * self.sum_gradients(records, rng, weights)
         return weights
 
-    def release_sums(self, records: Any, rng: np.random.Generator, batches: int) -> Vector:
+    def release_sums(self, records: Any, rng: np.random.Generator, batches: int) -> Floats:
         """Draw the sums of one epoch at weights 0, each record in batches by coins of its own.
 
         A coin of chance 1/`batches` decides for each record and batch, as an accountant for
@@ -179,7 +176,7 @@ class Recipe:
         return np.asarray(sums + rng.normal(scale=self.sigma * self.clip, size=sums.shape))
 
 
-def compute_gradients(rows: Vector, at: Vector, spread: Any = 1.0) -> Vector:
+def compute_gradients(rows: Floats, at: Floats, spread: Any = 1.0) -> Floats:
     """Compute the gradient of each record's logistic loss.
 
     Args:
@@ -194,7 +191,7 @@ def compute_gradients(rows: Vector, at: Vector, spread: Any = 1.0) -> Vector:
     return np.asarray((1.0 / (1.0 + np.exp(-x @ at)) - rows[:, -1])[:, None] * x)
 
 
-def clip_rows(gradients: Vector, clip: float) -> Vector:
+def clip_rows(gradients: Floats, clip: float) -> Floats:
     """Clip each gradient to a norm.
 
     Args:
@@ -205,7 +202,7 @@ def clip_rows(gradients: Vector, clip: float) -> Vector:
     return np.asarray(gradients * np.minimum(1.0, clip / np.maximum(norms, 1e-12)))
 
 
-def compute_losses(weights: Vector, records: Any) -> Vector:
+def compute_losses(weights: Floats, records: Any) -> Floats:
     """Compute the logistic loss of each record.
 
     Args:
@@ -220,7 +217,7 @@ def compute_losses(weights: Vector, records: Any) -> Vector:
     return np.asarray(np.logaddexp(0.0, -margin))
 
 
-def make_opposed_record(records: Any) -> Vector:
+def make_opposed_record(records: Any) -> Floats:
     """Make a record whose gradient at weights 0 is opposed to the sum of all others, and longer.
 
     Args:
@@ -236,7 +233,7 @@ def make_opposed_record(records: Any) -> Vector:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(SeededSettings):
     """The size of the audits, and the data.
 
     Args:
@@ -256,7 +253,6 @@ class Config(Settings):
     """
 
     trials: int = 6000
-    seed: int = SEED
     full: bool = False
     quick: bool = False
 
@@ -335,16 +331,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [cell.refuted for cell in result.cells if cell.fault == "no noise"]
         [True, True, True]
     """
-    jobs = [
-        (data, fault, way)
-        for data, fault in product(config.corpora, FAULTS)
-        for way in _choose_ways(config, data, fault)
-    ]
+    pairs = product(config.corpora, FAULTS)
+    jobs = [(*pair, way) for pair in pairs for way in _choose_ways(config, *pair)]
     rows = {data: _load_records(data, config.seed) for data in config.corpora}
-    cells, partial_ = run_jobs(
-        NAME, jobs, lambda job: _make_cell(config, rows[job[0]], *job), progress
-    )
-    return Result(config, cells, partial=partial_)
+    cells, ended = run_jobs(NAME, jobs, partial(_make_cell, config, rows), progress)
+    return Result(config, cells, partial=ended)
 
 
 def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
@@ -357,7 +348,7 @@ def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
     return WAYS
 
 
-def _load_records(data: str, seed: int) -> npt.NDArray[np.float64]:
+def _load_records(data: str, seed: int) -> Floats:
     """Return records with their labels in the last column.
 
     Their norms are about 20 or more: noise on such gradients is lost where they are then clipped.
@@ -369,11 +360,9 @@ def _load_records(data: str, seed: int) -> npt.NDArray[np.float64]:
     return np.column_stack([features, features[:, 0] > 0.0])
 
 
-def _make_cell(
-    config: Config, rows: npt.NDArray[np.float64], data: str, fault: str, way: str
-) -> Cell:
-    begun = time.perf_counter()
-    found = _AUDIT_OF_WAY[way](config, rows, fault, cell_seed(config.seed, f"{data} {fault} {way}"))
+def _make_cell(config: Config, rows: dict[str, Floats], data: str, fault: str, way: str) -> Cell:
+    begun, seed = time.perf_counter(), cell_seed(config.seed, f"{data} {fault} {way}")
+    found = _AUDIT_OF_WAY[way](config, rows[data], fault, seed)
     bound = found.parameter_lower, found.claim.mu, found.refuted is True
     return Cell(data, fault, way, *bound, time.perf_counter() - begun)
 
@@ -405,10 +394,8 @@ def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
         return partial(compute_losses, recipe.train(records, rng))
 
     with warnings.catch_warnings(action="ignore", category=AssumptionWarning):
-        return audit_run(
-            fit, records, canaries=canaries, guesses=GUESSES, rng=seed,
-            claim=GDP(math.sqrt(STEPS) / RUN_SIGMA),
-        )  # fmt: skip
+        claim = GDP(math.sqrt(STEPS) / RUN_SIGMA)
+        return audit_run(fit, records, canaries=canaries, guesses=GUESSES, claim=claim, rng=seed)
 
 
 def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
@@ -425,17 +412,15 @@ def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
     else:
         recipe, mu = Recipe(MANY_SIGMA, fault, steps=MANY_STEPS), math.sqrt(MANY_STEPS) / MANY_SIGMA
         train = repeat(recipe.train, seeded="rng")
-    return audit(
-        train, pair, claim=GDP(mu), trials=config.many, pilot=max(400, config.many // 4), rng=seed,
-        progress=False, source=False,
-    )  # fmt: skip
+    size: Any = {"trials": config.many, "pilot": max(400, config.many // 4)}
+    return audit(train, pair, claim=GDP(mu), rng=seed, progress=False, source=False, **size)
 
 
 _AUDIT_OF_WAY: Final = dict(zip(WAYS, (_audit_step, _audit_run, _audit_runs), strict=True))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The audits, data set by data set and fault by fault.
 
     Args:
@@ -443,7 +428,6 @@ class Result(Tabled):
         cells: one for each data set, fault and way.
     """
 
-    config: Config
     cells: tuple[Cell, ...]
 
     def of(self, data: str, fault: str, way: str) -> Cell | None:
@@ -527,7 +511,8 @@ def _draw_way(axes: Axes, result: Result, way: str) -> None:
             axes.barh(place, cell.certified, 0.8 * height, color=colour, edgecolor=colour)
             ends = np.array([-0.5, 0.5]) * height + place
             axes.plot([cell.claim] * 2, ends, color=INK, linewidth=1.0)
-    for fault in set(names) - {cell.fault for cell in result.cells if cell.way == way}:
+    shown = {cell.fault for cell in result.cells if cell.way == way}
+    for fault in [name for name in names if name not in shown]:
         text = "does not apply" if fault in (POISSON, FIXED) else "not run"
         axes.text(0.05, names.index(fault), text, fontsize=SMALL, va="center")
     axes.set_title(way, fontsize=TEXT)

@@ -35,7 +35,7 @@ from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .base import encode_fields, setting
 from .corpora import TextOptions, read_corpus, read_texts
-from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
 from .running import Tabled, cell_seed, gather_in_processes, time_run, write_mean
 
 NAME = "dpsgd-vs-redaction"
@@ -184,9 +184,8 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
         FileNotFoundError: if the folder has no such file.
         ValueError: if a set has too few texts.
     """
-    corpus = read_texts(
-        config, "snips" if config.full else "atis", "intents", _GENERATED_INTENTS[config.quick]
-    )
+    name = "snips" if config.full else "atis"
+    corpus = read_texts(config, name, "intents", _GENERATED_INTENTS[config.quick])
     assert corpus.labels is not None
     train = tuple(corpus.train)[: config.trials]
     labels = dict(zip(map(likeness, corpus.texts), corpus.labels.tolist(), strict=True))
@@ -223,10 +222,8 @@ def _train_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
     # Without headings.
     long = [[text for text in part if len(text) > 40] for part in (public.test, public.valid)]
     seed = cell_seed(config.seed, "public start")
-    model = lm.fit(
-        *long, vocabulary=vocabulary, device=config.device, rng=seed, progress=False, **config.size
-    )
-    model.save_pretrained(folder)
+    options: Any = {**config.size, "device": config.device, "rng": seed, "progress": False}
+    lm.fit(*long, vocabulary=vocabulary, **options).save_pretrained(folder)
 
 
 def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any) -> Cell:
@@ -295,9 +292,7 @@ def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _Prepare
     return redact if recipe.kind in POLICIES else rewrite if recipe.kind == "SanText" else list
 
 
-def _estimate_corpora(
-    prepare: _PrepareTexts, material: Material, seed: int
-) -> dict[str, float | None]:
+def _estimate_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
     """Return figures of `Cell` on the two redacted corpora, on features of texts of neither."""
     others, *sets = (prepare(part) for part in (material.others, material.sensitive, material.rest))
     rows = [np.zeros((len(one), 1)) for one in sets]
@@ -412,7 +407,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """Perplexity and leak of every recipe.
 
     Args:
@@ -421,7 +416,6 @@ class Result(Tabled):
         cells: one for each recipe and repetition.
     """
 
-    config: Config
     material: Material = field(repr=False, compare=False)
     cells: tuple[Cell, ...]
 
@@ -524,11 +518,8 @@ class Result(Tabled):
     def table(self) -> str:
         """Return a row for each recipe, and the findings."""
         config, material, first = self.config, self.material, self.cells[0]
-        rows = [
-            ["recipe", "perplexity", "log", "AUC", "certified", "guaranteed", "corpora:",
-             "estimate"]
-        ]  # fmt: skip
-        rows += [_write_row(self, recipe) for recipe in self.recipes]
+        heads = ("recipe", "perplexity", "log", "AUC", "certified", "guaranteed")
+        rows = [[*heads, "corpora:", "estimate"], *(_write_row(self, one) for one in self.recipes)]
         ends = {"unigram": first.measured.unigram or math.nan, "uniform": first.measured.uniform}
         rows += [[name, f"{x:.1f}", f"{math.log(x):.2f}", *[""] * 5] for name, x in ends.items()]
         foot = (
@@ -579,11 +570,9 @@ class Result(Tabled):
         panels[0].minorticks_off()
         panels[2].set_xlim(-0.1, 1.15 * ceiling)
         panels[2].axvline(ceiling, color=GREY, linewidth=0.8, linestyle=":")
-        panels[2].text(
-            ceiling, 0.97, f"most that {self.config.canaries // 4} guesses certify\n", color=GREY,
-            rotation=90, transform=panels[2].get_xaxis_transform(), ha="right", va="top",
-            fontsize=SMALL,
-        )  # fmt: skip
+        text = f"most that {self.config.canaries // 4} guesses certify\n"
+        place: Any = {"transform": panels[2].get_xaxis_transform(), "ha": "right", "va": "top"}
+        panels[2].text(ceiling, 0.97, text, color=GREY, rotation=90, fontsize=SMALL, **place)
         panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
         for number, axes in enumerate(panels):
             _draw_lines(axes, self, named=number % 2 == 1)
@@ -642,10 +631,8 @@ def _draw_lines(axes: Axes, result: Result, named: bool) -> None:
         colour = {"plain": INK, "no noise": PURPLE}.get(name, GREY)
         axes.axhline(value, color=colour, linewidth=0.8, linestyle="--", zorder=1)
         if named and not math.isnan(value):
-            axes.annotate(
-                name, (1.0, value), (3, 0), xycoords=axes.get_yaxis_transform(), va="center",
-                textcoords="offset points", fontsize=SMALL, color=colour, annotation_clip=False,
-            )  # fmt: skip
+            style: Any = {"xycoords": axes.get_yaxis_transform(), "annotation_clip": False}
+            write_at(axes, name, (1.0, value), (3, 0), va="center", color=colour, **style)
 
 
 def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
@@ -670,10 +657,7 @@ def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> 
             text = f"{100 * recipe.level:g} %" if recipe.kind in POLICIES else f"{recipe.level:g}"
             # Above and below by turns: neighbouring levels may be at one place.
             height = 3 if len(places[recipe.kind]) % 2 else -9
-            axes.annotate(
-                text, (x, y), (4, height), textcoords="offset points", fontsize=SMALL - 1,
-                color=colour,
-            )  # fmt: skip
+            write_at(axes, text, (x, y), (4, height), fontsize=SMALL - 1, color=colour)
     # Infinite ones end at the frame.
     right = 1.1 * max((stop for stop, *_ in ends if stop < math.inf), default=1.0)
     for stop, x, y, kind in ends:

@@ -21,11 +21,11 @@ from ..records import Counts, Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows
 from ..structure import inspect
-from ..text import Corpus, generated
+from ..text import Corpus
 from ..text.inference import Attacker, infer, usual
 from . import drawing
-from .base import SEED, Settings, check_positive, encode_attributes, setting
-from .corpora import read_corpus
+from .base import check_positive, encode_attributes, setting
+from .corpora import TextOptions, read_texts
 from .running import Tabled, audit_cell, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
 
 NAME = "dptext-encoder"
@@ -137,10 +137,9 @@ def measure_trained_system(
     private, rows = model.require_private("is inspected"), model.clean(list(pair))
     test = corpus.test
     right = int((model.predict(test.texts, rng=seed) == test.labels).sum())
-    found = infer(
-        model, corpus, config.attribute, attackers=list_attackers(corpus, config.quick), rng=seed,
-        confidence=config.confidence, progress=False,
-    )  # fmt: skip
+    asked: Any = {"confidence": config.confidence, "rng": seed, "progress": False}
+    attackers = list_attackers(corpus, config.quick)
+    found = infer(model, corpus, config.attribute, attackers=attackers, **asked)
     assert found.figures is not None
     reached = found.figures.auc
     return Found(
@@ -183,7 +182,7 @@ def compute_majority_share(corpus: Corpus) -> float:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(TextOptions):
     """Options of the experiment: the texts, the epsilons, and the length of training.
 
     Args:
@@ -214,16 +213,10 @@ class Config(Settings):
     """
 
     trials: int = 10**6
-    seed: int = SEED
     seeds: int = setting(1, full=5)
-    data: str | None = None
-    full: bool = False
-    quick: bool = False
     device: str = "cpu"
-    noises: tuple[Noise, ...] = setting(NOISES, choice, NOISES, listed=True)
-    claims: tuple[float, ...] = setting(
-        (0.1, 1.0, 10.0), check_positive, quick=(1.0,), ascending=True
-    )
+    noises: tuple[Noise, ...] = setting(NOISES, choice, NOISES)
+    claims: tuple[float, ...] = setting((0.1, 1.0, 10.0), quick=(1.0,), ascending=True)
     starts: tuple[float, ...] = setting((1.0, 10.0), check_positive, quick=(10.0,), ascending=True)
     cap: float = setting(20.0, check_positive)
     epochs: int = setting(8, integer, 1)
@@ -232,7 +225,7 @@ class Config(Settings):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        Settings.__post_init__(self)
+        TextOptions.__post_init__(self)
         if self.starts[-1] > self.cap:
             raise invalid("starts", f"at most the cap, {self.cap:g}", self.starts)
 
@@ -316,12 +309,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     from ..text.systems.training import one_thread
 
-    corpus = _read_or_generate_corpus(config)
+    corpus = read_texts(config, "dpnr_ag", "topics", config.texts)
+    # A missing one is refused before the first training.
+    corpus.attribute(config.attribute)
     pair = choose_unseen_pair(corpus)
     jobs = list(product(config.cases, range(config.seeds)))
 
-    def work(job: tuple[Case, int]) -> Found:
-        case, number = job
+    def work(case: Case, number: int) -> Found:
         # The same training for all but the noise; an audit's seed is its own.
         seeds = f"train/{number}", f"{case.noise}/{case.level}/{number}"
         first, second = (cell_seed(config.seed, key) for key in seeds)
@@ -333,17 +327,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, corpus.origin, compute_majority_share(corpus), pair, rows, partial=ended)
 
 
-def _read_or_generate_corpus(config: Config) -> Corpus:
-    if config.data is None:
-        return generated("topics", config.texts, rng=cell_seed(config.seed, "corpus"))
-    corpus = read_corpus(config.data, "dpnr_ag")
-    # Missing ones are refused before the first training.
-    corpus.attribute(config.attribute)
-    return corpus
-
-
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """Results, system by system.
 
     Args:
@@ -354,7 +339,6 @@ class Result(Tabled):
         rows: one for each system.
     """
 
-    config: Config
     corpus: str
     majority: float
     pair: tuple[str, str]
@@ -403,11 +387,8 @@ class Result(Tabled):
         _draw_learnt_panel(right, self)
         where = "made-up texts" if self.config.data is None else self.corpus.partition(":")[0]
         runs = f", means of {self.config.seeds} seeds" if self.config.seeds > 1 else ""
-        picture.suptitle(
-            f"DPText as trained on {where}{runs}; audits of one pair of later texts, "
-            f"{self.config.trials:,} trials a side",
-            fontsize=drawing.TEXT,
-        )
+        trials = f"audits of one pair of later texts, {self.config.trials:,} trials a side"
+        picture.suptitle(f"DPText as trained on {where}{runs}; {trials}", fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_noise_legend(), 4)
         return apply_style(picture)
 
@@ -538,26 +519,22 @@ def _draw_system_point(axes: drawing.Axes, row: Row, top: float) -> None:
         axes.plot([x, x], [certified, exact], color=colour, linewidth=0.7)
         axes.plot([x], [exact], "_", color=INK, markersize=7, zorder=3)
     face = WHITE if row.case.learn else colour
-    axes.plot(
-        [x], [certified], _NOISE_MARKS[row.case.noise], color=colour, markersize=5, zorder=4,
-        markerfacecolor=face, markeredgewidth=1.0,
-    )  # fmt: skip
+    look: Any = {"color": colour, "markerfacecolor": face, "markeredgewidth": 1.0, "zorder": 4}
+    axes.plot([x], [certified], _NOISE_MARKS[row.case.noise], markersize=5, **look)
 
 
 def _draw_learnt_panel(axes: drawing.Axes, result: Result) -> None:
     for row in [row for row in result.rows if row.case.learn]:
         paths = [(row.case.epsilon, *run.epsilons) for run in row.runs]
         means = [statistics.fmean(values) for values in zip(*paths, strict=False)]
-        capped = row.case.cap is not None
-        axes.plot(
-            range(len(means)), means, color=_NOISE_COLOURS[row.case.noise], linewidth=1.2,
-            linestyle="--" if capped else "-", marker=_NOISE_MARKS[row.case.noise], markersize=3,
-            markerfacecolor=WHITE if capped else _NOISE_COLOURS[row.case.noise],
-        )  # fmt: skip
+        colour, marker = _NOISE_COLOURS[row.case.noise], _NOISE_MARKS[row.case.noise]
+        line, face = ("-", colour) if row.case.cap is None else ("--", WHITE)
+        style: Any = {"linewidth": 1.2, "markersize": 3, "markerfacecolor": face}
+        axes.plot(range(len(means)), means, line, color=colour, marker=marker, **style)
     cap = result.config.cap
     axes.axhline(cap, color=GREY, linewidth=0.8)
-    axes.text(0.02, 1.04 * cap, f"cap {cap:g}", fontsize=drawing.SMALL, color=GREY, va="bottom",
-              transform=axes.get_yaxis_transform())  # fmt: skip
+    place: Any = {"transform": axes.get_yaxis_transform(), "va": "bottom"}
+    axes.text(0.02, 1.04 * cap, f"cap {cap:g}", fontsize=drawing.SMALL, color=GREY, **place)
     axes.set(yscale="log")
     low, high = axes.get_ylim()
     axes.set_ylim(low, max(high, 1.35 * cap))

@@ -87,6 +87,11 @@ def write_beside(axes: Axes, height: float, text: str) -> None:
     axes.text(1.02, height, text, fontsize=SMALL, **place)  # type: ignore[arg-type]
 
 
+def write_at(axes: Axes, text: str, place: Any, shift: Any = (0, 0), **style: Any) -> None:
+    """Write a text at a place of the panel, moved by some points; `style` is that of `annotate`."""
+    axes.annotate(text, place, shift, **{"textcoords": "offset points", "fontsize": SMALL, **style})
+
+
 def draw_arrow(axes: Axes, start: float, end: float, height: float, width: float = 1.0) -> None:
     """Draw a horizontal arrow: an infinite figure lies beyond its end."""
     tip = {"arrowstyle": "-|>", "color": figures.INK, "lw": width, "shrinkA": 0, "shrinkB": 0}

@@ -22,11 +22,11 @@ from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
-from ..text import Corpus, FrontierCell, frontiers, generated
+from ..text import Corpus, FrontierCell, frontiers
 from ..text.corpus import likeness
 from ..text.inference import Attacker, Inference, usual
 from .base import check_trials, encode_attributes, setting
-from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus
+from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus, read_texts
 from .drawing import SMALL, Figure, add_legend, make_canvas, set_ticks, tidy_axes
 from .running import Tabled, cell_seed, gather_in_processes, time_run, write_mean
 
@@ -43,14 +43,10 @@ LINES: Final = (
 )  # fmt: skip
 """Kinds of released vectors."""
 
-_CLAIMED_EPSILONS: Final = {
-    False: (8.0, 32.0, 100.0),
-    True: (1.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1000.0),
-}
+_EPSILONS: Final = {False: (8.0, 32.0, 100.0), True: (1.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1000.0)}
 """Without and with `full`."""
-_QUICK_CORPUS_ROWS: Final = 600
-_CORPUS_ROWS: Final = 3_000
-"""Texts that are generated, public ones included, with and without `quick`."""
+_CORPUS_ROWS: Final = {False: 3_000, True: 600}
+"""Texts that are generated, public ones included, without and with `quick`."""
 _WIKITEXT_TEXTS: Final = 1_000
 _WIKITEXT_WORDS: Final = 20
 """Texts of WikiText-2 that directions are fitted on, and words that are read of each."""
@@ -84,7 +80,7 @@ class Config(TextOptions):
     @property
     def epsilons(self) -> tuple[float, ...]:
         """The claims."""
-        return (8.0, 100.0) if self.quick else _CLAIMED_EPSILONS[self.full]
+        return (8.0, 100.0) if self.quick else _EPSILONS[self.full]
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -156,12 +152,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
     """Read the texts with both attributes planted, and others that directions may be of."""
-    others = []
-    if config.data is None:
-        rows = _QUICK_CORPUS_ROWS if config.quick else _CORPUS_ROWS
-        corpus = generated("topics", rows, rng=cell_seed(config.seed, "texts"))
-    else:
-        corpus = read_corpus(config.data, "snips")
+    corpus, others = read_texts(config, "snips", "topics", _CORPUS_ROWS[config.quick], "texts"), []
+    if config.data is not None:
         lines = read_corpus(config.data, "wikitext2").texts
         words = [line.split() for line in lines if not line.lstrip().startswith("=")]
         long = [" ".join(one[:_WIKITEXT_WORDS]) for one in words if len(one) >= _WIKITEXT_WORDS]
@@ -255,7 +247,7 @@ def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """Figures of every release.
 
     Args:
@@ -264,7 +256,6 @@ class Result(Tabled):
         cells: of every line, epsilon and repetition.
     """
 
-    config: Config
     corpus: str
     cells: tuple[Cell, ...]
 
@@ -309,17 +300,8 @@ class Result(Tabled):
         """Return the figures as text."""
         config, first = self.config, self.cells[0]
         train, valid, test = first.release.utility.sizes
-        heads = [
-            "release",
-            "epsilon",
-            "signal",
-            "utility",
-            "AUC 5 %",
-            "AUC 50 %",
-            "certified",
-            "worst loss",
-        ]
-        rows = [heads, *(_write_row(self, line, epsilon) for line, epsilon in self.keys)]
+        heads = ("release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %")
+        rows = [[*heads, "certified", "worst loss"], *(_write_row(self, *key) for key in self.keys)]
         return self.join_parts(
             f"Private vectors of MiniLM: {self.corpus}{config.origin_note}\n{train:,} + "
             f"{valid:,} + {test:,} texts, repetitions {config.seeds}, seed {config.seed}",
@@ -371,10 +353,9 @@ _LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PUR
 def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     names = "line number epsilon=release.epsilon dim=release.dim noise=release.noise"
     figures = ("utility", *SHARES, "worst_loss", "signal")
+    figured = {name: encode_value(cell.figure(name)) for name in figures}
     certified = {name: encode_value(cell.certified(name)) for name in SHARES}
-    found = encode_attributes(cell, names)
-    found |= {name: encode_value(cell.figure(name)) for name in figures}
-    return found | {"certified": certified}
+    return encode_attributes(cell, names, **figured, certified=certified)
 
 
 def _write_row(result: Result, line: str, epsilon: float) -> list[str]:

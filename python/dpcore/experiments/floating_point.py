@@ -15,6 +15,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import metadata
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ from ..records import Pair, Shown
 from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.text import align_rows, format_epsilon
 from ..results.audits import Audit
-from .base import SEED, Column, Settings, align_columns, encode_attributes, setting
+from .base import Column, SeededSettings, align_columns, encode_attributes, setting
 from .drawing import SMALL, Figure, add_legend, make_canvas, make_line, make_patch, tidy_axes
 from .running import Tabled, audit_cell, run_jobs, time_run
 
@@ -197,7 +198,7 @@ _SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(SeededSettings):
     """Options of the experiment: the systems, and the size of the audits.
 
     Args:
@@ -216,10 +217,8 @@ class Config(Settings):
         20000
     """
 
-    trials: int = 10**6
-    seed: int = SEED
     confidence: float = 0.95
-    systems: tuple[str, ...] = setting(_SYSTEM_NAMES, choice, _SYSTEM_NAMES, listed=True)
+    systems: tuple[str, ...] = setting(_SYSTEM_NAMES, choice, _SYSTEM_NAMES)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -271,29 +270,24 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         [True, False]
     """
     systems = [system for name in config.systems for system in SYSTEMS if system.name == name]
-    rows, partial = run_jobs(
-        "floating point", systems, lambda one: _make_system_row(one, config, threads), progress,
-        ended=lambda row: row.audit is not None and row.audit.partial,
-        worth=lambda row: row.audit is not None,
-    )  # fmt: skip
-    return Result(config, rows, partial=partial)
+    work, worth = partial(_make_system_row, config, threads), lambda row: row.audit is not None
+    rows, ended = run_jobs("floating point", systems, work, progress, worth=worth)
+    return Result(config, rows, partial=ended)
 
 
-def _make_system_row(system: System, config: Config, threads: int | None) -> Row:
+def _make_system_row(config: Config, threads: int | None, system: System) -> Row:
     version = _installed_version(system.package)
     try:
         mechanism = system.build()
     except ImportError as error:
         # A package that is installed may fail all the same.
-        return Row(
-            system, None, f"cannot be imported: {error}" if version else "not installed", version
-        )
+        why = f"cannot be imported: {error}" if version else "not installed"
+        return Row(system, None, why, version)
     begun = time.perf_counter()
-    found = audit_cell(
-        config, system.name, mechanism, PAIR, attack=FloatLattice(), claim=system.claim,
-        delta=system.delta, trials=max(1, config.trials // system.share),
-        threads=None if system.package else threads,
-    )  # fmt: skip
+    options: Any = {"claim": system.claim, "delta": system.delta, "attack": FloatLattice()}
+    options["threads"] = None if system.package else threads
+    trials = max(1, config.trials // system.share)
+    found = audit_cell(config, system.name, mechanism, PAIR, trials=trials, **options)
     return Row(system, found, "", version, time.perf_counter() - begun)
 
 
@@ -305,7 +299,7 @@ def _installed_version(package: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The audits, system by system.
 
     Args:
@@ -313,7 +307,6 @@ class Result(Tabled):
         rows: one for each system, in the order of the configuration.
     """
 
-    config: Config
     rows: tuple[Row, ...]
 
     def table(self) -> str:
@@ -334,11 +327,9 @@ class Result(Tabled):
         """Return the result as plain data."""
         names = "system=system.name package=system.package version lattice=system.lattice"
         names += " seeded=system.seeded missing seconds"
-        rows = [
-            encode_attributes(row, names, audit=None if row.audit is None else row.audit.to_dict())
-            for row in self.rows
-        ]
-        return self.make_record(rows=rows)
+        audits = (None if row.audit is None else row.audit.to_dict() for row in self.rows)
+        pairs = zip(self.rows, audits, strict=True)
+        return self.make_record(rows=[encode_attributes(row, names, audit=a) for row, a in pairs])
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds as bars, one for each system, and the claims.
@@ -354,8 +345,8 @@ class Result(Tabled):
             claim, ends = row.system.claim, [place - 0.4, place + 0.4]
             axes.plot([claim, claim], ends, color=INK, linewidth=1.2, zorder=3)
             if row.audit is None:
-                where = claim + 0.02 * right, place
-                axes.text(*where, _get_verdict(row), va="center", fontsize=SMALL)
+                at = claim + 0.02 * right
+                axes.text(at, place, _get_verdict(row), va="center", fontsize=SMALL)
                 continue
             bound = row.audit.epsilon_lower
             axes.barh(place, bound, height=0.6, color=RED if row.found else BLUE)
@@ -386,11 +377,6 @@ def _describe_event(row: Row) -> str:
     return str(row.audit.event)
 
 
-def _format_audit(text: Callable[[Audit], str]) -> Callable[[Row], str]:
-    """Return a function that formats the audit of a row, or a hyphen for a missing library."""
-    return lambda row: "-" if row.audit is None else text(row.audit)
-
-
 def _format_claim(system: System) -> str:
     return f"({system.claim:g}, {system.delta:g})" if system.delta else f"{system.claim:g}"
 
@@ -406,10 +392,10 @@ def _format_seconds(row: Row) -> str:
 _COLUMNS: Final = (
     Column("system", "system", lambda one: one.name + " *" * (not one.seeded), left=True),
     Column("version", "version", left=True),
-    Column("draws a side", _format_audit(lambda audit: f"{audit.counts.n:,}")),
-    Column("hits on x", _format_audit(lambda audit: f"{audit.counts.k:,}")),
-    Column("on x'", _format_audit(lambda audit: f"{audit.counts.k_prime:,}")),
-    Column("certified", _format_audit(lambda audit: format_epsilon(audit.epsilon_lower))),
+    Column("draws a side", "audit", lambda audit: f"{audit.counts.n:,}"),
+    Column("hits on x", "audit", lambda audit: f"{audit.counts.k:,}"),
+    Column("on x'", "audit", lambda audit: f"{audit.counts.k_prime:,}"),
+    Column("certified", "audit", lambda audit: format_epsilon(audit.epsilon_lower)),
     Column("claim", "system", _format_claim),
     Column("verdict", _get_verdict, left=True),
     Column("seconds", _format_seconds),

@@ -16,12 +16,11 @@ from itertools import chain, product
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _core
 from ..bounds.binomial import limits
 from ..errors import integer, real
-from ..records import Shown
+from ..records import Floats, Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
 from ..report.text import align_rows
 from ..sensitivity import Clip, laplace_scale, sensitivity
@@ -100,9 +99,7 @@ class Law:
     kind: str
     spread: float
 
-    def draw(
-        self, rng: np.random.Generator, dim: int, radius: float, size: int
-    ) -> npt.NDArray[np.float64]:
+    def draw(self, rng: np.random.Generator, dim: int, radius: float, size: int) -> Floats:
         """Draw vectors, shape `(size, dim)`, by numpy; they are not the counted draws."""
         spread = self.spread * radius
         if self.kind == "uniform":
@@ -228,9 +225,7 @@ class Config(Settings):
     """
 
     trials: int = COMPARED_PAIRS
-    dims: tuple[int, ...] = setting(
-        tuple(range(1, 256)), integer, 1, _core.MOST_PAIR_ENTRIES, listed=True
-    )
+    dims: tuple[int, ...] = setting(tuple(range(1, 256)), integer, 1, _core.MOST_PAIR_ENTRIES)
     radius: float = setting(10.0, real, low=1.0 / _MAX_MAGNITUDE, high=_MAX_MAGNITUDE)
     epsilon: float = setting(1.0, real, low=1.0 / _MAX_MAGNITUDE, high=_MAX_MAGNITUDE)
     seed: int = SEED
@@ -324,7 +319,7 @@ def _count_unprotected_pairs(config: Config, threads: int, dim: int) -> list[Cel
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The shares, size by size.
 
     Args:
@@ -332,7 +327,6 @@ class Result(Tabled):
         cells: one for each size, law and clip.
     """
 
-    config: Config
     cells: tuple[Cell, ...]
 
     @cached_property
@@ -384,9 +378,10 @@ class Result(Tabled):
         """Return the result as plain data."""
         excess = "dim claimed true attained factor"
         remedy = "law clip=norm dim scale signal noise_to_signal=ratio"
+        count = "dim law clip=norm beyond pairs share low,high=interval compared p_value seed"
         return self.make_record(
             smallest_p_value=self.smallest_p_value,
-            cells=[_count_to_dict(cell) for cell in self.cells],
+            cells=[encode_attributes(cell, count) for cell in self.cells],
             true_sensitivity=[encode_attributes(row, excess) for row in self.excesses],
             remedies=[encode_attributes(cost, remedy) for cost in self.costs],
         )
@@ -472,14 +467,6 @@ def _format_remedies(result: Result) -> str:
     return f"{title}\n{align_rows(rows, left=())}"
 
 
-def _count_to_dict(cell: Cell) -> dict[str, Any]:
-    return {
-        **encode_attributes(cell, "dim law clip=norm beyond pairs share"),
-        **dict(zip(("low", "high"), cell.interval, strict=True)),
-        **encode_attributes(cell, "compared p_value seed"),
-    }
-
-
 _LAW_STYLES: Final[dict[str, tuple[str, str, Any]]] = {
     "uniform": (RED, "o", "-"),
     "normal 0.1": (BLUE, "s", (0, (5, 1))),
@@ -555,12 +542,9 @@ def _select_costs(result: Result, law: str, norm: str) -> tuple[list[int], list[
 
 
 def _make_law_legend() -> list[Any]:
-    laws = _LAW_STYLES.items()
-    clips = _REMEDY_LINES.items()
-    return [
-        *(make_line(LAWS[n].title, c, marker=m, markersize=3.4) for n, (c, m, _) in laws),
-        *(make_line(f"clipped in {norm.upper()}", GREY, linestyle=line) for norm, line in clips),
-    ]
+    laws, clips = _LAW_STYLES.items(), _REMEDY_LINES.items()
+    lines = [make_line(LAWS[n].title, c, marker=m, markersize=3.4) for n, (c, m, _) in laws]
+    return lines + [make_line(f"clipped in {n.upper()}", GREY, linestyle=line) for n, line in clips]
 
 
 def _set_size_axis(axes: Axes, dims: list[int]) -> None:

@@ -15,39 +15,40 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
+from ..attacks import MajorityVote
 from ..errors import choice, integer
 from ..exact import VoteLaw, loss, vote_log_probabilities
 from ..mechanisms import Identity, Native, RandomBits
 from ..pairs import zeros_ones
 from ..published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
 from ..records import Shown
-from ..report.encoding import encode_value
 from ..report.figures import INK, PALE, apply_style
 from ..report.text import align_rows
 from ..results.audits import Audit
 from . import drawing
-from .base import SEED, Settings, check_positive, encode_attributes, setting
-from .running import Job, Tabled, run_audits, time_run
+from .base import SeededSettings, encode_attributes, setting
+from .running import Tabled, audit_cell, run_jobs, time_run
 
 NAME = "habernal2022-figure1"
 
-MECHANISMS: dict[str, Callable[[float, int], Native]] = {
-    "no privacy": lambda epsilon, dim: Identity(),
-    "random": lambda epsilon, dim: RandomBits(),
-    "Laplace": lambda epsilon, dim: LaplaceMechanism(epsilon, float(dim)),
-    "ADePT": lambda epsilon, dim: ADePTReference(epsilon),
-    "DPText": lambda epsilon, dim: DPText(epsilon, float(dim)),
-    "halved output": lambda epsilon, dim: HalvedOutput(epsilon, float(dim)),
-    "half noise": lambda epsilon, dim: HalfNoise(epsilon, float(dim)),
+MECHANISMS: dict[str, tuple[str, Callable[[float, int], Native]]] = {
+    "no privacy": ("no privacy (copies x)", lambda epsilon, dim: Identity()),
+    "random": ("random bits (ignores x)", lambda epsilon, dim: RandomBits()),
+    "Laplace": ("Laplace mechanism", lambda epsilon, dim: LaplaceMechanism(epsilon, float(dim))),
+    "ADePT": ("ADePT (reference code)", lambda epsilon, dim: ADePTReference(epsilon)),
+    "DPText": ("DPText (NaN to 0)", lambda epsilon, dim: DPText(epsilon, float(dim))),
+    "halved output": ("halved output (sound)", lambda epsilon, dim: HalvedOutput(epsilon, dim)),
+    "half noise": ("half noise (loses 2 epsilon)", lambda epsilon, dim: HalfNoise(epsilon, dim)),
 }
-"""The panels: epsilon and the number of entries give the mechanism."""
+"""The panels by name: the title, and from epsilon and the number of entries to the mechanism."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(SeededSettings):
     """The grid, by default the paper's.
 
     Args:
@@ -72,12 +73,9 @@ class Config(Settings):
     """
 
     trials: int = 10**7
-    seed: int = SEED
-    epsilons: tuple[float, ...] = setting(
-        (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0), check_positive, listed=True
-    )
-    dims: tuple[int, ...] = setting((1, 2, 8, 32, 64, 128), integer, 1, listed=True)
-    mechanisms: tuple[str, ...] = setting(tuple(MECHANISMS), choice, tuple(MECHANISMS), listed=True)
+    epsilons: tuple[float, ...] = setting((0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0))
+    dims: tuple[int, ...] = setting((1, 2, 8, 32, 64, 128), integer, 1)
+    mechanisms: tuple[str, ...] = setting(tuple(MECHANISMS), choice, tuple(MECHANISMS))
     confidence: float = 0.95
 
 
@@ -143,17 +141,20 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         (0.8997, True)
     """
     grid = list(product(config.mechanisms, config.epsilons, config.dims))
-    jobs = [
-        Job(MECHANISMS[name](epsilon, dim), zeros_ones(dim), epsilon, f"{name}/{epsilon!r}/{dim}")
-        for name, epsilon, dim in grid
-    ]
-    audits, partial = run_audits("figure 1", jobs, config, threads, progress)
-    cells = tuple(Cell(*place, audit) for place, audit in zip(grid, audits, strict=False))
-    return Result(config, cells, partial=partial)
+    work = partial(_make_cell, config, threads)
+    cells, ended = run_jobs("figure 1", grid, work, progress, size=lambda place: place[2])
+    return Result(config, cells, partial=ended)
+
+
+def _make_cell(config: Config, threads: int | None, name: str, epsilon: float, dim: int) -> Cell:
+    key, mechanism = f"{name}/{epsilon!r}/{dim}", MECHANISMS[name][1](epsilon, dim)
+    options: Any = {"attack": MajorityVote(), "claim": epsilon, "threads": threads}
+    found = audit_cell(config, key, mechanism, zeros_ones(dim), **options)
+    return Cell(name, epsilon, dim, found)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The grid of audits.
 
     Args:
@@ -161,7 +162,6 @@ class Result(Tabled):
         cells: in the order mechanism, epsilon, number of entries.
     """
 
-    config: Config
     cells: tuple[Cell, ...]
 
     def of(self, mechanism: str) -> tuple[Cell, ...]:
@@ -191,7 +191,7 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
         cells = [_audit_cell_to_dict(cell) for cell in self.cells]
-        return self.make_record(smallest_p_value=self.smallest_p_value, cells=cells)
+        return self.make_record("smallest_p_value", cells=cells)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw empirical loss against epsilon, a panel for each mechanism.
@@ -208,7 +208,7 @@ class Result(Tabled):
         low, high = _INFINITE_LOSS_BAND
         for axes, name in zip(panels, names, strict=False):
             _draw_frame(axes, self)
-            axes.set_title(_MECHANISM_TITLES[name], fontsize=drawing.TEXT, loc="left")
+            axes.set_title(MECHANISMS[name][0], fontsize=drawing.TEXT, loc="left")
             for place, dim in enumerate(self.config.dims):
                 cells = [cell for cell in self.of(name) if cell.dim == dim]
                 share = (place + 1) / (len(colours) + 1)
@@ -255,13 +255,10 @@ def _format_nats(value: float) -> str:
 
 
 def _audit_cell_to_dict(cell: Cell) -> dict[str, Any]:
-    return {
-        **encode_attributes(cell, "mechanism epsilon dim"),
-        "counts": asdict(cell.audit.counts),
-        **encode_attributes(cell.audit, "vote=event.vote direction epsilon_hat epsilon_lower"),
-        "exact": encode_value(cell.exact),
-        **encode_attributes(cell.audit, "verdict native=mechanism seed block partial"),
-    }
+    found = encode_attributes(cell, "mechanism epsilon dim", counts=asdict(cell.audit.counts))
+    found |= encode_attributes(cell.audit, "vote=event.vote direction epsilon_hat epsilon_lower")
+    found |= encode_attributes(cell, "exact")
+    return found | encode_attributes(cell.audit, "verdict native=mechanism seed block partial")
 
 
 _LINEAR_LOSS_RANGE = 0.01
@@ -271,15 +268,6 @@ _INFINITE_LOSS_BAND = (1e3, 2e5)
 """Lower and upper end of the band for infinite losses: a level for each number of entries."""
 
 _MAX_PANEL_COLUMNS = 4
-_MECHANISM_TITLES = {
-    "no privacy": "no privacy (copies x)",
-    "random": "random bits (ignores x)",
-    "Laplace": "Laplace mechanism",
-    "ADePT": "ADePT (reference code)",
-    "DPText": "DPText (NaN to 0)",
-    "halved output": "halved output (sound)",
-    "half noise": "half noise (loses 2 epsilon)",
-}
 
 
 def _choose_colours(dims: tuple[int, ...]) -> dict[int, Any]:
@@ -296,14 +284,12 @@ def _draw_frame(axes: drawing.Axes, result: Result) -> None:
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=_LINEAR_LOSS_RANGE, linscale=0.5)
     axes.set(xlim=(low, high), ylim=(-0.25 * _LINEAR_LOSS_RANGE, _INFINITE_LOSS_BAND[1]))
-    axes.axhspan(_INFINITE_LOSS_BAND[0], _INFINITE_LOSS_BAND[1], color=PALE, linewidth=0, zorder=0)
+    axes.axhspan(*_INFINITE_LOSS_BAND, color=PALE, linewidth=0, zorder=0)
     axes.plot([low, high], [low, high], color=INK, linestyle="--", linewidth=0.8, zorder=1)
     drawing.set_ticks(axes.xaxis, [e for e in (0.1, 1.0, 10.0) if low < e < high])
     levels = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
-    axes.set_yticks(
-        [*levels, math.sqrt(_INFINITE_LOSS_BAND[0] * _INFINITE_LOSS_BAND[1])],
-        [*(f"{v:g}" for v in levels), "infinite"],
-    )
+    middle = math.sqrt(_INFINITE_LOSS_BAND[0] * _INFINITE_LOSS_BAND[1])
+    axes.set_yticks([*levels, middle], [*(f"{v:g}" for v in levels), "infinite"])
     axes.set_yticks([], minor=True)
     drawing.tidy_axes(axes)
 

@@ -16,13 +16,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..mechanisms import DPTextNoise, Laplace
-from ..records import Shown
+from ..records import Floats, Shown
 from ..report.figures import BLUE, INK, RED, apply_style
 from ..sampling.sources import sample
-from .base import SEED, Column, Settings, align_columns, encode_attributes
+from .base import Column, SeededSettings, align_columns, encode_attributes
 from .drawing import SMALL, TEXT, Axes, Figure, make_canvas, make_line, make_patch, tidy_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
@@ -55,7 +54,7 @@ class Law(Shown):
     weights: tuple[float, float]
     atom: float = 0.0
 
-    def density(self, s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def density(self, s: Floats) -> Floats:
         """Compute the density, without the atom, at points of shape `(size,)`."""
         return np.where(s >= 0, *self.weights) * np.exp(-np.abs(s))
 
@@ -75,7 +74,7 @@ LAWS: dict[str, Law] = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(SeededSettings):
     """Options of the experiment: the number of draws.
 
     Args:
@@ -92,7 +91,6 @@ class Config(Settings):
     """
 
     trials: int = 4 * 10**6
-    seed: int = SEED
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -185,7 +183,7 @@ def _make_histogram(name: str, config: Config, threads: int | None) -> PanelDraw
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The histograms.
 
     Args:
@@ -193,7 +191,6 @@ class Result(Tabled):
         histograms: one for each law, in the order of `LAWS`.
     """
 
-    config: Config
     histograms: tuple[PanelDraws, ...]
 
     def table(self) -> str:

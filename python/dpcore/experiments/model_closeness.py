@@ -9,17 +9,16 @@ no difference but chance. Only the excess over their distance is due to the sets
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
 from ..errors import choice, invalid
-from ..records import Record, list_shown_fields
+from ..records import Floats, Record, list_shown_fields
 from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
@@ -30,8 +29,6 @@ from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, gather_in_processes, time_run, write_mean
 
 NAME = "model-closeness"
-
-Floats = npt.NDArray[np.float64]
 
 _DISTANCE_NAMES: Final = ("CKA", "PWCCA", "Procrustes")
 MEASURES: Final = (*_DISTANCE_NAMES, *(f"{name} of states" for name in _DISTANCE_NAMES), "KL")
@@ -266,7 +263,7 @@ def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) 
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The distances, the excess over the control, and what they show.
 
     Args:
@@ -280,7 +277,6 @@ class Result(Tabled):
         cells: the distances, for each split and level.
     """
 
-    config: Config
     corpus: str
     dropped: int
     texts: int
@@ -420,9 +416,8 @@ class Result(Tabled):
             tidy_axes(upper)
             tidy_axes(lower)
         panels[0, 0].set_ylabel("distance (0: as one model)", fontsize=SMALL)
-        panels[1, 0].set_ylabel(
-            "excess of sensitive and safe\nover two halves (0: chance)", fontsize=SMALL
-        )
+        label = "excess of sensitive and safe\nover two halves (0: chance)"
+        panels[1, 0].set_ylabel(label, fontsize=SMALL)
         made = "generated texts" if self.config.data is None else "texts"
         splits = self.config.seeds
         spread = "one split" if splits == 1 else f"mean and standard deviation of {splits} splits"
@@ -432,11 +427,7 @@ class Result(Tabled):
         return apply_style(picture)
 
 
-def _draw_measure_line(
-    axes: Axes, levels: Sequence[float], values: list[Floats], **style: Any
-) -> None:
+def _draw_measure_line(axes: Axes, levels: Any, values: list[Floats], **style: Any) -> None:
     spreads = [one.std(ddof=1) if len(one) > 1 else 0.0 for one in values]
-    axes.errorbar(
-        levels, [one.mean() for one in values], spreads, markersize=3.5, linewidth=1.2,
-        elinewidth=0.8, capsize=2, **style,
-    )  # fmt: skip
+    style |= {"markersize": 3.5, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
+    axes.errorbar(levels, [one.mean() for one in values], spreads, **style)

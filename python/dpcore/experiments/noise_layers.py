@@ -12,6 +12,7 @@ import math
 import zlib
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..results.audits import Audit
 from ..streams import threads_of
 from ..structure import inspect
 from . import drawing
-from .base import SEED, Column, Settings, align_columns, check_positive, encode_attributes, setting
+from .base import Column, SeededSettings, align_columns, encode_attributes, setting
 from .running import Tabled, audit_cell, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
 
 NAME = "noise-layers"
@@ -110,13 +111,12 @@ def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> A
 
     kind = getattr(torch, dtype)
     claim: Any = {"epsilon": epsilon, "delta": case.delta, "strict": not case.faulty}
-    private = bridge.PrivateEncoder(
-        lambda texts: encode_in_dtype(texts, kind, device),
-        case.transform(bridge),
-        noise=case.noise(bridge, epsilon),
-        **claim,
-    )
-    return private.to(device)
+    claim["noise"] = case.noise(bridge, epsilon)
+
+    def encode(texts: list[str]) -> Any:
+        return encode_in_dtype(texts, kind, device)
+
+    return bridge.PrivateEncoder(encode, case.transform(bridge), **claim).to(device)
 
 
 def _make_torch_laplace(bridge: Any, scale: float) -> Any:
@@ -162,7 +162,7 @@ _CASES_BY_NAME = {case.name: case for case in CASES}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(SeededSettings):
     """Options of the experiment: the layers, and the number and size of audits.
 
     Args:
@@ -184,14 +184,11 @@ class Config(Settings):
     """
 
     trials: int = 10**5
-    seed: int = SEED
     seeds: int = 3
     device: str = "cpu"
-    epsilon: float = setting(1.0, check_positive)
+    epsilon: float = 1.0
     confidence: float = 0.95
-    layers: tuple[str, ...] = setting(
-        tuple(_CASES_BY_NAME), choice, tuple(_CASES_BY_NAME), listed=True
-    )
+    layers: tuple[str, ...] = setting(tuple(_CASES_BY_NAME), choice, tuple(_CASES_BY_NAME))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -329,13 +326,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     jobs = list(product(config.layers, DTYPES, range(config.seeds)))
     with set_torch_threads(threads_of(threads, 1)):
-        done, partial = run_jobs(
-            "noise layers", jobs, lambda job: _audit_and_inspect(config, *job), progress,
-            ended=lambda one: one[0].partial,
-        )  # fmt: skip
+        work = partial(_audit_and_inspect, config)
+        done, ended = run_jobs("noise layers", jobs, work, progress)
     found = group_answers((job[:2] for job in jobs), done).items()
     rows = (Row(*key, tuple(one for one, _ in ones), ones[0][1]) for key, ones in found)
-    return Result(config, tuple(rows), partial=partial)
+    return Result(config, tuple(rows), partial=ended)
 
 
 def _audit_and_inspect(
@@ -354,7 +349,7 @@ def _audit_and_inspect(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The audits, layer by layer.
 
     Args:
@@ -362,7 +357,6 @@ class Result(Tabled):
         rows: one for each layer and dtype.
     """
 
-    config: Config
     rows: tuple[Row, ...]
 
     def agreement(self) -> tuple[int, int, int, int]:
@@ -482,9 +476,8 @@ def _draw_layer(axes: drawing.Axes, place: int, row: Row, claim: float, right: f
         marks = (claim, mean + wide, row.exact if math.isfinite(row.exact) else 0.0)
         at = claim if inside else max(marks)
         colour = WHITE if inside else INK
-        axes.text(
-            at + 0.015 * right, place, note, va="center", fontsize=drawing.SMALL, color=colour
-        )
+        style = {"va": "center", "fontsize": drawing.SMALL, "color": colour}
+        axes.text(at + 0.015 * right, place, note, **style)
 
 
 def _make_layer_legend() -> list[Any]:

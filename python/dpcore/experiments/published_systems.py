@@ -8,10 +8,10 @@ which the other attacks refute: an audit that refutes nothing is not evidence of
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from textwrap import fill
 from typing import Any
@@ -26,13 +26,10 @@ from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ..report.text import format_epsilon
 from ..results.audits import Audit
 from . import drawing
-from .base import SEED, Column, Settings, align_columns, check_positive, encode_attributes, setting
-from .running import Job, Tabled, group_answers, run_audits, time_run
+from .base import Column, SeededSettings, align_columns, encode_attributes, setting
+from .running import Tabled, audit_cell, group_answers, run_jobs, time_run
 
 NAME = "published-systems"
-CLASSES = {cls.__name__: cls for cls in SYSTEMS}
-"""The published systems by name."""
-
 VOTE = "vote"
 
 ATTACKS = {VOTE: MajorityVote(), "auto": Auto(), "Coordinatewise": Coordinatewise()}
@@ -43,7 +40,7 @@ _LEARNING_TRIALS_DIVISOR = 10
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(SeededSettings):
     """Options of the experiment: the sizes of the inputs and of the audits.
 
     Args:
@@ -63,9 +60,8 @@ class Config(Settings):
     """
 
     trials: int = 10**7
-    seed: int = SEED
-    epsilon: float = setting(1.0, check_positive)
-    dims: tuple[int, ...] = setting((2, 128), integer, 2, listed=True)
+    epsilon: float = 1.0
+    dims: tuple[int, ...] = setting((2, 128), integer, 2)
     confidence: float = 0.95
 
     def counted(self, attack: str) -> int:
@@ -95,7 +91,7 @@ class Row(Shown):
     @property
     def known(self) -> Any:
         """The class: whether its claim is true, its fault and its source."""
-        return CLASSES[self.system]
+        return type(self.audit.mechanism)
 
     @property
     def sound(self) -> bool:
@@ -143,24 +139,30 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ((4, 4, 0, 5), (4, 4, 0, 5))
     """
     cells = list(product(config.dims, ATTACKS, SYSTEMS))
-    jobs = [_make_job(config, dim, attack, cls(config.epsilon)) for dim, attack, cls in cells]
-    audits, partial = run_audits("published systems", jobs, config, threads, progress)
-    rows = tuple(Row(*cell[:2], audit) for cell, audit in zip(cells, audits, strict=False))
-    return Result(config, rows, partial=partial)
+    work = partial(_audit_system, config, threads)
+    rows, ended = run_jobs("published systems", cells, work, progress, size=_measure_effort)
+    return Result(config, rows, partial=ended)
 
 
-def _make_job(config: Config, dim: int, attack: str, system: System) -> Job:
-    key, effort = f"{type(system).__name__}/{dim}", 1
+def _audit_system(
+    config: Config, threads: int | None, dim: int, attack: str, kind: type[System]
+) -> Row:
     # The votes keep the seeds that they were published with.
-    if attack != VOTE:
-        # Measured: a tenth of the trials takes ten times as long.
-        key, effort = f"{key}/{attack}", 10
-    pair, trials = system.default_pair(dim), config.counted(attack)
-    return Job(system, pair, config.epsilon, key, ATTACKS[attack], trials, effort)
+    key = f"{kind.__name__}/{dim}" + (f"/{attack}" if attack != VOTE else "")
+    options: Any = {"attack": ATTACKS[attack], "trials": config.counted(attack)}
+    options |= {"claim": config.epsilon, "threads": threads}
+    system = kind(config.epsilon)
+    return Row(dim, attack, audit_cell(config, key, system, system.default_pair(dim), **options))
+
+
+def _measure_effort(cell: tuple[int, str, type[System]]) -> int:
+    """Return how long a cell takes: a tenth of the trials takes ten times as long (measured)."""
+    dim, attack, _ = cell
+    return dim if attack == VOTE else 10 * dim
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The audits, attack by attack and system by system.
 
     Args:
@@ -168,7 +170,6 @@ class Result(Tabled):
         rows: one for each number of entries, attack and system.
     """
 
-    config: Config
     rows: tuple[Row, ...]
 
     def at(self, dim: int) -> dict[str, dict[str, Row]]:
@@ -190,19 +191,17 @@ class Result(Tabled):
             failed by the chance that its confidence leaves it), true claims.
         """
         hits: dict[bool, list[bool]] = {True: [], False: []}
-        for name, rows in self.at(dim).items():
+        for rows in self.at(dim).values():
             asked = [row for row in rows.values() if attack in (None, row.attack)]
             if asked:
-                hits[CLASSES[name].sound].append(bool(refuting_attacks(asked)))
+                hits[asked[0].sound].append(bool(refuting_attacks(asked)))
         return sum(hits[False]), len(hits[False]), sum(hits[True]), len(hits[True])
 
     def missed(self, dim: int) -> tuple[str, ...]:
         """Describe each false claim that an attack did not refute, and what refutes it."""
-        return tuple(
-            _describe_miss(rows)
-            for name, rows in self.at(dim).items()
-            if not CLASSES[name].sound and len(refuting_attacks(rows.values())) < len(rows)
-        )
+        found = [tuple(rows.values()) for rows in self.at(dim).values()]
+        false = [rows for rows in found if not rows[0].sound]
+        return tuple(_describe_miss(r) for r in false if len(refuting_attacks(r)) < len(r))
 
     def table(self) -> str:
         """Return the figures as text, a table for each number of entries with conclusions."""
@@ -264,14 +263,13 @@ def refuting_attacks(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(row.attack for row in rows if row.audit.refuted is True)
 
 
-def _describe_miss(rows: dict[str, Row]) -> str:
-    first = next(iter(rows.values()))
-    hit = refuting_attacks(rows.values())
-    blind = [_describe_visible_loss(row) for row in rows.values() if row.attack not in hit]
+def _describe_miss(rows: tuple[Row, ...]) -> str:
+    first, hit = rows[0], refuting_attacks(rows)
+    blind = [_describe_visible_loss(row) for row in rows if row.attack not in hit]
     found = f"refuted by {' and '.join(hit)}" if hit else "refuted by none of them"
     return (
         f"{first.system}: true loss {first.true_loss:.4g} at {first.dim} entries; "
-        f"{'; '.join(blind)}; {found}; known: {CLASSES[first.system].fault}"
+        f"{'; '.join(blind)}; {found}; known: {first.known.fault}"
     )
 
 
@@ -300,8 +298,8 @@ def _format_part(result: Result, dim: int) -> str:
         Column("system", lambda rows: rows[VOTE].system, left=True),
         Column("claim is", lambda rows: "true" if rows[VOTE].sound else "false", left=True),
         Column("true loss", lambda rows: rows[VOTE].true_loss, format_epsilon),
-        Column("vote can see", lambda rows: rows[VOTE].audit.exact, format_epsilon),
-        *(Column(name, functools.partial(_format_bound, name)) for name in ATTACKS),
+        Column("vote can see", lambda rows: rows[VOTE].audit.exact, format_epsilon, missing="none"),
+        *(Column(name, partial(_format_bound, name)) for name in ATTACKS),
         Column("verdict", _format_refuting, left=True),
     ]
     found, broken, wrong, sound = result.agreement(dim)

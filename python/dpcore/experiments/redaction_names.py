@@ -11,21 +11,20 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, product
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ..packages import require_module
-from ..records import Shown
+from ..records import Floats, Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows
-from ..text import Corpus, TfidfSVD, generated, redaction, split
+from ..text import Corpus, TfidfSVD, redaction, split
 from ..text.inference import Attacker, infer
 from .base import setting
-from .corpora import ENTITIES, TextOptions, read_corpus
+from .corpora import ENTITIES, TextOptions, read_corpus, read_texts
 from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
@@ -51,7 +50,6 @@ _MAX_WORD_COLUMNS: Final = 2000
 _VECTOR_DIM: Final = 100
 """Entries of a vector."""
 
-Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float, float]
 """A figure with the ends of its interval."""
 
@@ -126,7 +124,8 @@ class Masking(Shown):
     named: tuple[float, ...]
 
 
-_ReadVectors = Callable[[int, str], tuple[Corpus, Floats, int]]
+_Vectors = tuple[Corpus, Floats, int]
+_ReadVectors = Callable[[int, str], _Vectors]
 
 
 @dataclass(frozen=True)
@@ -169,28 +168,25 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     # The targets of one split and policy follow each other and share its vectors.
     vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
     jobs = list(product(range(config.seeds), POLICIES, (*people, TOPIC)))
-    done, partial = run_jobs(
-        "masked names", jobs, lambda job: _make_cells(config, vectors, *job), progress
-    )
+    work = partial(_make_cells, config, vectors)
+    done, ended = run_jobs("masked names", jobs, work, progress)
     return Result(
         config, material.corpus.origin, len(material.corpus), material.people,
         statistics.fmean(text != text.lower() for text in material.corpus.texts),
         tuple(_describe_masking(material, policy) for policy in POLICIES),
-        tuple(chain(*done)), partial=partial,
+        tuple(chain(*done)), partial=ended,
     )  # fmt: skip
 
 
 def _prepare_texts(config: Config) -> _Material:
     """Read or generate the texts, and redact them by every policy."""
+    corpus = read_texts(config, "dpnr_ag", "repeats", _GENERATED_ROWS[config.quick])
     if config.data is None:
-        seed = cell_seed(config.seed, "corpus")
-        corpus = generated("repeats", _GENERATED_ROWS[config.quick], rng=seed)
         people = tuple(corpus.attributes or ())
         # As in the real list, two of the five are missing.
         names = people[:3]
     else:
-        corpus, people = read_corpus(config.data, "dpnr_ag"), ENTITIES
-        names = tuple(dict.fromkeys(read_corpus(config.data, "names").texts))
+        people, names = ENTITIES, tuple(dict.fromkeys(read_corpus(config.data, "names").texts))
     most = min(config.trials, _QUICK_TEXTS) if config.quick else config.trials
     order = np.random.default_rng(cell_seed(config.seed, "texts")).permutation(len(corpus))
     corpus = corpus[np.sort(order[:most])]
@@ -217,9 +213,7 @@ def _count_masks(texts: Sequence[str]) -> Floats:
     return np.array([[one.count(redaction.MASK), len(one)] for one in words], np.float64)
 
 
-def _make_vectors(
-    config: Config, material: _Material, number: int, policy: str
-) -> tuple[Corpus, Floats, int]:
+def _make_vectors(config: Config, material: _Material, number: int, policy: str) -> _Vectors:
     """Return a split of the originals, the vectors of their redactions, and their dimension."""
     corpus, outputs = material.corpus, material.redacted[policy]
     if number:
@@ -273,7 +267,7 @@ def _make_cells(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """Results of the attackers under every policy.
 
     Args:
@@ -286,7 +280,6 @@ class Result(Tabled):
         cells: two for each split, policy and target.
     """
 
-    config: Config
     corpus: str
     texts: int
     people: tuple[str, ...]
@@ -419,20 +412,17 @@ def list_hidden(result: Result, masking: Masking) -> list[str]:
 def _draw_targets(axes: Axes, result: Result, targets: list[str]) -> None:
     for place, target in enumerate(targets):
         floor = result.of(POLICIES[0], "words", target)[0].floor
-        axes.hlines(
-            floor, place - 0.42, place + 0.42, color=GREY, linestyle="--", linewidth=0.9,
-            label="" if place else "floor",
-        )  # fmt: skip
+        style: Any = {"color": GREY, "linestyle": "--", "label": "" if place else "floor"}
+        axes.hlines(floor, place - 0.42, place + 0.42, linewidth=0.9, **style)
         for number, (policy, reads, label, colour, mark) in enumerate(KINDS):
             cells = result.of(policy, reads, target)
             if not cells:
                 continue
             x = place + 0.13 * (number - (len(KINDS) - 1) / 2)
             axes.vlines(x, *cells[0].value[1:], color=colour, linewidth=0.8)
-            axes.plot(
-                x, result.mean(policy, reads, target), color=colour, marker=mark, markersize=4,
-                linestyle="none", label="" if place else label,
-                markerfacecolor=colour if cells[0].beats_floor else WHITE,
-            )  # fmt: skip
+            look: Any = {"color": colour, "marker": mark, "markersize": 4, "linestyle": "none"}
+            look["markerfacecolor"] = colour if cells[0].beats_floor else WHITE
+            mean = result.mean(policy, reads, target)
+            axes.plot(x, mean, label="" if place else label, **look)
     axes.set_xticks(range(len(targets)), targets)
     axes.set_ylim(-0.03, 1.04)

@@ -85,6 +85,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     rng = np.random.default_rng(cell_seed(config.seed, "other set"))
     order = rng.permutation(len(sets.rest)).tolist()
     drawn, others = order[: len(sensitive)], order[len(sensitive) :]
+    options: Any = {"splits": config.seeds, "rng": cell_seed(config.seed, "splits")}
     sweep = redaction.sweep(
         sensitive,
         [sets.rest[row] for row in drawn],
@@ -92,17 +93,16 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         levels=_QUICK_LEVELS if config.quick else redaction.LEVELS,
         public=[sets.rest[row] for row in others],
         utility=[sets.rest_labels[row] for row in drawn],
-        splits=config.seeds,
         nulls=_LABEL_PERMUTATIONS[config.quick],
         attackers="usual" if config.full else None,
-        rng=cell_seed(config.seed, "splits"),
         progress=progress,
+        **options,
     )
     return Result(config, sets.origin, sets.dropped, sweep, partial=sweep.partial)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The sweep, and what it shows.
 
     Args:
@@ -112,7 +112,6 @@ class Result(Tabled):
         sweep: the sweep over random and ranked words.
     """
 
-    config: Config
     corpus: str
     dropped: int
     sweep: redaction.Sweep

@@ -16,13 +16,12 @@ from itertools import product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..calibration import RandomisedResponse, gaussian_epsilon
 from ..divergence import Epsilon, Estimate, canonne_kamath_steinke, closed_forms, renyi
 from ..errors import real
 from ..mechanisms import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
-from ..records import Record
+from ..records import Floats, Record
 from ..report.figures import BLUE, GREEN, GREY, INK, WHITE, apply_style
 from . import drawing
 from .base import SEED, Column, Settings, align_columns, check_trials, encode_attributes, setting
@@ -30,8 +29,7 @@ from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "renyi-of-mechanisms"
 
-Reals = npt.NDArray[np.float64]
-Curve = Callable[[Reals], Reals]
+Curve = Callable[[Floats], Floats]
 
 MOST_DELTA: Final = 0.3
 """Above it one-sided noise may have a finite epsilon: less than what it shows on one side only."""
@@ -55,18 +53,18 @@ class Case:
         mechanism: called as ``mechanism(x, size, seed)``.
         x: the input of P0.
         x_prime: the input of P1.
-        forward: orders to D_alpha(P0||P1).
-        backward: orders to D_alpha(P1||P0).
         exact: delta in (0, `MOST_DELTA`] to the smallest epsilon of both directions.
+        forward: orders to D_alpha(P0||P1).
+        backward: orders to D_alpha(P1||P0); None where it is the same.
     """
 
     title: str
     mechanism: Any
     x: Any
     x_prime: Any
-    forward: Curve
-    backward: Curve
     exact: Callable[[float], float]
+    forward: Curve
+    backward: Curve | None = None
 
 
 def _make_constant_curve(value: float) -> Curve:
@@ -148,32 +146,26 @@ def _no_epsilon(delta: float) -> float:
 
 
 CASES: Final[dict[str, Case]] = {
-    "laplace": Case("Laplace", Laplace(1.0), [0.0], [1.0], _LAPLACE, _LAPLACE, _laplace_epsilon),
-    "gaussian": Case(
-        "Gaussian", Gaussian(1.0), [0.0], [1.0], _GAUSSIAN, _GAUSSIAN, _gaussian_epsilon
-    ),
+    "laplace": Case("Laplace", Laplace(1.0), [0.0], [1.0], _laplace_epsilon, _LAPLACE),
+    "gaussian": Case("Gaussian", Gaussian(1.0), [0.0], [1.0], _gaussian_epsilon, _GAUSSIAN),
     "exponential": Case(
-        "Exponential", Exponential(1.0), [0.0], [_ONE_SIDED_DISTANCE], _INFINITE, _ONE_RATIO,
-        _no_epsilon,
+        "Exponential", Exponential(1.0), [0.0], [_ONE_SIDED_DISTANCE], _no_epsilon, _INFINITE,
+        _ONE_RATIO,
     ),
     "dptext": Case(
-        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE], _INFINITE, _INFINITE,
-        _no_epsilon,
+        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE], _no_epsilon, _INFINITE
     ),
     "randomised-response": Case(
-        "Randomised response", _RANDOMISED_RESPONSE, 0, 1, _ANSWERS, _ANSWERS, _answers_epsilon
+        "Randomised response", _RANDOMISED_RESPONSE, 0, 1, _answers_epsilon, _ANSWERS
     ),
     "random-bits": Case(
-        "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, np.zeros_like, np.zeros_like,
-        lambda delta: 0.0,
+        "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, lambda delta: 0.0, np.zeros_like
     ),
     "laplace-plane": Case(
-        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2, _PLANE, _PLANE,
-        _plane_epsilon,
+        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2, _plane_epsilon, _PLANE
     ),
     "gaussian-space": Case(
-        "Gaussian, d = 4", Gaussian(1.0), [0.0] * 4, [0.5] * 4, _GAUSSIAN, _GAUSSIAN,
-        _gaussian_epsilon,
+        "Gaussian, d = 4", Gaussian(1.0), [0.0] * 4, [0.5] * 4, _gaussian_epsilon, _GAUSSIAN
     ),
 }  # fmt: skip
 
@@ -223,7 +215,7 @@ class Row(Record):
     """
 
     name: str
-    truth: Reals
+    truth: Floats
     estimate: Estimate
     epsilon: Epsilon
     exact: float
@@ -235,7 +227,7 @@ class Row(Record):
         return CASES[self.name].title
 
     @property
-    def certified(self) -> Reals:
+    def certified(self) -> Floats:
         """Certified lower bounds, shape (2, n_alpha)."""
         found = self.estimate.certified
         assert found is not None
@@ -289,7 +281,8 @@ def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
             *outputs, certified=True, rows="independent", confidence=config.each,
             rng=cell_seed(config.seed, f"{name}/estimate"), threads=threads, progress=False,
         )  # fmt: skip
-    truth = np.stack([case.forward(estimate.alphas), case.backward(estimate.alphas)])
+    curves = case.forward, case.backward or case.forward
+    truth = np.stack([curve(estimate.alphas) for curve in curves])
     above = estimate.alphas > 1.0
     # The largest of both directions is what (epsilon, delta) has to hold for.
     largest = truth[:, above].max(axis=0)
@@ -299,7 +292,7 @@ def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The rows, mechanism by mechanism.
 
     Args:
@@ -307,7 +300,6 @@ class Result(Tabled):
         rows: one for each mechanism.
     """
 
-    config: Config
     rows: tuple[Row, ...]
 
     @property
@@ -336,8 +328,7 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        rows = [mechanism_to_dict(row) for row in self.rows]
-        return self.make_record(above=self.above, rows=rows)
+        return self.make_record("above", rows=[mechanism_to_dict(row) for row in self.rows])
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw both directions of every mechanism: truth, estimates with errors, certified bounds.
@@ -451,12 +442,8 @@ def _draw_curve_panel(axes: drawing.Axes, row: Row, side: int) -> None:
     if np.isfinite(truth).all():
         axes.plot(alphas, truth, color=INK, linewidth=0.9)
     else:
-        words: dict[str, Any] = {
-            "transform": axes.transAxes,
-            "ha": "right",
-            "fontsize": drawing.SMALL,
-        }
-        axes.text(0.98, 0.05, "closed form: infinite", color=INK, **words)
+        words: dict[str, Any] = {"transform": axes.transAxes, "fontsize": drawing.SMALL}
+        axes.text(0.98, 0.05, "closed form: infinite", color=INK, ha="right", **words)
     # Error bars of neighbouring orders overlap: every third is enough to see them.
     for kept, face in ((resolved, BLUE), (~resolved, WHITE)):
         kept = kept & np.isfinite(value)
@@ -469,17 +456,14 @@ def _draw_curve_panel(axes: drawing.Axes, row: Row, side: int) -> None:
     axes.set_ylim(*_panel_limits(row, side))
     drawing.tidy_axes(axes)
     drawing.set_ticks(axes.xaxis, [a for a in _ORDER_TICKS if a <= alphas[-1]])
-    axes.set_title(
-        f"{CASES[row.name].title}\n{DIRECTIONS[side]}", loc="left", fontsize=drawing.SMALL
-    )
+    axes.set_title(f"{row.title}\n{DIRECTIONS[side]}", loc="left", fontsize=drawing.SMALL)
 
 
 def _shade_unresolved_orders(axes: drawing.Axes, alphas: Any, resolved: Any) -> None:
     """Shade every order that is not resolved, half way to its neighbours."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
-    ends = (logs[0] - 0.06, logs[-1] + 0.06)
-    edges = np.exp(np.concatenate([[ends[0]], inner, [ends[1]]]))
+    edges = np.exp([logs[0] - 0.06, *inner, logs[-1] + 0.06])
     for i in np.flatnonzero(~resolved):
         axes.axvspan(edges[i], edges[i + 1], color=GREY, alpha=0.16, linewidth=0, zorder=0)
     axes.set_xlim(edges[0], edges[-1])

@@ -8,24 +8,23 @@ its certified lower bound; and by all three on permuted labels, where every dive
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from typing import Any, Final, cast
+from functools import lru_cache, partial
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..divergence import Estimate, Line, line, renyi
+from ..divergence import Estimate, Line, line
 from ..divergence.reliability import ESTIMATE
-from ..records import Shown
+from ..records import Flags, Floats, Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, apply_style
 from ..report.text import align_rows
 from ..text import TfidfSVD
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, make_line, tidy_axes
-from .running import Tabled, cell_seed, run_jobs, time_run
+from .running import Tabled, cell_seed, estimate_renyi, run_jobs, time_run
 
 NAME = "renyi-vs-alpha"
 
@@ -46,8 +45,6 @@ _DRAW_PERMUTATIONS: Final = {False: 4, True: 2}
 
 Curves = tuple[tuple[float, ...], ...]
 """D(sensitive||rest) and D(rest||sensitive) at each order, in nats."""
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -130,13 +127,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     # The methods of one draw follow each other and share its vectors.
     features = lru_cache(maxsize=1)(lambda number: _encode_draw(config, sets, number))
     jobs = [(number, method) for number in range(config.seeds) for method in METHODS]
-    cells, partial = run_jobs(
-        "renyi against alpha", jobs, lambda job: _make_cell(config, features, *job, threads),
-        progress,
-    )  # fmt: skip
+    work = partial(_make_cell, config, features, threads)
+    cells, ended = run_jobs("renyi against alpha", jobs, work, progress)
     size = len(sets.sensitive)
     sizes = (size, len(sets.rest) - size, sets.dropped)
-    return Result(config, sets.origin, sizes, cells, partial=partial)
+    return Result(config, sets.origin, sizes, cells, partial=ended)
 
 
 def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
@@ -149,7 +144,7 @@ def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
 
 
 def _make_cell(
-    config: Config, features: Callable[[int], Floats], number: int, method: str, threads: int | None
+    config: Config, features: Callable[[int], Floats], threads: int | None, number: int, method: str
 ) -> Cell:
     """Estimate the curves of one method on one draw, and on permuted labels."""
     rows = features(number)
@@ -161,11 +156,8 @@ def _make_cell(
         if certifies:
             options |= {"certified": True, "rows": "independent"}
         # The package warns that the printed formula is not a divergence, which is shown here.
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            return renyi(
-                rows[order[:size]], rows[order[size:]], alphas=ORDERS, method=cast(Any, method),
-                k=METHODS[method], rng=seed, threads=threads, progress=False, **options,
-            )  # fmt: skip
+        options |= {"method": method, "k": METHODS[method], "rng": seed, "threads": threads}
+        return estimate_renyi(rows[order[:size]], rows[order[size:]], alphas=ORDERS, **options)
 
     found = estimate(np.arange(2 * size))
     rng = np.random.default_rng(cell_seed(config.seed, f"permutations {number}"))
@@ -186,7 +178,7 @@ def _to_curves(values: Any) -> Curves:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The curves, draw by draw and method by method.
 
     Args:
@@ -197,7 +189,6 @@ class Result(Tabled):
         cells: one for each draw and method.
     """
 
-    config: Config
     corpus: str
     sizes: tuple[int, int, int]
     cells: tuple[Cell, ...]
@@ -227,7 +218,7 @@ class Result(Tabled):
         found = np.array([cell.value for cell in self.of(method)])
         return found.std(axis=0, ddof=1) if len(found) > 1 else None
 
-    def resolved(self, method: str) -> npt.NDArray[np.bool_]:
+    def resolved(self, method: str) -> Flags:
         """Return True at the orders where the belief is "estimate only" in every draw."""
         beliefs = np.array([cell.belief for cell in self.of(method)])
         return np.asarray((beliefs == ESTIMATE).all(axis=0))
@@ -270,12 +261,9 @@ class Result(Tabled):
                 _draw_curves(panel, self, method)
             _label_panel(panel, method)
         made = "generated texts" if self.config.data is None else "medical abstracts"
-        picture.suptitle(
-            f"Renyi divergence of two sets of {self.sizes[0]:,} {made}\n"
-            "the shape is the formula's: it remains on permuted labels (grey), where the truth is "
-            "0",
-            fontsize=TEXT,
-        )
+        title = f"Renyi divergence of two sets of {self.sizes[0]:,} {made}\nthe shape is the "
+        title += "formula's: it remains on permuted labels (grey), where the truth is 0"
+        picture.suptitle(title, fontsize=TEXT)
         add_legend(picture, _make_legend(), 4)
         return apply_style(picture)
 
@@ -403,32 +391,27 @@ def _draw_curves(panel: Axes, result: Result, method: str) -> None:
         panel.fill_between(ORDERS, 0.0, excluded, color=PALE, linewidth=0, zorder=0)
         panel.plot(ORDERS, first.ceiling[0], color=INK, linewidth=0.8, linestyle="-.")
     null = np.array([curves for cell in result.of(method) for curves in cell.null])
-    panel.fill_between(
-        ORDERS, null.min(axis=(0, 1)), null.max(axis=(0, 1)), color=GREY, alpha=0.25, linewidth=0
-    )
+    ends = null.min(axis=(0, 1)), null.max(axis=(0, 1))
+    panel.fill_between(ORDERS, *ends, color=GREY, alpha=0.25, linewidth=0)
     panel.plot(ORDERS, null.mean(axis=(0, 1)), color=GREY, linewidth=1.2, linestyle="--")
-    panel.annotate(
-        f"order 2: {_write_number(mean[0, 3])}, permuted {_write_number(null[..., 3].mean())}",
-        (0.97, 0.84), xycoords="axes fraction", ha="right", va="top", fontsize=SMALL,
-    )  # fmt: skip
+    corner: Any = {"transform": panel.transAxes, "ha": "right", "va": "top", "fontsize": SMALL}
+    text = f"order 2: {_write_number(mean[0, 3])}, permuted {_write_number(null[..., 3].mean())}"
+    panel.text(0.97, 0.84, text, **corner)
     high = np.max([mean.max(), null.max(), *(first.ceiling or ((),))[0]])
     low = min(0.0, 1.2 * mean.min(), 1.2 * null.min())
     panel.set_ylim(low, high * (50.0 if method == "paper-literal" else 1.6))
     above = result.line(method)
-    ends = np.array([ORDERS[0], ORDERS[-1]])
-    panel.plot(ends, above.xi + above.rho * ends, color=GREEN, linewidth=1.0, linestyle=":")
-    panel.annotate(
-        f"line {_write_line(above, chr(10))}: an estimate",
-        (0.97, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize=SMALL, color=GREEN,
-    )  # fmt: skip
+    orders = np.array([ORDERS[0], ORDERS[-1]])
+    panel.plot(orders, above.xi + above.rho * orders, color=GREEN, linewidth=1.0, linestyle=":")
+    text = f"line {_write_line(above, chr(10))}: an estimate"
+    panel.text(0.97, 0.97, text, color=GREEN, **corner)
 
 
 def _label_panel(panel: Axes, method: str) -> None:
     panel.set_xticks([1.1, 4, 8, 12, 16], ["1.1", "4", "8", "12", "16"])
     if method == "paper-literal":
         panel.set_yscale("symlog", linthresh=1.0)
-        panel.set_ylabel("nats", fontsize=TEXT)
-    tidy_axes(panel, "order alpha")
+    tidy_axes(panel, "order alpha", "nats" if method == "paper-literal" else "")
 
 
 def _make_legend() -> list[Any]:

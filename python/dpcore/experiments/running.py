@@ -6,75 +6,58 @@ import functools
 import re
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
-from ..attacks import MajorityVote
+from .._core import __version__
 from ..auditing.run import audit
+from ..divergence import Estimate, renyi
 from ..errors import mistyped
-from ..mechanisms import Native
 from ..packages import require_module
 from ..progress import Progress
-from ..records import Pair, Shown
+from ..records import Shown
 from ..results.audits import Audit
 from ..streams import threads_of
-from .base import encode_attributes, encode_fields, make_record_head
+from .base import encode_attributes, encode_fields
 
 _JobType = TypeVar("_JobType")
 _AnswerType = TypeVar("_AnswerType")
 _KeyType = TypeVar("_KeyType", bound=Hashable)
 _RunType = TypeVar("_RunType", bound=Callable[..., Any])
+_ConfigType = TypeVar("_ConfigType")
 
 
 def is_partial(found: Any) -> bool:
-    """Return True for an answer that Ctrl-C ended early."""
-    return bool(getattr(found, "partial", False))
+    """Return True for an answer that Ctrl-C ended early, or of which it ended an entry or field."""
+    parts = found if isinstance(found, tuple) else ()
+    if is_dataclass(found):
+        parts = tuple(getattr(found, one.name) for one in fields(found))
+    return any(getattr(one, "partial", False) for one in (found, *parts))
 
 
-_PAPERS_ATTACK = MajorityVote()
-"""The attack that most experiments remake: the reconstruction attack of the papers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One audit of an experiment.
-
-    Args:
-        mechanism: what is audited.
-        pair: its two inputs.
-        claim: the epsilon tested.
-        key: names the cell; its seed follows from it.
-        attack: what looks at the outputs, by default the vote of the papers.
-        trials: draws on each side, None for the experiment's own.
-        effort: how long a number of the pair takes, in units of what the bar counts.
-    """
-
-    mechanism: Native
-    pair: Pair
-    claim: float
-    key: str
-    attack: Any = _PAPERS_ATTACK
-    trials: int | None = None
-    effort: int = 1
+FORMAT = "dpcore.experiment/1"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Tabled(Shown):
+class Tabled(Shown, Generic[_ConfigType]):
     """Base class of results: `repr` is one line, `str` is the table.
 
     Args:
+        config: the options of the run.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
     """
 
     partial: bool = field(default=False, kw_only=True)
     seconds: float = field(default=0.0, compare=False, kw_only=True)
+    config: _ConfigType
 
     def __repr__(self) -> str:
         """Return the name of the experiment and the length of each field."""
@@ -101,8 +84,15 @@ class Tabled(Shown):
             **entries: what follows them: plain data, or a tuple of records, of which all fields
                 are shown.
         """
-        found = make_record_head(_get_experiment_name(type(self).__module__), self)
-        found |= encode_attributes(self, names)
+        config: Any = self.config
+        options = " ".join(one.name for one in fields(config))
+        found = {
+            "format": FORMAT,
+            "experiment": _get_experiment_name(type(self).__module__),
+            "version": __version__,
+            "config": encode_attributes(config, options),
+            **encode_attributes(self, f"partial seconds {names}"),
+        }
         for key, value in entries.items():
             found[key] = list(map(encode_fields, value)) if isinstance(value, tuple) else value
         return found
@@ -200,53 +190,20 @@ def require_whole(model: Any) -> Any:
     return model.trained
 
 
-def run_audits(
-    label: str, jobs: Sequence[Job], config: Any, threads: int | None, progress: bool | None
-) -> tuple[tuple[Audit, ...], bool]:
-    """Audit every job in turn.
-
-    Args:
-        label: what the bar says.
-        jobs: the audits.
-        config: has `trials`, `seed` and `confidence`.
-        threads: number of threads, None for all cores.
-        progress: show a bar, None where somebody is looking.
-
-    Returns:
-        The audits of the first jobs, and True if Ctrl-C ended the loop; the last audit may then
-        be partial itself.
-
-    Raises:
-        KeyboardInterrupt: on Ctrl-C before anything was counted.
-    """
-
-    def work(job: Job) -> Audit:
-        trials = job.trials or config.trials
-        options = {"attack": job.attack, "claim": job.claim, "trials": trials, "threads": threads}
-        return audit_cell(config, job.key, job.mechanism, job.pair, **options)
-
-    def size(job: Job) -> int:
-        return job.effort * int(job.pair.x.size)
-
-    return run_jobs(label, jobs, work, progress, size=size)
-
-
 def run_jobs(
-    label: str, jobs: Sequence[_JobType], work: Callable[[_JobType], _AnswerType],
+    label: str, jobs: Sequence[_JobType], work: Callable[..., _AnswerType],
     progress: bool | None, *,
     size: Callable[[_JobType], int] = lambda job: 1,
-    ended: Callable[[_AnswerType], bool] = is_partial,
     worth: Callable[[_AnswerType], bool] = lambda found: True,
 ) -> tuple[tuple[_AnswerType, ...], bool]:  # fmt: skip
-    """Do every job in turn, until Ctrl-C.
+    """Do every job in turn, until Ctrl-C. A partial answer is kept, and nothing follows.
 
     Args:
         label: what the bar says.
         jobs: at least one.
-        work: does one of them.
+        work: does one of them; a job that is a tuple holds its arguments.
         progress: show a bar, None where somebody is looking.
         size: how far the bar moves for a job.
-        ended: True if Ctrl-C came while that was found: it is kept, and nothing follows.
         worth: True if that is worth keeping by itself.
 
     Returns:
@@ -259,14 +216,14 @@ def run_jobs(
     with Progress(label, sum(map(size, jobs)), progress) as bar:
         try:
             for job in jobs:
-                done.append(work(job))
-                if ended(done[-1]):
+                done.append(work(*job) if isinstance(job, tuple) else work(job))
+                if is_partial(done[-1]):
                     break
                 bar.advance(size(job))
         except KeyboardInterrupt:
             if not any(map(worth, done)):
                 raise
-    return tuple(done), len(done) < len(jobs) or ended(done[-1])
+    return tuple(done), len(done) < len(jobs) or is_partial(done[-1])
 
 
 def group_answers(
@@ -301,14 +258,24 @@ def write_mean(values: Any, digits: int = 3) -> str:
     return f"{statistics.fmean(values):.{digits}f}{spread}"
 
 
+def estimate_renyi(y0: Any, y1: Any, **options: Any) -> Estimate:
+    """Estimate the divergences of two samples without a bar, and without warnings of doubt.
+
+    Args:
+        y0: rows of the first sample.
+        y1: rows of the second sample.
+        **options: further arguments of `dpcore.divergence.renyi`.
+    """
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        return renyi(y0, y1, progress=False, **options)
+
+
 def gather_in_processes(
     label: str,
     work: Callable[..., _AnswerType],
     jobs: Sequence[Sequence[Any]],
     processes: int,
     progress: bool | None,
-    *,
-    ended: Callable[[_AnswerType], bool] = is_partial,
 ) -> tuple[tuple[_AnswerType, ...], bool]:
     """Do every job with one torch thread, in several processes where there are more than one.
 
@@ -318,7 +285,6 @@ def gather_in_processes(
         jobs: the arguments of `work`, at least one.
         processes: number of processes; it changes no result.
         progress: show a bar, None where somebody is looking.
-        ended: True if Ctrl-C came while that was found: it is kept, and nothing follows.
 
     Returns:
         What the first jobs gave, in their order, and True if Ctrl-C ended the loop.
@@ -334,7 +300,7 @@ def gather_in_processes(
         done: Iterator[_AnswerType] = joblib.Parallel(many, return_as="generator")(calls)
     else:
         done = (_work_in_one_thread(work, job) for job in jobs)
-    return run_jobs(label, jobs, lambda job: next(done), progress, ended=ended)
+    return run_jobs(label, jobs, lambda *job: next(done), progress)
 
 
 def _work_in_one_thread(work: Callable[..., _AnswerType], job: Sequence[Any]) -> _AnswerType:
@@ -358,19 +324,18 @@ def limit_to_one_thread() -> Iterator[None]:
         yield
 
 
-_executor: ContextVar[Any] = ContextVar("executor", default=None)
-_folder: ContextVar[Path | None] = ContextVar("folder", default=None)
+_placement: ContextVar[tuple[Any, Path | None]] = ContextVar("placement", default=(None, None))
+"""The executor of `audit_cell`, and the folder of its run files."""
 
 
 @contextmanager
 def place_audits(executor: Any, folder: Path | None) -> Iterator[None]:
     """Let `audit_cell` use an executor, and keep a run file for each cell in a folder."""
-    tokens = _executor.set(executor), _folder.set(folder)
+    token = _placement.set((executor, folder))
     try:
         yield
     finally:
-        _executor.reset(tokens[0])
-        _folder.reset(tokens[1])
+        _placement.reset(token)
 
 
 def audit_cell(config: Any, key: str, mechanism: Any, pair: Any, **options: Any) -> Audit:
@@ -383,9 +348,10 @@ def audit_cell(config: Any, key: str, mechanism: Any, pair: Any, **options: Any)
         pair: as in `dpcore.audit`.
         **options: further arguments of `dpcore.audit`, or others in place of those of `config`.
     """
+    executor, folder = _placement.get()
     usual: dict[str, Any] = {"trials": config.trials, "confidence": config.confidence}
-    usual |= {"rng": cell_seed(config.seed, key), "progress": False, "executor": _executor.get()}
-    if (folder := _folder.get()) is not None:
+    usual |= {"rng": cell_seed(config.seed, key), "progress": False, "executor": executor}
+    if folder is not None:
         name = re.sub(r"[^\w.=-]+", "_", key)
         usual["checkpoint"] = folder / f"{name}.json"
     return audit(mechanism, pair, **(usual | options))

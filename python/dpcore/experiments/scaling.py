@@ -36,7 +36,7 @@ from ..sampling.sources import NativeDraws
 from ..sampling.tally import Tally
 from ..sampling.workers import LostError, Workers
 from ..streams import BLOCK_ELEMENTS, COUNT, threads_of
-from .base import SEED, Column, Settings, align_columns, check_positive, encode_attributes, setting
+from .base import Column, SeededSettings, align_columns, check_positive, encode_attributes, setting
 from .drawing import SMALL, TEXT, Figure, make_canvas, tidy_axes
 from .running import Tabled, run_jobs, time_run
 
@@ -145,7 +145,7 @@ class SimulatedWorkers(Workers):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(SeededSettings):
     """Options of the experiment.
 
     Args:
@@ -167,14 +167,11 @@ class Config(Settings):
     """
 
     trials: int = 5 * 10**7
-    seed: int = SEED
-    workers: tuple[int, ...] = setting((1, 2, 4, 8, 16, 32), integer, 1, quick=(2,), listed=True)
+    workers: tuple[int, ...] = setting((1, 2, 4, 8, 16, 32), integer, 1, quick=(2,))
     simulated: tuple[int, ...] = setting(
-        (10**9, 10**10, 10**11, 10**12, 10**13), integer, 1, quick=(10**9, 10**11), listed=True
+        (10**9, 10**10, 10**11, 10**12, 10**13), integer, 1, quick=(10**9, 10**11)
     )
-    clusters: tuple[int, ...] = setting(
-        (1, 4, 16, 64, 256, 1024), integer, 1, quick=(1, 64, 1024), listed=True
-    )
+    clusters: tuple[int, ...] = setting((1, 4, 16, 64, 256, 1024), integer, 1, quick=(1, 64, 1024))
     trial_seconds: float = setting(1.22e-7, check_positive)
     quick: bool = False
 
@@ -262,10 +259,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for workers in ((1,) if place == "this process" else config.workers)
         if workers <= cores or config.quick
     ]
-    done, stopped = run_jobs(
-        "scaling of audits", jobs, lambda job: job(), progress,
-        ended=lambda ones: any(isinstance(one, MeasuredAudit) and one.partial for one in ones),
-    )  # fmt: skip
+    done, stopped = run_jobs("scaling of audits", jobs, lambda job: job(), progress)
     found = [one for ones in done for one in ones]
     measured = tuple(one for one in found if isinstance(one, MeasuredAudit) and not one.partial)
     simulated = tuple(one for one in found if isinstance(one, Simulated))
@@ -320,7 +314,7 @@ def _open_executor(place: str, workers: int) -> Iterator[Any]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """Audits on this machine, and counts on simulated clusters.
 
     Args:
@@ -330,7 +324,6 @@ class Result(Tabled):
         has_dask: True if Dask is installed.
     """
 
-    config: Config
     measured: tuple[MeasuredAudit, ...]
     simulated: tuple[Simulated, ...]
     has_dask: bool
@@ -404,10 +397,8 @@ class Result(Tabled):
         left, right = picture.subplots(1, 2)
         kinds = product((("processes", BLUE), ("Dask", RED)), (("strong", "-o"), ("weak", "--s")))
         for (place, colour), (kind, line) in kinds:
-            ones = [
-                one for one in self.measured
-                if one.place == place and _name_scaling(self.config, one) in ("-", kind)
-            ]  # fmt: skip
+            ones = [one for one in self.measured if one.place == place]
+            ones = [one for one in ones if _name_scaling(self.config, one) in ("-", kind)]
             if ones:
                 values = [[one.workers for one in ones], [self.efficiency(one) for one in ones]]
                 left.plot(*values, line, color=colour, label=f"{place}, {kind} scaling", ms=4)
@@ -426,11 +417,10 @@ class Result(Tabled):
         )
         for axes, what, numbers in panels:
             axes.set(xscale="log", ylim=(0.0, 1.1 * max(1.0, *axes.dataLim.intervaly)))
-            axes.set_xlabel(f"workers ({what})", fontsize=TEXT)
             axes.axhline(1.0, color=GREY, linewidth=0.6)
             axes.set_xticks(numbers, [f"{number:,}" for number in numbers])
             axes.minorticks_off()
-            tidy_axes(axes)
+            tidy_axes(axes, f"workers ({what})")
             if axes.get_legend_handles_labels()[0]:
                 axes.legend(frameon=False, fontsize=SMALL, loc="best")
         left.set_ylabel("efficiency of counting", fontsize=TEXT)

@@ -7,6 +7,7 @@ that stays with them cannot certify what the mechanism loses, with any number of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..records import Shown
 from ..report.figures import BLUE, GREY, INK, WHITE, apply_style
 from ..report.text import format_epsilon
 from ..results.audits import Audit
-from .base import SEED, Column, Settings, align_columns
+from .base import Column, SeededSettings, align_columns
 from .dp_sniper_table import exact_supremum
 from .dp_sniper_table.mechanisms import BENCHMARKS
 from .drawing import SMALL, Figure, make_canvas, tidy_axes
@@ -30,7 +31,7 @@ _QUERY_BOUND: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(SeededSettings):
     """Options of the experiment: size, confidence and bound of the audits.
 
     Args:
@@ -49,7 +50,6 @@ class Config(Settings):
     """
 
     trials: int = 10**8
-    seed: int = SEED
     confidence: float = 0.9
     bound: BoundName = "exact"
 
@@ -111,14 +111,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [row.name for row in result.rows]
         ['ReportNoisyMax1', 'SVT1']
     """
-    rows, partial = run_jobs(
-        "searched pairs", MECHANISMS, lambda name: _audit_both_pairs(name, config, threads),
-        progress, ended=lambda row: row.usual.partial or row.searched.partial,
-    )  # fmt: skip
-    return Result(config, rows, partial=partial)
+    work = partial(_audit_both_pairs, config, threads)
+    rows, ended = run_jobs("searched pairs", MECHANISMS, work, progress)
+    return Result(config, rows, partial=ended)
 
 
-def _audit_both_pairs(name: str, config: Config, threads: int | None) -> Row:
+def _audit_both_pairs(config: Config, threads: int | None, name: str) -> Row:
     benchmark = BENCHMARKS[name]
     # Pairs differ by a few per cent of their loss: telling them apart takes as many draws as
     # certifying one does.
@@ -135,7 +133,7 @@ def _audit_both_pairs(name: str, config: Config, threads: int | None) -> Row:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The audits, mechanism by mechanism.
 
     Args:
@@ -143,7 +141,6 @@ class Result(Tabled):
         rows: one for each mechanism.
     """
 
-    config: Config
     rows: tuple[Row, ...]
 
     def table(self) -> str:

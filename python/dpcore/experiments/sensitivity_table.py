@@ -13,13 +13,12 @@ from itertools import product
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import sensitivity
 from ..errors import integer
 from ..pairs import NORMS, Box
 from ..pairs.differences import Norm
-from ..records import Shown
+from ..records import Floats, Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere
 from ..sensitivity.refutation import Refutation, refute
@@ -159,7 +158,7 @@ class Row(Shown):
         return self.found.attained / self.closed.value
 
 
-def release_input(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def release_input(x: Floats) -> Floats:
     """Return the input itself, the release whose sensitivity is searched for."""
     return x
 
@@ -185,26 +184,20 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         (True, 0)
     """
     jobs = list(product(ENTRIES, NORMS))
-    rows, ended = run_jobs(
-        "sensitivities", jobs, lambda job: _check_closed_form(*job, config), progress,
-        ended=lambda row: row.found.partial,
-    )  # fmt: skip
+    rows, ended = run_jobs("sensitivities", jobs, partial(_check_closed_form, config), progress)
     return Result(config, rows, partial=ended)
 
 
-def _check_closed_form(name: str, norm: Norm, config: Config) -> Row:
+def _check_closed_form(config: Config, name: str, norm: Norm) -> Row:
     domain = ENTRIES[name].domain(config.dim)
     closed = sensitivity.sensitivity(domain, norm)
     seed = cell_seed(config.seed, f"{name}/{norm}/{config.dim}")
-    found = refute(
-        release_input, closed.value, norm, domain,
-        rows=True, trials=config.share, rng=seed, methods=_SEARCH_METHODS,
-    )  # fmt: skip
-    return Row(name, closed, found)
+    how: Any = {"trials": config.share, "methods": _SEARCH_METHODS, "rng": seed}
+    return Row(name, closed, refute(release_input, closed.value, norm, domain, rows=True, **how))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The rows, domain by domain.
 
     Args:
@@ -212,7 +205,6 @@ class Result(Tabled):
         rows: one for each domain and norm.
     """
 
-    config: Config
     rows: tuple[Row, ...]
 
     @property
@@ -286,7 +278,7 @@ _COLUMNS: Final = (
     Column("share", "reached", _format_share),
 )
 _DRAWN_COLUMNS: Final = {
-    0.0: Column("norm", "norm", lambda norm: _capitalise_norm(norm)),
+    0.0: Column("norm", "norm", lambda norm: norm.replace("l", "L", 1)),
     0.17: Column("closed form", "formula"),
     0.60: Column("value", "closed.value", ".4g"),
     0.80: Column("found", "reached", _format_share),
@@ -321,13 +313,7 @@ def _set_log_ticks(axes: Axes, result: Result) -> None:
 
 def _make_norm_legend() -> list[Any]:
     hollow = {"markerfacecolor": "none", "markeredgecolor": INK}
-    marks = [
-        make_mark(_capitalise_norm(norm), colour, marker, 4.5)
-        for norm, (colour, marker) in _NORM_STYLES.items()
-    ]
-    marks[0].set_label(f"found by the search: {_capitalise_norm('l1')}")
+    labels = ("found by the search: L1", "L2", "Linf")
+    pairs = zip(labels, _NORM_STYLES.values(), strict=True)
+    marks = [make_mark(label, *style, 4.5) for label, style in pairs]
     return [make_mark("closed form, attained by its pair", None, "o", 7.0, **hollow), *marks]
-
-
-def _capitalise_norm(norm: str) -> str:
-    return norm.replace("l", "L", 1)

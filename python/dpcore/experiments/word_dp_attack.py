@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import math
 import statistics
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..divergence import renyi
 from ..divergence.reliability import ESTIMATE
 from ..errors import invalid
 from ..packages import require_module
-from ..records import Shown
+from ..records import Floats, Ints, Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE, apply_style
 from ..text import Corpus, words
 from ..text.corpus import words_of
@@ -32,8 +32,8 @@ from ..text.words import Embedding
 from ..text.words.mechanism import TableMechanism
 from .base import Column, align_columns, check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, split_texts
-from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .running import Tabled, cell_seed, mean_and_sd, run_jobs, time_run, write_mean
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
+from .running import Tabled, cell_seed, estimate_renyi, mean_and_sd, run_jobs, time_run, write_mean
 from .word2vec_leakage.leakage import train_word2vec
 
 NAME = "word-dp-attack"
@@ -73,8 +73,6 @@ _FREQUENT_SHARE: Final = 0.1
 
 _COUNT_SMOOTHING: Final = 0.5
 """Added to the count of every word before its frequency is estimated."""
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -160,7 +158,7 @@ class _Texts:
     """The texts of both sets with their vectors, and the weights of words."""
 
     texts: tuple[str, ...]
-    truth: npt.NDArray[np.int64]
+    truth: Ints
     vectors: Embedding
     weights: Any
     covered: float
@@ -194,12 +192,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     corpus, prepared = _prepare_sets(config)
     jobs = [("none", 0.0), *((name, e) for name, grid in config.grid.items() for e in grid)]
-    cells, partial = run_jobs(
-        "word attack", jobs, lambda job: _make_cell(config, prepared, *job), progress
-    )
+    cells, ended = run_jobs("word attack", jobs, partial(_make_cell, config, prepared), progress)
     vectors = f"{len(prepared.vectors):,} words, dim={prepared.vectors.dim}"
     size = len(prepared.texts) // 2
-    return Result(config, corpus, vectors, prepared.covered, size, cells, partial=partial)
+    return Result(config, corpus, vectors, prepared.covered, size, cells, partial=ended)
 
 
 def _prepare_sets(config: Config) -> tuple[str, _Texts]:
@@ -241,18 +237,17 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
         _attack_split(config, prepared, rewritten[at * size : (at + 1) * size], deal, ratio, seed)
         for at, (deal, ratio, seed) in enumerate(zip(deals, ratios, seeds, strict=True))
     ]
-    loss, is_exact = _worst_loss(mechanism)
-    linkage = _link_texts(config, prepared, mechanism)
-    first = splits[0]
+
+    def collect(key: str) -> tuple[Any, ...]:
+        return tuple(one[key] for one in splits if key in one)
+
+    linkage, first = _link_texts(config, prepared, mechanism), splits[0]
     return Cell(
-        name, epsilon, loss, is_exact, _find_kept_share(prepared, rewritten[:size]),
-        tuple(one["accuracy"] for one in splits), first["interval"], first["majority"],
-        tuple(one["boosted_trees"] for one in splits),
-        tuple(one["informed"] for one in splits if "informed" in one),
-        tuple(one["usual"] for one in splits if "usual" in one),
-        tuple(one["divergences"] for one in splits), first["beliefs"],
-        tuple(row for one in splits for row in one["null"]),
-        (linkage.share, *linkage.interval), linkage.texts, linkage.words,
+        name, epsilon, *_worst_loss(mechanism), _find_kept_share(prepared, rewritten[:size]),
+        collect("accuracy"), first["interval"], first["majority"], collect("boosted_trees"),
+        collect("informed"), collect("usual"), collect("divergences"), first["beliefs"],
+        tuple(chain(*collect("null"))), (linkage.share, *linkage.interval), linkage.texts,
+        linkage.words,
     )  # fmt: skip
 
 
@@ -310,19 +305,17 @@ def _attack_split(
     corpus = Corpus(prepared.texts, attributes={"sensitive": prepared.truth}, split=split.tolist())
     counted = prepared.weights.transform(rewritten)
     words = (counted > 0).astype(float)
-    averages = np.asarray(
-        words @ prepared.vectors.vectors / np.maximum(1.0, words.sum(axis=1)), np.float64
-    )
-    found = infer(
-        None, corpus, "sensitive", vectors=np.hstack([counted.toarray(), averages]),
-        attackers=_make_set_attackers(len(prepared.vectors)), rng=seed, progress=False,
-    )  # fmt: skip
+    numbers = np.maximum(1.0, words.sum(axis=1))
+    averages = np.asarray(words @ prepared.vectors.vectors / numbers, np.float64)
+    both = np.hstack([counted.toarray(), averages])
+    attackers = _make_set_attackers(counted.shape[1])
+    asked: dict[str, Any] = {"rng": seed, "progress": False}
+    found = infer(None, corpus, "sensitive", vectors=both, attackers=attackers, **asked)
     parts = [split == part for part in ("train", "valid", "test")]
     answers = [prepared.truth[part] for part in parts]
     means = [averages[part] for part in parts]
-    trees = require_module("sklearn.ensemble", NAME).HistGradientBoostingClassifier(
-        max_iter=60, random_state=seed % 2**32
-    )
+    ensemble = require_module("sklearn.ensemble", NAME)
+    trees = ensemble.HistGradientBoostingClassifier(max_iter=60, random_state=seed % 2**32)
     # So few rows are sooner split by one thread than shared among several.
     with require_module("threadpoolctl", NAME).threadpool_limits(1):
         trees.fit(np.vstack(means[:2]), np.concatenate(answers[:2]))
@@ -332,7 +325,6 @@ def _attack_split(
         "majority": found.floors[0].accuracy,
         "boosted_trees": float(trees.score(means[2], answers[2])),
     }
-    asked: dict[str, Any] = {"rng": seed, "progress": False}
     if ratio is not None:
         rows = prepared.vectors.rows
         sums = [[sum(ratio[rows[w]] for w in text.split() if w in rows)] for text in rewritten]
@@ -385,23 +377,19 @@ def _make_set_attackers(width: int) -> list[Attacker]:
     pipeline = require_module("sklearn.pipeline", NAME)
     model = linear.LogisticRegression(C=_INVERSE_PENALTY, max_iter=300)
     standard = pipeline.make_pipeline(scaling.StandardScaler(), linear.LogisticRegression())
-    columns: list[tuple[Any, str, Callable[[Floats], Floats]]] = [
-        (model, "words", lambda rows: rows[:, :width]),
-        (standard, "mean vectors", lambda rows: rows[:, width:]),
+    return [
+        Attacker(model, lambda rows: rows[:, :width], "logistic regression on words"),
+        Attacker(standard, lambda rows: rows[:, width:], "logistic regression on mean vectors"),
     ]
-    return [Attacker(one, reads, f"logistic regression on {what}") for one, what, reads in columns]
 
 
-def _estimate_with_null(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -> dict[str, Any]:
+def _estimate_with_null(rows: Floats, truth: Ints, seed: int) -> dict[str, Any]:
     """Estimate KL and D_2 of the sensitive set from the other, and both on permuted labels."""
     rng = np.random.default_rng([seed, 1])
 
-    def divergences(labels: npt.NDArray[np.int64], **options: Any) -> Any:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            return renyi(
-                rows[labels == 1], rows[labels == 0], alphas=[1.0, 2.0], method="score", rng=seed,
-                k=min(20, len(truth) // 8), progress=False, **options,
-            )  # fmt: skip
+    def divergences(labels: Ints, **options: Any) -> Any:
+        options |= {"alphas": [1.0, 2.0], "k": min(20, len(truth) // 8), "rng": seed}
+        return estimate_renyi(rows[labels == 1], rows[labels == 0], method="score", **options)
 
     found = divergences(truth)
     orders = [rng.permutation(truth) for _ in range(_SPLIT_PERMUTATIONS)]
@@ -414,7 +402,7 @@ def _estimate_with_null(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """Results of the attacks, mechanism by mechanism.
 
     Args:
@@ -426,7 +414,6 @@ class Result(Tabled):
         cells: one for each mechanism and epsilon.
     """
 
-    config: Config
     corpus: str
     vectors: str
     covered: float
@@ -477,11 +464,10 @@ class Result(Tabled):
             )  # fmt: skip
         unchanged = self.cells[0]
         for axes, figure in ((attack, "accuracy"), (informed, "informed")):
-            for y, caption in ((unchanged.mean(figure), "unchanged"),
-                             (unchanged.majority, "majority")):  # fmt: skip
+            levels = {"unchanged": unchanged.mean(figure), "majority": unchanged.majority}
+            for caption, y in levels.items():
                 axes.axhline(y, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
-                axes.annotate(caption, (0.0, y), (3, 2), xycoords=("axes fraction", "data"),
-                              textcoords="offset points", fontsize=SMALL)  # fmt: skip
+                write_at(axes, caption, (0.0, y), (3, 2), xycoords=("axes fraction", "data"))
         _label_axes(attack, "accuracy of the attack", (0.4, 1.0))
         _label_axes(informed, "accuracy, table known", (0.4, 1.0))
         _label_axes(linkage, f"linked texts of {unchanged.linked_words} words", (-0.03, 1.05))
@@ -489,21 +475,17 @@ class Result(Tabled):
         loss.set_yscale("log")
         infinite = [c.mechanism for c in self.cells[1:] if math.isinf(c.loss)]
         for row, name in enumerate(dict.fromkeys(infinite)):
-            loss.text(
-                0.02, 0.98 - 0.09 * row, f"{name}: infinite", transform=loss.transAxes, va="top",
-                fontsize=SMALL, color=_MECHANISM_COLOURS[name],
-            )  # fmt: skip
+            style: Any = {"transform": loss.transAxes, "va": "top", "fontsize": SMALL}
+            text, colour = f"{name}: infinite", _MECHANISM_COLOURS[name]
+            loss.text(0.02, 0.98 - 0.09 * row, text, color=colour, **style)
         # Space for these lines above the curves.
         loss.set_ylim(None, loss.get_ylim()[1] * (20.0 if infinite else 1.0))
         _label_axes(kept, "share of words that stay", (-0.03, 1.05))
         _label_axes(divergence, "D_2 of the two sets (nats)", None)
         made = "made-up texts" if self.config.data is None else "medical abstracts"
-        picture.suptitle(
-            f"Words replaced in {made}: epsilon of one mechanism says nothing about another\n"
-            f"hollow: boosted trees, bounds by the noise, D_2 not believed; "
-            f"{_summarise_claim(self)}",
-            fontsize=TEXT,
-        )
+        title = f"Words replaced in {made}: epsilon of one mechanism says nothing about another\n"
+        title += "hollow: boosted trees, bounds by the noise, D_2 not believed; "
+        picture.suptitle(title + _summarise_claim(self), fontsize=TEXT)
         add_legend(picture, attack, 6)
         return apply_style(picture)
 
@@ -613,11 +595,10 @@ def _draw_mechanism_line(
 
 def _label_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> None:
     axes.set_xscale("log")
-    if axes.get_subplotspec().is_last_row():  # type: ignore[union-attr]
-        axes.set_xlabel("epsilon (CusText: per list)", fontsize=TEXT)
     if limits is not None:
         axes.set_ylim(*limits)
-    tidy_axes(axes, y=words)
+    is_last: bool = axes.get_subplotspec().is_last_row()  # type: ignore[union-attr]
+    tidy_axes(axes, "epsilon (CusText: per list)" if is_last else "", words)
 
 
 def _summarise_claim(result: Result) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 
 from ...bounds.unconditional import berger_boos
 from ...errors import choice, integer
-from ...records import Counts, Pair, Shown
+from ...records import Counts, Floats, Pair, Shown
 from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ...report.text import format_epsilon
 from ...results.audits import Audit
@@ -34,7 +34,7 @@ from ...streams import threads_of
 from .. import drawing
 from ..base import SEED, Column, Settings, align_columns, encode_attributes, setting
 from ..running import Tabled, audit_cell, cell_seed, group_answers, run_jobs, time_run
-from .mechanisms import BENCHMARKS, EPSILON, Benchmark, Floats
+from .mechanisms import BENCHMARKS, EPSILON, Benchmark
 
 __all__ = ["BESIDE", "NAME", "TRIALS", "Config", "Result", "Row", "run"]
 
@@ -128,9 +128,7 @@ def geometric_loss(x: Floats, x_prime: Floats) -> float:
     return _largest_ratio(geometric_cells(int(x[0])), geometric_cells(int(x_prime[0])))
 
 
-def _noise_density_and_cdf(
-    exponential: bool, scale: float, x: Floats, t: Floats
-) -> tuple[Floats, Floats]:
+def _noise_law(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
     """Return densities and distribution functions of x_i + noise at t, a row for each entry."""
     apart = np.asarray(t - x[:, np.newaxis])
     if not exponential:
@@ -146,7 +144,7 @@ def _cdf_of_others(cdf: Floats, i: int) -> Floats:
 def argmax_cells(x: Floats, exponential: bool, scale: float = 2 / EPSILON) -> Floats:
     """Compute P(entry i is the noisy maximum) = integral of f(t - x_i) prod_j F(t - x_j)."""
     points, weights = (part.ravel() for part in _quadrature_nodes(_segment_borders(scale, x)))
-    density, cdf = _noise_density_and_cdf(exponential, scale, x, points)
+    density, cdf = _noise_law(exponential, scale, x, points)
     return np.array([weights @ (density[i] * _cdf_of_others(cdf, i)) for i in range(x.size)])
 
 
@@ -169,7 +167,7 @@ def maximum_loss(
     points = _quadrature_nodes(_segment_borders(scale, x, x_prime))[0].ravel()
     curves = []
     for point in (x, x_prime):
-        density, cdf = _noise_density_and_cdf(exponential, scale, point, points)
+        density, cdf = _noise_law(exponential, scale, point, points)
         curves.append(sum(density[i] * _cdf_of_others(cdf, i) for i in range(point.size)))
     return _largest_ratio(*curves)
 
@@ -360,7 +358,7 @@ class Config(Settings):
     seed: int = SEED
     repeats: int = setting(3, integer, 1)
     confidence: float = 0.9
-    mechanisms: tuple[str, ...] = setting(tuple(BENCHMARKS), choice, tuple(BENCHMARKS), listed=True)
+    mechanisms: tuple[str, ...] = setting(tuple(BENCHMARKS), choice, tuple(BENCHMARKS))
 
     def trials_of(self, name: str) -> int:
         """Return the number of draws on each side of an audit of a mechanism."""
@@ -448,16 +446,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         The benchmark: Bichsel, Steffen, Bogunovic and Vechev (2021).
     """
     jobs = [(name, repeat) for name in config.mechanisms for repeat in range(config.repeats)]
-    done, ended = run_jobs(
-        "the benchmark", jobs, lambda job: _time_audit(*job, config, threads), progress,
-        ended=lambda found: found[0].partial,
-    )  # fmt: skip
+    done, ended = run_jobs("the benchmark", jobs, partial(_time_audit, config, threads), progress)
     found = group_answers((name for name, _ in jobs), done)
     rows = tuple(Row(name, *zip(*ones, strict=True)) for name, ones in found.items())
     return Result(config, rows, partial=ended)
 
 
-def _time_audit(name: str, repeat: int, config: Config, threads: int | None) -> tuple[Audit, float]:
+def _time_audit(config: Config, threads: int | None, name: str, repeat: int) -> tuple[Audit, float]:
     begun, benchmark, trials = time.perf_counter(), BENCHMARKS[name], config.trials_of(name)
     found = audit_cell(
         config, f"{name}-{repeat}", benchmark.mechanism, list(benchmark.pairs), attack="auto",
@@ -469,7 +464,7 @@ def _time_audit(name: str, repeat: int, config: Config, threads: int | None) -> 
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The audits, mechanism by mechanism.
 
     Args:
@@ -477,7 +472,6 @@ class Result(Tabled):
         rows: one for each mechanism.
     """
 
-    config: Config
     rows: tuple[Row, ...]
 
     @property
@@ -585,7 +579,7 @@ _COLUMNS = (
     Column("oracle", "benchmark.oracle_at_1e8", format_epsilon),
     Column("trials", lambda row: row.audits[0].trials, _format_trials),
     Column("certified", "certified", format_epsilon),
-    Column("exact", "certified_exact", lambda e: "" if e is None else format_epsilon(e)),
+    Column("exact", "certified_exact", format_epsilon, missing=""),
     Column("s", "seconds", lambda each: f"{statistics.median(each):.1f}" if each else ""),
     Column("DP-Sniper", "benchmark", lambda known: _format_two_bounds(known, known.dp_sniper)),
     Column("s", "benchmark.dp_sniper_seconds", lambda each: "/".join(map(str, each))),

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import invalid, vector
-from ...records import Pair, Shown
+from ...records import Floats, Pair, Shown
 
 EPSILON = 0.1
 """The privacy parameter of the whole benchmark."""
@@ -38,7 +38,6 @@ BLOOM_BITS = 20
 PERMANENT_NOISE, ONE_TIME_NOISE = 0.75, 0.95
 FLIPPED = 0.45
 
-Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Flags = npt.NDArray[np.int8]
 Rng = np.random.Generator

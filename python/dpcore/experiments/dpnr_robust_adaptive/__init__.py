@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,18 +27,23 @@ from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
 from ...report.text import align_rows
 from ...sensitivity import MinMaxRows
-from ..base import SEED, Settings, check_positive, encode_attributes, encode_fields, setting
-from ..drawing import SMALL, Axes, Figure, add_legend, add_upper_axis, make_canvas, tidy_axes
+from ...text import Corpus
+from ..base import encode_attributes, encode_fields, setting
+from ..corpora import TextOptions, read_texts
+from ..drawing import Axes, Figure, add_legend, add_upper_axis, make_canvas, tidy_axes, write_at
 from ..running import Tabled, cell_seed, mean_and_sd, run_jobs, time_run
 from . import models as study
 from .models import DATA, EPSILONS, LINES, MASKS, MU_EPSILON, PLAIN, ROBUST, Job, Model, Test
 
-if TYPE_CHECKING:
-    from ...text import Corpus
-
 __all__ = ["NAME", "Config", "Model", "Result", "run"]
 
 NAME = "dpnr-robust-adaptive"
+
+Values = tuple[float, ...]
+"""Accuracies, or losses, one for each seed."""
+
+Points = list[tuple[float, Values]]
+"""Places on the lower axis, each with the accuracies of all seeds."""
 
 _GENERATED_CORPUS_ROWS: Final = {False: 4000, True: 500}
 _QUICK_PART_TEXTS: Final = 500
@@ -46,7 +51,7 @@ _QUICK_PART_TEXTS: Final = 500
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(TextOptions):
     """Options of the experiment: the models to train, and the noise of the tests.
 
     Args:
@@ -75,22 +80,16 @@ class Config(Settings):
     """
 
     trials: int = 20_000
-    seed: int = SEED
     seeds: int = setting(3, full=5)
-    data: str | None = None
-    full: bool = False
-    quick: bool = False
     device: str = "cpu"
     dims: tuple[int, ...] = setting((32, 64), integer, 2, quick=(16,), ascending=True)
-    epsilons: tuple[float, ...] = setting(
-        EPSILONS, check_positive, quick=(1.0, 5.0), ascending=True
-    )
+    epsilons: tuple[float, ...] = setting(EPSILONS, quick=(1.0, 5.0), ascending=True)
     mus: tuple[float, ...] = setting(
         (0.1, 0.3, 0.5, 0.8), real, quick=(0.5,), ascending=True, low=0.0, high=1.0, open_low=True,
         open_high=True,
     )  # fmt: skip
     lines: tuple[str, ...] = setting(
-        study.NAMES, choice, study.NAMES, listed=True,
+        study.NAMES, choice, study.NAMES,
         quick=("not robust", "robust", "constant 5", "uniform 2 to 10"),
     )  # fmt: skip
 
@@ -125,25 +124,19 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     corpora = {name: _read_or_generate(name, config) for name in study.corpora_of(config)}
     benches = {name: study.Bench(corpus, config) for name, corpus in corpora.items()}
-    models, partial = run_jobs(
-        "models", list(study.jobs_of(config)), lambda job: benches[job.data].model(job), progress
-    )
+    jobs = list(study.jobs_of(config))
+    models, partial = run_jobs("models", jobs, lambda job: benches[job.data].model(job), progress)
     sizes = tuple(Size.of(name, corpus) for name, corpus in corpora.items())
     return Result(config, models, sizes, partial=partial)
 
 
 def _read_or_generate(name: Any, config: Config) -> Corpus:
     """Read or generate a corpus with training and test texts."""
-    from ...text import generated
-    from ..corpora import read_corpus
-
-    seed = cell_seed(config.seed, name)
-    if config.data is None:
-        return generated(study.MADE[name], _GENERATED_CORPUS_ROWS[config.quick], rng=seed)
-    whole = read_corpus(config.data, name)
-    if not config.quick:
+    rows = _GENERATED_CORPUS_ROWS[config.quick]
+    whole = read_texts(config, name, study.MADE[name], rows, key=name)
+    if config.data is None or not config.quick:
         return whole
-    rng, split = np.random.default_rng(seed), np.asarray(whole.split)
+    rng, split = np.random.default_rng(cell_seed(config.seed, name)), np.asarray(whole.split)
     chosen = [
         np.sort(rng.choice(rows, min(_QUICK_PART_TEXTS, rows.size), replace=False))
         for rows in (np.flatnonzero(split == part) for part in ("train", "test"))
@@ -181,7 +174,7 @@ class Size(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The models.
 
     Args:
@@ -190,7 +183,6 @@ class Result(Tabled):
         sizes: the corpora.
     """
 
-    config: Config
     models: tuple[Model, ...]
     sizes: tuple[Size, ...]
 
@@ -207,7 +199,7 @@ class Result(Tabled):
             model for model in self.models if model.job == Job(data, dim, model.job.number, *how)
         )
 
-    def values(self, data: str, dim: int, line: str, epsilon: float | None) -> tuple[float, ...]:
+    def values(self, data: str, dim: int, line: str, epsilon: float | None) -> Values:
         """Return test accuracies of a line, one for each seed; empty if there are none.
 
         Args:
@@ -220,9 +212,7 @@ class Result(Tabled):
         kind = case.shared or (line, epsilon if case.each else None)
         return _list_accuracies(self.of(data, dim, *kind), Test(epsilon))
 
-    def masked(
-        self, data: str, dim: int, line: str, test: Test, trained: bool = False
-    ) -> tuple[float, ...]:
+    def masked(self, data: str, dim: int, line: str, test: Test, trained: bool = False) -> Values:
         """Return test accuracies with masked words, one for each seed; empty if there are none.
 
         Args:
@@ -320,7 +310,7 @@ class Result(Tabled):
         return apply_style(picture)
 
 
-def _list_accuracies(models: tuple[Model, ...], test: Test) -> tuple[float, ...]:
+def _list_accuracies(models: tuple[Model, ...], test: Test) -> Values:
     return tuple(accuracy for one in models for made, accuracy in one.accuracies if made == test)
 
 
@@ -417,7 +407,7 @@ def _table_title(size: Size, dim: int, result: Result) -> str:
     return f"{name}, d = {dim}"
 
 
-def format_mean_sd(values: tuple[float, ...]) -> str:
+def format_mean_sd(values: Values) -> str:
     """Format the mean and, in units of the last digit, the standard deviation; a dash if empty."""
     if not values:
         return "-"
@@ -544,28 +534,23 @@ def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     levels = result.config.epsilons
     for name in result.config.lines:
         found = [(level, result.values(size.data, dim, name, level)) for level in levels]
-        _draw_accuracy_curve(
-            axes, name, [(x, values) for x, values in found if values], _LINE_STYLES.get(name)
-        )
-    axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
-    axes.text(levels[0], size.chance - 0.02, "chance", fontsize=SMALL, color=GREY, va="top")
+        points = [(level, values) for level, values in found if values]
+        _draw_accuracy_curve(axes, name, points, _LINE_STYLES.get(name))
+    write_at(axes, "chance", (levels[0], size.chance - 0.02), color=GREY, va="top")
     axes.set_xscale("log")
     at = crossing_epsilon(result, size.data, dim)
     if at is not None:
         axes.axvline(at, color=BLUE, linewidth=0.8, linestyle="--", zorder=0.5)
-        right = at**2 > levels[0] * levels[-1]
-        axes.annotate(
-            f"robust better\nthan not robust\nfrom {at:g}", (at, 1.0), (-3 if right else 3, -2),
-            xycoords=axes.get_xaxis_transform(), textcoords="offset points", fontsize=SMALL,
-            color=BLUE, va="top", ha="right" if right else "left",
-        )  # fmt: skip
-    axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
+        shift, side = (-3, "right") if at**2 > levels[0] * levels[-1] else (3, "left")
+        text, top = f"robust better\nthan not robust\nfrom {at:g}", axes.get_xaxis_transform()
+        style: Any = {"xycoords": top, "color": BLUE, "va": "top", "ha": side}
+        write_at(axes, text, (at, 1.0), (shift, -2), **style)
     axes.set_xticks(levels, _thin_labels(levels, [f"{level:g}" for level in levels], 1.25))
     axes.set_xticks([], minor=True)
     # The same places once more, with what the noise really gives.
     true = _thin_labels(levels, [f"{true_epsilon(level, dim):g}" for level in levels], 1.5)
     add_upper_axis(axes, levels, true, "true epsilon, any two texts")
-    tidy_axes(axes, "claimed epsilon", y=_label_accuracy(result, size, dim))
+    _set_accuracy_axis(axes, result, size, dim, "claimed epsilon")
 
 
 def _thin_labels(levels: tuple[float, ...], labels: list[str], room: float) -> list[str]:
@@ -578,9 +563,7 @@ def _thin_labels(levels: tuple[float, ...], labels: list[str], room: float) -> l
     return shown
 
 
-def _draw_accuracy_curve(
-    axes: Axes, name: str, points: list[tuple[float, tuple[float, ...]]], style: Any
-) -> None:
+def _draw_accuracy_curve(axes: Axes, name: str, points: Points, style: Any) -> None:
     """Draw means with error bars, or nothing if there are no points."""
     if not points or not LINES.get(name, LINES["robust"]).drawn:
         return
@@ -591,9 +574,7 @@ def _draw_accuracy_curve(
     )  # fmt: skip
 
 
-def _mask_curves(
-    result: Result, size: Size, dim: int
-) -> dict[str, tuple[dict[str, Any], list[tuple[float, tuple[float, ...]]]]]:
+def _mask_curves(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, Points]]:
     """Return accuracies at the claimed epsilon against the share of masked words."""
     found = {}
     kinds = (
@@ -614,15 +595,16 @@ def _mask_curves(
 def _draw_mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     for name, (style, points) in _mask_curves(result, size, dim).items():
         _draw_accuracy_curve(axes, name, points, style)
-    axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
-    axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
     mus = result.config.mus
     axes.set_xlim(0.0, 1.0)
     axes.set_xticks(mus, [f"{mu:g}" for mu in mus])
     label = f"share of masked words, claimed epsilon {MU_EPSILON:g}"
-    tidy_axes(axes, label, y=_label_accuracy(result, size, dim))
+    _set_accuracy_axis(axes, result, size, dim, label)
 
 
-def _label_accuracy(result: Result, size: Size, dim: int) -> str:
+def _set_accuracy_axis(axes: Axes, result: Result, size: Size, dim: int, x: str) -> None:
+    axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
+    axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
     made = f"generated ({size.labels} labels)"
-    return f"accuracy, {DATA[size.data] if result.config.data is not None else made}, d = {dim}"
+    name = made if result.config.data is None else DATA[size.data]
+    tidy_axes(axes, x, y=f"accuracy, {name}, d = {dim}")

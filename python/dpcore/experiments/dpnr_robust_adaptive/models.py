@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -131,7 +131,7 @@ class TrainingVariant:
 
     Args:
         name: of the line.
-        schedule: from an epsilon to the training schedule; None for no noise.
+        schedule: of the training noise; a class that makes it for an epsilon; None for no noise.
         each: True for a model for each epsilon, tested at it alone.
         scale: of the noise, "published" or "sound".
         unknown: what becomes of unknown words and pairs, in training and test.
@@ -141,7 +141,7 @@ class TrainingVariant:
     """
 
     name: str
-    schedule: Callable[[float], Any] | None = None
+    schedule: Any = None
     each: bool = False
     scale: Literal["published", "sound"] = "published"
     unknown: Literal["drop", "token"] = "drop"
@@ -150,25 +150,17 @@ class TrainingVariant:
     drawn: bool = True
 
 
-def _constant_schedule(schedule: Any) -> Callable[[float], Any]:
-    return lambda epsilon: schedule
-
-
 LINES: Final = {
     line.name: line
     for line in (
         TrainingVariant("not robust", study=PLAIN),
         TrainingVariant("robust", schedules.Constant, each=True, study=ROBUST),
-        TrainingVariant(
-            "stretched 10 to 2", _constant_schedule(schedules.Stretched(10.0, 2.0)), study=ADAPTIVE
-        ),
+        TrainingVariant("stretched 10 to 2", schedules.Stretched(10.0, 2.0), study=ADAPTIVE),
         TrainingVariant("constant 5", schedules.Constant, shared=("robust", CONSTANT)),
-        TrainingVariant("uniform 2 to 10", _constant_schedule(schedules.UniformEpsilon(2.0, 10.0))),
-        TrainingVariant(
-            "log-uniform .5 to 10", _constant_schedule(schedules.LogUniformEpsilon(0.5, 10.0))
-        ),
-        TrainingVariant("10/n as printed", _constant_schedule(schedules.OverEpochs(10.0))),
-        TrainingVariant("1/n as printed", _constant_schedule(schedules.OverEpochs(1.0))),
+        TrainingVariant("uniform 2 to 10", schedules.UniformEpsilon(2.0, 10.0)),
+        TrainingVariant("log-uniform .5 to 10", schedules.LogUniformEpsilon(0.5, 10.0)),
+        TrainingVariant("10/n as printed", schedules.OverEpochs(10.0)),
+        TrainingVariant("1/n as printed", schedules.OverEpochs(1.0)),
         TrainingVariant("robust, b = d/epsilon", schedules.Constant, each=True, scale="sound"),
         TrainingVariant("not robust, <unk>", unknown="token", drawn=False),
     )
@@ -322,7 +314,7 @@ class Bench:
         model = DPNR(
             job.dim, epsilon=claim, scale=line.scale, unknown=line.unknown, dropout=dropout
         )
-        schedule = None if line.schedule is None else line.schedule(claim)
+        schedule = line.schedule(claim) if isinstance(line.schedule, type) else line.schedule
         # One seed for all lines: they begin with equal weights, and see texts in one order.
         key = f"{job.data}/{job.dim}/{job.number}"
         with warnings.catch_warnings(), one_thread():
@@ -331,10 +323,8 @@ class Bench:
             warnings.simplefilter("ignore", AssumptionWarning)
             warnings.simplefilter("ignore", UserWarning)
             ready, units = self._cut(model, (line.unknown, job.mask == "zero_id"))
-            model.fit(
-                ready, schedule=schedule, pair=False, rng=cell_seed(config.seed, key),
-                device=config.device, progress=False,
-            )  # fmt: skip
+            how: Any = {"rng": cell_seed(config.seed, key), "device": config.device}
+            model.fit(ready, schedule=schedule, pair=False, progress=False, **how)
             tests = dict(self._tested(model, units, job, key))
         return Model(job, require_whole(model).losses[-1], tests[Test()], tuple(tests.items()))
 

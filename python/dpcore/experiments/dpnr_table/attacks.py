@@ -18,16 +18,15 @@ import numpy.typing as npt
 
 from ...errors import about, invalid
 from ...packages import require_module
-from ...records import Counts, Pair, Shown
+from ...records import Array, Counts, Flags, Ints, Pair, Shown
 from ...structure import inspect
-from ...text import Corpus, TfidfSVD, generated
+from ...text import Corpus, TfidfSVD
 from ...text.corpus import likeness
 from ...text.inference import Attacker, Group, Inference, infer, usual
-from ..corpora import ENTITIES, read_corpus
+from ..corpora import ENTITIES, read_texts
 from ..running import audit_cell, require_whole
 
 ENCODERS: Final = ("TF-IDF", "MiniLM")
-_GENERATED_KIND: Final = "topics"
 
 
 class Remembered:
@@ -50,7 +49,7 @@ class Remembered:
         return np.stack([self._known[text] for text in texts])
 
 
-def micro_f1(truth: npt.NDArray[Any], answers: npt.NDArray[Any]) -> float:
+def micro_f1(truth: Array, answers: Array) -> float:
     """Compute micro-F1 of zeros and ones over all attributes.
 
     Example:
@@ -102,27 +101,18 @@ class Material:
 
     corpus: Corpus
     facts: Facts
-    unseen: npt.NDArray[np.bool_]
-    truth: npt.NDArray[np.int64]
+    unseen: Flags
+    truth: Ints
     extractors: dict[str, Remembered]
     pairs: dict[str, Pair]
 
 
-def prepare_material(config: Any, seed: int) -> Material:
-    """Read the texts, fit the encoders, and find the largest pairs.
-
-    Args:
-        config: the experiment's.
-        seed: of the generated corpus.
-    """
-    if config.data is None:
-        corpus = generated(_GENERATED_KIND, config.texts, rng=seed)
-    else:
-        corpus = read_corpus(config.data, "dpnr_ag")
-        missing = [name for name in ENTITIES if name not in (corpus.attributes or {})]
-        if missing:
-            raise about(invalid("data", f"with the attributes {missing}", config.data), "data")
+def prepare_material(config: Any) -> Material:
+    """Read the texts, fit the encoders, and find the largest pairs."""
+    corpus = read_texts(config, "dpnr_ag", "topics", config.texts, "texts")
     names = tuple(corpus.attributes or ()) if config.data is None else ENTITIES
+    if missing := [name for name in names if name not in (corpus.attributes or {})]:
+        raise about(invalid("data", f"with the attributes {missing}", config.data), "data")
     test = corpus.test
     unseen = _mark_unseen(corpus)
     truth = np.stack([test.attribute(name) for name in names], axis=1)
@@ -133,7 +123,7 @@ def prepare_material(config: Any, seed: int) -> Material:
     return Material(corpus, facts, unseen, truth, extractors, pairs)
 
 
-def _mark_unseen(corpus: Corpus) -> npt.NDArray[np.bool_]:
+def _mark_unseen(corpus: Corpus) -> Flags:
     """Mark the test texts that `infer` evaluates: in no other part, and of equal ones the first."""
     known = {likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts}
     found = []
@@ -223,9 +213,8 @@ class Case(Shown):
         """Name of the system in tables, without encoder and claim."""
         if self.system in BASELINES:
             return f"{self.system}, strength {self.strength:g}"
-        return {"shared": "shared noise", "iid": "iid noise", "sound": "iid noise, sound"}.get(
-            self.system, self.system
-        )
+        names = {"shared": "shared noise", "iid": "iid noise", "sound": "iid noise, sound"}
+        return names.get(self.system, self.system)
 
     @property
     def key(self) -> str:
@@ -276,14 +265,12 @@ class Fitted:
     true: float | None
 
 
-def fit_system(
-    case: Case, extractor: Any, corpus: Any, names: Any, seed: int, device: str
-) -> Fitted:
+def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, device: str) -> Fitted:
     """Train a system: its classifier with the noise that its vectors get.
 
     Args:
         case: which system.
-        extractor: the encoder; None for a baseline, which trains its own.
+        encoder: None for a baseline, which trains its own.
         corpus: the texts, with a split.
         names: the attributes that baselines defend.
         seed: of the training.
@@ -301,13 +288,11 @@ def fit_system(
     noise, scale = NOISES.get(case.system, NOISES["iid"])
     schedule = None if case.claim is None else schedules.Constant(case.claim)
     # Without noise the layer is there, too, and is not used.
-    model = DPNR(epsilon=case.claim or 1.0, extractor=extractor, noise=noise, scale=scale)
+    model = DPNR(epsilon=case.claim or 1.0, extractor=encoder, noise=noise, scale=scale)
     steps = -(-len(corpus.train) // 64)
     epochs = min(max(-(-_TRAINING_STEPS // steps), _EPOCH_LIMITS[0]), _EPOCH_LIMITS[1])
-    model.fit(
-        corpus, schedule=schedule, epochs=epochs, pair=False, rng=seed, device=device,
-        progress=False, **RECIPE,
-    )  # fmt: skip
+    how: Any = {"epochs": epochs, "rng": seed, "device": device, "progress": False, **RECIPE}
+    model.fit(corpus, schedule=schedule, pair=False, **how)
     require_whole(model)
     if case.claim is None:
         return Fitted(model, lambda texts: model.clean(texts).cpu().numpy(), math.inf)
@@ -451,9 +436,8 @@ def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[N
     known = truth[:, 0] if len(names) == 1 else truth
     found, classes = [], np.arange(max(2, len(names)))
     for start in range(_NAIVE_STARTS[size]):
-        network = networks.MLPClassifier(
-            (256,), batch_size=min(64, len(rows)), random_state=(seed + start) % 2**32
-        )
+        batch, state = min(64, len(rows)), (seed + start) % 2**32
+        network = networks.MLPClassifier((256,), batch_size=batch, random_state=state)
         for epoch in range(1, max(BUDGETS[size]) + 1):
             network.partial_fit(rows, known, classes=classes)
             if epoch in BUDGETS[size]:
@@ -482,26 +466,11 @@ _SHARED_NOISE_DRAWS: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ClaimedNoise(Shown):
-    """One claim to audit.
-
-    Args:
-        system: one of `NOISES`.
-        encoder: name of the encoder.
-        claim: the epsilon claimed.
-    """
-
-    system: str
-    encoder: str
-    claim: float
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class Verdict(Shown):
     """Result of the audit of one claim.
 
     Args:
-        claim: what was audited.
+        claim: what was audited: one of `NOISES` with its claim.
         seed: repeats it.
         counts: of its event.
         true: epsilon for any two texts.
@@ -512,7 +481,7 @@ class Verdict(Shown):
         partial: True if Ctrl-C ended it early.
     """
 
-    claim: ClaimedNoise
+    claim: Case
     seed: int
     counts: Counts
     true: float
@@ -523,29 +492,28 @@ class Verdict(Shown):
     partial: bool
 
 
-def audit_claim(claim: ClaimedNoise, made: Material, seed: int, config: Any) -> Verdict:
+def audit_claim(case: Case, made: Material, seed: int, config: Any) -> Verdict:
     """Audit a system on its corpus's largest pair, and inspect its noise.
 
     Args:
-        claim: what to audit.
+        case: what to audit: one of `NOISES` with its claim.
         made: texts, encoders and pairs.
         seed: of audit and inspection.
         config: the experiment's.
     """
     from ...text.systems import DPNR
 
-    noise, scale = NOISES[claim.system]
-    extractor, pair = made.extractors[claim.encoder], made.pairs[claim.encoder]
-    model = DPNR(epsilon=claim.claim, extractor=extractor, noise=noise, scale=scale)
+    noise, scale = NOISES[case.system]
+    assert case.claim is not None
+    extractor, pair = made.extractors[case.encoder], made.pairs[case.encoder]
+    model = DPNR(epsilon=case.claim, extractor=extractor, noise=noise, scale=scale)
     # The classifier plays no part: what is sent are the vectors in front of it.
     model.fit(made.corpus, epochs=1, pair=False, rng=seed, device=config.device, progress=False)
     assert model.private is not None
-    flags = inspect(
-        model.private.noise, model.clean([pair.x])[0], draws=_SHARED_NOISE_DRAWS, rng=seed
-    ).flagged
-    found = audit_cell(config, claim.system, model, pair, claim=claim.claim, rng=seed)
+    clean = model.clean([pair.x])[0]
+    flags = inspect(model.private.noise, clean, draws=_SHARED_NOISE_DRAWS, rng=seed).flagged
+    found = audit_cell(config, case.system, model, pair, claim=case.claim, rng=seed)
     assert found.declared_loss is not None
-    return Verdict(
-        claim, found.seed, found.counts, model.true_epsilon, float(found.declared_loss),
-        found.epsilon_lower, found.refuted is True, flags, found.partial,
-    )  # fmt: skip
+    losses = model.true_epsilon, float(found.declared_loss), found.epsilon_lower
+    counted = found.seed, found.counts
+    return Verdict(case, *counted, *losses, found.refuted is True, flags, found.partial)

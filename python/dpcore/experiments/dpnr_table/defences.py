@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import instance, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.texts import texts_of
 from ...packages import torch
-from ...records import Shown
+from ...records import Array, Shown
 from ...streams import Rng, seeded_torch
 from ...text.corpus import Corpus
 from ...text.systems.dpnr import TextClassifier
@@ -78,7 +77,7 @@ class Opponent:
 
     def __init__(self, made: Material) -> None:
         self.discriminator, self.codes = made.discriminator, made.codes
-        self.strength = made.strength
+        self.strength, self.rng = made.strength, made.rng
         self.weights = list(self.discriminator.parameters())
         self.optimiser = torch.optim.Adam(self.weights, lr=RATE)
 
@@ -106,11 +105,9 @@ def names_of(attribute: Any) -> tuple[str, ...]:
         TypeError: if it is neither a name nor several.
         ValueError: if there is none, or one comes twice.
     """
-    names = (attribute,) if isinstance(attribute, str) else attribute
+    several = isinstance(attribute, Iterable) and not isinstance(attribute, (str, bytes))
+    found = tuple(attribute) if several else (attribute,)
     requirement = "the name of an attribute, or several names"
-    if isinstance(names, bytes) or not isinstance(names, Iterable):
-        raise mistyped("attribute", requirement, attribute)
-    found = tuple(names)
     if not all(isinstance(name, str) for name in found):
         raise mistyped("attribute", requirement, attribute)
     if not found or len(set(found)) < len(found):
@@ -169,11 +166,10 @@ class Defended(Shown, TextClassifier):
         super().__init__(dim, None, None, unknown, min_count)
         self.attribute = names_of(attribute)
         # Weights are float32, and so is what the strength is multiplied with.
-        self.strength = real(
-            "strength", self.usual if strength is None else strength, low=0.0, high=1e30
-        )
+        strength = self.usual if strength is None else strength
+        self.strength = real("strength", strength, low=0.0, high=1e30)
         self.transform = transform_of(MinMax() if transform is None else transform)
-        self.values: dict[str, npt.NDArray[Any]] = {}
+        self.values: dict[str, Array] = {}
         self.discriminator: Discriminator | None = None
 
     def fit(
@@ -239,7 +235,7 @@ class Defended(Shown, TextClassifier):
 
     # Nothing is drawn, so there is no `rng` to take: an argument without effect would tell that
     # there is noise, and `inference.infer` would record its seed.
-    def encode(self, texts: Sequence[str]) -> npt.NDArray[Any]:  # type: ignore[override]
+    def encode(self, texts: Sequence[str]) -> Array:  # type: ignore[override]
         """Return the vectors of texts, the same at every call.
 
         Args:
@@ -254,7 +250,7 @@ class Defended(Shown, TextClassifier):
         """
         return np.asarray(self._sent(texts).cpu().numpy())
 
-    def predict(self, texts: Sequence[str]) -> npt.NDArray[Any]:  # type: ignore[override]
+    def predict(self, texts: Sequence[str]) -> Array:  # type: ignore[override]
         """Predict the labels of texts, shape `(len(texts),)`.
 
         Args:
@@ -278,7 +274,7 @@ class Defended(Shown, TextClassifier):
         """
         return super().accuracy(corpus)
 
-    def discriminated(self, texts: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    def discriminated(self, texts: Sequence[str]) -> dict[str, Array]:
         """Return the values of the attributes that the training's discriminator predicts.
 
         Args:
@@ -540,10 +536,6 @@ class AdversarialGeneration(Defended):
 
 class DeclusteringOpponent(Opponent):
     """Squared distances of pairs, weighed by how few attributes they share."""
-
-    def __init__(self, made: Material) -> None:
-        super().__init__(made)
-        self.rng = made.rng
 
     def against(self, rows: Any, batch: Any) -> Any:
         """Compute ``(0.5 - l) |r - r'|^2``, averaged over the texts.

@@ -9,9 +9,10 @@ one chosen on validation, and the certified bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from functools import partial
 from itertools import product
+from operator import attrgetter
 from typing import Any, Final
 
 from ...errors import integer
@@ -19,10 +20,11 @@ from ...records import Shown
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from .. import drawing
-from ..base import SEED, Column, Settings, align_columns, check_positive, encode_attributes, setting
+from ..base import Column, align_columns, check_positive, encode_attributes, setting
+from ..corpora import TextOptions
 from ..running import Tabled, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
 from . import attacks
-from .attacks import CLEAN, ENCODERS, NOISES, Case, ClaimedNoise, Facts, Material, Run, Verdict
+from .attacks import CLEAN, ENCODERS, NOISES, Case, Facts, Material, Run, Verdict
 
 NAME = "dpnr-table"
 
@@ -58,7 +60,7 @@ FIGURES: Final = (
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(TextOptions):
     """Options of the experiment: the texts, the claims, and the size of an attack.
 
     Args:
@@ -87,21 +89,17 @@ class Config(Settings):
     """
 
     trials: int = 10**5
-    seed: int = SEED
     seeds: int = setting(1, full=5)
-    data: str | None = None
-    full: bool = False
-    quick: bool = False
     device: str = "cpu"
     levels: tuple[float, ...] = setting((0.05, 1.0, 5.0, 50.0), check_positive, ascending=True)
-    claims: tuple[float, ...] = setting((0.1, 1.0, 5.0), check_positive, ascending=True)
+    claims: tuple[float, ...] = setting((0.1, 1.0, 5.0), ascending=True)
     texts: int = setting(4000, integer, 300, quick=600)
     dim: int | None = setting(None, integer, 2)
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
         """Check the fields; made-up texts get shorter vectors."""
-        Settings.__post_init__(self)
+        TextOptions.__post_init__(self)
         if self.dim is None:
             object.__setattr__(self, "dim", 64 if self.data is None else 768)
 
@@ -134,9 +132,14 @@ class Row(Shown):
     case: Case
     runs: tuple[Run, ...]
 
-    def over(self, value: Callable[[Run], float]) -> tuple[float, float]:
+    @property
+    def first(self) -> Run:
+        """The run of the first seed."""
+        return self.runs[0]
+
+    def over(self, name: str) -> tuple[float, float]:
         """Compute mean and standard deviation of a figure over the seeds; of one seed 0."""
-        return mean_and_sd([value(one) for one in self.runs])
+        return mean_and_sd(list(map(attrgetter(name), self.runs)))
 
     def naive(self, unseen: bool = False) -> tuple[float, float]:
         """Return the lowest and the highest F1 of naive attackers."""
@@ -146,7 +149,7 @@ class Row(Shown):
     @property
     def f1(self) -> tuple[float, float]:
         """F1 of the chosen attacker on unseen texts, mean and standard deviation."""
-        return self.over(lambda one: one.chosen.f1.value)
+        return self.over("chosen.f1.value")
 
 
 @time_run("sklearn.neural_network", one_thread=True)
@@ -178,26 +181,26 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert shared.f1[0] > 0.8
     """
     jobs: list[Any] = list(product(config.cases, range(config.seeds)))
-    jobs += [ClaimedNoise(*one) for one in product(NOISES, config.encoders[:1], config.claims)]
-    made = attacks.prepare_material(config, cell_seed(config.seed, "texts"))
-    done, ended = run_jobs("systems", jobs, lambda job: _run_job(config, made, job), progress)
+    jobs += [Case(*one) for one in product(NOISES, config.encoders[:1], config.claims)]
+    made = attacks.prepare_material(config)
+    done, ended = run_jobs("systems", jobs, partial(_run_job, config, made), progress)
     trained = group_answers((job[0] if isinstance(job, tuple) else None for job in jobs), done)
     rows = tuple(Row(case, runs) for case, runs in trained.items() if case is not None)
     claims = tuple(one for one in done if isinstance(one, Verdict))
     return Result(config, made.facts, rows, claims, partial=ended)
 
 
-def _run_job(config: Config, made: Material, job: Any) -> Any:
-    if isinstance(job, ClaimedNoise):
-        key = f"claim/{job.encoder}/{job.system}/{job.claim}"
-        return attacks.audit_claim(job, made, cell_seed(config.seed, key), config)
-    case, number = job
+def _run_job(config: Config, made: Material, case: Case, number: int | None = None) -> Any:
+    """Audit a claim, or train a system for one of the seeds and attack it."""
+    if number is None:
+        key = f"claim/{case.encoder}/{case.system}/{case.claim}"
+        return attacks.audit_claim(case, made, cell_seed(config.seed, key), config)
     seed = cell_seed(config.seed, f"{case.key}/{number}")
     return attacks.measure_system(case, made, seed, config)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """The systems, and the audits of their claims.
 
     Args:
@@ -207,7 +210,6 @@ class Result(Tabled):
         claims: audits on the largest pair.
     """
 
-    config: Config
     facts: Facts
     rows: tuple[Row, ...]
     claims: tuple[Verdict, ...]
@@ -220,7 +222,7 @@ class Result(Tabled):
     def table(self) -> str:
         """Return the figures as text: task, attackers, audits, and the paper's figures."""
         several = len(self.config.encoders) > 1
-        own = [row for row in self.rows if row.runs[0].discriminator is not None]
+        own = [row for row in self.rows if row.first.discriminator is not None]
         return self.join_parts(
             _format_head(self),
             _format_task(self, several) if self.rows else "",
@@ -278,14 +280,14 @@ def _format_head(result: Result) -> str:
         f"most frequent attribute always {facts.always[0]:.3f}, unseen {facts.always[1]:.3f}",
     ]
     if result.rows:
-        floors = result.rows[0].runs[0].chosen.floors
+        floors = result.rows[0].first.chosen.floors
         found = "; ".join(f"{one.name} {one.f1:.3f}" for one in floors)
         lines.append(f"floors of F1 on unseen texts, learnt for the best F1: {found}")
     return "\n".join(lines)
 
 
-def _format_infinite_epsilon(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}" if math.isfinite(value) else "infinite"
+def _format_infinite_epsilon(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "infinite"
 
 
 def _format_mean(pair: tuple[float, float], several: bool) -> str:
@@ -297,21 +299,17 @@ def _format_certified(run: Run) -> str:
     return f"{found} refuted" if run.refuted else found
 
 
-def _describe_attacker(chosen: Any) -> str:
-    return f"{chosen.attacker}, {chosen.transform}"
-
-
 def _format_task(result: Result, several: bool) -> str:
     first, seeds = result.facts.names[0], result.config.seeds > 1
 
     columns = [
         *_list_system_columns(several),
-        Column("true", lambda row: row.runs[0].true, _format_infinite_epsilon),
-        Column("largest pair", lambda row: row.runs[0].loss, _format_infinite_epsilon),
-        Column("main", lambda row: _format_mean(row.over(lambda one: one.main), seeds)),
-        Column("unseen", lambda row: _format_mean(row.over(lambda one: one.main_unseen), seeds)),
-        Column("refitted", lambda row: row.runs[0].refitted, _format_share),
-        Column(f"gap of {first}", lambda row: row.runs[0].group.gap, _format_gap),
+        Column("true", "first.true", _format_infinite_epsilon),
+        Column("largest pair", "first.loss", _format_infinite_epsilon),
+        Column("main", lambda row: _format_mean(row.over("main"), seeds)),
+        Column("unseen", lambda row: _format_mean(row.over("main_unseen"), seeds)),
+        Column("refitted", "first.refitted", ".3f"),
+        Column(f"gap of {first}", "first.group.gap", _format_gap),
     ]
     return (
         "Claim and task. true: epsilon for any two texts; largest pair: exact loss of the training "
@@ -325,16 +323,12 @@ def _format_task(result: Result, several: bool) -> str:
 def _list_system_columns(several: bool) -> list[Column]:
     return [
         Column("system", "case", lambda one: one.name + f", {one.encoder}" * several, left=True),
-        Column("claimed", "case.claim", lambda claim: "none" if claim is None else f"{claim:g}"),
+        Column("claimed", "case.claim", "g", missing="none"),
     ]
 
 
-def _format_share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
 def _format_gap(gap: Any) -> str:
-    return "-" if gap is None else f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
+    return f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
 
 
 def _format_attackers(result: Result, several: bool) -> str:
@@ -345,12 +339,14 @@ def _format_attackers(result: Result, several: bool) -> str:
         Column("naive", lambda row: "{:.3f}-{:.3f}".format(*row.naive())),
         Column("unseen", lambda row: "{:.3f}-{:.3f}".format(*row.naive(unseen=True))),
         Column("chosen", lambda row: _format_mean(row.f1, seeds)),
-        Column("", lambda row: row.runs[0].chosen.f1, lambda f1: f"[{f1.low:.3f}, {f1.high:.3f}]"),
+        Column("", "first.chosen", lambda one: f"[{one.f1.low:.3f}, {one.f1.high:.3f}]"),
         Column("1 - F", lambda row: 1.0 - row.f1[0], ".3f"),
-        Column(f"certified ({first})", lambda row: _format_certified(row.runs[0])),
-        Column("attacker", lambda row: row.runs[0].chosen, _describe_attacker, left=True),
+        Column(f"certified ({first})", "first", _format_certified),
+        Column(
+            "attacker", "first.chosen", lambda one: f"{one.attacker}, {one.transform}", left=True
+        ),
     ]
-    first_run = result.rows[0].runs[0].naive
+    first_run = result.rows[0].first.naive
     budget = ", ".join(str(epochs) for epochs in sorted({one.epochs for one in first_run}))
     starts = len({one.start for one in first_run})
     return "\n".join([
@@ -361,9 +357,8 @@ def _format_attackers(result: Result, several: bool) -> str:
     ])  # fmt: skip
 
 
-_NOISE_NAMES = {"shared": "shared", "iid": "iid", "sound": "iid, sound"}
 _CLAIM_COLUMNS = (
-    Column("noise", "claim.system", _NOISE_NAMES.__getitem__, left=True),
+    Column("noise", "claim.name", lambda name: name.replace(" noise", ""), left=True),
     Column("claimed", "claim.claim", "g"),
     Column("true", "true", _format_infinite_epsilon),
     Column("exact loss", "exact", _format_infinite_epsilon),
@@ -384,13 +379,13 @@ def _format_claims(result: Result) -> str:
 
 _OPPONENT_COLUMNS = (
     Column("baseline", "case.name", left=True),
-    Column("its own opponent", lambda row: row.runs[0].discriminator, ".3f"),
-    Column("fresh attacker", lambda row: row.runs[0].chosen.accuracy.value, ".3f"),
+    Column("its own opponent", "first.discriminator", ".3f"),
+    Column("fresh attacker", "first.chosen.accuracy.value", ".3f"),
 )
 
 
 def _format_opponents(rows: list[Row]) -> str:
-    floor = rows[0].runs[0].chosen.floors[0].accuracy
+    floor = rows[0].first.chosen.floors[0].accuracy
     return (
         "Accuracy over the attributes: the opponent of the training (all test texts), and the "
         f"attacker trained afresh (unseen);\nmajority {floor:.3f}\n"
@@ -415,14 +410,12 @@ def _compare_with_paper(result: Result, one: Published) -> tuple[str, ...]:
         main, here = f"{result.facts.majority[0]:.3f}", f"{1.0 - result.facts.always[0]:.3f}"
     for row in result.rows:
         case = row.case
-        # The paper's adversary has a strength, its system without noise has none.
-        fits = one.system not in ("no noise", "MinMaxAdversary") or (
-            bool(case.strength) == (one.system == "MinMaxAdversary")
-        )
-        if (case.system, case.claim) != (one.system, one.claim) or not fits:
+        # The paper's adversary has a strength, and nothing else has one.
+        known = one.system, one.claim, one.system == "MinMaxAdversary"
+        if (case.system, case.claim, bool(case.strength)) != known:
             continue
         low, high = row.naive()
-        main = f"{row.over(lambda run: run.main)[0]:.3f}"
+        main = f"{row.over('main')[0]:.3f}"
         here = f"{1.0 - high:.3f}-{1.0 - low:.3f}, {1.0 - row.f1[0]:.3f}"
     claimed = "none" if one.claim is None else f"{one.claim:g}"
     privacy = "-" if one.privacy is None else f"{one.privacy:.3f}"
@@ -430,23 +423,18 @@ def _compare_with_paper(result: Result, one: Published) -> tuple[str, ...]:
 
 
 def _system_row_to_dict(row: Row) -> dict[str, Any]:
-    return {
-        **encode_attributes(row.case, "system encoder claim strength"),
-        **dict(zip(("f1_mean", "f1_spread"), row.f1, strict=True)),
-        "naive": list(row.naive()), "naive_unseen": list(row.naive(unseen=True)),
-        "runs": [_run_to_dict(run) for run in row.runs],
-    }  # fmt: skip
+    found = encode_attributes(row.case, "system encoder claim strength")
+    found |= encode_attributes(row, "f1_mean,f1_spread=f1", naive=list(row.naive()))
+    runs = [_run_to_dict(run) for run in row.runs]
+    return found | {"naive_unseen": list(row.naive(unseen=True)), "runs": runs}
 
 
 def _run_to_dict(run: Run) -> dict[str, Any]:
     names = "seed true loss_of_largest_pair=loss main main_unseen main_refitted=refitted"
-    naive = "start epochs f1 f1_unseen=unseen"
+    naive = [encode_attributes(one, "start epochs f1 f1_unseen=unseen") for one in run.naive]
     more = "certified refuted discriminator empirical_privacy=chosen.empirical_privacy_f1"
-    return {
-        **encode_attributes(run, names),
-        "naive": [encode_attributes(one, naive) for one in run.naive],
-        **encode_attributes(run, more, chosen=run.chosen.to_dict(), alone=run.alone.to_dict()),
-    }
+    found = {"chosen": run.chosen.to_dict(), "alone": run.alone.to_dict()}
+    return encode_attributes(run, names, naive=naive) | encode_attributes(run, more, **found)
 
 
 def _verdict_to_dict(one: Verdict) -> dict[str, Any]:
@@ -455,20 +443,18 @@ def _verdict_to_dict(one: Verdict) -> dict[str, Any]:
     return encode_attributes(one, f"{names} refuted flags", **more)
 
 
-_SYSTEM_COLOURS = {"shared": RED, "iid": BLUE, "sound": GREEN}
-_SYSTEM_MARKS = {"shared": "s", "iid": "o", "sound": "D"}
+_SYSTEM_STYLES: dict[str, dict[str, Any]] = {
+    "shared": {"color": RED, "marker": "s", "label": "one draw a row (the paper's code)"},
+    "iid": {"color": BLUE, "marker": "o", "label": "a draw an entry (the paper)"},
+    "sound": {"color": GREEN, "marker": "D", "label": "a draw an entry, sound (true as claimed)"},
+}
 _HOLLOW_MARK_STYLE: dict[str, Any] = {"linestyle": "--", "linewidth": 0.8, "markersize": 4.5}
 _HOLLOW_MARK_STYLE |= {"markerfacecolor": WHITE}
-_SYSTEM_LABELS = {
-    "shared": "one draw a row (the paper's code)",
-    "iid": "a draw an entry (the paper)",
-    "sound": "a draw an entry, sound (true as claimed)",
-}
 
 
 def _draw_attackers(axes: drawing.Axes, result: Result, encoder: str) -> None:
-    for system, colour in _SYSTEM_COLOURS.items():
-        line = result.line(system, encoder)
+    for system, style in _SYSTEM_STYLES.items():
+        line, colour = result.line(system, encoder), style["color"]
         if not line:
             continue
         claims = [claim for claim, _ in line]
@@ -481,7 +467,7 @@ def _draw_attackers(axes: drawing.Axes, result: Result, encoder: str) -> None:
     for row in _select_clean_rows(result, encoder):
         axes.axhline(row.f1[0], color=INK, linestyle=":", linewidth=1.0)
     if result.rows:
-        floor = result.rows[0].runs[0].chosen.floors[0].f1
+        floor = result.rows[0].first.chosen.floors[0].f1
         axes.axhline(floor, color=GREY, linestyle="--", linewidth=1.0)
     names = result.facts.names
     label = f"F1 for {names[0]}" if len(names) == 1 else f"micro-F1 for {len(names)} names"
@@ -490,17 +476,17 @@ def _draw_attackers(axes: drawing.Axes, result: Result, encoder: str) -> None:
 
 
 def _draw_task(axes: drawing.Axes, result: Result, encoder: str) -> None:
-    for system in _SYSTEM_COLOURS:
+    for system in _SYSTEM_STYLES:
         line = result.line(system, encoder)
         if line:
-            figures = [row.over(lambda one: one.main_unseen) for _, row in line]
+            figures = [row.over("main_unseen") for _, row in line]
             claims = [claim for claim, _ in line]
             _draw_errorbars(axes, system, claims, figures)
-            again = [row.runs[0].refitted or math.nan for _, row in line]
+            again = [row.first.refitted or math.nan for _, row in line]
             if not all(map(math.isnan, again)):
-                axes.plot(claims, again, **_mark_system(system), **_HOLLOW_MARK_STYLE)
+                axes.plot(claims, again, **_SYSTEM_STYLES[system], **_HOLLOW_MARK_STYLE)
     for row in _select_clean_rows(result, encoder):
-        value = row.over(lambda one: one.main_unseen)[0]
+        value = row.over("main_unseen")[0]
         axes.axhline(value, color=INK, linestyle=":", linewidth=1.0)
     axes.axhline(result.facts.majority[1], color=GREY, linestyle="--", linewidth=1.0)
     drawing.tidy_axes(axes, y="accuracy, unseen texts", title=f"main task; {encoder}")
@@ -513,18 +499,12 @@ def _select_clean_rows(result: Result, encoder: str) -> list[Row]:
 def _draw_errorbars(axes: drawing.Axes, system: str, claims: Any, figures: Any) -> None:
     means, wide = zip(*figures, strict=True)
     style: dict[str, Any] = {"markersize": 4.5, "linewidth": 1.4, "elinewidth": 0.8, "zorder": 3}
-    axes.errorbar(claims, means, yerr=wide, **_mark_system(system), **style)
-
-
-def _mark_system(system: str) -> dict[str, Any]:
-    return {"color": _SYSTEM_COLOURS[system], "marker": _SYSTEM_MARKS[system]}
+    axes.errorbar(claims, means, yerr=wide, **_SYSTEM_STYLES[system], **style)
 
 
 def _set_claim_axis(axes: drawing.Axes, result: Result, encoder: str) -> None:
     levels = result.config.levels
-    axes.set_xscale("log")
-    axes.set_xlim(levels[0] / 2.0, levels[-1] * 2.0)
-    axes.set_ylim(0.0, 1.02)
+    axes.set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0), ylim=(0.0, 1.02))
     drawing.set_ticks(axes.xaxis, levels)
     drawing.tidy_axes(axes, "claimed epsilon")
     width = dict(result.facts.widths)[encoder]
@@ -537,14 +517,9 @@ def _set_claim_axis(axes: drawing.Axes, result: Result, encoder: str) -> None:
 
 def _make_system_legend(result: Result) -> list[Any]:
     there = {row.case.system for row in result.rows}
+    styles = [style for name, style in _SYSTEM_STYLES.items() if name in there]
     return [
-        *(
-            drawing.make_line(
-                _SYSTEM_LABELS[name], colour, marker=_SYSTEM_MARKS[name], markersize=4.5
-            )
-            for name, colour in _SYSTEM_COLOURS.items()
-            if name in there
-        ),
+        *(drawing.make_line(**style, markersize=4.5) for style in styles),
         drawing.make_patch("naive attackers, lowest to highest", GREY, alpha=0.3),
         drawing.make_line(
             "main task, refitted by the attacker", GREY, marker="o", **_HOLLOW_MARK_STYLE

@@ -23,11 +23,11 @@ from ...errors import integer, invalid
 from ...records import Shown
 from ...report.figures import BLUE, GREEN, GREY, RED, WHITE, apply_style
 from ...report.text import align_rows
-from ...text import Corpus, generated
+from ...text import Corpus
 from ...text.words import Embedding
 from .. import drawing
-from ..base import SEED, Settings, check_positive, check_trials, encode_attributes, setting
-from ..corpora import read_corpus
+from ..base import SeededSettings, check_trials, encode_attributes, setting
+from ..corpora import read_texts
 from ..running import Tabled, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
 from . import leakage
 from .leakage import Leakage
@@ -71,10 +71,11 @@ _MIN_SENTENCES: Final = 1000
 _CORPUS_SHARES: Final = (1.0, 0.5, 0.25)
 _RANK_CUTOFFS: Final = (1, 5)
 Half = tuple[str, ...]
+SplitHalves = Callable[[float, int], dict[str, Half]]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(SeededSettings):
     """Options of the experiment: the sentences, and the knowledge of the attacker.
 
     Args:
@@ -100,21 +101,18 @@ class Config(Settings):
     """
 
     trials: int = setting(10**6, check_trials, _MIN_SENTENCES)
-    seed: int = SEED
     seeds: int = setting(5, full=10)
     data: str | None = None
     full: bool = False
     anchors: tuple[int, ...] = setting(
         (0, 10, 20, 50, 100, 200, 500, 1000, 1500), integer, 0, ascending=True
     )
-    epsilons: tuple[float, ...] = setting(
-        (1.0, 2.0, 5.0, 10.0, 20.0, 50.0), check_positive, ascending=True
-    )
+    epsilons: tuple[float, ...] = setting((1.0, 2.0, 5.0, 10.0, 20.0, 50.0), ascending=True)
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
         """Check the fields; the attack without anchors is always made."""
-        Settings.__post_init__(self)
+        SeededSettings.__post_init__(self)
         object.__setattr__(self, "anchors", tuple(sorted({0, *self.anchors})))
 
 
@@ -146,15 +144,6 @@ class Cell(Shown):
         return self.start, self.halves, self.size, self.held_out, *how
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """Three embeddings from one start, and all attacks on them."""
-
-    size: float
-    number: int
-    start: str
-
-
 @time_run("gensim.models")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Embed the halves and attack.
@@ -184,23 +173,20 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     corpus = _read_sentences(config)
     sizes = _CORPUS_SHARES if config.full else _CORPUS_SHARES[:1]
-    jobs = [Job(*one) for one in product(sizes, range(config.seeds), STARTS)]
+    jobs = list(product(sizes, range(config.seeds), STARTS))
     # Three starts in turn share their texts.
     parts = lru_cache(maxsize=1)(lambda size, seed: _split_halves(config, corpus, size, seed))
-    done, ended = run_jobs(
-        "word2vec leakage", jobs, lambda job: _attack_from_start(config, job, parts), progress,
-        size=lambda job: round(100 * job.size),
-    )  # fmt: skip
+    work, size = partial(_attack_from_start, config, parts), lambda job: round(100 * job[0])
+    done, ended = run_jobs("word2vec leakage", jobs, work, progress, size=size)
     return Result(config, corpus.origin, tuple(chain(*done)), partial=ended)
 
 
 def _read_sentences(config: Config) -> Corpus:
-    if config.data is None:
-        # A text has two sentences.
-        rows = min(config.trials, _MAX_GENERATED_TEXTS) // 2
-        return generated("topics", rows, rng=cell_seed(config.seed, "corpus"))
-    corpus = read_corpus(config.data, "leakage" if Path(config.data).is_dir() else None)
-    if len(corpus) < _MIN_SENTENCES:
+    name = "leakage" if config.data is None or Path(config.data).is_dir() else None
+    # A generated text has two sentences.
+    rows = min(config.trials, _MAX_GENERATED_TEXTS) // 2
+    corpus = read_texts(config, name, "topics", rows)
+    if config.data is not None and len(corpus) < _MIN_SENTENCES:
         raise invalid("data", f"a corpus of at least {_MIN_SENTENCES:,} texts", corpus)
     return corpus
 
@@ -217,15 +203,14 @@ def _split_halves(config: Config, corpus: Corpus, size: float, seed: int) -> dic
     return found
 
 
-def _attack_from_start(
-    config: Config, job: Job, parts: Callable[[float, int], dict[str, Half]]
-) -> list[Cell]:
-    """Train the embeddings from one start, and run all attacks on them."""
-    seed = cell_seed(config.seed, f"{job.size}/{job.number}")
-    texts = parts(job.size, seed)
-    kind: Literal["hashed", "own"] = "hashed" if job.start == "hashed" else "own"
+def _attack_from_start(config: Config, parts: SplitHalves, *job: Any) -> list[Cell]:
+    """Train three embeddings from one start, and run all attacks on them."""
+    size, number, start = job
+    seed = cell_seed(config.seed, f"{size}/{number}")
+    texts = parts(size, seed)
+    kind: Literal["hashed", "own"] = "hashed" if start == "hashed" else "own"
     first = seed % 2**31
-    second = first + (job.start == "other")
+    second = first + (start == "other")
     victim = leakage.train_word2vec(texts["victim"], start=kind, seed=first, progress=False)
     cells: list[Cell] = []
     for name in HALVES:
@@ -235,15 +220,16 @@ def _attack_from_start(
 
 
 def _run_attacks(
-    config: Config, job: Job, victim: Embedding, attacker: Embedding, name: str, seed: int
+    config: Config, job: Any, victim: Embedding, attacker: Embedding, name: str, seed: int
 ) -> list[Cell]:
     """Run all attacks on one pair of embeddings.
 
     They are with and without anchors on held-out words, without anchors on all words, and on
     noisy vectors.
     """
+    size, number, start = job
     _, common = leakage.draw_anchors(victim, attacker, anchors=0, rng=seed)
-    numbers = [number for number in config.anchors if 3 * number <= 2 * len(common)]
+    numbers = [many for many in config.anchors if 3 * many <= 2 * len(common)]
     known, held_out = common[: numbers[-1]], common[numbers[-1] :]
 
     def cell(
@@ -253,16 +239,16 @@ def _run_attacks(
             side, attacker, words, anchors=known[:anchors], topn=_RANK_CUTOFFS, centre=centre,
             drop=drop, confidence=config.confidence, progress=False,
         )  # fmt: skip
-        return Cell(job.start, name, job.size, job.number, words is not None, found)
+        return Cell(start, name, size, number, words is not None, found)
 
-    cells = [cell(victim, held_out, number) for number in numbers]
+    cells = [cell(victim, held_out, many) for many in numbers]
     cells.append(cell(victim, held_out, 0, drop=DROPPED))
-    if job.start == "hashed":
+    if start == "hashed":
         cells.append(cell(victim, None, 0))
-    for level in config.epsilons if (job.size, name) == (1.0, "disjoint") else ():
+    for level in config.epsilons if (size, name) == (1.0, "disjoint") else ():
         side = leakage.add_noise(victim, level, rng=cell_seed(seed, f"noise/{level:g}"))
         # Without anchors and from another start there is nothing to hide.
-        if job.start == "hashed":
+        if start == "hashed":
             cells += [cell(side, held_out, 0, centre) for centre in (False, True)]
         if anchored := shown_anchors(numbers):
             cells.append(cell(side, held_out, anchored, True))
@@ -275,7 +261,7 @@ def shown_anchors(numbers: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(Tabled[Config]):
     """Shares of words found, attack by attack.
 
     Args:
@@ -284,7 +270,6 @@ class Result(Tabled):
         cells: the attacks.
     """
 
-    config: Config
     corpus: str
     cells: tuple[Cell, ...]
 
@@ -342,8 +327,7 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        cells = [_cell_to_dict(cell) for cell in self.cells]
-        return self.make_record(corpus=self.corpus, cells=cells)
+        return self.make_record("corpus", cells=[_cell_to_dict(cell) for cell in self.cells])
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the words found against the number of anchors, and against the noise.
@@ -496,10 +480,8 @@ def _format_sizes(result: Result) -> str:
         found.append(result.found("hashed", 0, size=size, dropped=DROPPED))
         shares = [format_share_mean_sd(one, 1) for one in found]
         first = found[0][0]
-        rows.append(
-            [f"{100 * size:g} %", f"{first.vocabulary:,}", f"{first.words:,}", *shares[:3],
-             str(most), *shares[3:6], str(DROPPED), shares[6]]
-        )  # fmt: skip
+        sizes = f"{100 * size:g} %", f"{first.vocabulary:,}", f"{first.words:,}"
+        rows.append([*sizes, *shares[:3], str(most), *shares[3:6], str(DROPPED), shares[6]])
     note = (
         "Smaller corpora, disjoint halves: top-1 by start, without anchors, with some, and with "
         "directions dropped"
@@ -527,9 +509,8 @@ def _draw_anchor_panel(axes: drawing.Axes, result: Result) -> None:
     shown = [n for n, after in pairs if after >= 2 * n]
     axes.set_xticks(shown, [f"{n:,}" if n else "none" for n in shown])
     axes.set(ylim=(-0.02 * axes.get_ylim()[1], None), xlim=(-0.8, 1.15 * max(10, *result.anchors)))
-    drawing.tidy_axes(
-        axes, "anchors: words that the attacker knows", y="share of private words found"
-    )
+    label = "anchors: words that the attacker knows"
+    drawing.tidy_axes(axes, label, y="share of private words found")
 
 
 def _draw_word_noise(axes: drawing.Axes, result: Result) -> None:
@@ -543,9 +524,8 @@ def _draw_word_noise(axes: drawing.Axes, result: Result) -> None:
     axes.axhline(result.cells[0].found.chance[0], color=GREY, linewidth=0.8)
     axes.set(xscale="log", ylim=(-0.02 * axes.get_ylim()[1], None))
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
-    axes.set_ylabel(
-        f"top-1; solid: {result.anchored} anchors, dotted: none", fontsize=drawing.SMALL
-    )
+    label = f"top-1; solid: {result.anchored} anchors, dotted: none"
+    axes.set_ylabel(label, fontsize=drawing.SMALL)
     drawing.tidy_axes(axes, "claimed epsilon of the noise")
     true = [noisy("hashed", 0, epsilon=level)[0].true for level in levels]
     labels = [f"{value:g}" for value in true]
@@ -558,10 +538,9 @@ def _draw_shares_line(
     # After Ctrl-C some starts have no runs.
     there = [(place, *mean_and_sd(one)) for place, one in zip(x, shares, strict=True) if one]
     places, means, wide = zip(*there, strict=True) if there else ((), (), ())
-    axes.errorbar(
-        places, means, yerr=wide, color=colour, linestyle=style, linewidth=1.2, marker="o",
-        markersize=3, elinewidth=0.7, markerfacecolor=colour if style == "-" else WHITE,
-    )  # fmt: skip
+    face = colour if style == "-" else WHITE
+    look: Any = {"marker": "o", "markersize": 3, "markerfacecolor": face, "elinewidth": 0.7}
+    axes.errorbar(places, means, yerr=wide, color=colour, linestyle=style, linewidth=1.2, **look)
 
 
 def _make_start_legend() -> list[Any]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from ... import errors
 from ...bounds import limits
@@ -24,7 +23,7 @@ from ...mechanisms.texts import texts_of
 from ...packages import require_module
 from ...pairs.differences import Norm
 from ...progress import Progress
-from ...records import Floats, Record
+from ...records import Floats, Ints, Record
 from ...sampling.sources import sample
 from ...sensitivity import MinMax, sensitivity
 from ...streams import Rng, seed_of
@@ -81,9 +80,8 @@ def split_in_halves(
     found.pop((), None)
     size = len(found) // 2
     if not size:
-        raise errors.invalid(
-            "texts", "at least two texts of different words", f"{len(found)} of such"
-        )
+        requirement = "at least two texts of different words"
+        raise errors.invalid("texts", requirement, f"{len(found)} of such")
     kept = list(found.values())
     order = np.random.default_rng(seed).permutation(len(kept))
     begin = size - round(share * size)
@@ -521,9 +519,8 @@ def _choose_words(words: Any, known: tuple[str, ...], victim: Embedding) -> tupl
 
 def _read_topn(topn: Any, most: int) -> tuple[int, ...]:
     several = isinstance(topn, Iterable) and not isinstance(topn, str)
-    numbers = tuple(
-        errors.integer("topn", number, 1, most) for number in (topn if several else (topn,))
-    )
+    given = topn if several else (topn,)
+    numbers = tuple(errors.integer("topn", number, 1, most) for number in given)
     if not numbers or len(set(numbers)) < len(numbers):
         raise errors.invalid("topn", "one number, or several different ones", topn)
     return numbers
@@ -568,9 +565,7 @@ def _find_rotation(
     return np.asarray(left[:, :rank] @ right[:rank])
 
 
-def _rank_words(
-    mine: Floats, theirs: Floats, there: npt.NDArray[np.int64], progress: bool | None
-) -> npt.NDArray[np.int64]:
+def _rank_words(mine: Floats, theirs: Floats, there: Ints, progress: bool | None) -> Ints:
     """Count the attacker's words that are at least as near as the right one, itself included."""
     step = max(1, _COSINES_PER_BLOCK // len(theirs))
     ranks = np.zeros(len(mine), dtype=np.int64)
