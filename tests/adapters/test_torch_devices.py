@@ -128,10 +128,10 @@ def test_tensors_are_the_arrays():
         assert mechanism.device_type == "cpu"
 
 
-def test_no_two_of_20_000_blocks_are_equal():
+def test_no_two_of_100_000_blocks_are_equal():
     """With seeds of 32 bits, as torch keeps them, blocks 8,929 and 17,191 were."""
     seen = set()
-    for block in range(20_000):
+    for block in range(100_000):
         with seeded_torch(make_generator(13, COUNT, 0, block)):
             seen.add(torch.randint(2**62, (1,)).item())
-    assert len(seen) == 20_000
+    assert len(seen) == 100_000
