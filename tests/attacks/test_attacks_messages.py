@@ -175,6 +175,7 @@ TYPE_ERRORS = [
     (lambda: Special("nan")(np.array(["a"])), "outputs", "real numbers"),
     # Thresholds on simple scores.
     (lambda: Threshold(True), "score", "None, a name, an index or a "),
+    (lambda: Threshold(1.5), "score", "None, a name, an index or a "),
     (lambda: RowSum()(np.array(["a"])), "outputs", "real numbers, got dty"),
 ]  # fmt: skip
 

@@ -59,6 +59,7 @@ VALUE_ERRORS = [
     (lambda: L2Laplace(1.0)([0.0], 10**30, 1), "size", "small enough"),
     (lambda: LOSS([[1.0], [1.0, 2.0]], UNITS), "outputs", "finite numbers of shape (size, 1)"),
     (lambda: LOSS([[float("nan")]], UNITS), "outputs", "finite numbers of shape (size, 1)"),
+    (lambda: LOSS([[float("inf")]], UNITS), "outputs", "finite numbers of shape (size, 1)"),
     (lambda: LOSS(MASKED[:, None], UNITS), "outputs", "finite numbers of shape (size, 1)"),
     # What a noise really buys on a domain: closed forms, and the certified audit from below.
     (lambda: real_epsilon(Laplace(1.0), UNIT).epsilon(1e-5), "delta", "0 for this noise"),
@@ -78,6 +79,7 @@ VALUE_ERRORS = [
     (lambda: RandomisedResponse(1.0)(2, 1, 1), "x", "one whole number or a vector of them"),
     (lambda: RandomisedResponse(1.0)(-1, 1, 1), "x", "one whole number or a vector of them"),
     (lambda: RandomisedResponse(1.0)(0.5, 1, 1), "x", "one whole number or a vector of them"),
+    (lambda: RandomisedResponse(1.0)(float("nan"), 1, 1), "x", "one whole number or a vector"),
     (lambda: RandomisedResponse(1.0)([], 1, 1), "x", "one whole number or a vector of them"),
     (lambda: RandomisedResponse(1.0)([[0]], 1, 1), "x", "one whole number or a vector of them"),
     (lambda: RandomisedResponse(1.0)(0, -1, 1), "size", "an integer at least 0"),
@@ -96,6 +98,7 @@ VALUE_ERRORS = [
     (lambda: MaskedWords(by_any, epsilon=0), "epsilon", "a finite number above 0"),
     (lambda: MaskedWords(by_any, masks="all"), "masks", "one of"),
     (lambda: MaskedWords(by_any).law("a " * 13), "text", "1 to 12 words"),
+    (lambda: MaskedWords(by_any).law(""), "text", "1 to 12 words"),
     (lambda: MaskedWords(by_any)("a", -1), "size", "an integer at least 0"),
     (lambda: MaskedWords(by_any, masks="exact").law("a"), "text", "5 masks a whole"),
     (lambda: MaskedWords(lambda *_: (0.5, 0.6)).law("a"), "answer", "a function"),

@@ -326,6 +326,7 @@ def test_shapes_and_order():
 
 VALUE_ERRORS = [
     (lambda: forms.laplace_renyi([0.0], 1.0, 1.0), "alphas", "an array of orders"),
+    (lambda: forms.laplace_renyi([np.nan], 1.0, 1.0), "alphas", "an array of orders above 0"),
     (lambda: forms.laplace_renyi([2.0], -1.0, 1.0), "scale", "above 0"),
     (lambda: forms.laplace_renyi([2.0], [1.0, 1.0], [1.0] * 3), "scale", "a number"),
     (lambda: forms.gaussian_renyi([2.0], [0, 0], 1, [0] * 3, 1), "mean0",
@@ -346,6 +347,7 @@ VALUE_ERRORS = [
 ]  # fmt: skip
 TYPE_ERRORS = [
     (lambda: forms.laplace_renyi(["a"], 1.0, 1.0), "alphas", "an array of orders above 0"),
+    (lambda: forms.laplace_renyi(True, 1.0, 1.0), "alphas", "an array of orders above 0"),
     (lambda: forms.mixture_with_atom([2.0], 0.5, 0.1, "a"), "rest", "a number, an array"),
 ]  # fmt: skip
 

@@ -63,6 +63,8 @@ VALUE_ERRORS = [
     (lambda: hold(Y0, Y1, groups0=np.arange(400) % 3), "y0", "of at least 4 groups"),
     (lambda: certify(HELD, np.array([2.0, 1.0])), "alphas", "ascending finite orders above 0"),
     (lambda: certify(HELD, np.array([0.0, 1.0])), "alphas", "ascending finite orders above 0"),
+    (lambda: certify(HELD, np.array([])), "alphas", "ascending finite orders above 0"),
+    (lambda: certify(HELD, np.array([math.inf])), "alphas", "ascending finite orders above 0"),
     (lambda: certify(HELD, ALPHAS, 1.0), "confidence", "a finite number above 0"),
     (lambda: epsilon_lower(HELD, 1.0), "delta", "a finite number at least 0"),
     # Scores: what they return, and too little to be split.
@@ -91,6 +93,7 @@ VALUE_ERRORS = [
     (lambda: renyi(Y0, Y1, k=0), "k", "an integer at least 1"),
     (lambda: renyi(Y0, Y1, k=401), "k", "at most 400, the rows of the smaller set"),
     (lambda: renyi(Y0, Y1, alphas=[0.0]), "alphas", "finite orders above 0"),
+    (lambda: renyi(Y0, Y1, alphas=[math.nan]), "alphas", "finite orders above 0"),
     (lambda: renyi(Y0, Y1, alphas=[3.0, 2.0]), "alphas", "strictly ascending"),
     (lambda: renyi(Y0, Y1, alphas=[]), "alphas", "one order or a row of them"),
     (lambda: renyi(Y0, Y1, alphas=[21.5]), "alphas", "at most 21"),

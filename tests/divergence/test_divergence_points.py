@@ -88,6 +88,7 @@ def test_anything_with_numpys_protocol_will_do():
 
 BAD = [
     ({"y0": ["a", "b"]}, TypeError, "y0 must be rows of real numbers"),
+    ({"y0": [1j]}, TypeError, "y0 must be rows of real numbers"),
     ({"y0": np.array([1, None])}, TypeError, "y0 must be rows of real numbers"),
     ({"y0": np.ma.masked_equal([1.0, 2.0], 2.0)}, TypeError, "none of them masked"),
     ({"y0": [[1, 2], [3]]}, ValueError, "y0 must be rows of real numbers"),
@@ -105,6 +106,7 @@ BAD = [
     ({"counts0": [1, 2]}, ValueError, "counts0 must be positive integers, one for each of the 3"),
     ({"counts0": [1, 2, 0]}, ValueError, "counts0 must be positive integers"),
     ({"counts0": [1.0, 2.0, 3.0]}, TypeError, "counts0 must be positive integers"),
+    ({"counts0": [True, True, True]}, TypeError, "counts0 must be positive integers"),
     ({"counts1": [2**62, 2**62, 2**62]}, ValueError, "counts1 must be of a sum of at most"),
     ({"groups0": ["a"]}, ValueError, "groups0 must be hashable labels, one for each of the 3"),
     ({"groups0": "abc"}, TypeError, "groups0 must be hashable labels"),

@@ -296,6 +296,7 @@ TYPE_ERRORS = [
     (lambda: search(3, L1(1.0)), "domain", "a domain with dim, draw and contains, got 3"),
     (lambda: search(Box, L1(1.0)), "domain", "contains, an instance and not the class"),
     (lambda: search(BOX, L1), "neighbour", "a neighbour relation"),
+    (lambda: search(BOX, 1.0), "neighbour", "a neighbour relation"),
     (lambda: search(BOX, L1(1.0), candidates=1.5), "candidates", "an integer"),
 ]  # fmt: skip
 ZERO_DIVISION_ERRORS = [

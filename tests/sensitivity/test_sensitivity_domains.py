@@ -305,6 +305,7 @@ def test_norms_and_ranges_beyond_float64():
         ([1.0, np.nan], ValueError, "x must be finite numbers, got array"),
         ([[1.0, 2.0], [np.inf, 0.0]], ValueError, "row 1 of x must be finite numbers, got array"),
         (["a", "b"], TypeError, "x must be a vector or rows of finite numbers, shape"),
+        ([], ValueError, "x must be a vector or rows"),
         (1.0, ValueError, "x must be a vector or rows"),
         (np.ones((2, 0)), ValueError, "x must be a vector or rows"),
         (np.ones((2, 2, 2)), ValueError, "x must be a vector or rows"),

@@ -349,6 +349,7 @@ def test_an_f_that_writes_into_its_input():
         ({"f": 3}, TypeError, "f must be a callable"),
         ({"f": lambda x: "a"}, TypeError, "must be a number or an array of them, got 'a'"),
         ({"f": lambda x: x[:0]}, TypeError, "must be a number or an array of them"),
+        ({"f": lambda x: x + 1j}, TypeError, "must be a number or an array of them"),
         ({"f": lambda x: [[1], [1, 2]]}, TypeError, "must be a number or an array of them"),
         ({"claimed": -1}, ValueError, "claimed must be a finite number at least 0, got -1"),
         ({"norm": "l3"}, ValueError, "norm must be one of 'l1', 'l2', 'linf', got 'l3'"),

@@ -457,6 +457,7 @@ WRONG_CALLS = [
     (ValueError, lambda: FOUND.delta(-1.0), "epsilon", FINITE),
     (ValueError, lambda: FOUND.renyi([1.0]), "alphas", "orders above 1"),
     (ValueError, lambda: FOUND.renyi([2.0, np.inf]), "alphas", ""),
+    (ValueError, lambda: FOUND.renyi([]), "alphas", ""),
     (TypeError, lambda: FOUND.plot(ax=1), "ax", "axes or a figure"),
     (ValueError, lambda: dpcore.TableAudit.from_json(FOUND.to_json()).delta(1.0), "comparison",
      "the table, which audit_table keeps"),
