@@ -107,9 +107,8 @@ def test_full_and_quick():
 
 
 def test_held_out_texts_of_the_real_corpora():
-    atis, snips = adept_rewrite.read_corpora(
-        adept_rewrite.Config(data=data("atis").parent, full=True)
-    )
+    config = adept_rewrite.Config(data=data("atis").parent, full=True)
+    atis, snips = adept_rewrite.read_corpora(config)
     assert (len(atis.train), len(atis.held), atis.dropped) == (4478, 1328, 65)
     assert not {*atis.train} & {*atis.held}
     assert (snips.epochs, snips.min_count, len(snips.train)) == (7, 2, 13084)

@@ -40,9 +40,8 @@ def made(config, accuracies):
 
 def test_training_learns_and_noise_costs(result):
     for line in ("not robust", "constant 5", "uniform 2 to 10"):
-        for clean, mild, strong in zip(
-            *(result.values(*AG, line, level) for level in (None, 5.0, 1.0)), strict=True
-        ):
+        found = (result.values(*AG, line, level) for level in (None, 5.0, 1.0))
+        for clean, mild, strong in zip(*found, strict=True):
             assert clean > 0.8 > strong
             assert mild > strong + 0.1
     assert all(value > 0.7 for value in result.values(*AG, "constant 5", 5.0))
@@ -50,10 +49,8 @@ def test_training_learns_and_noise_costs(result):
 
 def test_masked_words_that_are_left_out_cost_less_than_random_rows(result):
     for line, trained in (("not robust", False), ("robust", False), ("robust", True)):
-        left, zero = (
-            result.masked(*AG, line, Test(4.0, 0.5, mask), trained)
-            for mask in ("leave_out", "zero_id")
-        )
+        tests = (Test(4.0, 0.5, mask) for mask in ("leave_out", "zero_id"))
+        left, zero = (result.masked(*AG, line, test, trained) for test in tests)
         assert len(left) == len(zero) == 2
         assert min(left) > max(zero) + 0.1
     assert result.masked(*AG, "not robust", Test(4.0, 0.5, "leave_out"), True) == ()
@@ -92,10 +89,8 @@ def test_record_table_and_picture(result):
     assert "true epsilon" in text
     assert "better than one model trained at 5, beyond both spreads" in text
     axes = result.plot().axes
-    assert [one.get_xlabel() for one in axes] == [
-        "claimed epsilon",
-        "share of masked words, claimed epsilon 4",
-    ]
+    labels = ["claimed epsilon", "share of masked words, claimed epsilon 4"]
+    assert [one.get_xlabel() for one in axes] == labels
     assert [label.get_text() for label in axes[0].child_axes[0].get_xticklabels()] == ["16", "80"]
     assert "generated" in axes[0].get_ylabel()
 

@@ -75,9 +75,8 @@ def test_figures_agree_with_their_parts(result):
     others = found.chosen.sizes[2] - group.texts
     right = group.texts * group.main.value + others * (group.main.value - group.gap.value)
     assert found.refitted == pytest.approx(right / found.chosen.sizes[2])
-    assert result.rows[1].naive() == (
-        min(one.f1 for one in found.naive), max(one.f1 for one in found.naive),
-    )  # fmt: skip
+    naive = [one.f1 for one in found.naive]
+    assert result.rows[1].naive() == (min(naive), max(naive))
     assert result.facts.unseen == found.chosen.sizes[2]
     assert found.alone.certified.claim == result.rows[1].case.claim
     assert found.certified == found.alone.certified.epsilon_lower

@@ -193,11 +193,7 @@ VALUE_ERRORS = [
     (lambda: attack_embedding(MINE, NEAR, confidence=1), "confidence", ""),
     (lambda: attack_embedding(ZERO, ONE, topn=1), "victim's vectors", "zero, got \"the one of 'a'"),
     (lambda: attack_embedding(ONE, ONE, topn=1, centre=True), "attacker's vectors", "of unlike"),
-    (
-        lambda: leakage.draw_anchors(MINE, NEAR, anchors=300),
-        "anchors",
-        "below the number of common words",
-    ),
+    (lambda: leakage.draw_anchors(MINE, NEAR, anchors=300), "anchors", "below the number of comm"),
     (lambda: leakage.draw_anchors(MINE, NEAR, anchors=-1), "anchors", "an integer at least 0"),
     (lambda: leakage.split_in_halves(["one two", "One, two!"]), "texts", "at least two texts"),
     (lambda: leakage.split_in_halves(["a", "b"], overlap=1.5), "overlap", ""),

@@ -72,9 +72,8 @@ def test_seeds_give_a_spread_and_a_part_repeats_the_whole(result):
 
 def test_the_record_and_the_table(result):
     record = result.to_dict()
-    assert record["agreement"] == {
-        "faults_caught": 11, "faults": 11, "others_caught": 0, "others": 11,
-    }  # fmt: skip
+    agreement = {"faults_caught": 11, "faults": 11, "others_caught": 0, "others": 11}
+    assert record["agreement"] == agreement
     row = next(row for row in record["rows"] if row["layer"] == "SharedNoise")
     assert (row["exact"], row["repair"]) == ("inf", "MinMax, scale 32")
     assert row["certified"] == [row["mean"]]

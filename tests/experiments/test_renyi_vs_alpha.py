@@ -77,11 +77,9 @@ def test_the_record_the_table_and_the_picture():
     assert max(map(len, text.splitlines())) < 160
     picture = result.plot()
     assert "permuted labels" in picture.get_suptitle()
-    hollow = [
-        line.get_markerfacecolor() for line in picture.axes[0].lines if line.get_marker() == "o"
-    ]
+    rings = [line for line in picture.axes[0].lines if line.get_marker() == "o"]
     # Nothing that the printed formula gives is believed: no point is filled.
-    assert hollow[1] != hollow[0]
+    assert rings[1].get_markerfacecolor() != rings[0].get_markerfacecolor()
     assert len(picture.axes[0].lines[1].get_xdata()) == 0
 
 
