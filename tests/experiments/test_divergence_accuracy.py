@@ -166,8 +166,9 @@ def test_text_record_and_picture(few):
     poczos = [line.split() for line in text.splitlines() if line.startswith("  poczos")]
     assert ["poczos", "refused"] in poczos
     record = few.to_dict()
-
     assert len(record["cells"]) == 3 * 5
+    # Of more than 53 bits: as a number, readers in other languages would round it.
+    assert record["certified"][0]["seed"] == str(few.trusted[0].estimate.seed)
     figure = few.plot()
     assert len(figure.axes) == 3
     ticks = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
