@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 
 import numpy as np
 from scipy import stats
 
 import dpcore
-from dpcore import Counts, Pair
+from dpcore import Counts, Pair, published
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.report import encoding
@@ -22,10 +23,26 @@ MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
 
 UNIT = Pair([0.0], [1.0])
 
+EVERY_NATIVE = [
+    dpcore.Laplace(1.5), dpcore.Gaussian(1.5), dpcore.Exponential(1.5), dpcore.Uniform(-1.5, 0.9),
+    dpcore.Identity(), dpcore.RandomBits(),
+    *(dpcore.DPTextNoise(1.5, nan) for nan in ("zero", "resample", "keep")),
+    *(system(1.0) for system in published.SYSTEMS), published.DPText(1.0, nan="keep"),
+]  # fmt: skip
+"""Every noise and every published system that the core runs."""
+
 
 def noisy(x, size, rng):
     """Lose the L1 distance of the inputs, exactly."""
     return x + rng.laplace(size=(size, len(x)))
+
+
+TRUTH = math.exp(1.0) / (1.0 + math.exp(1.0))
+
+
+def respond(x, size, rng):
+    """Tell a bit, and the truth with probability e / (1 + e): lose exactly 1."""
+    return np.abs(x - (rng.random((size, 1)) > TRUTH))
 
 
 def count_again(report, size):

@@ -55,12 +55,12 @@ def _options(seed: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _cut_after(shards: int) -> Iterator[None]:
-    """End an audit, as Ctrl-C does, after so many shards of one block."""
+def cut_after(shards: int, purpose: int = COUNT) -> Iterator[None]:
+    """End an audit, as Ctrl-C does, after so many shards of a purpose, each of one block."""
     original, made = driver.draw_shard, itertools.count()
 
     def draw_shard(draws: Any, work: Any, task: Any) -> Any:
-        if task.purpose == COUNT and next(made) == shards:
+        if task.purpose == purpose and next(made) == shards:
             raise KeyboardInterrupt
         return original(draws, work, task)
 
@@ -79,7 +79,7 @@ def audit_resumed(seed: int, folder: Path) -> tuple[dpcore.Audit, int]:
     path, cuts = folder / f"run-{seed}.json", 0
     while True:
         shards = int(rng.integers(0, TRIALS // BLOCK))
-        with _cut_after(shards):
+        with cut_after(shards):
             try:
                 report = dpcore.audit(answer_rarely, ONE, checkpoint=path, **_options(seed))
             except KeyboardInterrupt:

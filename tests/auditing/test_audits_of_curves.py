@@ -6,6 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.optimize import minimize_scalar
+from shared_audits import respond
 
 import dpcore
 from dpcore.bounds import delta_lower, mu_lower
@@ -17,7 +20,6 @@ from dpcore.results.audits import parameter_of_points, point_of
 
 ORDERS = [1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0]
 PAIR = ([0.0], [1.0])
-RATE = math.e / (1.0 + math.e)
 OPTIONS = [{}, {"bound": "exact"}, {"bound": "anytime"}, {"stop": "refuted"}]
 
 
@@ -28,11 +30,6 @@ def gaussian(mu):
     return noisy
 
 
-def response(x, size, rng):
-    """Randomised response of epsilon 1: it tells the truth with probability e/(1 + e)."""
-    return np.where(rng.random((size, 1)) < RATE, x, 1.0 - np.asarray(x))
-
-
 def laplace_divergence(order):
     """The Renyi divergence of Laplace noise of scale 1 and sensitivity 1."""
     grown = order / (2 * order - 1) * math.exp(order - 1)
@@ -41,9 +38,7 @@ def laplace_divergence(order):
 
 def upper_limit(trials, chance, level=0.001):
     """The number of refuted claims that is exceeded with probability below `level`."""
-    from scipy.stats import binom
-
-    return int(binom.isf(level, trials, chance))
+    return int(stats.binom.isf(level, trials, chance))
 
 
 SIZES = np.array([100, 1000, 30_000])
@@ -54,9 +49,7 @@ def draw_counts(rng, n, p, q):
 
 
 def gaussian_rates(mu, at):
-    from scipy.special import ndtr
-
-    return float(ndtr(mu - at)), float(ndtr(-at))
+    return float(stats.norm.sf(at - mu)), float(stats.norm.sf(at))
 
 
 def laplace_rates(at):
@@ -120,7 +113,6 @@ def largest_broken(claim, event):
 
     ``p - s q - delta(ln s)`` is concave in the slope s, so that its maximum is found.
     """
-    from scipy.optimize import minimize_scalar
 
     def missing(slope):
         return float(claim.delta(math.log(slope)) - shown_difference(event, slope))
@@ -145,14 +137,13 @@ def test_shown_differences_are_those_of_delta_lower():
     assert delta_lower(counts, epsilons) == pytest.approx(shown, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "claim", [GDP(1.0), ZCDP(0.3), RDP(ORDERS, [order / 2.0 for order in ORDERS])], ids=str
-)
-def test_a_point_is_below_the_curve_exactly_where_one_event_breaks_a_delta(claim):
-    """Refuted exactly where delta_lower exceeds claim.delta, for the event or its complement."""
-    rng, seen, close = np.random.default_rng(33), set(), 0
-    # A delta of Renyi divergences costs fifty times that of a Gaussian.
-    for _ in range(60 if isinstance(claim, GDP) else 5):
+def test_a_point_is_below_the_curve_exactly_where_one_event_breaks_a_delta():
+    """Refuted exactly where delta_lower exceeds claim.delta, for the event or its complement.
+
+    That deltas of other claims are the tangents of their curves is tested beside the claims.
+    """
+    claim, rng, seen, close = GDP(1.0), np.random.default_rng(33), set(), 0
+    for _ in range(60):
         n, q = int(rng.choice(SIZES)), rng.uniform(0.01, 0.9)
         p = min(1.0, (1.0 - claim.trade_off(q)) * rng.uniform(0.97, 1.08))
         counts = draw_counts(rng, n, p, q)
@@ -166,7 +157,7 @@ def test_a_point_is_below_the_curve_exactly_where_one_event_breaks_a_delta(claim
             seen.add(refuted)
         close += abs(excess) < 0.03
     assert seen == {True, False}
-    assert close >= (10 if isinstance(claim, GDP) else 1)
+    assert close >= 10
 
 
 def test_the_certified_parameter_is_where_the_curve_meets_the_point():
@@ -193,10 +184,10 @@ def test_equal_scores_certify_nothing_in_either_direction():
 
 def test_randomised_response_keeps_its_zcdp_and_breaks_the_gaussian_reading():
     settings = {"trials": 30_000, "rng": 1}
-    kept = dpcore.audit(response, PAIR, claim=ZCDP(0.5), **settings)
+    kept = dpcore.audit(respond, PAIR, claim=ZCDP(0.5), **settings)
     assert kept.refuted is False
     assert 0.4 < kept.parameter_lower <= 0.5
-    broken = dpcore.audit(response, PAIR, claim=GDP(1.0), **settings)
+    broken = dpcore.audit(respond, PAIR, claim=GDP(1.0), **settings)
     assert broken.refuted is True
     assert 1.18 < broken.parameter_lower <= 1.2303
 
@@ -250,28 +241,25 @@ def test_the_tangent_is_chosen_before_counting():
 
 def test_audits_of_curves_are_added_kept_and_shown():
     settings = {"claim": ZCDP(0.5), "rng": 3, "pilot": 512, "block": 500}
-    parts = [dpcore.audit(response, PAIR, trials=1000, start=s, **settings) for s in (0, 1000)]
+    parts = [dpcore.audit(respond, PAIR, trials=1000, start=s, **settings) for s in (0, 1000)]
     both = parts[0] + parts[1]
     assert (both.claim, both.counts) == (ZCDP(0.5), parts[0].counts + parts[1].counts)
     looked = parts[0].merge(parts[1], looked=True)
     assert looked.bound == "anytime"
     assert looked.refuted in (True, False)
     for claim in (ZCDP(0.5), RDP(ORDERS, ORDERS), TradeOff(epsilons=[1.0, 3.0], deltas=[0.1, 0.0])):
-        report = dpcore.audit(response, PAIR, trials=1000, claim=claim, rng=1)
+        report = dpcore.audit(respond, PAIR, trials=1000, claim=claim, rng=1)
         again = dpcore.Audit.from_json(report.to_json())
         assert (again.claim, again.tangent) == (claim, report.tangent)
         assert again.refuted == report.refuted
         assert str(claim) in str(report)
         assert str(claim) in report.to_html().replace("&lt;", "<")
         assert f"at delta {report.delta:.4g}" in str(report)
-
-
-def test_points_of_claims_without_a_parameter_are_shown_beside_the_curve():
-    report = dpcore.audit(response, PAIR, trials=20_000, claim=RDP(ORDERS, ORDERS), rng=1)
-    one, two, least = report.point
-    assert report.parameter_lower is None
-    assert report.refuted is (two < least)
-    assert f"type II error <= {two:.4g} at type I error <= {one:.4g}" in str(report)
+        if claim == RDP(ORDERS, ORDERS):
+            # Without a parameter the point is shown beside the curve.
+            one, two, least = report.point
+            assert (report.parameter_lower, report.refuted) == (None, two < least)
+            assert f"type II error <= {two:.4g} at type I error <= {one:.4g}" in str(report)
 
 
 def scores(shift, seed=5, canaries=1000):
@@ -292,8 +280,10 @@ def test_one_run_refutes_false_curves_and_not_true_ones(claim):
     assert false.refuted is True
     assert false.bound == "one_run_curve"
     # Scores of a mechanism that keeps the claim: each canary is tested by noise of its own.
-    many = (dpcore.audit_outputs(*scores(0.5, s), claim=claim, **ONE_RUN) for s in range(100))
-    assert sum(bool(audit.refuted) for audit in many) <= upper_limit(100, 0.05)
+    # Other curves lie below the Gaussian one, and cost ten times as much.
+    audits = 100 if isinstance(claim, GDP) else 20
+    many = (dpcore.audit_outputs(*scores(0.5, s), claim=claim, **ONE_RUN) for s in range(audits))
+    assert sum(bool(audit.refuted) for audit in many) <= upper_limit(audits, 0.05)
 
 
 def test_one_run_of_a_gaussian_is_the_bound_of_that_name_and_250_guesses_reach_no_further():

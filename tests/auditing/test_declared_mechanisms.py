@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import stats
+from shared_audits import MOST, count_refutations
 
 import dpcore
 from dpcore.attacks import Threshold
@@ -121,16 +121,6 @@ def test_a_claim_with_its_own_delta_is_held_to_both():
     assert audit(Lengths(delta=0.5), claim=3.0).delta == 0.0
 
 
-def test_without_clean_nothing_is_asked():
-    def plain(x, size, rng):
-        return rng.normal(size=(size, 1)) + x
-
-    pair = dpcore.Pair(0.0, 1.0)
-    assert declarations.clean_pair(plain, pair) is None
-    assert declarations.declared_loss(plain, pair, 0.0) is None
-    assert declarations.notes_on(plain, pair) == ()
-
-
 def test_a_clean_that_does_not_tell_leaves_the_pair():
     class Silent(Lengths):
         def clean(self, text):
@@ -174,8 +164,6 @@ def test_inputs_that_are_encoded_alike_are_as_good_as_equal():
 
 PAIR = dpcore.Pair([0.0, 0.0], [1.34, 0.0])
 NEAR = dpcore.Pair([0.0, 0.0], [1.0, 0.0])
-RATIO_AUDITS = 200
-ALPHA = 1e-4
 
 
 @dataclass(frozen=True)
@@ -216,16 +204,9 @@ def test_a_ratio_that_draws_contradict_is_not_taken_at_its_word():
 
 
 def test_audits_at_the_exact_loss_refute_no_more_often_than_allowed():
-    """A binomial test at 1e-4; at twice the noise's claim all audits must refute."""
-    mechanism = L2Laplace(1.0)
-
-    def count_refuted(audits, **options):
-        found = (audit_stated(mechanism, NEAR, rng=seed, **options) for seed in range(audits))
-        return sum(report.refuted for report in found)
-
-    most = stats.binom.isf(ALPHA, RATIO_AUDITS, 0.05)
-    assert count_refuted(RATIO_AUDITS, trials=2_000, claim=1.0) <= most
-    assert count_refuted(5, trials=20_000, claim=0.5) == 5
+    """A binomial test; at twice the noise's claim all audits must refute."""
+    assert count_refutations(L2Laplace(1.0), 1.0, NEAR, trials=1000) <= MOST
+    assert count_refutations(L2Laplace(1.0), 0.5, NEAR, audits=5, trials=20_000) == 5
 
 
 def test_the_event_is_kept_by_json():
@@ -239,12 +220,6 @@ def test_the_event_is_kept_by_json():
 def test_outputs_that_are_not_finite_have_no_ratio():
     score = declarations.StatedLogRatio(L2Laplace(0.5), NEAR)
     assert np.isnan(score(np.array([[np.inf, 0.0], [np.nan, 1.0]]))).all()
-
-
-def test_a_mechanism_without_a_ratio_states_none():
-    assert declarations.stated_log_ratio(print, NEAR) == ()
-    with pytest.raises(TypeError, match="mechanism must be one with log_ratio"):
-        declarations.StatedLogRatio(print, NEAR)
 
 
 def test_other_attacks_do_not_take_it():

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared_messages import check_messages
+from shared_audits import noisy
 
 import dpcore
 from dpcore import Audit, OutputsAudit, audit, audit_outputs
@@ -27,10 +27,6 @@ from dpcore.results.evidence import LEFT_OUT, Provenance
 
 PAIR = ([0.0], [1.0])
 SHORT = {"claim": 1.0, "trials": 100, "rng": 1, "attack": MajorityVote()}
-
-
-def noisy(x, size, rng):
-    return x + rng.laplace(size=(size, 1))
 
 
 def one(x, rng):
@@ -250,14 +246,3 @@ def test_old_files_are_read_without():
         found = kind.from_dict(record)
         assert found.provenance == ()
         assert "This record does not tell." in found.to_html()
-
-
-TYPE_ERRORS = [
-    (lambda: audit(noisy, PAIR, source=0, **SHORT), "source", "True or False"),
-    (lambda: audit_outputs(np.arange(9.0), np.arange(9.0), rows="one_run", source=0), "source",
-     "True or False"),
-]  # fmt: skip
-
-
-def test_messages():
-    check_messages(TypeError, TYPE_ERRORS)

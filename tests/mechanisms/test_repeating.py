@@ -411,6 +411,8 @@ VALUE_ERRORS = [
      f"{IN_RANGE}1.6e+300"),
     (lambda: mechanisms.Laplace(2e300), "scale", f"{IN_RANGE}2e+300"),
     (lambda: mechanisms.Exponential(0), "scale", f"{IN_RANGE}0"),
+    (lambda: mechanisms.DPTextNoise(-math.inf), "scale", f"{IN_RANGE}-inf"),
+    (lambda: mechanisms.Laplace(10**400), "scale", IN_RANGE),
     (lambda: mechanisms.Gaussian(np.float64(np.nan)), "sigma", f"{IN_RANGE}nan"),
     (lambda: mechanisms.ClipStep("l2", 0.0), "radius", f"{IN_RANGE}0.0"),
     (lambda: mechanisms.Steps(mechanisms.Laplace(1.0), factor=0.0), "factor", f"{IN_RANGE}0.0"),
@@ -449,6 +451,7 @@ TYPE_ERRORS = [
     (lambda: mechanisms.DPTextNoise(None), "scale", f"{IN_RANGE}None"),
     (lambda: mechanisms.Gaussian(1j), "sigma", f"{IN_RANGE}1j"),
     (lambda: mechanisms.DPTextNoise(1.0, 0), "nan", "one of 'zero', 'resample', 'keep', got 0"),
+    (lambda: LaplaceMechanism(1.0).default_pair(1.0), "dim", "an integer at least 1, got 1.0"),
     (lambda: mechanisms.Steps(1.0), "noise", "one of dpcore's primitives, got 1.0"),
     (lambda: mechanisms.Steps(mechanisms.Laplace(1.0), clip=1.0), "clip", "a ClipStep or None"),
     # Commands as mechanisms: tools in any language, what they read and write, and how they fail.

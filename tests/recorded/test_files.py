@@ -7,9 +7,12 @@ import sys
 from contextlib import nullcontext
 
 import numpy as np
+import pandas as pd
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from dpcore.recorded import sides
 from dpcore.recorded.sides import by_label, read_outputs
@@ -57,21 +60,8 @@ def test_every_double_comes_back(tmp_path_factory, rows):
     assert np.array_equal(read_outputs(path, "*"), np.array(rows), equal_nan=True)
 
 
-def test_what_numpy_and_pandas_write_is_read(tmp_path):
-    import pandas
-
-    table = np.array([ODD, ODD[::-1]]).T
-    np.savetxt(tmp_path / "numpy.csv", table, delimiter=",", header="a,b", fmt="%.17g")
-    kept = table[~np.isnan(table).any(axis=1)]
-    pandas.DataFrame(kept, columns=["a", "b"]).to_csv(tmp_path / "pandas.csv", index=False)
-    assert np.array_equal(read_outputs(tmp_path / "numpy.csv", "*"), table, equal_nan=True)
-    assert np.array_equal(read_outputs(tmp_path / "pandas.csv", "*"), kept)
-
-
 def test_row_numbers_are_no_outputs(tmp_path):
-    import pandas
-
-    frame = pandas.DataFrame({"a": [1.5, 2.5]})
+    frame = pd.DataFrame({"a": [1.5, 2.5]})
     frame.to_csv(tmp_path / "numbered.csv")
     with pytest.raises(ValueError, match=r"column 0 of numbered.csv must have a name, got none"):
         read_outputs(tmp_path / "numbered.csv", "*")
@@ -208,16 +198,7 @@ def test_arrays_without_rows(tmp_path):
 # Parquet.
 
 
-def frame(**columns):
-    import pandas
-
-    return pandas.DataFrame(columns)
-
-
 def test_parquet(tmp_path):
-    import pyarrow
-    from pyarrow import parquet
-
     path = tmp_path / "x.parquet"
     table = pyarrow.table({"score": ODD, "word": ["a", "b"] * 4, "on": [True, False] * 4})
     parquet.write_table(table, path)
@@ -231,14 +212,14 @@ def test_parquet(tmp_path):
     assert (first, third) == (1.0, None)
     assert np.isnan(second)
     # pandas writes NaN as null.
-    frame(a=[1.0, np.nan]).to_parquet(path)
+    pd.DataFrame({"a": [1.0, np.nan]}).to_parquet(path)
     assert read_outputs(path).tolist() == [1.0, None]
 
 
 @pytest.mark.parametrize("missing", [{"pyarrow.parquet"}, {"pyarrow.parquet", "pandas"}])
 def test_parquet_without_its_packages(tmp_path, monkeypatch, missing):
     path = tmp_path / "x.parquet"
-    frame(a=[1.0, 2.5]).to_parquet(path)
+    pd.DataFrame({"a": [1.0, 2.5]}).to_parquet(path)
     kept = importlib.import_module
 
     def importing(name):
@@ -283,7 +264,7 @@ def test_a_label_tells_the_sides(write, one, zero):
 
 
 def test_labels_in_other_files(tmp_path):
-    table = frame(a=[1.0, 2.0, 3.0], b=[4.0, 5.0, 6.0], on=[True, False, True])
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0], "on": [True, False, True]})
     table.to_parquet(tmp_path / "x.parquet", index=False)
     np.savez(tmp_path / "x.npz", **{name: table[name].to_numpy() for name in table})
     np.save(tmp_path / "x.npy", table.to_numpy(dtype=float))

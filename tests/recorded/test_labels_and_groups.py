@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -40,69 +39,6 @@ def test_labels_of_many_kinds(labels):
     assert audit.names == ("outputs", "outputs")
 
 
-def test_frames_and_matrices():
-    frame = pd.DataFrame({"score": SCORES, "row": range(SIZE), "member": LABELS})
-    want = audit_outputs(SCORES, label=LABELS, **SETTINGS).counts
-    matrix = np.stack([SCORES, LABELS * 1.0], axis=1)
-    table = np.rec.fromarrays([SCORES, LABELS], names="score,member")
-    for outputs, label, more in (
-        (frame, "member", {"column": "score"}), (frame[["score", "member"]], "member", {}),
-        (frame, LABELS, {"column": "score"}), (frame["score"], frame["member"], {}),
-        (SCORES.tolist(), frame["member"], {}), (matrix, 1, {}),
-        (np.asarray(table), "member", {}),
-    ):  # fmt: skip
-        assert audit_outputs(outputs, label=label, **more, **SETTINGS).counts == want
-    assert audit_outputs(frame[LABELS], frame[~LABELS], column="score", **SETTINGS).counts == want
-    both = audit_outputs(frame, label="member", column=["score", "row"], **SETTINGS)
-    assert both.counts.n == want.n
-
-
-def test_a_file_with_labels_beside_it(tmp_path):
-    np.save(tmp_path / "scores.npy", SCORES)
-    audit = audit_outputs(tmp_path / "scores.npy", label=LABELS, **SETTINGS)
-    assert audit.counts == audit_outputs(SCORES, label=LABELS, **SETTINGS).counts
-    assert audit.name == "scores.npy"
-
-
-def test_one_run_with_labels():
-    settings = {"rows": "one_run", "guesses": 400, "rng": 1}
-    split = audit_outputs(SCORES[LABELS], SCORES[~LABELS], **settings)
-    assert audit_outputs(SCORES, label=LABELS, **settings).evidence == split.evidence
-
-
-class Polars:
-    """A column that can do what one of polars can: a null is no NaN there."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def null_count(self):
-        return sum(value is None for value in self.values)
-
-    def is_null(self):
-        return Polars([value is None for value in self.values])
-
-    def to_numpy(self):
-        return np.array(self.values)
-
-    def to_list(self):
-        return list(self.values)
-
-
-@dataclass
-class PolarsFrame:
-    columns: list
-
-    def __getitem__(self, name):
-        return Polars(NAMED[name])
-
-    def to_numpy(self):
-        raise AssertionError("the columns by their names are wanted")
-
-
-NAMED = {"score": SCORES.tolist(), "member": LABELS.tolist(), "odd": [None, *LABELS[1:].tolist()]}
-
-
 class Tensor:
     """What can be detached as a tensor of torch can."""
 
@@ -120,14 +56,29 @@ class Tensor:
         return self.values
 
 
-def test_columns_and_tensors_of_others():
+def test_frames_files_tensors_and_matrices(tmp_path):
+    np.save(tmp_path / "scores.npy", SCORES)
+    frame = pd.DataFrame({"score": SCORES, "row": range(SIZE), "member": LABELS})
     want = audit_outputs(SCORES, label=LABELS, **SETTINGS).counts
-    frame = PolarsFrame(["score", "member"])
-    assert audit_outputs(frame, label="member", **SETTINGS).counts == want
-    assert audit_outputs(Tensor(SCORES), label=Tensor(LABELS), **SETTINGS).counts == want
-    lost = PolarsFrame(["score", "odd"])
-    with pytest.raises(ValueError, match=r"label in row 1 of outputs must be 1, true, .* got None"):
-        audit_outputs(lost, label="odd", **SETTINGS)
+    matrix = np.stack([SCORES, LABELS * 1.0], axis=1)
+    table = np.rec.fromarrays([SCORES, LABELS], names="score,member")
+    for outputs, label, more in (
+        (frame, "member", {"column": "score"}), (frame[["score", "member"]], "member", {}),
+        (frame, LABELS, {"column": "score"}), (frame["score"], frame["member"], {}),
+        (SCORES.tolist(), frame["member"], {}), (matrix, 1, {}),
+        (np.asarray(table), "member", {}), (tmp_path / "scores.npy", LABELS, {}),
+        (Tensor(SCORES), Tensor(LABELS), {}),
+    ):  # fmt: skip
+        assert audit_outputs(outputs, label=label, **more, **SETTINGS).counts == want
+    assert audit_outputs(frame[LABELS], frame[~LABELS], column="score", **SETTINGS).counts == want
+    both = audit_outputs(frame, label="member", column=["score", "row"], **SETTINGS)
+    assert both.counts.n == want.n
+
+
+def test_one_run_with_labels():
+    settings = {"rows": "one_run", "guesses": 400, "rng": 1}
+    split = audit_outputs(SCORES[LABELS], SCORES[~LABELS], **settings)
+    assert audit_outputs(SCORES, label=LABELS, **settings).evidence == split.evidence
 
 
 # The order of arguments in scikit-learn.
@@ -468,6 +419,8 @@ TYPE_ERRORS = [
     (of_runs(pair=3), "pair", "a Pair"),
     (of_runs(count_share="half"), "count_share", "above 0"),
     (of_runs(paired=1), "paired", "True or False, got 1"),
+    (of_canaries(source=0), "source", "True or False, got 0"),
+    (of_canaries(progress="yes"), "progress", "True, False or None, got 'yes'"),
     (of_canaries(["a"], ["b"]), "outputs", "one real number for each canary"),
     (of_canaries(guesses=True), "guesses", "an integer"),
     (of_canaries(guesses="all"), "guesses", "an integer"),

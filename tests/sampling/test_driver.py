@@ -15,19 +15,7 @@ import numpy as np
 import pytest
 import shared_shards
 from shared_extras import needs
-from shared_shards import (
-    BLOCK,
-    KINDS,
-    ONE,
-    TRIALS,
-    LargeMechanism,
-    ShuffledWorkers,
-    add_noise,
-    audit_kind,
-    count_made_up,
-    list_differences,
-    round_otherwise,
-)
+from shared_shards import BLOCK, KINDS, ONE, TRIALS, add_noise, audit_kind, list_differences
 
 import dpcore
 from dpcore.sampling import driver
@@ -82,7 +70,7 @@ def test_shards_of_random_size_in_random_order_give_the_serial_audit(monkeypatch
 
         @contextmanager
         def shuffled(*_, seed=seed):
-            yield ShuffledWorkers(seed)
+            yield shared_shards.ShuffledWorkers(seed)
 
         monkeypatch.setattr(driver.Pace, "shard_trials", random_size)
         monkeypatch.setattr(driver, "workers_of", shuffled)
@@ -151,15 +139,6 @@ def test_what_is_done_is_a_set_of_trials():
     assert Done().plus(shards[0]).left(0, TRIALS) == [(shards[0].end, TRIALS)]
 
 
-def test_made_up_results_are_kept_as_a_few_sums():
-    _, done = count_made_up(10**4)
-    assert done.ranges == ((0, 10**7),)
-    for side in done.sides:
-        # One sum for each level of pieces, and what hangs over.
-        pieces = side.evidence.pieces
-        assert max(len(pieces.sums), len(pieces.single)) < 40
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no resource module")
 def test_the_driver_needs_constant_memory_and_linear_time():
     # In a process of its own, whose memory nothing else has used. More: benches/record_runs.py.
@@ -181,11 +160,13 @@ def test_workers_that_give_other_bits_are_refused_by_host(monkeypatch):
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         refused = r"^executor must be workers that give the bits"
         with pytest.raises(ValueError, match=refused) as said:
-            dpcore.audit(round_otherwise, ONE, executor=pool, **given)
+            dpcore.audit(shared_shards.round_otherwise, ONE, executor=pool, **given)
         assert platform.node() in str(said.value)
         # The control: what all processes draw alike is taken, and so is this one on request.
         dpcore.audit(add_noise, ONE, executor=pool, **given)
-        report = dpcore.audit(round_otherwise, ONE, executor=pool, same_bits=False, **given)
+        report = dpcore.audit(
+            shared_shards.round_otherwise, ONE, executor=pool, same_bits=False, **given
+        )
     assert any("the seed may not repeat these counts" in note for note in report.notes)
 
 
@@ -200,6 +181,9 @@ def test_a_large_mechanism_travels_once_a_worker(monkeypatch):
     monkeypatch.setattr(driver.Pace, "shard_trials", shards_of(1))
     options = {"trials": TRIALS, "block": BLOCK, "rng": 3, "claim": 1.0}
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        assert dpcore.audit(LargeMechanism(), ONE, executor=pool, **options).trials == TRIALS
+        assert (
+            dpcore.audit(shared_shards.LargeMechanism(), ONE, executor=pool, **options).trials
+            == TRIALS
+        )
     assert len(sent) > 30
     assert 1 <= sum(size > 2**20 for size in sent) <= 4

@@ -42,21 +42,6 @@ def test_the_mode_is_left_as_it_was():
         assert inspect(Always(training=training), X, rng=1, draws=500).passed
 
 
-def test_parts_of_a_layer_keep_modes_of_their_own():
-    class Whole(Always):
-        def modules(self):
-            return [self, *self.parts]
-
-        def train(self, mode=True):
-            for one in self.modules():
-                one.training = mode
-
-    whole = Whole()
-    whole.parts = [Always(training=False), Always(training=True)]
-    assert inspect(whole, X, rng=1, draws=500)["modes"].p_value is not None
-    assert [one.training for one in whole.modules()] == [True, False, True]
-
-
 def test_noise_of_another_size_in_the_other_mode():
     class Louder(Always):
         def __call__(self, x, size, rng):
