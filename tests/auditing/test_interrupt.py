@@ -310,7 +310,7 @@ driver.Pace.shard_trials = lambda pace, left, workers, block, travels: (left // 
 COUNT_OF_HOURS = "dpcore.audit(dpcore.Gaussian(1.0), trials=10**14, attack=VOTE"
 PILOT_OF_HOURS = "dpcore.audit(dpcore.Laplace(1.0), trials=10**13, pilot=10**12, threads="
 # Pages that nobody writes cost nothing.
-MANY_OUTPUTS = "out = np.empty((2**30, 1), np.float32)"
+MANY_OUTPUTS = "out = np.empty((2**29, 1), np.float32)"
 
 
 @pytest.mark.parametrize(("before", "begun", "call"), [
@@ -319,7 +319,7 @@ MANY_OUTPUTS = "out = np.empty((2**30, 1), np.float32)"
     (ONE_SHARD, 0.5, f"{COUNT_OF_HOURS}, block=2**40, start=10**12)"),
     ("", 2.0, f"{PILOT_OF_HOURS}1)"),
     ("", 2.0, f"{PILOT_OF_HOURS}2)"),
-    (MANY_OUTPUTS, 0.2, "dpcore.sample(dpcore.Gaussian(1.0), [0.0], 2**30, out=out, dtype='f4')"),
+    (MANY_OUTPUTS, 0.2, "dpcore.sample(dpcore.Gaussian(1.0), [0.0], 2**29, out=out, dtype='f4')"),
 ])  # fmt: skip
 def test_a_real_interrupt_of_one_long_call_of_the_core(before, begun, call):
     """One slice, one block, the rows skipped in one, a pilot, or a sample: left at once."""

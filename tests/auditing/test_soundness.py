@@ -10,6 +10,7 @@ the very same test.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import os
 
@@ -79,8 +80,9 @@ def test_the_vote_sees_all_of_halved_output():
     assert dpcore.exact.vote_loss(HALVED, HALVED.default_pair(1)) == pytest.approx(1.0)
 
 
-def test_a_callable_that_loses_exactly_its_claim():
-    audits = run_audits(respond, claim=1.0)
+@pytest.mark.parametrize("trials", [40, TRIALS])
+def test_a_callable_that_loses_exactly_its_claim(trials):
+    audits = run_audits(respond, trials=trials, claim=1.0)
     assert sum(audit.refuted for audit in audits) <= MOST
     assert overclaims((audit.epsilon_lower for audit in audits), 1.0) <= MOST
 
@@ -102,11 +104,11 @@ def event_of_delta(outputs, outputs_prime, pair):
 def test_delta_is_respected():
     """On x' the event has (1 - d) e/(1 + e) + d, on x (1 - d)/(1 + e): (1, d) holds exactly."""
     options = {"trials": 1000, "claim": 1.0, "delta": DELTA, "attack": event_of_delta}
-    audits = run_audits(leaky_response, audits=1000, **options)
-    assert sum(audit.refuted for audit in audits) <= resumed.allow(1000)
+    audits = run_audits(leaky_response, **options)
+    assert sum(audit.refuted for audit in audits) <= MOST
     # Forgetting delta is a mistake that the same test sees.
     wrong = (clopper_pearson(audit.bound_counts, 0.0, CONFIDENCE) for audit in audits)
-    assert overclaims(wrong, 1.0) > resumed.allow(1000)
+    assert overclaims(wrong, 1.0) > MOST
 
 
 # Controls: rules broken one at a time.
@@ -125,9 +127,8 @@ def best_cell(outputs, outputs_prime, pair):
 
 
 def test_an_attack_that_searches_is_harmless_because_of_the_split():
-    options = {"audits": 1000, "trials": 2000, "claim": 0.0, "attack": best_cell}
-    audits = run_audits(no_information, **options)
-    assert sum(audit.refuted for audit in audits) <= resumed.allow(1000)
+    audits = run_audits(no_information, trials=2000, claim=0.0, attack=best_cell)
+    assert sum(audit.refuted for audit in audits) <= MOST
 
 
 def test_control_the_same_search_on_the_counted_draws():
@@ -230,6 +231,15 @@ def test_a_gaussian_keeps_its_delta():
     assert dpcore.audit(Gaussian(1.0), pair, claim=1.5, **arguments).refuted is True
 
 
+def test_more_trials_certify_more_on_average():
+    means = []
+    for trials in (100, 1000, 10_000):
+        options = {"trials": trials, "attack": VOTE}
+        audits = [dpcore.audit(published.HalfNoise(1.0), rng=s, **options) for s in range(50)]
+        means.append(np.mean([audit.epsilon_lower for audit in audits]))
+    assert all(a + 0.1 < b for a, b in itertools.pairwise(means))
+
+
 # The promise of the default audit: true claims are refuted at most as often as stated.
 #
 # DPCORE_AUDITS audits with `attack="auto"` of every mechanism that is truly private, each at the
@@ -324,12 +334,12 @@ def test_control_an_event_chosen_on_the_counted_draws():
 
 def test_control_one_seed_counted_ten_times():
     overclaimed = 0
-    for seed in range(100):
+    for seed in range(400):
         options = {"claim": 1.0, "trials": TRIALS, "confidence": CONFIDENCE}
         c = dpcore.audit(spoken, OWN["spoken"][1], rng=seed, **options).bound_counts
         copies = Counts(10 * c.k, 10 * c.n, 10 * c.k_prime, 10 * c.n_prime)
         overclaimed += berger_boos(copies, 0.0, CONFIDENCE) > math.log(2.0)
-    assert overclaimed > resumed.allow(100)
+    assert overclaimed > resumed.allow(400)
 
 
 def test_control_two_hundred_looks_with_a_bound_for_one():

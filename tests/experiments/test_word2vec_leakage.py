@@ -9,6 +9,7 @@ from dpcore.cli.app import main
 from dpcore.experiments import word2vec_leakage
 from dpcore.experiments.word2vec_leakage import Config
 from dpcore.experiments.word2vec_leakage.experiment import is_reproduced
+from dpcore.text import generated
 
 needs("gensim")
 SMALL = {"trials": 6000, "seeds": 2, "anchors": (10, 200, 1000), "epsilons": (50, 1)}
@@ -86,7 +87,7 @@ def test_a_run_repeats_and_one_of_two_is_the_first(result):
 
 def test_smaller_sizes_and_ones_own_file(tmp_path):
     file = tmp_path / "mine.txt"
-    texts = word2vec_leakage.experiment.generated("topics", 2000, rng=1).texts
+    texts = generated("topics", 2000, rng=1).texts
     file.write_text("\n".join(texts), encoding="utf-8")
     result = run(**{**SMALL, "data": file, "full": True, "seeds": 1})
     assert {cell.size for cell in result.cells} == {1.0, 0.5, 0.25}

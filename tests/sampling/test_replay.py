@@ -18,7 +18,7 @@ from dpcore.sampling import replay
 from dpcore.sampling.replay import Collisions, Replays, encode_rows, mark_of
 from dpcore.streams import COUNT, PILOT
 
-AUDITS = int(os.environ.get("DPCORE_AUDITS", "200"))
+AUDITS = int(os.environ.get("DPCORE_AUDITS", "400"))
 """DPCORE_AUDITS=3000 makes as many audits of clean mechanisms as the promise speaks of."""
 
 PAIR = ([0.0], [1.0])

@@ -203,13 +203,13 @@ def test_a_word_planted_in_some_texts_of_one_set_is_found_and_exposed():
 
 
 def test_two_halves_of_one_set_are_not_distinguished():
-    """In 100 sweeps intervals miss the coin, and bounds exceed 0, as rarely as stated (at 1e-4).
+    """In 200 sweeps intervals miss the coin, and bounds exceed 0, as rarely as stated (at 1e-4).
 
     The control: with a word in 30 % of one half the same count is far above the limit.
     """
-    allowed = binom.ppf(1 - 1e-4, 100, 0.05)
-    missed, divergent, epsilons = (np.zeros(100, bool) for _ in range(3))
-    for seed in range(100):
+    allowed = binom.ppf(1 - 1e-4, 200, 0.05)
+    missed, divergent, epsilons = (np.zeros(200, bool) for _ in range(3))
+    for seed in range(200):
         sets = make_texts(2 * seed, 50), make_texts(2 * seed + 1, 50)
         point = sweep_once([0.3], *sets, rng=seed, progress=False).points[0]
         missed[seed] = not point.attack.accuracy.low <= 0.5 <= point.attack.accuracy.high
@@ -217,11 +217,11 @@ def test_two_halves_of_one_set_are_not_distinguished():
         epsilons[seed] = point.epsilon.epsilon_lower > 0.0
     assert max(missed.sum(), epsilons.sum(), divergent.sum()) <= allowed
     found = 0
-    for seed in range(10):
+    for seed in range(20):
         sets = make_texts(seed, 300, "secret", 0.5), make_texts(seed + 50, 300)
         point = sweep_once([0.0], *sets, rng=seed, progress=False).points[0]
         found += point.attack.accuracy.low > 0.5
-    assert found > binom.ppf(1 - 1e-4, 10, 0.05)
+    assert found > binom.ppf(1 - 1e-4, 20, 0.05)
 
 
 BAD = [
