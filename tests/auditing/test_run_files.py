@@ -19,7 +19,7 @@ from shared_resumed import cut_after
 from shared_shards import BLOCK, KINDS, ONE, TRIALS, add_noise, audit_kind, list_differences
 
 import dpcore
-from dpcore import Audit, Pair
+from dpcore import Audit, Pair, runs
 from dpcore.auditing import run_files
 from dpcore.auditing.run_files import open_run, read_run
 from dpcore.errors import AssumptionWarning
@@ -551,3 +551,9 @@ def test_parts_on_the_command_line(tmp_path, process):
     assert read_run(tmp_path / "other.json").same_bits is False
 
     assert process("merge part-1.json")[0] == 4
+
+
+def test_nothing_of_a_run_file_is_executed(cut):
+    for module in (run_files, runs):
+        assert not {"pickle", "eval", "exec", "importlib"} & set(vars(module))
+    assert json.loads(cut.read_text())["format"] == "dpcore.run/1"
