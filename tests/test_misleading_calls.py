@@ -10,7 +10,6 @@ import numpy as np
 import pandas
 import pytest
 from scipy import stats
-from shared_extras import needs
 
 import dpcore
 from dpcore import divergence, pairs, structure
@@ -107,12 +106,6 @@ def test_calls_that_are_right_pass():
 # Calls 23 to 26: what a function returns is read as it is.
 
 
-def scored(x, size, rng):
-    torch = needs("torch")
-    weight = torch.ones(1, requires_grad=True, dtype=torch.float64)
-    return weight * torch.as_tensor(release(x, size, rng))
-
-
 def release_flags(x, rng):
     return tuple([1] * int(1 + x[0] + rng.integers(3)))
 
@@ -129,7 +122,6 @@ def release_groups(x, rng):
 @pytest.mark.parametrize(
     ("mechanism", "refuted"),
     [
-        (scored, False),
         (dpcore.repeat(release_flags), True),
         (dpcore.repeat(release_dict), False),
         (dpcore.repeat(release_groups), True),
@@ -197,18 +189,6 @@ def test_files_of_words_are_read(answers, files, options):
     found = dpcore.audit_outputs(*paths, rows="independent", claim=1.0, rng=1, **options)
     assert found.refuted is False
     assert found.counts.n == 200
-
-
-@pytest.mark.filterwarnings("ignore:.* draws its own randomness")
-def test_opendp_says_how_to_give_its_claim(dp_audit):
-    dp = needs("opendp.prelude")
-    dp.enable_features("contrib")
-    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
-    laplace = dp.m.make_laplace(*space, scale=2.0)
-    with pytest.raises(ValueError, match=r"claim must be given, or neighbour= .*L1.*\.stated"):
-        dp_audit(laplace, (0.0, 1.0))
-    assert ".stated" in str(dpcore.audit(laplace, (0.0, 1.0), trials=100))
-    assert dp_audit(laplace, (0.0, 1.0), claim=0.6, trials=100).counts.n == 100
 
 
 class Slow:

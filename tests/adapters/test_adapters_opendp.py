@@ -199,3 +199,12 @@ print(mechanism.claim, mechanism(np.array([0.0]), 3, np.random.default_rng(1)).s
     options = {"capture_output": True, "text": True, "timeout": 60, "check": True}
     done = subprocess.run([sys.executable, "-c", code], **options)
     assert done.stdout.split() == [repr(OpenDP(opendp_laplace(dp), d_in=1.0).claim), "(3,)"]
+
+
+@pytest.mark.filterwarnings("ignore:.* draws its own randomness")
+def test_opendp_says_how_to_give_its_claim(dp, dp_audit):
+    laplace = opendp_laplace(dp)
+    with pytest.raises(ValueError, match=r"claim must be given, or neighbour= .*L1.*\.stated"):
+        dp_audit(laplace, (0.0, 1.0))
+    assert ".stated" in str(dpcore.audit(laplace, (0.0, 1.0), trials=100))
+    assert dp_audit(laplace, (0.0, 1.0), claim=0.6, trials=100).counts.n == 100

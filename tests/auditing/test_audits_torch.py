@@ -238,3 +238,12 @@ def test_the_global_generator_of_torch_is_seeded_in_processes(pool):
     assert first.refuted is False
     alone = audited(Noise(), **{**options, "executor": None})
     assert audited(Noise(), **options).counts == alone.counts
+
+
+def test_outputs_that_want_gradients_are_read():
+    def scored(x, size, rng):
+        weight = torch.ones(1, requires_grad=True, dtype=torch.float64)
+        return weight * torch.as_tensor(x + rng.laplace(size=(size, 1)))
+
+    found = dpcore.audit(scored, ([0.0], [1.0]), claim=1.5, trials=1000, rng=1)
+    assert (found.refuted, found.epsilon_lower > 0.3) == (False, True)

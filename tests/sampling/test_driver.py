@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import shared_shards
-from shared_extras import needs
+from shared_extras import ALL, needs
 from shared_shards import BLOCK, KINDS, ONE, TRIALS, add_noise, audit_kind, list_differences
 
 import dpcore
@@ -33,7 +33,9 @@ def serial():
 
 @pytest.fixture(params=["threads", "fork", "spawn", "dask"], scope="module")
 def executor(request):
-    """Two workers of each kind of executor."""
+    """Two workers of each kind of executor; with every extra installed, those of dask alone."""
+    if ALL and request.param != "dask":
+        pytest.skip("runs without extras")
     if request.param == "threads":
         with ThreadPoolExecutor(2) as pool:
             yield pool

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from shared_examples import examples
-from shared_extras import needs
 from shared_messages import check_messages
 
 from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Records, Replace, distance
@@ -397,44 +396,6 @@ def test_neither_torch_nor_scipy_nor_hypothesis_is_imported_with_the_package():
         "sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'hypothesis')))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
-@pytest.mark.parametrize("rows", [False, True])
-def test_gradient_ascent_through_a_module(rows):
-    torch = needs("torch")
-
-    class Encoder(torch.nn.Module):
-        def forward(self, x):
-            return x * (10.0 / torch.linalg.vector_norm(x, dim=-1, keepdim=True)).clamp(max=1.0)
-
-    options = {"rng": 1, "rows": rows, "methods": ("random", "torch")}
-    found = refute(Encoder(), 20.0, "l1", Box(-10, 10, 64), **options)
-    assert (found.attained, found.found_by) == (pytest.approx(160.0, rel=1e-6), "gradient ascent")
-    assert found.f.endswith("Encoder")
-
-
-def test_a_float32_module_and_one_without_gradients():
-    torch = needs("torch")
-    torch.manual_seed(1)
-    net = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh())
-    search = partial(refute, net, 0.1, "l2", Box(-1, 1, 6), rng=1, trials=4000)
-    alone = search(methods=("random", "torch")).attained
-    assert alone == pytest.approx(search().attained, rel=1e-3)
-    assert alone > search(methods=("random",)).attained
-
-    class Counting(torch.nn.Module):
-        def forward(self, x):
-            return (x > 0).sum()
-
-    assert refute(Counting(), 1.0, "l1", Box(-1, 1, 5), rng=1, trials=2000).attained == 5.0
-
-
-def test_a_module_in_train_mode_is_no_function():
-    torch = needs("torch")
-    torch.manual_seed(1)
-    net = torch.nn.Dropout(0.5).train()
-    with pytest.raises(ValueError, match="without noise or memory"):
-        refute(net, 1.0, "l1", Box(-1, 1, 8), rng=1, trials=400)
 
 
 VALUE_ERRORS = [

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared_extras import data, needs
+from shared_extras import data
 from shared_messages import check_messages
 
 import dpcore
@@ -18,7 +18,6 @@ from dpcore.text.redaction import (
     MASK,
     Gazetteer,
     Keywords,
-    Learned,
     Random,
     Ranked,
     Spans,
@@ -29,7 +28,6 @@ from dpcore.text.redaction import (
     record_delta,
     redact,
 )
-from dpcore.text.words import Embedding
 
 SENSITIVE = ["a tumour grew fast", "the tumour was malignant", "malignant cells of a tumour"]
 SAFE = ["a knee was sore", "the knee grew fast", "cells of the sore heart"]
@@ -122,14 +120,6 @@ def test_a_word_that_a_span_touches_is_masked():
         assert redact(["ab cc de"], Spans(lambda text, span=span: [span])) == [text]
 
 
-def test_entities_of_a_spacy_pipeline_are_masked():
-    pipeline = needs("spacy").blank("en")
-    patterns = [{"label": "PERSON", "pattern": name} for name in ("Tony Blair", "Kerry")]
-    pipeline.add_pipe("entity_ruler").add_patterns(patterns)
-    found = redact(["Yesterday Tony Blair met Kerry's man."], Spans(pipeline))
-    assert found == ["Yesterday [MASK] [MASK] met [MASK] man."]
-
-
 class Analyzer:
     """A stand-in for presidio's `AnalyzerEngine`, whose results may overlap."""
 
@@ -189,51 +179,6 @@ def test_a_function_is_a_policy():
         return [np.array([1 / len(word) for word in text.split()]) for text in documents]
 
     assert redact(TWO, longest_first, level=0.25) == ["one two", "one two [MASK]"]
-
-
-WORDS = [f"w{i}" for i in range(30)]
-VECTORS = Embedding([*WORDS, "cancer"], np.random.default_rng(1).normal(size=(31, 6)))
-
-
-def make_texts(seed, texts, planted):
-    """Return texts of the same words; with `planted` one word in five is replaced."""
-    rng = np.random.default_rng(seed)
-    rows = [list(rng.choice(WORDS, 15)) for _ in range(texts)]
-    for row in rows if planted else ():
-        row[:3] = ["cancer"] * 3
-    return [" ".join(rng.permutation(row)) for row in rows]
-
-
-def masked_share(policy, texts):
-    """Return the share of the planted words that are masked at .3."""
-    redacted = redact(texts, policy, level=0.3, rng=1)
-    left = sum(text.count("cancer") for text in redacted)
-    return 1 - left / sum(text.count("cancer") for text in texts)
-
-
-def test_the_word_that_one_set_has_is_masked_first():
-    """At .3 the median of 3 fits hides nine tenths of the word, random masks a third of it."""
-    needs("torch")
-    sets = make_texts(2, 80, True), make_texts(3, 80, False)
-    other = make_texts(4, 40, True)
-    policies = [Learned(VECTORS, hidden=16).fit(*sets, rng=seed) for seed in range(3)]
-    assert np.median([masked_share(policy, other) for policy in policies]) > 0.9
-    assert masked_share(Random(), other) < 0.5
-
-
-def test_a_seed_repeats_it_and_pickling_keeps_it():
-    needs("torch")
-    sets = make_texts(2, 20, True), make_texts(3, 20, False)
-    empty = Learned(VECTORS, hidden=8, epochs=2)
-    policy = empty.fit(*sets, rng=1)
-    assert (empty.is_fitted, policy.is_fitted) == (False, True)
-    assert policy == empty.fit(*sets, rng=1) != empty.fit(*sets, rng=2)
-    assert pickle.loads(pickle.dumps(policy)) == policy
-    (levels,) = levels_of(policy, ["w1 strange w2."])
-    # A word without a vector is masked last.
-    assert (sorted(levels), levels.argmax()) == (pytest.approx([1 / 6, 3 / 6, 5 / 6]), 1)
-    with pytest.warns(UserWarning, match="texts are among those that learned was fitted on"):
-        redact(sets[0], policy, level=0.3)
 
 
 # Redaction of records: delta against enumeration, and audits of policies as mechanisms.

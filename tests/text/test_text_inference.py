@@ -11,6 +11,7 @@ from shared_inference import Centroids, Sign, corpus, looked_up, speakers
 from dpcore import OutputsAudit
 from dpcore.text import inference
 from dpcore.text.inference import TRANSFORMS, Attacker, infer
+from dpcore.text.inference.attackers import vectors_of
 
 
 @pytest.fixture(scope="module")
@@ -247,6 +248,16 @@ def test_the_usual_attackers_read_rows_calls_and_summaries(people):
     result = infer(looked_up(vectors), small, ["male", "tall"], rng=1)
     assert len(result.tried) == 14
     assert result == infer(looked_up(vectors), small, ["male", "tall"], rng=1)
+
+
+def test_encoders_may_return_lists_tensors_and_small_dtypes():
+    texts = ("a", "bb")
+    [found] = vectors_of(lambda asked: [[len(text), 1] for text in asked], [texts], 1)
+    assert (found.tolist(), found.dtype) == ([[1.0, 1.0], [2.0, 1.0]], np.float64)
+    torch = needs("torch")
+    vectors = torch.ones((2, 3), dtype=torch.bfloat16, requires_grad=True)
+    [found] = vectors_of(lambda asked: vectors, [texts], 1)
+    assert found.tolist() == [[1.0] * 3] * 2
 
 
 def test_a_private_encoder_brings_its_claim_and_its_delta(people):

@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from record_encoders import LEAKS, ROWS, SIZES, rare_word
 from scipy.stats import binomtest, mannwhitneyu, rankdata
-from shared_extras import data, needs
+from shared_extras import data
 from shared_inference import Centroids, corpus, looked_up
 from sklearn import metrics
 
 from dpcore.experiments.corpora import read_corpus
 from dpcore.text import TfidfSVD
 from dpcore.text.inference import TRANSFORMS, Attacker, infer, usual
-from dpcore.text.inference.attackers import vectors_of
 from dpcore.text.inference.metrics import (
     Judge,
     Ranking,
@@ -160,16 +159,6 @@ def test_the_event_is_fixed_on_validation_and_its_side_is_the_numerator(tail):
     assert audit.event.above is tail
     assert (audit.refuted, sum(audit.pilot) + audit.counts.n + audit.counts.n_prime) == (True, 1000)
     assert str(Beyond(0.25, False)) == "the attacker's score < 0.25"
-
-
-def test_encoders_may_return_lists_tensors_and_small_dtypes():
-    texts = ("a", "bb")
-    [found] = vectors_of(lambda asked: [[len(text), 1] for text in asked], [texts], 1)
-    assert (found.tolist(), found.dtype) == ([[1.0, 1.0], [2.0, 1.0]], np.float64)
-    torch = needs("torch")
-    vectors = torch.ones((2, 3), dtype=torch.bfloat16, requires_grad=True)
-    [found] = vectors_of(lambda asked: vectors, [texts], 1)
-    assert found.tolist() == [[1.0] * 3] * 2
 
 
 def test_shared_noise_hides_nothing_and_its_claim_is_refuted():

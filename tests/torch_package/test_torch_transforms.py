@@ -1,20 +1,21 @@
-"""Transforms: those of `dpcore.sensitivity`, with no row outside after rounding to any dtype."""
+"""Transforms, which keep every row inside after rounding, and searches for pairs of modules."""
 
 import copy
 import io
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from shared_encoders import WIDTH, hashed
 from shared_extras import needs
 
-from dpcore import Pair, sensitivity
+from dpcore import Pair, pairs, sensitivity
 from dpcore.errors import AssumptionWarning
 from dpcore.pairs import NORMS, distance
 
 torch = needs("torch")
-from dpcore.torch import Clip, MinMax, Normalise, PrivateEncoder, Project, layers  # noqa: E402  # noqa: E402
+from dpcore.torch import Clip, MinMax, Normalise, PrivateEncoder, Project, layers  # noqa: E402
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 TOLERANCE = dict(zip(DTYPES, (1e-12, 2.0**-22, 2.0**-7, 2.0**-10), strict=True))
@@ -267,3 +268,43 @@ def test_a_folder_keeps_projection_and_centre(tmp_path):
     needs("safetensors.torch").save_file({}, str(tmp_path / "0" / "transform.safetensors"))
     with pytest.raises(ValueError, match="must be the arrays of config"):
         PrivateEncoder.from_pretrained(tmp_path / "0", encoder=hashed)
+
+
+# The sensitivity of modules: what `dpcore.sensitivity.refute` finds by their gradients.
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_gradient_ascent_through_a_module(rows):
+    class Encoder(torch.nn.Module):
+        def forward(self, x):
+            return x * (10.0 / torch.linalg.vector_norm(x, dim=-1, keepdim=True)).clamp(max=1.0)
+
+    options = {"rng": 1, "rows": rows, "methods": ("random", "torch")}
+    found = sensitivity.refute(Encoder(), 20.0, "l1", pairs.Box(-10, 10, 64), **options)
+    assert (found.attained, found.found_by) == (pytest.approx(160.0, rel=1e-6), "gradient ascent")
+    assert found.f.endswith("Encoder")
+
+
+def test_a_float32_module_and_one_without_gradients():
+    torch.manual_seed(1)
+    net = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh())
+    search = partial(sensitivity.refute, net, 0.1, "l2", pairs.Box(-1, 1, 6), rng=1, trials=4000)
+    alone = search(methods=("random", "torch")).attained
+    assert alone == pytest.approx(search().attained, rel=1e-3)
+    assert alone > search(methods=("random",)).attained
+
+    class Counting(torch.nn.Module):
+        def forward(self, x):
+            return (x > 0).sum()
+
+    assert (
+        sensitivity.refute(Counting(), 1.0, "l1", pairs.Box(-1, 1, 5), rng=1, trials=2000).attained
+        == 5.0
+    )
+
+
+def test_a_module_in_train_mode_is_no_function():
+    torch.manual_seed(1)
+    net = torch.nn.Dropout(0.5).train()
+    with pytest.raises(ValueError, match="without noise or memory"):
+        sensitivity.refute(net, 1.0, "l1", pairs.Box(-1, 1, 8), rng=1, trials=400)
