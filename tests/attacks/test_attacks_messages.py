@@ -16,7 +16,7 @@ from dpcore.attacks.entrywise import Coordinatewise
 from dpcore.attacks.histogram import Cells, Histogram, Letters, Outcomes
 from dpcore.attacks.lattice import FinerThan, LowBits, ResidueRatio
 from dpcore.attacks.products import SignProducts
-from dpcore.attacks.support import AtAtoms, Outside, Repeats
+from dpcore.attacks.support import AtAtoms, AtRows, Outside, Repeats
 from dpcore.attacks.threshold import Closer, Coordinate, RowMin, RowSum, Special, Threshold
 from dpcore.attacks.timing import ExcessLatency, OutputEntry, Timing
 from dpcore.attacks.words import TokenRatios
@@ -132,6 +132,7 @@ VALUE_ERRORS = [
     (lambda: Outside([np.nan], [1.0]), "lows", "at most highs"),
     (lambda: Outside([0.0], [1.0])(np.zeros((2, 2))), "outputs", "of 1 ent"),
     (lambda: Repeats(-1.0), "tolerance", "a finite number at least 0"),
+    (lambda: AtRows(np.array([2, 1], np.uint64), [1, 1]), "codes", "increasing"),
     (lambda: AtAtoms([0], [0.0, 1.0], [1.0], [1]), "lows", "of shape (1,)"),
     (lambda: AtAtoms([2], [0.0], [1.0], [1])(np.zeros((2, 2))), "outputs", "of at least 3 entries"),
     # Thresholds on simple scores.

@@ -129,6 +129,7 @@ VALUE_ERRORS = [
     (plan_trials(claim=0.0, factor=0.9), "claim", "above 0 where factor is given"),
     (plan_trials(factor=0.9, mass=0.0), "mass", "a finite number above 0"),
     (plan_trials(factor=0.9, mass=0.1, delta=0.1), "mass", "a finite"),
+    (plan_trials(factor=0.9, mass=1.5), "mass", "at most 1"),
     (plan_trials(factor=0.9, mass=0.5, delta=1e-5), "mass", "such that"),
     (plan_trials(factor=0.9, mass=1e-300), "mass", "such that the event shows"),
     (plan_trials(claim=700.0, true_epsilon=800.0), "true_epsilon", "such that the event"),

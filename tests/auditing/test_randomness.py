@@ -109,6 +109,7 @@ BASE = np.random.default_rng(5).normal((0.0, 1e6), size=(64, 2))
     (np.array([2**62, 1]), np.array([2**62 + 1, 1]), "own"),
     (np.array([1.5 + 1j]), np.array([1.5 + 1j * (1 + 2**-52)]), "rounding"),
     (np.array(["a", "b"]), np.array(["a", "c"]), "own"),
+    (np.array(["a", "b"]), np.array(["a", "b"], "U9"), "rounding"),
     (np.array([0.1, 0.7], object), np.array([0.1, 0.7 + 2**-53], object), "rounding"),
     (np.array([0.1, "a"], object), np.array([0.1, "b"], object), "own"),
 ])  # fmt: skip

@@ -15,6 +15,7 @@ from scipy import stats
 
 from dpcore.divergence import renyi
 from dpcore.divergence import two_sample_tests as _checks
+from dpcore.divergence.certificates import _wilson_limit
 from dpcore.divergence.points import find_points
 from dpcore.divergence.score import CrossFit, Fold, cross_fit
 from dpcore.divergence.two_sample_tests import check_equality, size_p_value
@@ -172,6 +173,14 @@ def test_the_interval_is_delongs():
     logit = np.log(auc / (1 - auc))
     expected = [1 / (1 + np.exp(-logit - step)) for step in (-half, half)]
     np.testing.assert_allclose([found.auc_low, found.auc_high], expected, rtol=1e-9)
+
+
+def test_limits_of_rates_are_wilsons():
+    for k, n, z in ((0, 10, 1.0), (3, 40, 2.0), (40, 40, 3.0)):
+        level = 1.0 - 2.0 * stats.norm.sf(z)
+        limits = stats.binomtest(k, n).proportion_ci(level, method="wilson")
+        found = [float(_wilson_limit(np.array(k / n), n, side)) for side in (-z, z)]
+        assert found == pytest.approx(list(limits), abs=1e-12)
 
 
 def test_the_interval_of_groups_of_copies_is_that_of_single_rows():

@@ -68,6 +68,15 @@ def test_rewrites_have_noise_whatever_the_mode(learnt, held):
     learnt.decoder.eval()
 
 
+def test_a_rewrite_holds_words_of_texts_alone():
+    model = small()
+    vectors = torch.as_tensor(model.clean(["a train to morwen", "how late is it"]))
+    plain = model.decoder.texts(vectors)
+    with torch.no_grad():
+        model.decoder.scores.bias[[autoencoder.PAD, autoencoder.START]] += 1e6
+    assert model.decoder.texts(vectors) == plain
+
+
 @pytest.mark.parametrize(("variant", "norm"), [("published", 2), ("l1", 1), ("gaussian", 2)])
 def test_the_clip_holds_on_every_row(variant, norm):
     model = small(variant=variant, delta=VARIANTS[variant], clip=0.5)

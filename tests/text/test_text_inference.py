@@ -1,5 +1,6 @@
 """What `infer` does with a corpus: who is asked what, what is left out, what the record says."""
 
+import dataclasses
 import json
 import pickle
 
@@ -248,6 +249,15 @@ def test_the_usual_attackers_read_rows_calls_and_summaries(people):
     result = infer(looked_up(vectors), small, ["male", "tall"], rng=1)
     assert len(result.tried) == 14
     assert result == infer(looked_up(vectors), small, ["male", "tall"], rng=1)
+
+
+def test_a_certified_part_with_doubts_bounds_nothing(people):
+    found = infer_people(people, neighbours="any two texts", claim=4.0)
+    doubtful = dataclasses.replace(found.certified, doubts=("rows repeat",))
+    assert "epsilon >= " in str(found)
+    report = str(dataclasses.replace(found, certified=doubtful))
+    assert "nothing: rows repeat" in report
+    assert "epsilon >= " not in report
 
 
 def test_encoders_may_return_lists_tensors_and_small_dtypes():
