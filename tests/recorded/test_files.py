@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from dpcore.recorded import sides
+from dpcore.recorded import sides, text_files
 from dpcore.recorded.sides import by_label, read_outputs
 from dpcore.recorded.text_files import Reader
 
@@ -108,6 +108,12 @@ def test_row_numbers_are_no_outputs(tmp_path):
 ])  # fmt: skip
 def test_the_outputs_of_a_text(write, name, text, column, outputs):
     assert repr(read_outputs(write(text, name), column).tolist()) == repr(outputs)
+
+
+def test_a_first_row_that_comes_again_in_many_blocks_is_one_output(write, monkeypatch):
+    monkeypatch.setattr(text_files, "_BLOCK_CHARACTERS", 8)
+    words = ["never", "daily", "never", "weekly", "never", "daily"] * 3
+    assert read_outputs(write("\n".join(words)), None).tolist() == words
 
 
 def test_paths_that_are_no_outputs(write, tmp_path):
