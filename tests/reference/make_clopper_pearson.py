@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pathlib
+from pathlib import Path
 
 import mpmath
 from scipy.stats import beta
 
-mpmath.mp.dps = 40
 CASES = [(1, 2), (1, 10), (9, 10), (3, 7), (1, 1000), (500, 1000), (999, 1000), (33_770, 100_000)]
 CASES += [(1, 10**8), (2, 10**8), (12_345_678, 10**8), (10**8 - 1, 10**8), (7, 10**12)]
 CASES += [(10**10 - 3, 10**10)]
@@ -44,12 +43,19 @@ def low(k, n, alpha):
     return p
 
 
-lines = ["k,n,alpha,low,high"]
-for k, n in CASES:
-    for text in ALPHAS:
-        if n >= 10**8 and min(k, n - k) > 10 and text != "0.025":
-            continue
-        alpha = mpmath.mpf(float(text))
-        limits = low(k, n, alpha), 1 - low(n - k, n, alpha)
-        lines.append(",".join([str(k), str(n), text, *(mpmath.nstr(p, 20) for p in limits)]))
-pathlib.Path(__file__).with_name("clopper_pearson.csv").write_text("\n".join(lines) + "\n")
+def main():
+    """Write the file."""
+    lines = ["k,n,alpha,low,high"]
+    for k, n in CASES:
+        for text in ALPHAS:
+            if n >= 10**8 and min(k, n - k) > 10 and text != "0.025":
+                continue
+            alpha = mpmath.mpf(float(text))
+            limits = low(k, n, alpha), 1 - low(n - k, n, alpha)
+            lines.append(",".join([str(k), str(n), text, *(mpmath.nstr(p, 20) for p in limits)]))
+    Path(__file__).with_name("clopper_pearson.csv").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    with mpmath.workdps(40):
+        main()

@@ -14,7 +14,7 @@ fn near(found: f64, expected: f64) -> bool {
 #[test]
 fn limits_are_those_of_the_table() {
     let (mut rows, mut worst) = (0, 0.0_f64);
-    for row in table(include_str!("reference/clopper_pearson.csv")) {
+    for row in table(include_str!("../reference/clopper_pearson.csv")) {
         let (k, n) = (row[0].parse().unwrap(), row[1].parse().unwrap());
         let (low, high) = limits(k, n, row[2].parse().unwrap()).unwrap();
         for (found, expected) in [(low, row[3]), (high, row[4])] {

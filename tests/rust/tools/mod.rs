@@ -1,7 +1,5 @@
 //! What the tests of the samplers share.
 
-#![allow(dead_code, reason = "each test program uses its own part")]
-
 use dpcore::{
     Counted, Cpu, DpText, DpTextKeep, DpTextResample, Error, Exponential, Gaussian, Identity, Job,
     Laplace, Mechanism, Noise, Options, Purpose, RandomBits, Route, Uniform, Vote, run,

@@ -1,9 +1,7 @@
 //! The words of a stream one at a time, and the crate `rand` on top of them.
 
-mod tools;
-
 use dpcore::{Cpu, Job, Mechanism, Purpose, Side, Uniform, Words};
-use tools::{noises, rows};
+use crate::tools::{noises, rows};
 
 /// The uniform number of [0, 1) that a word becomes: its top 52 bits.
 fn uniform(word: u64) -> f64 {
@@ -43,7 +41,7 @@ mod with_rand {
     use rand::rand_core::Infallible;
     use rand::seq::SliceRandom;
     use rand::{Rng, RngExt, SeedableRng, TryRng};
-    use tools::bits;
+    use crate::tools::bits;
 
     /// Outputs of a fill on 0 with seed 7, longer than a block.
     fn fill(noise: impl Into<Noise>) -> Vec<f64> {

@@ -21,7 +21,7 @@ fn named(name: &str, scale: f64) -> Noise {
 /// The table is made by Python (`tests/reference/make_audits.py`), and held by a test there.
 #[test]
 fn counts_and_bounds_are_those_of_python() {
-    for line in include_str!("reference/audits.csv").lines().skip(1) {
+    for line in include_str!("../reference/audits.csv").lines().skip(1) {
         let row: Vec<&str> = line.split(',').collect();
         let number = |i: usize| -> f64 { row[i].parse().unwrap() };
         let whole = |i: usize| -> u64 { row[i].parse().unwrap() };

@@ -12,10 +12,7 @@ use dpcore::{Cpu, Error, Options};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use searches::{Case, normal, on, single};
-
-#[path = "tools/searches.rs"]
-mod searches;
+use crate::tools::searches::{Case, normal, on, single};
 
 #[test]
 fn random_rows_in_any_dimension() {

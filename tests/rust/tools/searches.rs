@@ -1,6 +1,5 @@
 //! Searches and what they must find, by all distances in f64.
 
-#![allow(dead_code, reason = "each test program uses its own part")]
 // Starts and first places are not negative.
 #![allow(clippy::cast_sign_loss)]
 

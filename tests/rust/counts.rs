@@ -1,7 +1,5 @@
 //! The counts: two routes and a plain loop over the sampled rows agree on every seed.
 
-mod tools;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -13,7 +11,7 @@ use dpcore::{
 };
 use dpcore::{DpText, DpTextKeep, DpTextResample, Exponential, Laplace, RandomBits, Side, Uniform};
 use proptest::prelude::*;
-use tools::{bits, count, job, laplace, noises, rows};
+use crate::tools::{bits, count, job, laplace, noises, rows};
 
 /// Scales over six decades, and extremes.
 fn scale() -> impl Strategy<Value = f64> {

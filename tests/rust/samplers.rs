@@ -1,13 +1,11 @@
 //! The samplers: the same bits on every path, however the work is cut.
 
-mod tools;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dpcore::run::{self, Real};
 use dpcore::{Cpu, DpText, DpTextKeep, DpTextResample, Error, Identity, Job, Laplace, Mechanism};
 use dpcore::{Noise, Options, Purpose, RandomBits, Route, Side, Uniform, Vote};
-use tools::{bits, count, job, laplace, noises, rows};
+use crate::tools::{bits, count, job, laplace, noises, rows};
 
 /// An input whose entries differ, with both zeros in it.
 fn input(dim: usize) -> Vec<f64> {
