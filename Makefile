@@ -9,6 +9,8 @@ EXTRAS := $(VENV)/extras
 # No recipe below shares make's job server with cargo, which would warn that it cannot reach it.
 CARGO := MAKEFLAGS= cargo
 PIP := MAKEFLAGS= $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Lint compiles in a folder of its own, for one folder has one lock, on which tests would wait.
+LINT := CARGO_TARGET_DIR=target/lint $(CARGO)
 # What machines without x86's instruction sets compile and run, in a folder of its own.
 PORTABLE := RUSTFLAGS='--cfg dpcore_portable' CARGO_TARGET_DIR=target/portable $(CARGO)
 # rustfmt does not follow the modules that the table of noises names.
@@ -19,17 +21,29 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # Tests start hundreds of processes, each of which would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit test setup lint format rust-test smoke python-test extras-test lowest search bench docs wheel clean
+.PHONY: audit test test-all setup lint format rust-test portable smoke benches python-test extras-test \
+        all-python all-extras lowest search bench record-suite docs wheel clean
 
 # The main job: every published system audited, one table and one picture in $(OUT).
 audit: $(VENV)/package
 	$(BIN)/dpcore reproduce published-systems --out $(OUT)
 
-# Everything that must hold before a change lands; pytest's own summary is the last line. A download
-# and a linker leave cores idle, the tests without extras, on one worker a core, do not.
+# What must hold before a change lands; pytest's own summary is the last line. Tests with the marker
+# `sweep` and what is slow to build wait for `make test-all`. A download and a linker leave cores idle,
+# the tests without extras, on one worker per core, do not.
 test:
-	+$(MAKE) --jobs=2 --no-print-directory lint rust-test smoke extras-test
-	+$(MAKE) --no-print-directory docs python-test
+	+$(MAKE) --jobs=2 --no-print-directory lint rust-test $(EXTRAS)/done
+	+$(MAKE) --no-print-directory smoke extras-test python-test
+
+# Every test and check, in both environments. `make test-all PART=i/n` runs one part of n: tests are
+# divided by a hash of their file's name, everything else belongs to part 1.
+PART ?= 1/1
+test-all: $(EXTRAS)/done
+ifeq ($(firstword $(subst /, ,$(PART))),1)
+	+$(MAKE) --jobs=2 --no-print-directory lint portable rust-test smoke
+	+$(MAKE) --no-print-directory benches docs
+endif
+	+$(MAKE) --no-print-directory all-extras all-python
 
 setup: $(VENV)/dev
 
@@ -58,10 +72,8 @@ $(EXTRAS)/done: $(VENV)/dev constraints.txt
 
 lint: $(VENV)/dev
 	$(CARGO) fmt --check -- $(NOISES)
-	$(CARGO) clippy --locked --all-targets -- -D warnings
-	$(CARGO) clippy --locked --all-targets --features python,rand -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --quiet --features rand
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --quiet --features python,rand
+	$(LINT) clippy --locked --all-targets --features python,rand -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(LINT) doc --locked --no-deps --quiet --features python,rand
 	$(PORTABLE) clippy --locked --all-targets --features python -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -74,22 +86,35 @@ format: $(VENV)/dev
 
 rust-test:
 	$(CARGO) test --locked --quiet --features rand
+
+# The crate without its optional features, and what machines without x86's instruction sets run.
+portable:
+	$(LINT) clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(LINT) doc --locked --no-deps --quiet --features rand
 	$(PORTABLE) test --locked --quiet --lib --tests
 
-# A tiny run of the main job and of every benchmark; the tests run every experiment.
+# A tiny run of the main job.
 smoke: $(EXTRAS)/done
 	$(EXTRAS)/bin/python -m dpcore reproduce published-systems --out $(OUT)/smoke --quick --no-progress
+
+# A tiny run of every benchmark.
+benches: $(EXTRAS)/done
 	$(EXTRAS)/bin/python -m pytest benches -q -o addopts= --benchmark-disable
 	$(CARGO) bench --locked --quiet --features rand --bench core -- --test
 
 python-test: $(VENV)/dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -m "not sweep and not extras"
 
-# With every optional package, the files whose tests need one: none may skip for want of it.
-WITH_EXTRAS := $(sort $(shell grep -rlE '^from shared_.* import .*(needs|get_possible)' tests benches --include='*.py' --exclude='shared_*'))
+# With every optional package, the tests that need one: none may skip because a package is missing.
 extras-test: $(EXTRAS)/done
-	DPCORE_EXTRAS=1 $(EXTRAS)/bin/python -m pytest -q $(WITH_EXTRAS) \
-	    python/dpcore/adapters python/dpcore/text python/dpcore/torch python/dpcore/training
+	DPCORE_EXTRAS=1 $(EXTRAS)/bin/python -m pytest -q -m "extras and not sweep"
+
+all-python: $(VENV)/dev
+	$(BIN)/python -m pytest -q --part=$(PART)
+
+# Whole files, so that what needs no optional package also runs beside all of them.
+all-extras: $(EXTRAS)/done
+	DPCORE_EXTRAS=1 $(EXTRAS)/bin/python -m pytest -q --extras-files --part=$(PART)
 
 # The tests without extras, with the oldest versions that pyproject.toml allows. Old packages warn of
 # the new ones beside them, which is no fault of ours.
@@ -115,6 +140,10 @@ bench: $(VENV)/dev
 	$(BIN)/python -m pytest benches -q -o addopts= --benchmark-json=$(OUT)/benchmarks.json \
 	    --benchmark-columns=min,median,rounds --benchmark-sort=min
 	$(BIN)/python benches/record.py $(OUT)/benchmarks.json
+
+# CPU seconds of each stage and the slowest tests, in benches/record/suite.md.
+record-suite: $(EXTRAS)/done
+	$(BIN)/python benches/record_suite.py
 
 # The site, in $(OUT)/docs: beside the optional packages, for its examples use them all.
 $(EXTRAS)/docs: $(EXTRAS)/done

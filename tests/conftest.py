@@ -2,14 +2,17 @@
 
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+import zlib
 from importlib.util import find_spec
 
 import pytest
 from hypothesis import HealthCheck, settings
+from shared_extras import NEEDING_MODULES, RUNNING
 from shared_seeds import change_training_seeds
 
 from dpcore import cli
@@ -53,19 +56,94 @@ def few_objects(request):
     gc.unfreeze()
 
 
+def is_doctest_of_torch(path):
+    """Return whether a path is one of OF_TORCH or lies in one of them."""
+    return any(place.match(folder) for place in (path, *path.parents) for folder in OF_TORCH)
+
+
 class DoctestsOfTorch:
     """Doctests of what needs torch are collected where it is installed."""
 
     def pytest_ignore_collect(self, collection_path):
-        return True if any(map(collection_path.match, OF_TORCH)) else None
+        return True if is_doctest_of_torch(collection_path) else None
+
+
+class TestTimes:
+    """Append the CPU seconds of each test, those of its processes included, to a file."""
+
+    __test__ = False
+
+    def __init__(self, file):
+        self.file = file
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        before = sum(os.times()[:4])
+        try:
+            return (yield)
+        finally:
+            with open(self.file, "a", encoding="utf-8") as file:
+                file.write(f"{sum(os.times()[:4]) - before:.3f}\t{item.nodeid}\n")
 
 
 def pytest_configure(config):
-    # As a plugin: a hook of this file would not be asked about folders beside this one.
+    # As plugins: a hook of this file would not be asked about folders beside this one.
+    if file := os.environ.get("DPCORE_TEST_TIMES"):
+        config.pluginmanager.register(TestTimes(file))
     if find_spec("torch") is None:
         config.pluginmanager.register(DoctestsOfTorch())
     if number := os.environ.get("DPCORE_TRAINING_SEED"):
         change_training_seeds(int(number))
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("dpcore", "selection of tests")
+    group.addoption("--part", metavar="i/n", type=read_part, help="run only part i of n, by files")
+    group.addoption(
+        "--extras-files", action="store_true", help="run only files with a test marked extras"
+    )
+
+
+def read_part(text):
+    """Return (i, n) of "i/n"."""
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    if match is None or int(match[1]) > int(match[2]):
+        raise ValueError(f"--part must be i/n with 1 <= i <= n, got {text!r}")
+    return int(match[1]), int(match[2])
+
+
+def is_in_part(name, part):
+    """Return whether part (i, n) holds the file of a name, by a hash of that name."""
+    return zlib.crc32(name.encode()) % part[1] == part[0] - 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark what needs optional packages; keep the files that the options select.
+
+    This precedes pytest's own selection by `-m`, which sees these marks.
+    """
+    for item in items:
+        module = getattr(item, "module", None)
+        if getattr(module, "__name__", None) in NEEDING_MODULES or is_doctest_of_torch(item.path):
+            item.add_marker("extras")
+    part, root = config.getoption("part"), config.rootpath
+    extras = {item.path for item in items if item.get_closest_marker("extras")}
+
+    def is_selected(path):
+        name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+        in_part = part is None or is_in_part(name, part)
+        return in_part and (path in extras or not config.getoption("extras_files"))
+
+    dropped = [item for item in items if not is_selected(item.path)]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if is_selected(item.path)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    RUNNING[:] = [item]
 
 
 OWN = """

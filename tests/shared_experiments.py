@@ -24,6 +24,12 @@ NEEDS = {
 """Packages without which an experiment says what to install."""
 
 
+def mark_needs(name: str, *values: Any, slow: bool = False) -> Any:
+    """Return a parameter that begins with an experiment's name, with the markers of its tests."""
+    marks = [pytest.mark.extras] if name in NEEDS else []
+    return pytest.param(name, *values, marks=[*marks, *([pytest.mark.sweep] if slow else [])])
+
+
 def get_possible(name: str) -> Any:
     """The module of an experiment; the test is skipped without a package that it needs.
 

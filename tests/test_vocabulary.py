@@ -291,6 +291,7 @@ bad_mechanism: dpcore.Mechanism = event  # wrong
 """
 
 
+@pytest.mark.sweep
 def test_a_type_checker_finds_every_misspelt_word(tmp_path):
     pytest.importorskip("mypy")
     script = tmp_path / "script.py"

@@ -70,6 +70,7 @@ def test_distributions_of_scipy_are_found(distribution, shown):
     assert found.reproducible
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("package", ["scipy", "torch"])
 def test_noise_of_a_distribution_has_its_law(package, torch):
     x, of_torch = np.array([3.0, -1.0]), package == "torch"
@@ -162,6 +163,7 @@ def test_messages():
 # torch.
 
 
+@pytest.mark.extras
 def test_torch_distributions_are_found(torch):
     found = adapt(torch.distributions.Laplace(0.0, 2.0))
     assert type(found) is TorchNoise
@@ -169,6 +171,7 @@ def test_torch_distributions_are_found(torch):
     assert (found.thread_safe, found.claim) == (False, None)
 
 
+@pytest.mark.extras
 def test_torch_is_seeded_from_the_generator_and_put_back(torch):
     noise = adapt(torch.distributions.Laplace(0.0, 2.0))
     state = torch.random.get_rng_state()
@@ -180,6 +183,7 @@ def test_torch_is_seeded_from_the_generator_and_put_back(torch):
     assert not np.isin(noise([0.0], 5, generator), noise([0.0], 5, generator)).any()
 
 
+@pytest.mark.extras
 def test_torch_shapes(torch):
     each = adapt(torch.distributions.Laplace(torch.zeros(2), torch.tensor([1.0, 100.0])))
     outputs = each([0.0, 0.0], 20_000, rng())
@@ -195,6 +199,7 @@ def test_torch_shapes(torch):
             noise([0.0, 0.0, 0.0], 3, rng())
 
 
+@pytest.mark.extras
 def test_torch_keeps_the_wider_type(torch):
     noise = adapt(torch.distributions.Laplace(0.0, 1.0))
     inputs = np.zeros(1), torch.zeros(1), torch.zeros(1, dtype=torch.bfloat16)
@@ -209,6 +214,7 @@ def noise_layer(torch, scale):
     return Noise()
 
 
+@pytest.mark.extras
 def test_a_module_is_run_on_a_batch(torch):
     found = adapt(noise_layer(torch, 2.0))
     assert type(found) is TorchModule
@@ -220,6 +226,7 @@ def test_a_module_is_run_on_a_batch(torch):
     assert np.array_equal(outputs, found(np.array([3.0, -1.0]), 50_000, rng()))
 
 
+@pytest.mark.extras
 def test_a_module_keeps_its_mode_and_its_parameters(torch):
     model = torch.nn.Sequential(torch.nn.Linear(2, 3, dtype=torch.float64), torch.nn.Dropout(0.5))
     found = adapt(model)
@@ -234,6 +241,7 @@ def test_a_module_keeps_its_mode_and_its_parameters(torch):
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
+@pytest.mark.extras
 def test_a_module_that_mixes_the_rows_is_refused(torch):
     norm = torch.nn.BatchNorm1d(2)
     with pytest.raises(ValueError, match="module must be without a batch norm"):
@@ -241,6 +249,7 @@ def test_a_module_that_mixes_the_rows_is_refused(torch):
     assert adapt(norm.eval())([0.0, 1.0], 4, rng()).shape == (4, 2)
 
 
+@pytest.mark.extras
 def test_integers_and_tensors_reach_a_module_as_they_are(torch):
     assert adapt(torch.nn.Embedding(5, 3))(np.array([1, 4]), 2, rng()).shape == (2, 2, 3)
     kinds = []
@@ -255,6 +264,7 @@ def test_integers_and_tensors_reach_a_module_as_they_are(torch):
     assert kinds == [torch.float64, torch.float32, torch.int64]
 
 
+@pytest.mark.extras
 def test_a_module_that_is_a_mechanism_already_is_left_alone(torch):
     class Mechanism(torch.nn.Module):
         def forward(self, x, size, rng):
@@ -263,6 +273,7 @@ def test_a_module_that_is_a_mechanism_already_is_left_alone(torch):
     assert adapt(Mechanism()) is None
 
 
+@pytest.mark.extras
 def test_torch_is_audited(torch):
     options = {"attack": above_half, "trials": 100_000, "rng": 1}
     for scale, verdict in ((1.0, "not refuted by this attack"), (0.5, "refuted")):

@@ -20,6 +20,7 @@ def dpl():
     return needs("diffprivlib.mechanisms")
 
 
+@pytest.mark.extras
 def test_a_mechanism_of_diffprivlib_is_found_and_says_what_it_is(dpl):
     found = adapt(dpl.Laplace(epsilon=0.5, sensitivity=2.0))
     assert type(found) is DiffPrivLib
@@ -28,6 +29,7 @@ def test_a_mechanism_of_diffprivlib_is_found_and_says_what_it_is(dpl):
     assert (found.claim, found.norm, found.sensitivity) == (0.5, "l1", 2.0)
 
 
+@pytest.mark.extras
 def test_diffprivlib_draws_its_law(dpl):
     outputs = adapt(dpl.Laplace(epsilon=0.5, sensitivity=1.0))(np.array([3.0]), 50_000, rng())
     assert (outputs.shape, outputs.dtype) == ((50_000,), np.float64)
@@ -36,6 +38,7 @@ def test_diffprivlib_draws_its_law(dpl):
     assert laplace_ks(outputs - 3.0, 2.3) < ALPHA
 
 
+@pytest.mark.extras
 def test_diffprivlib_keeps_its_own_generator(dpl):
     secure = dpl.Laplace(epsilon=1.0, sensitivity=1.0)
     generator = secure._rng
@@ -72,6 +75,7 @@ def diffprivlib_cases(dpl):
     }  # fmt: skip
 
 
+@pytest.mark.extras
 def test_diffprivlib_numbers_have_a_pair_and_a_claim(dpl):
     for name, (inner, x, x_prime, claim) in diffprivlib_cases(dpl).items():
         mechanism = adapt(inner)
@@ -86,6 +90,7 @@ def test_diffprivlib_numbers_have_a_pair_and_a_claim(dpl):
             assert outputs.dtype.kind in "if", name
 
 
+@pytest.mark.extras
 def test_diffprivlib_other_kinds(dpl):
     binary = adapt(dpl.Binary(epsilon=1.0, value0="a", value1="b"))
     assert binary.default_pair() == dpcore.Pair("a", "b")
@@ -103,6 +108,7 @@ def test_diffprivlib_other_kinds(dpl):
         matrix.default_pair()
 
 
+@pytest.mark.extras
 def test_diffprivlib_transformers(dpl):
     transforms = needs("diffprivlib.mechanisms.transforms")
     rounded = adapt(transforms.RoundedInteger(dpl.Laplace(epsilon=1.0, sensitivity=1.0)))
@@ -110,6 +116,7 @@ def test_diffprivlib_transformers(dpl):
     assert rounded(5, 10, rng()).dtype.kind == "i"
 
 
+@pytest.mark.extras
 def test_diffprivlib_complaints_pass_through(dpl):
     with pytest.raises(TypeError, match="Value to be randomised must be a number"):
         adapt(dpl.Laplace(epsilon=1.0, sensitivity=1.0))(np.zeros(2), 3, rng())
@@ -117,6 +124,7 @@ def test_diffprivlib_complaints_pass_through(dpl):
         adapt(dpl.Geometric(epsilon=1.0))(np.array([0.0]), 3, rng())
 
 
+@pytest.mark.extras
 def test_diffprivlib_is_audited(dpl):
     mechanism = adapt(dpl.Laplace(epsilon=1.0, sensitivity=1.0))
     options = {"attack": above_half, "trials": 20_000, "confidence": 0.99}
@@ -127,6 +135,7 @@ def test_diffprivlib_is_audited(dpl):
     assert dpcore.audit(mechanism, (0.0, 1.0), claim=0.5, **options).verdict == "refuted"
 
 
+@pytest.mark.extras
 def test_diffprivlib_brings_its_own_pair_and_claim(dpl):
     mechanism = adapt(dpl.Laplace(epsilon=2.0, sensitivity=1.0))
     report = dpcore.audit(mechanism, attack=above_half, trials=2000)
@@ -135,6 +144,7 @@ def test_diffprivlib_brings_its_own_pair_and_claim(dpl):
         dpcore.audit(mechanism, ([0.0], [5.0]), attack=above_half, trials=2000)
 
 
+@pytest.mark.extras
 def test_diffprivlib_is_pickled_with_fresh_entropy_only(dpl):
     mechanism = adapt(dpl.Laplace(epsilon=1.0, sensitivity=1.0))
     again = pickle.loads(pickle.dumps(mechanism))

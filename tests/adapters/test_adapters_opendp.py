@@ -33,6 +33,7 @@ def opendp_vector(dp, kind=float):
     return dp.m.make_laplace(dp.vector_domain(atom), dp.l1_distance(T=kind), scale=2.0)
 
 
+@pytest.mark.extras
 def test_a_measurement_is_found_and_says_what_it_is(dp):
     found = adapt(opendp_laplace(dp))
     assert type(found) is OpenDP
@@ -41,6 +42,7 @@ def test_a_measurement_is_found_and_says_what_it_is(dp):
     assert repr(OpenDP(found.measurement, d_in=1.0)).endswith("MaxDivergence, d_in=1.0)")
 
 
+@pytest.mark.extras
 def test_opendp_draws_its_law(dp):
     outputs = adapt(opendp_laplace(dp))(np.array([3.0]), 10_000, rng())
     assert outputs.shape == (10_000,)
@@ -49,6 +51,7 @@ def test_opendp_draws_its_law(dp):
     assert laplace_ks(outputs - 3.0, 3.0) < ALPHA
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("x", [0.0, [0.0], np.array([0.0]), np.array(0.0), np.float64(0.0)])
 @pytest.mark.parametrize("kind", [float, int])
 def test_opendp_scalars(dp, x, kind):
@@ -57,6 +60,7 @@ def test_opendp_scalars(dp, x, kind):
     assert (outputs.shape, outputs.dtype.kind) == ((3,), {float: "f", int: "i"}[kind])
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("kind", [float, int])
 def test_opendp_vectors(dp, kind):
     outputs = adapt(opendp_vector(dp, kind))(dpcore.Pair([1000, 2000], [0, 0]).x, 200, rng())
@@ -65,12 +69,14 @@ def test_opendp_vectors(dp, kind):
     assert np.allclose(outputs.mean(axis=0), [1000, 2000], atol=10)
 
 
+@pytest.mark.extras
 def test_opendp_never_rounds(dp):
     for make, x in ((opendp_laplace, 0.5), (opendp_vector, np.array([0.5, 1.0]))):
         with pytest.raises(TypeError, match="i32"):
             adapt(make(dp, int))(x, 3, rng())
 
 
+@pytest.mark.extras
 def test_opendp_booleans_and_strings(dp):
     coin = adapt(dp.m.make_randomized_response_bool(0.75))
     for x in (True, np.array([True]), np.array([1.0])):
@@ -83,6 +89,7 @@ def test_opendp_booleans_and_strings(dp):
     assert set(words) <= {"a", "b", "c"}
 
 
+@pytest.mark.extras
 def test_opendp_states_what_its_map_says(dp):
     laplace = opendp_laplace(dp, scale=2.0)
     claims = [OpenDP(laplace, d_in=distance).claim for distance in (1.0, 3.0)]
@@ -108,6 +115,7 @@ def opendp_sum(dp, metric, kind=float):
     return space >> dp.t.then_sum() >> dp.m.then_laplace(scale=2.0)
 
 
+@pytest.mark.extras
 def test_opendp_with_neighbours_brings_its_claim(dp):
     for measurement, pair in (
         (opendp_laplace(dp, scale=2.0), ([0.0], [1.0])),
@@ -128,6 +136,7 @@ def test_opendp_with_neighbours_brings_its_claim(dp):
     assert (whole.d_in, whole.claim) == (1, pytest.approx(0.5))
 
 
+@pytest.mark.extras
 def test_the_claim_of_a_measurement_is_tested(dp):
     """A map that speaks of 1 where the inputs differ by 2 would be refuted; it is refused."""
     laplace, options = opendp_laplace(dp, scale=0.5), {"attack": above_half, "trials": 2000}
@@ -146,6 +155,7 @@ def test_the_claim_of_a_measurement_is_tested(dp):
     assert (broken.claim, broken.verdict) == (0.5, "refuted")
 
 
+@pytest.mark.extras
 def test_a_map_with_delta_brings_both_numbers(dp):
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
     gaussian = dp.m.make_gaussian(*space, scale=2.0)
@@ -163,6 +173,7 @@ def test_a_map_with_delta_brings_both_numbers(dp):
     assert dpcore.audit(gaussian, pair, **options).claim is None
 
 
+@pytest.mark.extras
 def test_data_sets_of_a_measurement(dp):
     ends = {"added": ([1, 0, 1], [1, 0]), "replaced": ([1, 0, 1], [1, 0, 0])}
     added, replaced = dpcore.pairs.AddRemove(), dpcore.pairs.Replace()
@@ -176,6 +187,7 @@ def test_data_sets_of_a_measurement(dp):
     assert found.claim == pytest.approx(np.log(3.0))
 
 
+@pytest.mark.extras
 def test_a_relation_that_the_metric_does_not_know_is_an_error(dp):
     vector, pair = opendp_vector(dp), ([0.0, 0.0], [0.5, 0.5])
     text = r"^neighbour must be L1 for a measurement on L1Distance.*\(or give claim=\), got L2"
@@ -189,6 +201,7 @@ def test_a_relation_that_the_metric_does_not_know_is_an_error(dp):
     assert same.claim == pytest.approx(0.5)
 
 
+@pytest.mark.extras
 def test_opendp_travels_to_another_process(dp):
     content = pickle.dumps(OpenDP(opendp_laplace(dp), d_in=1.0))
     code = f"""
@@ -201,6 +214,7 @@ print(mechanism.claim, mechanism(np.array([0.0]), 3, np.random.default_rng(1)).s
     assert done.stdout.split() == [repr(OpenDP(opendp_laplace(dp), d_in=1.0).claim), "(3,)"]
 
 
+@pytest.mark.extras
 @pytest.mark.filterwarnings("ignore:.* draws its own randomness")
 def test_opendp_says_how_to_give_its_claim(dp, dp_audit):
     laplace = opendp_laplace(dp)

@@ -374,6 +374,7 @@ def test_independent_increments_are_seen_in_the_differences():
     assert found > 1.3 * max(choice.merit for choice in choose_events(entries, *rest, Goal(10**5)))
 
 
+@pytest.mark.sweep
 def test_equal_laws_certify_nothing():
     """A null mechanism with flags, values and ties: each bound holds with 95 %."""
 

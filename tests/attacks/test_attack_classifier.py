@@ -226,10 +226,12 @@ def null(x, size, generator):
     return generator.normal(size=(size, 3))
 
 
+@pytest.mark.sweep
 def test_a_mechanism_that_ignores_its_input_is_not_overclaimed():
     assert count_overclaims(Classifier("logistic"), null) <= MOST
 
 
+@pytest.mark.sweep
 def test_a_model_counted_on_its_own_training_draws_overclaims():
     """The control: trees that learnt the very draws they are counted on."""
     over = 0

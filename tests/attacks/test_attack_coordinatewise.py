@@ -150,6 +150,7 @@ def test_with_a_delta_the_event_must_be_likely():
     assert max(joint) < 100
 
 
+@pytest.mark.sweep
 def test_no_more_overclaims_than_the_confidence_allows():
     audits, truth = 300, 8 / 4.0
     pair, limit = Pair(np.zeros(8), np.ones(8)), binom.ppf(1.0 - ALPHA, audits, 1.0 - CONFIDENCE)

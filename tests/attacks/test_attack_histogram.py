@@ -213,11 +213,13 @@ def null_flags(x, size, generator):
     return np.where(noisy > 0.0, noisy, -1000.0)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mechanism", [null, null_flags])
 def test_a_mechanism_that_ignores_its_input_is_not_overclaimed(mechanism):
     assert count_overclaims(Histogram(), mechanism) <= MOST
 
 
+@pytest.mark.sweep
 def test_a_claim_that_is_exactly_true_is_not_overclaimed():
     def respond(x, size, generator):
         return np.where(generator.random(size) < 0.5, generator.integers(0, 2, size), int(x))

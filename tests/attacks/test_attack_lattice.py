@@ -206,6 +206,7 @@ def test_traces_on_every_entry_add_up_in_the_table():
     assert bound > 3.0 > math.log(2.0)
 
 
+@pytest.mark.extras
 def test_torch_noise_is_certified():
     torch = needs("torch")
     for kind in ("Laplace", "Normal"):
@@ -226,6 +227,7 @@ def library(name):
     return system.build()
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("name", ["diffprivlib Laplace", "diffprivlib Gaussian"])
 def test_diffprivlib_is_certified(name):
     # 50,000 calls only: the bound grows with their logarithm, and is above 6 at 100,000.
@@ -283,6 +285,7 @@ def test_protected_noise_is_certified_at_nothing(name):
     assert counts.k == counts.k_prime
 
 
+@pytest.mark.extras
 def test_opendp_is_left_alone():
     assert audit(library("OpenDP make_laplace"), trials=5000, pilot=8192)[0] == 0.0
 

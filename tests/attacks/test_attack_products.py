@@ -222,6 +222,7 @@ def noisy_count(x, size, rng):
     return (x + noise[0] - noise[1]).astype(np.int64)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("mechanism", "loss", "attack"),
     [
@@ -235,6 +236,7 @@ def test_a_true_claim_is_refuted_as_seldom_as_promised(mechanism, loss, attack):
     assert count_refutations(mechanism, loss, attack=attack) <= MOST
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("mechanism", "attack"), [(twisted(), Products()), (odd(), None)])
 def test_control_two_thirds_of_the_loss_are_refuted_often(mechanism, attack):
     options = {"attack": attack, "trials": 2000, "audits": 20}

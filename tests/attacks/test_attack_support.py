@@ -227,6 +227,7 @@ def null(x, size, generator):
     return outputs
 
 
+@pytest.mark.sweep
 def test_a_mechanism_that_ignores_its_input_is_not_overclaimed():
     assert count_overclaims(Support(), null) <= MOST
 

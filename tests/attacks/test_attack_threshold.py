@@ -277,14 +277,17 @@ def null(x, size, generator):
     return np.round(generator.laplace(0.0, 1.0, (size, 4)), 1)
 
 
+@pytest.mark.sweep
 def test_a_mechanism_that_ignores_its_input_is_not_overclaimed():
     assert count_overclaims(Threshold(), null, UNIT) <= MOST
 
 
+@pytest.mark.sweep
 def test_a_claim_that_is_exactly_true_is_not_overclaimed():
     assert count_overclaims(Threshold(), dpcore.Laplace(1.0), UNIT, 1.0) <= MOST
 
 
+@pytest.mark.sweep
 def test_choosing_on_the_counted_draws_overclaims():
     """The control: null audits whose event is the best-looking one on the draws it counts."""
     found = 0

@@ -84,6 +84,7 @@ def most_alarms(audits):
     return int(binom.ppf(1.0 - ALPHA, audits, 1.0 - CONFIDENCE))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("trials", "period"), [(600, 700.0), (300, 300.0)])
 def test_drift_alone_raises_no_more_alarms_than_the_confidence_allows(trials, period):
     bounds = [lower(audit(seed, trials, period=period)) for seed in range(200)]
@@ -92,6 +93,7 @@ def test_drift_alone_raises_no_more_alarms_than_the_confidence_allows(trials, pe
     assert sum(found > 0 for found in bounds) > 0
 
 
+@pytest.mark.sweep
 def test_the_same_drift_in_blocks_looks_like_a_leak():
     # The control: nothing but the coin is changed, and the alarms are counted alike. One wave in
     # all calls, the pilot's included: each side has half of it.
@@ -106,6 +108,7 @@ def test_a_leak_is_found(leak, least):
     assert min(lower(audit(seed, trials=2000, leak=leak)) for seed in range(5)) > least
 
 
+@pytest.mark.sweep
 def test_the_alarms_keep_their_level_for_a_true_loss():
     # The slow event has probability e^epsilon/10 on x' and 1/10 on x: the loss is epsilon.
     epsilon, audits = 1.0, 200
@@ -301,6 +304,7 @@ def test_the_latency_of_that_loop_alone_tells_nothing():
     assert np.median(bounds) < 0.05
 
 
+@pytest.mark.sweep
 def test_the_same_noise_in_constant_time_keeps_its_claim():
     # The twin: the same noise, a latency that has nothing to do with it, and drift.
     refuted = 0
@@ -317,6 +321,7 @@ def test_the_same_noise_in_constant_time_keeps_its_claim():
     assert refuted <= binom.ppf(1.0 - ALPHA, AUDITS, 0.1)
 
 
+@pytest.mark.sweep
 def test_bounds_keep_their_level_where_output_and_latency_leak_apart():
     # A bit with loss 1, and a slow path with loss 0.8 whatever the bit: together 1.8, no more.
     losses = (1.0, 0.8)

@@ -227,6 +227,7 @@ def count_refuted(loss, audits):
     return sum(audited(telling(loss), rng=seed, **SMALL).refuted for seed in range(audits))
 
 
+@pytest.mark.sweep
 def test_a_true_claim_is_refuted_as_seldom_as_promised():
     """One word that differs: nearly the whole loss is in one event, and no more of it."""
 
@@ -245,6 +246,7 @@ def test_a_true_claim_is_refuted_as_seldom_as_promised():
     assert sum(report.epsilon_lower > 0.5 for report in claims) > AUDITS // 2
 
 
+@pytest.mark.sweep
 def test_a_rewriter_at_its_exact_loss_is_refuted_as_seldom_as_promised():
     assert count_refuted(1.0, AUDITS) <= MOST
     # The control: a claim far below the loss is refuted often.

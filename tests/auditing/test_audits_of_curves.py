@@ -93,6 +93,7 @@ def test_a_false_claim_is_refuted_by_the_same_counts():
     assert sum(two < GDP(0.9).trade_off(one) for one, two in points) > 190
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("bound", ["exact", "anytime"])
 @pytest.mark.parametrize("first", ["x", "x_prime"])
 @pytest.mark.parametrize("claim", [GDP(1.0), ZCDP(0.5)], ids=str)
@@ -215,6 +216,7 @@ def test_a_floating_point_finding_counts_against_the_curve():
     assert both.parameter_lower > 1.0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_whole_audits_of_true_claims_are_refuted_no_more_often(options):
     """A hundred each, with other claims, are counted by benches/record_claims.py."""
@@ -272,6 +274,7 @@ def scores(shift, seed=5, canaries=1000):
 ONE_RUN = {"rows": "one_run", "guesses": 250, "rng": 1}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "claim", [GDP(0.5), ZCDP(0.125), RDP(ORDERS, [order / 8 for order in ORDERS])], ids=str
 )

@@ -159,6 +159,7 @@ def test_generators_are_found_wherever_they_are_held(kind):
 # States.
 
 
+@pytest.mark.sweep
 def test_no_two_of_200_000_streams_are_equal():
     """Of seeds of 32 bits about five pairs would be."""
     source, seen = rng(), set()
@@ -240,6 +241,7 @@ def test_the_global_generator_of_torch_is_seeded_in_processes(pool):
     assert audited(Noise(), **options).counts == alone.counts
 
 
+@pytest.mark.sweep
 def test_outputs_that_want_gradients_are_read():
     def scored(x, size, rng):
         weight = torch.ones(1, requires_grad=True, dtype=torch.float64)

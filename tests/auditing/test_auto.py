@@ -91,6 +91,7 @@ def test_pairs_are_compared_per_unit_of_distance():
     assert dpcore.audit(noisy, [far, near], trials=10**5, **CLAIMED).pair == near
 
 
+@pytest.mark.sweep
 def test_a_search_finds_the_change_that_tells():
     def difference(x, size, rng):
         return (x[0] - x[1] + rng.laplace(0.0, 1.0, size))[:, np.newaxis]
@@ -188,6 +189,7 @@ def stopped(mechanism, seed, **more):
     return dpcore.audit(mechanism, ([0.0], [1.0]), **arguments)
 
 
+@pytest.mark.sweep
 def test_a_true_claim_is_refuted_as_seldom_as_promised():
     audits = [stopped(respond, seed) for seed in range(AUDITS)]
     assert sum(audit.refuted for audit in audits) <= MOST
@@ -196,6 +198,7 @@ def test_a_true_claim_is_refuted_as_seldom_as_promised():
     assert all(audit.epsilon_lower < 1.0 for audit in unrefuted[:20])
 
 
+@pytest.mark.sweep
 def test_control_a_fixed_bound_looked_at_as_often_overclaims():
     """The same draws, 200 looks with a bound that allows one."""
     overclaimed = 0

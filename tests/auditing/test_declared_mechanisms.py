@@ -203,6 +203,7 @@ def test_a_ratio_that_draws_contradict_is_not_taken_at_its_word():
     assert boasting.epsilon_lower == pytest.approx(plain.epsilon_lower, rel=0.03)
 
 
+@pytest.mark.sweep
 def test_audits_at_the_exact_loss_refute_no_more_often_than_allowed():
     """A binomial test at 1e-4; at twice the noise's claim all audits must refute."""
     assert count_refutations(L2Laplace(1.0), 1.0, NEAR, trials=2000) <= MOST

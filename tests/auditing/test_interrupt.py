@@ -313,6 +313,7 @@ PILOT_OF_HOURS = "dpcore.audit(dpcore.Laplace(1.0), trials=10**13, pilot=10**12,
 MANY_OUTPUTS = "out = np.empty((2**29, 1), np.float32)"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("before", "begun", "call"), [
     (ONE_SHARD, 0.5, f"{COUNT_OF_HOURS})"),
     (ONE_SHARD, 0.5, f"{COUNT_OF_HOURS}, block=2**40)"),

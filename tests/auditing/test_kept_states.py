@@ -77,6 +77,7 @@ def exceeds_level(refuted, audits=STATE_AUDITS):
     return binomtest(refuted, audits, LEVEL, alternative="greater").pvalue < 1e-3
 
 
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore::dpcore.errors.AssumptionWarning")
 @pytest.mark.parametrize("kind", PRIVATE)
 def test_a_private_mechanism_with_a_state_is_refuted_no_more_often_than_the_level(kind):

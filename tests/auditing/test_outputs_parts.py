@@ -75,6 +75,7 @@ AUDITS = max(100, int(os.environ.get("DPCORE_AUDITS", "400")) // 4)
 SOUND = ("first letter", "structured", "labelled")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", SOUND)
 def test_a_true_claim_is_refuted_as_seldom_as_promised_and_half_of_it_often(name):
     assert count_refutations(Leaky(name, 1.0), 1.0, audits=AUDITS) <= allow(AUDITS)

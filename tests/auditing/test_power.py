@@ -76,6 +76,7 @@ def test_audits_of_the_planned_size_refute(mechanism, delta, runs):
     assert enough > SIGNIFICANCE > few
 
 
+@pytest.mark.sweep
 def test_the_plan_of_a_known_event_says_what_auto_takes():
     """Negative control: with the trials of the plan itself `auto` refutes about 77 %."""
     plan = dpcore.plan(1.0, factor=0.9)
@@ -93,6 +94,7 @@ def test_the_plan_of_a_known_event_says_what_auto_takes():
         assert "auto  " not in shown
 
 
+@pytest.mark.sweep
 def test_a_plan_with_delta_is_found_whatever_the_seed():
     """With the events of the last pilot the first two gave no plan, the third the least of 20."""
     given = {"mechanism": dpcore.Gaussian(1.0), "pair": ([0.0], [1.0]), "delta": 0.01}

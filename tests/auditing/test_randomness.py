@@ -361,6 +361,7 @@ def test_without_the_refusal_processes_repeat_each_other(pool, monkeypatch):
     audit_answers(answer_by_the_module, 68, executor=pool, block=68)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("trials", [68, 2000])
 @pytest.mark.parametrize("function", [atom_of_the_module, atom_of_python])
 def test_atoms_that_processes_would_repeat_are_never_let_in(pool, function, trials):
@@ -382,6 +383,7 @@ def test_outputs_that_hardly_vary_are_judged_by_the_states_of_generators(pool):
 SEEDS = 200
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("trials", [68, 2000])
 def test_an_answer_that_nine_of_ten_calls_give_is_judged_soundly(trials):
     """Never the wrong side; with 2,000 trials it is known in most audits."""
@@ -411,6 +413,7 @@ def test_the_chance_of_pairs_is_that_of_all_pairings(sizes):
     assert math.isclose(math.exp(randomness.log_chance_of_pairs(np.array(sizes))), agreed / made)
 
 
+@pytest.mark.sweep
 def test_equal_rows_by_chance_are_seldom_taken_for_a_seeds(monkeypatch):
     """At a level of .05, for laws of few values; of all rows from the same value nothing follows.
 

@@ -63,6 +63,7 @@ def audit(case, seed, **more):
         return dpcore.audit(mechanism, UNIT, claim=1.0, trials=TRIALS, rng=seed, **more)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", OUTCOMES)
 def test_audits_count_rare_outcomes_and_keep_to_the_loss(case):
     """Nobody certifies more than 1, and most of 1 is found; 10 audits at 95 %."""

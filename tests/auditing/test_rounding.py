@@ -107,6 +107,7 @@ def private():
 PRIVATE = private()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PRIVATE)
 def test_rounding_refutes_no_private_mechanism(name):
     mechanism, pair = PRIVATE[name]

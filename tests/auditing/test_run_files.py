@@ -529,6 +529,7 @@ def test_a_run_that_was_looked_at_ends_with_the_anytime_bound(cut):
     assert report.counts == audit_kind("callable").counts
 
 
+@pytest.mark.sweep
 def test_parts_on_the_command_line(tmp_path, process):
     (tmp_path / "mech.py").write_text(MECHANISM.replace("0.02", "0"))
     words = "audit mech.py:slow_noise --x 0 --x-prime 1 --claim 1 --attack threshold --trials 2000"

@@ -147,6 +147,7 @@ def test_two_hundred_looks_at_a_true_claim(p, q, epsilon, delta, runs):
             assert anytime(counts, delta, CONFIDENCE) >= epsilon - 1e-9
 
 
+@pytest.mark.sweep
 def test_control_bounds_for_one_look_fail_at_two_hundred():
     p, q, epsilon, _, runs = NULLS[0]
     draws, k, k_prime = looks(p, q, runs)
@@ -193,6 +194,7 @@ def adaptive_run(rng, peek):
     return evidence.refuted(CONFIDENCE)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("peek", [False, True])
 def test_events_chosen_from_earlier_slices_are_safe_and_from_their_own_are_not(peek):
     rng = np.random.default_rng(5)

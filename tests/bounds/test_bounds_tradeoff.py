@@ -86,6 +86,7 @@ def missed(mu, make, n=2000):
     return misses
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("method", ["clopper_pearson", "dkw"])
 def test_all_limits_of_a_band_hold_at_once(method):
     assert missed(1.0, lambda *counts: bounds.tradeoff_band(*counts, CONFIDENCE, method)) <= MOST

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from shared_extras import needs
 from shared_messages import check_messages
 
 from dpcore import claims
@@ -110,8 +111,9 @@ def test_no_delta_is_below_that_of_the_gaussian_which_keeps_the_claim():
             assert (claim.trade_off(ERRORS) <= gaussian_errors(ERRORS, mu)).all()
 
 
+@pytest.mark.extras
 def test_no_delta_exceeds_that_of_dp_accounting():
-    module = pytest.importorskip("dp_accounting.rdp.rdp_privacy_accountant")
+    module = needs("dp_accounting.rdp.rdp_privacy_accountant")
     for levels in ([a / 2 for a in ORDERS], [0.01 * a for a in ORDERS], [2.0 for _ in ORDERS]):
         claim = RDP(ORDERS, levels)
         for epsilon in (0.1, 0.5, 1.0, 3.0, 6.0):
@@ -122,8 +124,9 @@ def test_no_delta_exceeds_that_of_dp_accounting():
             assert claim.epsilon(delta) <= theirs * (1.0 + 1e-9)
 
 
+@pytest.mark.extras
 def test_a_privacy_loss_distribution_is_read_by_its_methods():
-    module = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    module = needs("dp_accounting.pld.privacy_loss_distribution")
     losses = module.from_laplace_mechanism(1.0)
     claim = claims.of(losses)
     for epsilon in (0.0, 0.2, 0.5, 0.9):
@@ -187,8 +190,9 @@ def test_a_claim_is_its_own_claim():
     assert claims.of(GDP(1.0)) == GDP(1.0)
 
 
+@pytest.mark.extras
 def test_opacus_accountants_are_copied(recwarn):
-    accountants = pytest.importorskip("opacus.accountants", reason="opacus is not installed")
+    accountants = needs("opacus.accountants")
     rdp, prv = accountants.RDPAccountant(), accountants.PRVAccountant()
     with pytest.raises(ValueError, match="held must be an accountant that has counted one step"):
         claims.of(rdp)
@@ -207,8 +211,9 @@ def test_opacus_accountants_are_copied(recwarn):
         claims.of(accountants.GaussianAccountant())
 
 
+@pytest.mark.extras
 def test_opendp_measurements_state_their_map():
-    dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed")
+    dp = needs("opendp.prelude")
     from dpcore.adapters import OpenDP
 
     dp.enable_features("contrib")

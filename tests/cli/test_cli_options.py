@@ -102,6 +102,7 @@ def test_a_part_of_an_argument_and_what_a_message_mentions():
         raise errors.about(error, "pair", neighbour="L1(1.0)", null="True", claim="")
 
 
+@pytest.mark.extras
 def test_workers_that_are_killed_while_they_start_are_waited_for(monkeypatch):
     dask, given, key = needs("dask", "distributed"), [], "distributed.deploy.lost-worker-timeout"
 

@@ -135,6 +135,7 @@ def test_what_the_other_set_never_has_is_saturated_from_order_one_on():
     assert dice.belief[1].tolist() == [ESTIMATE, ESTIMATE]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dim", [1, 2, 5])
 def test_nulls_of_unequal_size_are_near_zero_or_not_believed(dim):
     # In the plane, where balls are searched for, the larger set is drawn from.

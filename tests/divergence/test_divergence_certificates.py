@@ -57,6 +57,7 @@ def counts_of(chosen, counted, rows=(1000, 1000), counted_rows=(1000, 1000)):
     )
 
 
+@pytest.mark.sweep
 def test_bounds_hold_at_two_coins():
     """What the event sees is all there is: no slack hides a wrong limit."""
     rng, size = np.random.default_rng(0), 200
@@ -97,6 +98,7 @@ def count_over(runs, make_held):
     return sum(over_null(make_held(seed)) for seed in range(runs))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("score", [None, first])
 def test_bounds_hold_at_the_null(score):
     assert (count_over(500, lambda seed: hold(*null(seed), score)) <= allowed(500)).all()
@@ -119,10 +121,12 @@ def copies(seed, times=5):
     return np.repeat(y0, times, axis=0), np.repeat(y1, times, axis=0), rng
 
 
+@pytest.mark.sweep
 def test_control_copies_split_by_row_overclaim():
     assert (count_over(100, lambda seed: hold(*copies(seed))) > allowed(100)).all()
 
 
+@pytest.mark.sweep
 def test_copies_split_by_group_and_one_per_group_do_not():
     groups = np.arange(200) // 5
     assert hold(*copies(0), groups=groups).counted_rows == (20, 20)

@@ -63,6 +63,7 @@ def rejections(runs):
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("size", "dim"), [(60, 3), (50, 40)])
 def test_the_level_holds_for_rows(quick, size, dim):
     found = rejections(checked(find_points(*normal(s, size, dim)), s) for s in range(RUNS))
@@ -77,6 +78,7 @@ def repeated(seed, copies=5):
     return y0, y1, np.arange(len(y0)) // copies
 
 
+@pytest.mark.sweep
 def test_the_level_holds_for_groups_of_copies(quick):
     runs = []
     for seed in range(RUNS):
@@ -91,6 +93,7 @@ def test_control_copies_permuted_one_by_one_are_found_out(quick):
     assert min(rejections(runs)) > stats.binom.isf(ALPHA, 60, LEVEL)
 
 
+@pytest.mark.sweep
 def test_control_folds_added_up_as_if_independent_are_found_out():
     """The mean of both AUC, standardised as if neither fold had taught the other."""
     wrong = 0

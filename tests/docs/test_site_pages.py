@@ -5,11 +5,18 @@ from __future__ import annotations
 import matplotlib
 import matplotlib.pyplot as plt
 import pytest
-from shared_extras import ALL, needs
+from shared_extras import needs
 from shared_site import PAGES, SCRIPTS, name_of, needed, run_page, run_script
 
-HERE = [at for at in PAGES if needed(at.read_text("utf-8"))] if ALL else [*PAGES, *SCRIPTS]
-"""All of it, or where every optional package is, pages that need one: scripts that do so are run
+SHOWN = [
+    *(pytest.param(page, marks=pytest.mark.extras) for page in PAGES),
+    *(
+        pytest.param(at, marks=pytest.mark.sweep)
+        for at in SCRIPTS
+        if not needed(at.read_text("utf-8"))
+    ),
+]
+"""Pages run once in the short run, with all packages. Scripts that need an optional package run
 where the site is built, which fails with them."""
 
 
@@ -32,7 +39,7 @@ def plain(monkeypatch, tmp_path):
     plt.switch_backend(before)
 
 
-@pytest.mark.parametrize("place", HERE, ids=name_of)
+@pytest.mark.parametrize("place", SHOWN, ids=name_of)
 def test_it_runs_as_shown(place):
     for name in needed(place.read_text("utf-8")):
         needs(name)

@@ -23,6 +23,8 @@ def corpus(texts, labels):
     return adept_rewrite.Texts("generated", "", ("a",), tuple(texts), tuple(labels), 0, 1, 1)
 
 
+@pytest.mark.extras
+@pytest.mark.sweep
 def test_the_rows(result):
     published, l1 = result.rows
     assert (published.variant, published.true) == ("published", pytest.approx(2400.0))
@@ -40,6 +42,7 @@ def test_the_rows(result):
     assert all(one.model is None for one in result.models)
 
 
+@pytest.mark.extras
 def test_the_table(result):
     text = result.table()
     assert "utterances made up" in text
@@ -52,6 +55,7 @@ def test_the_table(result):
     assert "published: " in text
 
 
+@pytest.mark.extras
 def test_the_record_and_the_picture(result):
     record = result.to_dict()
     assert record["config"]["claimed"] == [300.0]

@@ -56,6 +56,7 @@ def within(mean, spread, known, repetitions):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fresh_run_agrees_with_the_recorded_one(fresh, name, method):
     cell, known = fresh.cell(name, method), KNOWN[name, method]

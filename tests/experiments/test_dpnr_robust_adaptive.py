@@ -38,6 +38,8 @@ def made(config, accuracies):
     return Result(config, tuple(made_models), (study.Size("ag_news", "made", 10, 10, 4, 0.25),))
 
 
+@pytest.mark.extras
+@pytest.mark.sweep
 def test_training_learns_and_noise_costs(result):
     for line in ("not robust", "constant 5", "uniform 2 to 10"):
         found = (result.values(*AG, line, level) for level in (None, 5.0, 1.0))
@@ -47,6 +49,7 @@ def test_training_learns_and_noise_costs(result):
     assert all(value > 0.7 for value in result.values(*AG, "constant 5", 5.0))
 
 
+@pytest.mark.extras
 def test_masked_words_that_are_left_out_cost_less_than_random_rows(result):
     for line, trained in (("not robust", False), ("robust", False), ("robust", True)):
         tests = (Test(4.0, 0.5, mask) for mask in ("leave_out", "zero_id"))
@@ -56,6 +59,7 @@ def test_masked_words_that_are_left_out_cost_less_than_random_rows(result):
     assert result.masked(*AG, "not robust", Test(4.0, 0.5, "leave_out"), True) == ()
 
 
+@pytest.mark.extras
 def test_constant_5_is_the_robust_model_of_5(result):
     assert result.values(*AG, "robust", 5.0) == result.values(*AG, "constant 5", 5.0)
     assert result.values(*AG, "robust", 1.0) != result.values(*AG, "constant 5", 1.0)
@@ -64,6 +68,7 @@ def test_constant_5_is_the_robust_model_of_5(result):
     assert len(set(jobs)) == len(jobs)
 
 
+@pytest.mark.extras
 def test_a_part_repeats_the_whole(result):
     part = run(seeds=1, lines=("not robust",), epsilons=(5.0,))
     assert part.values(*AG, "not robust", 5.0) == result.values(*AG, "not robust", 5.0)[:1]
@@ -72,12 +77,14 @@ def test_a_part_repeats_the_whole(result):
     assert {model.job.line for model in part.models} == {"not robust"}
 
 
+@pytest.mark.extras
 def test_the_sound_scale_sends_nothing_at_16_entries():
     found = run(seeds=1, lines=("robust, b = d/epsilon",), epsilons=(1.0,))
     assert abs(found.values(*AG, "robust, b = d/epsilon", 1.0)[0] - 0.25) < 0.15
     assert [model.job.trained for model in found.models] == [1.0]
 
 
+@pytest.mark.extras
 def test_record_table_and_picture(result):
     record = result.to_dict()
     assert record["corpora"][0]["origin"].startswith("generated (topics")
@@ -95,6 +102,7 @@ def test_record_table_and_picture(result):
     assert "generated" in axes[0].get_ylabel()
 
 
+@pytest.mark.extras
 def test_a_training_that_ctrl_c_ended_early_ends_the_run(monkeypatch):
     needs("torch")
     from dpcore.text import DPNR
@@ -142,6 +150,8 @@ def test_the_study_s_figures():
     )
 
 
+@pytest.mark.extras
+@pytest.mark.sweep
 def test_the_real_corpora():
     found = run(seeds=1, data=str(data()), lines=("not robust", "robust"), epsilons=(5.0,))
     assert found.sizes[0].train == found.sizes[0].test == 500

@@ -29,6 +29,7 @@ def row(result, system, claim=None):
     return next(r for r in result.rows if (r.case.system, r.case.claim) == (system, claim))
 
 
+@pytest.mark.sweep
 def test_shared_noise_hides_nothing_and_independent_noise_all_or_little(result):
     clean = row(result, "no noise").f1[0]
     assert clean > 0.8
@@ -99,6 +100,7 @@ def test_record_table_and_picture(result):
     assert [axes.get_xlabel() for axes in figure.axes] == ["claimed epsilon"] * 2
 
 
+@pytest.mark.sweep
 def test_seeds_baselines_and_a_part_repeats_the_whole(monkeypatch, result):
     # A baseline and one system, twice: what the whole list takes minutes for.
     listed = list_systems(("TF-IDF",), LEVELS, (1.0,))
@@ -150,6 +152,7 @@ def test_micro_f1():
     assert micro_f1(truth, 0 * truth) == micro_f1(0 * truth, 0 * truth) == 0.0
 
 
+@pytest.mark.sweep
 def test_the_authors_file(monkeypatch):
     # What is known of the texts without any training; the encoder is a small one.
     monkeypatch.setattr(dpnr_table.Config, "cases", property(lambda config: ()))

@@ -20,6 +20,7 @@ def result():
     return dpsgd_audit.run(dpsgd_audit.Config(quick=True, seed=1), progress=False)
 
 
+@pytest.mark.sweep
 def test_every_fault_is_seen_by_a_named_way_and_repaired_recipes_pass(result):
     assert result.unexpected == ()
     cells = {(cell.fault, cell.way): cell for cell in result.cells}

@@ -26,6 +26,7 @@ def change(result, label, **fields):
     return replace(result, cells=tuple(cells))
 
 
+@pytest.mark.sweep
 def test_plain_training_learns_and_dp_sgd_keeps_its_epsilon():
     result = run()
     assert [cell.recipe for cell in result.cells] == list(result.config.recipes)

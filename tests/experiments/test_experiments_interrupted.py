@@ -9,7 +9,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from shared_experiments import get_possible, interrupt_at
+from shared_experiments import get_possible, interrupt_at, mark_needs
 
 from dpcore import _core
 from dpcore.experiments import drawing, get, habernal2022_figure2, reproduce, running
@@ -69,7 +69,10 @@ KEPT = {"word2vec-leakage": 1, "habernal2021-figure1": 1, "divergence-accuracy":
 """Results that are kept, where they are not one less than the calls."""
 
 
-@pytest.mark.parametrize(("name", "fields", "place", "call", "count"), INTERRUPTED)
+@pytest.mark.parametrize(
+    ("name", "fields", "place", "call", "count"),
+    [mark_needs(*row, slow=row[0] == "encoder-frontier") for row in INTERRUPTED],
+)
 def test_ctrl_c_keeps_what_is_done(name, fields, place, call, count, monkeypatch):
     module = get_possible(name)
     if isinstance(place, str):

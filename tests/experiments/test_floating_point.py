@@ -85,6 +85,7 @@ def test_a_missing_package_has_a_row(monkeypatch):
     assert found.plot().axes[0].texts[-1].get_text() == "not installed"
 
 
+@pytest.mark.extras
 def test_libraries_of_single_calls_get_fewer_trials():
     shares = {system.name: system.share for system in SYSTEMS}
     assert (shares["numpy Generator.laplace"], shares["diffprivlib Laplace"]) == (1, 10)

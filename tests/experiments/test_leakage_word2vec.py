@@ -121,6 +121,7 @@ def test_failed_training_is_told(monkeypatch):
         train_word2vec(FIRST, progress=False)
 
 
+@pytest.mark.sweep
 def test_the_figures_on_real_sentences():
     """The source's: .17, .008, .000 without anchors; .25 to .27 with 500, whatever the start."""
     folder = data("leakage", "spa-eng.zip").parent.parent

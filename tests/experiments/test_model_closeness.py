@@ -54,6 +54,7 @@ def test_the_sets_have_no_text_in_common():
     assert max(len(text.split()) for part in parts for text in part) <= 40
 
 
+@pytest.mark.extras
 def test_models_of_one_start_and_equal_texts_are_one_model(monkeypatch):
     # Control of the control: without a difference of texts there is no distance.
     needs("torch")
@@ -125,6 +126,7 @@ def test_the_record_the_table_and_the_picture():
     assert [panel.get_title() for panel in result.plot().axes[:4]][2] == "Procrustes of decoders"
 
 
+@pytest.mark.extras
 def test_ctrl_c_keeps_the_levels_that_are_complete(monkeypatch):
     needs("torch")
     calls = []

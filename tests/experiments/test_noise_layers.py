@@ -29,6 +29,7 @@ def result():
     return run(trials=20_000, seeds=1)
 
 
+@pytest.mark.sweep
 def test_faults_are_caught_and_nothing_else(result):
     assert result.agreement() == (11, 11, 0, 11)
     rows = {(row.layer, row.dtype): row for row in result.rows}
@@ -59,6 +60,7 @@ def test_rounding_stands_apart(result):
     assert rows["torch's Laplace", "float32"].rounding[0] > 3.0
 
 
+@pytest.mark.sweep
 def test_seeds_give_a_spread_and_a_part_repeats_the_whole(result):
     part = run(trials=20_000, seeds=2, layers=("LaplaceNoise",))
     assert [len(row.audits) for row in part.rows] == [2] * 2

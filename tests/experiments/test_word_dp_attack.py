@@ -6,6 +6,7 @@ import math
 from functools import partial
 
 import numpy as np
+import pytest
 from shared_experiments import run_experiment
 from shared_extras import data, needs
 
@@ -56,6 +57,7 @@ def test_the_table_serves_an_attacker():
     assert informed["CusText"][0] > 0.7
 
 
+@pytest.mark.sweep
 def test_real_abstracts():
     result = run(data=data())
     assert result.texts == 599

@@ -103,6 +103,7 @@ def audited(mechanism, seed=1, **options):
 # What is certified.
 
 
+@pytest.mark.sweep
 def test_a_survey_tool_is_refuted_and_its_private_twin_is_not(tool):
     # At 95 % a true claim of 1 is refuted at most once in 20 runs; 5 seeds, fixed.
     leaky, private = (

@@ -47,6 +47,7 @@ def response(rng, size=500, size_prime=400):
 # Independent rows.
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("bound", ["clopper_pearson", "exact"])
 @pytest.mark.parametrize("draw", [laplace, response])
 def test_true_claims_about_independent_rows(draw, bound):
@@ -388,6 +389,7 @@ def test_true_claims_about_paired_rows():
     assert above_the_claim(flips, RUNS, attack=ones, paired=True) <= MOST_RUNS
 
 
+@pytest.mark.sweep
 def test_the_control_with_the_exact_test_overclaims():
     """Common coins spread the quotient, and the exact test takes the sides for independent."""
     assert above_the_claim(flips, RUNS, attack=ones, bound="exact") > MOST_RUNS
@@ -428,6 +430,7 @@ def by_mirror(outputs, outputs_prime, pair):
     return lambda rows: (counts_prime > counts)[199 - rows]
 
 
+@pytest.mark.sweep
 def test_pairs_stay_together_when_rows_are_shuffled(monkeypatch):
     """Otherwise the partners of rows that chose the event are counted."""
     settings = {"claim": 0.0, "attack": by_mirror, "paired": True}

@@ -224,6 +224,7 @@ def test_resampled_objects(kind):
         assert doubts_of_rows(fresh) == ()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("law", OBJECT_LAWS)
 def test_independent_objects_raise_no_doubt(law):
     for seed in range(AUDITS):
@@ -361,6 +362,7 @@ def test_rows_that_depend_on_their_neighbours_give_no_verdict(kind):
         assert "or arranged=True if the rows were put in this order" in report.doubts[-1]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", CLEAN)
 def test_independent_rows_in_random_or_sorted_order_are_not_doubted(kind):
     """In 100 pairs of each kind; the checks alarm with probability below 1e-6."""

@@ -136,6 +136,7 @@ def test_a_style_speaks_of_its_own_cards_only():
     assert not find_missing(style, *schemes)
 
 
+@pytest.mark.extras
 def test_models_have_cards_too():
     needs("torch")
     from dpcore.experiments.dpnr_table.defences import Declustering

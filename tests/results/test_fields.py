@@ -94,6 +94,7 @@ def test_a_field_of_which_nothing_is_told_must_be_equal():
     assert (first + replace(second, extra=2)).extra == 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("changes", [
     {"route": "sampled", "notes": ("one", "two"), "nan": 3, "nan_prime": 4, "pilot": 9,
      "randomness": "own", "checks": ("odd",), "threads": 64, "seconds": 9.0},

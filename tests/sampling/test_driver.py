@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import shared_shards
-from shared_extras import ALL, needs
+from shared_extras import needs
 from shared_shards import BLOCK, KINDS, ONE, TRIALS, add_noise, audit_kind, list_differences
 
 import dpcore
@@ -31,11 +31,12 @@ def serial():
     return {kind: audit_kind(kind, threads=1) for kind in KINDS}
 
 
-@pytest.fixture(params=["threads", "fork", "spawn", "dask"], scope="module")
+DASK = pytest.param("dask", marks=pytest.mark.extras)
+
+
+@pytest.fixture(params=["threads", "fork", "spawn", DASK], scope="module")
 def executor(request):
-    """Two workers of each kind of executor; with every extra installed, those of dask alone."""
-    if ALL and request.param != "dask":
-        pytest.skip("runs without extras")
+    """Two workers of each kind of executor."""
     if request.param == "threads":
         with ThreadPoolExecutor(2) as pool:
             yield pool

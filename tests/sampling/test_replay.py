@@ -166,6 +166,7 @@ def often(x, size, rng):
 CLEAN = [noise, tied, bits, sparse, response, kept, constant, one_side, often, objects]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mechanism", CLEAN)
 def test_no_clean_mechanism_is_refused(mechanism):
     """Half of them have few outputs, and blocks of 16 to 256 rows of those are often equal."""

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import shared_plugin
+from shared_extras import mark_slow
 from shared_messages import find_missing
 from shared_rows import EARLY, UNIT, WIDE, fresh, in_turn, invalid
 
@@ -271,7 +272,7 @@ NEAR = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NEAR)
+@pytest.mark.parametrize("name", mark_slow(NEAR, ["1,000 columns"]))
 def test_rows_that_are_like_their_neighbours_are_no_verdict(name):
     for seed in range(2):
         invalid(*NEAR[name], trials=5000, rng=seed)

@@ -113,6 +113,7 @@ def in_subprocess(code, **environment):
     return subprocess.run([sys.executable, "-c", code], env=os.environ | environment, **options)
 
 
+@pytest.mark.sweep
 def test_every_path_of_the_cpu_gives_the_same_bytes():
     answers = {}
     for path in _core.cpus():

@@ -64,12 +64,14 @@ def test_a_mode_that_cannot_be_run_is_said():
     assert one.training
 
 
+@pytest.mark.extras
 def test_a_torch_layer_is_called_as_it_is(torch):
     found = inspect(layer(torch, dtype=torch.float64), X, rng=1)
     assert found.passed, str(found)
     assert found.dim == 20
 
 
+@pytest.mark.extras
 def test_the_float32_laplace_of_torch_is_on_a_grid(torch):
     for one in (layer(torch), torch.distributions.Laplace(0.0, 1.0)):
         found = inspect(one, X, rng=1)
@@ -78,6 +80,7 @@ def test_the_float32_laplace_of_torch_is_on_a_grid(torch):
     assert inspect(torch.distributions.Normal(0.0, 1.0), X, rng=1).passed
 
 
+@pytest.mark.extras
 def test_shared_draws_in_torch(torch):
     column = inspect(layer(torch, lambda shape: (shape[0], 1)), X, rng=1, draws=500)
     assert {"rank", "correlation"} <= set(column.flagged)
@@ -86,6 +89,7 @@ def test_shared_draws_in_torch(torch):
     assert row.flagged == ("shared_rows",)
 
 
+@pytest.mark.extras
 def test_torch_noise_in_training_only(torch):
     module = torch.nn.Sequential(layer(torch, dtype=torch.float64, training_only=True))
     assert inspect(module, X, rng=1, draws=500).flagged == ("modes",)
@@ -100,11 +104,13 @@ def test_torch_noise_in_training_only(torch):
     assert inspect(layer(torch, dtype=torch.float64).eval(), X, rng=1, draws=500).passed
 
 
+@pytest.mark.extras
 def test_an_input_that_is_a_tensor(torch):
     x = torch.linspace(0.0, 1.0, 20, dtype=torch.float64)
     assert inspect(layer(torch, dtype=torch.float64), x, rng=1, draws=500).passed
 
 
+@pytest.mark.extras
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_the_generator_of_torch_is_copied_by_a_fork(torch):
     # An audit seeds it for every call; whoever ships the layer does not.

@@ -331,6 +331,7 @@ class RandomTable:
         return rng.choice(self.shape[1], size, p=self.drawn[x])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("fault", [False, True])
 def test_certified_above_the_exact_loss_no_more_often_than_the_confidence_allows(fault):
     """Exact binomial test at 1e-6; tables of which another law is drawn fail it."""

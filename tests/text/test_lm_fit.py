@@ -59,8 +59,9 @@ def test_private_model_predicts_better_than_the_uniform_law(private, corpus):
     assert found.high < found.uniform == len(private.vocabulary) - 1
 
 
+@pytest.mark.sweep
 def test_epsilon_is_what_the_accountants_report_for_the_steps_made(private, corpus):
-    accountants = pytest.importorskip("opacus.accountants")
+    accountants = needs("opacus.accountants")
     batches = -(-len(corpus.train) // 40)
     assert (private.steps, private.rate) == (6 * batches, 1.0 / batches)
     for kind, found in (("PRV", private.epsilon), ("RDP", private.epsilon_rdp)):
@@ -143,7 +144,7 @@ def test_training_on_masks_alone_gives_the_uniform_law(corpus, words):
 
 def _gradients(network, rows, words):
     """Return the gradient of each record, as Opacus computes it for a batch."""
-    module = pytest.importorskip("opacus.grad_sample").GradSampleModule(network)
+    module = needs("opacus.grad_sample").GradSampleModule(network)
     record_losses(module, rows, words).mean().backward()
     places = np.argsort(sorted(range(len(rows)), key=lambda number: -len(rows[number])))
     samples = [one.grad_sample for one in module.parameters()]
@@ -172,7 +173,7 @@ ROWS = [np.array(row) for row in ([1, 2, 3], [4], [5, 6, 7, 8, 1, 2], [9, 9], [2
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 @pytest.mark.parametrize("layers", [1, 2])
 def test_gradient_of_a_record_does_not_depend_on_the_rest_of_the_batch(layers):
-    network = Network(9, 6, layers, 0.0, pytest.importorskip("opacus.layers").DPLSTM)
+    network = Network(9, 6, layers, 0.0, needs("opacus.layers").DPLSTM)
     draw_weights(network, np.random.default_rng(1))
     alone = [_gradients(network, [row], 9)[0] for row in ROWS]
     for chosen in ([0, 1, 2, 3, 4], [4, 3], [2, 2, 0]):
@@ -202,6 +203,7 @@ def test_empty_batches_are_made_and_counted(corpus, words):
     assert np.isfinite(model.decoder_weights).all()
 
 
+@pytest.mark.sweep
 def test_noise_of_one_step_is_the_claimed_one(private, corpus):
     batch = list(corpus.train.texts[:8])
     settings = {"sigma": private.sigma, "clip": private.clip, "trials": 1000, "rng": 5}
@@ -212,6 +214,7 @@ def test_noise_of_one_step_is_the_claimed_one(private, corpus):
     assert training.audit_step(half, batch, **settings).refuted is True
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("epsilon", [None, 8.0])
 def test_ctrl_c_keeps_the_last_whole_epoch(corpus, words, monkeypatch, epsilon):
     rule = {**(SMALL if epsilon is None else NOISY), "vocabulary": words, "epsilon": epsilon}
@@ -240,6 +243,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch(corpus, words, monkeypatch, epsilon):
         assert model.epsilon < 8.0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
 @pytest.mark.parametrize("epsilon", [None, math.inf, 8.0])
 def test_devices(corpus, words, device, epsilon, monkeypatch):
@@ -368,6 +372,7 @@ def audit(seed, **recipe):
         return audit_run(fit, texts, canaries=canaries, guesses=GUESSES, rng=seed, **claimed)
 
 
+@pytest.mark.sweep
 def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows():
     # Fixed seeds. A bound that holds with 95 % refutes more than 4 of 20 with probability .0026.
     recipe = {"epsilon": CLAIM, "delta": DELTA, "batch": 110, "epochs": 2}

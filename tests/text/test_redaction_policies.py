@@ -295,6 +295,7 @@ def draw_redacted(x, size, rng):
     return [texts[code] for code in kept.tolist()]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("name", "delta"), [(name, 0.1 if name == "one word" else 0.19) for name in OTHERS]
 )
@@ -367,6 +368,7 @@ EXPECTED = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep
 def test_medical_abstracts_are_linked_as_measured_before():
     """Of 300 texts: within 4 standard deviations of another draw of as many, and a rounding."""
     texts = list(dict.fromkeys(read_corpus(data(), "medical").texts))

@@ -202,6 +202,7 @@ def test_a_word_planted_in_some_texts_of_one_set_is_found_and_exposed():
     assert all(one.is_sensitive and "secret" in planted[one.row].split() for one in named)
 
 
+@pytest.mark.sweep
 def test_two_halves_of_one_set_are_not_distinguished():
     """In 200 sweeps intervals miss the coin, and bounds exceed 0, as rarely as stated (at 1e-4).
 
@@ -306,6 +307,7 @@ def test_divergence_falls_with_masks_and_grows_with_rows(sets, level, rows, kl, 
     assert abs(null.value).max() < 0.1
 
 
+@pytest.mark.sweep
 def test_the_attack_falls_to_a_coin_and_documents_stay_linked(sets):
     levels, more = [0, 0.5, 0.9, 0.95, 1], {"splits": 2, "nulls": 2, "rng": 1}
     found = sweep(*sets[:2], policies=[Random(), Ranked()], levels=levels, **more)

@@ -48,6 +48,7 @@ def held(corpus):
     return [" ".join(words_of(text)) for text in corpus.test.texts if text not in seen]
 
 
+@pytest.mark.sweep
 def test_texts_it_has_not_seen_are_repeated_without_noise(learnt, held):
     sacrebleu = needs("sacrebleu")
     # Of noise beyond all vectors nothing is repeated.

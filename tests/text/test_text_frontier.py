@@ -66,7 +66,7 @@ def test_utility_and_attack_grow_with_epsilon_and_the_attribute_needs_its_direct
 def test_the_loss_is_that_of_the_farthest_texts_and_above_what_is_certified(found):
     from dpcore.torch import Clip, Project
 
-    torch = pytest.importorskip("torch")
+    torch = needs("torch")
     for dim in found.dims:
         project = Project(PUBLIC, dim)
         public = project(torch.from_numpy(PUBLIC))

@@ -260,6 +260,7 @@ def test_a_certified_part_with_doubts_bounds_nothing(people):
     assert "epsilon >= " not in report
 
 
+@pytest.mark.extras
 def test_encoders_may_return_lists_tensors_and_small_dtypes():
     texts = ("a", "bb")
     [found] = vectors_of(lambda asked: [[len(text), 1] for text in asked], [texts], 1)
@@ -270,6 +271,7 @@ def test_encoders_may_return_lists_tensors_and_small_dtypes():
     assert found.tolist() == [[1.0] * 3] * 2
 
 
+@pytest.mark.extras
 def test_a_private_encoder_brings_its_claim_and_its_delta(people):
     needs("torch")
     from dpcore.torch import Clip, PrivateEncoder

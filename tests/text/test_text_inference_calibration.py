@@ -41,6 +41,7 @@ def best_on_test(vectors, secret):
     return limits(max(right), SIZES[2], 0.025)[0] > 0.5
 
 
+@pytest.mark.sweep
 def test_a_permuted_attribute_alarms_as_rarely_as_it_says_and_the_best_on_test_does_not():
     alarms = dict.fromkeys(["accuracy", "above floor", "certified", "best on test"], 0)
     for seed in range(RUNS):
@@ -59,6 +60,7 @@ def test_a_permuted_attribute_alarms_as_rarely_as_it_says_and_the_best_on_test_d
     assert not within(alarms["best on test"]), alarms
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_intervals_hold_the_truth_and_bounds_stay_below_it(epsilon):
     # Randomised response: an answer is true with e^epsilon / (1 + e^epsilon), so that the accuracy

@@ -208,6 +208,7 @@ def test_each_leak_is_found_as_well_as_by_him_who_knows_where_to_look(leak):
     assert str(found).splitlines()[1].split(None, 1)[1].startswith("above the floor: ")
 
 
+@pytest.mark.sweep
 def test_a_permuted_rare_attribute_is_above_the_floor_as_rarely_as_is_said():
     # 4 positive texts of 60 on test: intervals by a normal law do not hold for so few.
     alarms = dict.fromkeys(["above", "majority", "by the label"], 0)

@@ -222,6 +222,7 @@ def test_vectors_without_the_main_task_are_no_evidence_of_privacy():
     assert main_task_of(noise, np.zeros(1200, int), secret).main is None
 
 
+@pytest.mark.sweep
 def test_noise_is_taken_for_vectors_that_carry_the_label_as_rarely_as_is_said():
     carried, runs = 0, 200
     for seed in range(runs):
@@ -334,6 +335,7 @@ def test_what_the_main_label_says_of_an_age_is_a_floor_of_its_own():
     assert "(above the median: the attacker does better than" in str(copied)
 
 
+@pytest.mark.sweep
 def test_an_age_that_vectors_do_not_carry_is_above_the_floor_as_rarely_as_is_said(few_replicates):
     alarms, runs = 0, 300
     for seed in range(runs):

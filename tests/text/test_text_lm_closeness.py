@@ -191,6 +191,7 @@ def models():
     return *both, corpus.test.texts
 
 
+@pytest.mark.extras
 def test_closeness_is_made_of_the_distances_and_divergences():
     a, b, texts = models()
     found = lm.closeness(a, b, texts)
@@ -211,6 +212,7 @@ def test_closeness_is_made_of_the_distances_and_divergences():
     assert max(*as_tuple(same.decoder), *as_tuple(same.states), *same.kl) < 1e-10
 
 
+@pytest.mark.extras
 def test_what_closeness_prints():
     a, b, texts = models()
     found = lm.closeness(a, b, texts)
@@ -231,6 +233,7 @@ def fit_words(words, **fields):
     return lm.fit(texts, texts[:3], vocabulary=vocabulary, **fields)
 
 
+@pytest.mark.extras
 def test_models_that_cannot_be_compared():
     needs("torch")
     one = fit_words(["one", "two", "three"])
@@ -252,6 +255,7 @@ def test_models_that_cannot_be_compared():
     assert lm.closeness(one, short).states is None
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
@@ -268,6 +272,7 @@ def test_weights_and_states_that_are_constant_or_not_finite_are_refused(part, va
         lm.closeness(one, other, ["one two three"] * 3)
 
 
+@pytest.mark.extras
 def test_two_models_that_are_read_by_turns_leave_torch_as_it_was():
     torch = needs("torch")
     a, b, texts = models()

@@ -65,6 +65,7 @@ def test_texts_without_a_known_word_are_zero_counted_and_reported(encoder):
     assert np.array_equal(np.any(found, axis=1), [False, True, False])
 
 
+@pytest.mark.extras
 def test_what_is_saved_comes_back_bit_for_bit(corpus, encoder, tmp_path):
     needs("safetensors.numpy")
     encoder.save_pretrained(tmp_path / "new" / "folder")
@@ -79,6 +80,7 @@ def test_what_is_saved_comes_back_bit_for_bit(corpus, encoder, tmp_path):
         assert (tmp_path / "second" / name).read_bytes() == first
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [

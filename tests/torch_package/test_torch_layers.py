@@ -77,6 +77,7 @@ def test_the_law_of_a_layer_is_that_of_its_description(name, dtype, device):
     assert stats.kstest(draws(kind(1.02 * B), dtype, device).ravel(), cdf).pvalue < ALPHA
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_l2_noise_has_gamma_lengths_and_uniform_directions(dtype, device):

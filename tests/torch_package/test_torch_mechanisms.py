@@ -208,6 +208,7 @@ def test_a_larger_call_is_timed_before_a_forecast_unless_outputs_are_slow(
     assert asked.count(64) == times
 
 
+@pytest.mark.sweep
 def test_the_first_two_texts_of_dpnrs_corpus():
     texts = read_corpus(data("dpnr_ag", "ag_data.txt")).train.texts
     encoder = TfidfSVD(768).fit(list(texts))

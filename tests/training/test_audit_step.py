@@ -52,6 +52,7 @@ def test_the_repaired_step_is_not_refuted():
     assert report.parameter_lower > 0.7 * report.claim.mu
 
 
+@pytest.mark.sweep
 def test_right_steps_are_refuted_no_more_than_allowed_and_half_the_noise_always():
     # benches/record_claims.py does so with 20 seeds and every fault.
     right = [audit(rng=seed, trials=600).refuted for seed in range(8)]

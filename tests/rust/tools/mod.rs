@@ -1,5 +1,7 @@
 //! What the tests of the samplers share.
 
+pub mod searches;
+
 use dpcore::{
     Counted, Cpu, DpText, DpTextKeep, DpTextResample, Error, Exponential, Gaussian, Identity, Job,
     Laplace, Mechanism, Noise, Options, Purpose, RandomBits, Route, Uniform, Vote, run,
