@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import runpy
 import subprocess
@@ -27,12 +28,19 @@ def hash_files(*folders):
     }
 
 
+def run_at_root(words):
+    """Run a command as a user does, without what make and pytest left in the environment."""
+    left = ("MAKE", "GNUMAKEFLAGS", "PYTEST_", "DPCORE_EXTRAS", "DPCORE_TEST_TIMES")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(left)}
+    return subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+
 def collect(command):
     """Return the node ids that a command line of pytest selects."""
     words = ["bash", "-c", f"{command} --collect-only -n0"]
-    lines = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert lines.returncode == 0, lines.stdout[-2000:] + lines.stderr[-2000:]
-    return {line for line in lines.stdout.splitlines() if re.match(r"\S+\.py::", line)}
+    program = run_at_root(words)
+    assert program.returncode == 0, program.stdout[-2000:] + program.stderr[-2000:]
+    return {line for line in program.stdout.splitlines() if re.match(r"\S+\.py::", line)}
 
 
 @pytest.mark.parametrize("script", sorted(REFERENCE.glob("make_*.py")), ids=lambda file: file.stem)
@@ -55,21 +63,21 @@ def test_collecting_leaves_every_file_unchanged():
 def test_a_part_that_is_none_is_refused(text):
     with pytest.raises(ValueError, match=r"^--part must be i/n with 1 <= i <= n, got "):
         read_part(text)
-    assert read_part("4/4") def test_parts_together_hold_each_file_once():
+    assert read_part("4/4") == (4, 4)
+
+
+def test_parts_together_hold_each_file_once():
     files = [file.relative_to(ROOT).as_posix() for file in Path(__file__).parent.rglob("*.py")]
     for n in (1, 2, 4):
         parts = [[file for file in files if is_in_part(file, (i, n))] for i in range(1, n + 1)]
-        assert sorted(sum(parts, [])) == sorted(files)
+        assert sorted(file for part in parts for file in part) == sorted(files)
         assert min(map(len, parts)) > len(files) / (2 * n)
-
-
-== (4, 4)
 
 
 def list_commands(*words):
     """Return the environment and the command line of each run of tests that make starts."""
     call = ["make", "--dry-run", "--no-print-directory", f"VENV={Path(sys.prefix).parent}", *words]
-    lines = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    lines = run_at_root(call).stdout
     commands = re.findall(r"(?m)^(?:DPCORE_EXTRAS=1 )?\S+ -m pytest -q.*$", lines)
     return [("extras" if "EXTRAS" in command else "plain", command) for command in commands]
 
