@@ -82,7 +82,8 @@ def test_the_oldest_rust_is_run_by_ci():
 
 def test_every_workflow_calls_targets_that_exist_and_one_version_of_an_action():
     everything = "\n".join(WORKFLOWS.values())
-    called = {name for found in re.findall(r"run: make (.+)", everything) for name in found.split()}
+    lines = re.findall(r"run: make (.+)", everything)
+    called = {name for line in lines for name in line.split() if "=" not in name}
     assert called >= {"test", "search", "docs"}
     assert all(re.search(rf"^{name}:", MAKEFILE, re.M) for name in called)
     actions = {}

@@ -582,7 +582,7 @@ def test_an_object_with_a_claim_and_a_pair_of_its_own():
     assert dpcore.audit(Vague(), trials=1000).claim == 0.5
 
 
-# The table of audits that the Rust tests read (tests/audit.rs) is what Python finds today.
+# The table of audits that the Rust tests read (tests/rust/audit.rs) is what Python finds today.
 
 
 SCRIPT = Path(__file__).parents[1] / "reference" / "make_audits.py"

@@ -42,6 +42,7 @@ def test_the_rows(result):
     assert all(one.model is None for one in result.models)
 
 
+@pytest.mark.sweep
 @pytest.mark.extras
 def test_the_table(result):
     text = result.table()
@@ -55,6 +56,7 @@ def test_the_table(result):
     assert "published: " in text
 
 
+@pytest.mark.sweep
 @pytest.mark.extras
 def test_the_record_and_the_picture(result):
     record = result.to_dict()

@@ -49,6 +49,7 @@ def test_training_learns_and_noise_costs(result):
     assert all(value > 0.7 for value in result.values(*AG, "constant 5", 5.0))
 
 
+@pytest.mark.sweep
 @pytest.mark.extras
 def test_masked_words_that_are_left_out_cost_less_than_random_rows(result):
     for line, trained in (("not robust", False), ("robust", False), ("robust", True)):
@@ -59,6 +60,7 @@ def test_masked_words_that_are_left_out_cost_less_than_random_rows(result):
     assert result.masked(*AG, "not robust", Test(4.0, 0.5, "leave_out"), True) == ()
 
 
+@pytest.mark.sweep
 @pytest.mark.extras
 def test_constant_5_is_the_robust_model_of_5(result):
     assert result.values(*AG, "robust", 5.0) == result.values(*AG, "constant 5", 5.0)
@@ -68,6 +70,7 @@ def test_constant_5_is_the_robust_model_of_5(result):
     assert len(set(jobs)) == len(jobs)
 
 
+@pytest.mark.sweep
 @pytest.mark.extras
 def test_a_part_repeats_the_whole(result):
     part = run(seeds=1, lines=("not robust",), epsilons=(5.0,))
@@ -84,6 +87,7 @@ def test_the_sound_scale_sends_nothing_at_16_entries():
     assert [model.job.trained for model in found.models] == [1.0]
 
 
+@pytest.mark.sweep
 @pytest.mark.extras
 def test_record_table_and_picture(result):
     record = result.to_dict()

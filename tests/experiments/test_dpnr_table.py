@@ -43,6 +43,7 @@ def test_shared_noise_hides_nothing_and_independent_noise_all_or_little(result):
     assert row(result, "no noise").runs[0].main > 0.8
 
 
+@pytest.mark.sweep
 def test_three_epsilons_stand_apart(result):
     for level in LEVELS:
         assert row(result, "iid", level).runs[0].true == pytest.approx(64 * level)
@@ -55,6 +56,7 @@ def test_three_epsilons_stand_apart(result):
     assert row(result, "no noise").runs[0].true == math.inf
 
 
+@pytest.mark.sweep
 def test_claims_on_the_largest_pair(result):
     verdicts = {(one.claim.system, one.claim.claim): one for one in result.claims}
     assert len(verdicts) == 9
@@ -69,6 +71,7 @@ def test_claims_on_the_largest_pair(result):
             assert one.certified <= one.exact <= one.true
 
 
+@pytest.mark.sweep
 def test_figures_agree_with_their_parts(result):
     found = result.rows[1].runs[0]
     group = found.group
@@ -83,6 +86,7 @@ def test_figures_agree_with_their_parts(result):
     assert found.certified == found.alone.certified.epsilon_lower
 
 
+@pytest.mark.sweep
 def test_record_table_and_picture(result):
     record = result.to_dict()
     assert len(record["rows"]) == len(result.rows) == 2 + 2 * len(LEVELS)

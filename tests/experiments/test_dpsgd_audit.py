@@ -32,6 +32,7 @@ def test_every_fault_is_seen_by_a_named_way_and_repaired_recipes_pass(result):
     assert "As expected, one step refutes every fault of a step" in str(result)
 
 
+@pytest.mark.sweep
 def test_a_fault_that_passes_and_a_repaired_recipe_that_does_not_are_named(result):
     turned = {("half the noise", "one step"), ("Poisson batches", "many runs")}
     cells = tuple(

@@ -46,6 +46,7 @@ def test_faults_are_refuted_and_flagged_and_the_repair_neither(result):
             assert found.refuted
 
 
+@pytest.mark.sweep
 def test_the_losses_are_those_of_the_scales(result):
     for noise in ("zero", "resample", "repaired"):
         small, large = (result.row(noise, level).runs[0] for level in ("0.1", "10"))
@@ -54,6 +55,7 @@ def test_the_losses_are_those_of_the_scales(result):
         assert 1.0 < large.right < 10.0
 
 
+@pytest.mark.sweep
 def test_learnt_epsilons_stay_below_the_cap_and_have_no_claim(result):
     for noise in ("zero", "resample", "repaired"):
         capped, free = (result.row(noise, f"from 10, {cap}") for cap in ("cap 10", "no cap"))
@@ -70,6 +72,7 @@ def test_learnt_epsilons_stay_below_the_cap_and_have_no_claim(result):
     assert [row["claim"] for row in records] == [None] * 6
 
 
+@pytest.mark.sweep
 def test_the_floor_is_the_area_of_the_main_label_alone(result):
     corpus = generated("topics", 600, rng=cell_seed(result.config.seed, "corpus"))
     train, test = ((part.labels, part.attribute("parent")) for part in (corpus.train, corpus.test))
@@ -82,6 +85,7 @@ def test_the_floor_is_the_area_of_the_main_label_alone(result):
         assert row.runs[0].floor == pytest.approx(max(0.5, area))
 
 
+@pytest.mark.sweep
 def test_an_attacker_at_its_floor_is_no_evidence_where_the_task_is_lost(result):
     row = result.row("repaired", "0.1")
     assert row.useless(result.majority)
@@ -94,6 +98,7 @@ def test_an_attacker_at_its_floor_is_no_evidence_where_the_task_is_lost(result):
     assert "made-up texts" in table
 
 
+@pytest.mark.sweep
 def test_the_pair_in_the_record_is_of_later_texts(result):
     record = result.to_dict()
     assert (record["rows"][0]["runs"][0]["exact"], len(set(record["pair"]))) == ("inf", 2)

@@ -34,6 +34,7 @@ def test_few_directions_of_public_texts_keep_what_noise_on_all_columns_hides():
     assert result.mean("8 directions", 100.0, "signal") > 0.9
 
 
+@pytest.mark.sweep
 def test_losses_are_within_the_claim_and_no_certificate_exceeds_them():
     for cell in run().cells:
         assert cell.figure("worst_loss") <= cell.release.epsilon * (1.0 + 1e-6)
@@ -41,6 +42,7 @@ def test_losses_are_within_the_claim_and_no_certificate_exceeds_them():
             assert not cell.certified(name) > cell.figure("worst_loss")
 
 
+@pytest.mark.sweep
 def test_the_record_has_no_text_and_the_table_says_where_texts_come_from():
     result = run()
     data = json.dumps(result.to_dict(), allow_nan=False)

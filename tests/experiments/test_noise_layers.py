@@ -52,6 +52,7 @@ def test_repairs_do_the_same_job():
         assert not case.repair or not names[case.repair].faulty
 
 
+@pytest.mark.sweep
 def test_rounding_stands_apart(result):
     rows = {(row.layer, row.dtype): row for row in result.rows}
     assert rows["LaplaceNoise", "float32"].rounding == (0.0,)
@@ -72,6 +73,7 @@ def test_seeds_give_a_spread_and_a_part_repeats_the_whole(result):
     assert "+-" in part.table()
 
 
+@pytest.mark.sweep
 def test_the_record_and_the_table(result):
     record = result.to_dict()
     agreement = {"faults_caught": 11, "faults": 11, "others_caught": 0, "others": 11}

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::tools::{bits, count, job, laplace, noises, rows};
 use dpcore::run::{self, count_outputs};
 use dpcore::{
     Clip, Counted, Cpu, Error, Gaussian, Identity, Job, Mechanism, Noise, Norm, Options, Route,
@@ -11,7 +12,6 @@ use dpcore::{
 };
 use dpcore::{DpText, DpTextKeep, DpTextResample, Exponential, Laplace, RandomBits, Side, Uniform};
 use proptest::prelude::*;
-use crate::tools::{bits, count, job, laplace, noises, rows};
 
 /// Scales over six decades, and extremes.
 fn scale() -> impl Strategy<Value = f64> {

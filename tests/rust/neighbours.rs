@@ -5,6 +5,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use crate::tools::searches::{Case, normal, on, single};
 use dpcore::neighbours::{
     Inside, Method, Nearest, Search, Sets, Shells, inside, nearest, pool_rows,
 };
@@ -12,7 +13,6 @@ use dpcore::{Cpu, Error, Options};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use crate::tools::searches::{Case, normal, on, single};
 
 #[test]
 fn random_rows_in_any_dimension() {

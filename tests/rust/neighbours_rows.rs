@@ -2,11 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
+use crate::tools::searches::{Case, normal, on, single};
 use dpcore::neighbours::{Method, nearest};
 use dpcore::{Cpu, Error};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use crate::tools::searches::{Case, normal, on, single};
 
 /// Rows of which some are bad, among 60 queries and 140 points, at dimension 24.
 fn with(bad: &[(usize, f64)], unit: f64) -> Case<f64> {

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::tools::{bits, count, job, laplace, noises, rows};
 use dpcore::run::{self, Real};
 use dpcore::{Cpu, DpText, DpTextKeep, DpTextResample, Error, Identity, Job, Laplace, Mechanism};
 use dpcore::{Noise, Options, Purpose, RandomBits, Route, Side, Uniform, Vote};
-use crate::tools::{bits, count, job, laplace, noises, rows};
 
 /// An input whose entries differ, with both zeros in it.
 fn input(dim: usize) -> Vec<f64> {

@@ -1,7 +1,7 @@
 //! The words of a stream one at a time, and the crate `rand` on top of them.
 
-use dpcore::{Cpu, Job, Mechanism, Purpose, Side, Uniform, Words};
 use crate::tools::{noises, rows};
+use dpcore::{Cpu, Job, Mechanism, Purpose, Side, Uniform, Words};
 
 /// The uniform number of [0, 1) that a word becomes: its top 52 bits.
 fn uniform(word: u64) -> f64 {
@@ -33,6 +33,7 @@ fn words_are_those_of_a_fill_block_after_block() {
 #[cfg(feature = "rand")]
 mod with_rand {
     use super::*;
+    use crate::tools::bits;
     use dpcore::{
         DpText, DpTextKeep, DpTextResample, Exponential, Gaussian, Identity, Laplace, Noise,
         RandomBits,
@@ -41,7 +42,6 @@ mod with_rand {
     use rand::rand_core::Infallible;
     use rand::seq::SliceRandom;
     use rand::{Rng, RngExt, SeedableRng, TryRng};
-    use crate::tools::bits;
 
     /// Outputs of a fill on 0 with seed 7, longer than a block.
     fn fill(noise: impl Into<Noise>) -> Vec<f64> {

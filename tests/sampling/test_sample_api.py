@@ -92,7 +92,7 @@ noises += [dpcore.DPTextNoise(1.5, nan) for nan in ("zero", "resample", "keep")]
 noises += [system(1.0) for system in published.SYSTEMS]
 digest = hashlib.sha256()
 for number, noise in enumerate(noises):
-    # More draws, of more dimensions: tests/samplers.rs.
+    # More draws, of more dimensions: tests/rust/samplers.rs.
     for dim in (1, 5, 33):
         x = np.linspace(-1.0, 1.0, dim)
         digest.update(dpcore.sample(noise, x, 4001, rng=11).tobytes())
