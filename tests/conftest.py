@@ -37,6 +37,10 @@ OF_TORCH = (
 """Places that cannot be imported without torch, or whose examples train with it."""
 
 
+SLOW_DOCTESTS = ("dpcore.experiments.dpsgd_audit.run", "dpcore.experiments.searched_pairs.run")
+"""Examples that take more than 3 CPU seconds: they have the marker `sweep`."""
+
+
 OF_MANY_AUDITS = ("text", "torch_package")
 """Folders of tests whose audits do not look for generators that were there before the test."""
 
@@ -127,6 +131,8 @@ def pytest_collection_modifyitems(config, items):
         module = getattr(item, "module", None)
         if getattr(module, "__name__", None) in NEEDING_MODULES or is_doctest_of_torch(item.path):
             item.add_marker("extras")
+        if module is None and item.name in SLOW_DOCTESTS:
+            item.add_marker("sweep")
     part, root = config.getoption("part"), config.rootpath
     extras = {item.path for item in items if item.get_closest_marker("extras")}
 

@@ -32,6 +32,7 @@ def make_result(values, **fields):
     return replace(Result(config, "texts", 0, 60, 24, 200, tuple(cells)), **fields)
 
 
+@pytest.mark.extras
 def test_two_starts_are_farther_than_two_sets():
     result = run()
     # Over ten seeds the ratio is at least 2.7 at level 0 and 1.6 at level .9.
@@ -113,6 +114,7 @@ def test_names_that_do_not_exist():
         result.values(0.0, "safe", "CKA")
 
 
+@pytest.mark.extras
 def test_the_record_the_table_and_the_picture():
     result = run()
     record = result.to_dict()
