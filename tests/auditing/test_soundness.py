@@ -136,6 +136,29 @@ def test_an_attack_that_searches_is_harmless_because_of_the_split():
     assert sum(audit.refuted for audit in audits) <= MOST
 
 
+def best_interval(outputs, outputs_prime, pair):
+    """Choose, among CELLS intervals of [0, 1), the one that favours x most on these draws."""
+    edges = np.linspace(0.0, 1.0, CELLS + 1)
+    more = np.histogram(outputs, edges)[0] - np.histogram(outputs_prime, edges)[0]
+    low, high = edges[more.argmax()], edges[more.argmax() + 1]
+    return lambda drawn: (low <= drawn[:, 0]) & (drawn[:, 0] < high)
+
+
+def test_a_search_among_native_draws_is_harmless_because_they_are_not_counted():
+    """Draws of the core on equal inputs: a pilot that is counted again overclaims in half of them.
+
+    This rate stays in the short run, which has no other one on native draws.
+    """
+    audits, uniform = 100, dpcore.Uniform(0.0, 1.0)
+    options = {"trials": 2000, "pilot": 2000, "confidence": CONFIDENCE, "null": True}
+    claims = [
+        dpcore.audit(uniform, ([0.0], [0.0]), attack=best_interval, rng=seed, **options)
+        for seed in range(audits)
+    ]
+    assert all(report.counts.n == 2000 for report in claims)
+    assert overclaims((report.epsilon_lower for report in claims), 0.0) <= resumed.allow(audits)
+
+
 def test_control_the_same_search_on_the_counted_draws():
     """Event and direction chosen on the draws that are counted: true loss 0, overclaimed."""
     found = []
@@ -309,7 +332,6 @@ def refuted(name, claim, trials, seed):
     return dpcore.audit(mechanism, pair, claim=claim, **options).refuted
 
 
-# The rate of native draws stays in the short run: a pilot that is counted again turns it red.
 @pytest.mark.parametrize("name", mark_slow(cases(), {*cases()} - {"Laplace"}))
 def test_a_true_claim_is_refuted_as_seldom_as_promised(name):
     refutations = 0
