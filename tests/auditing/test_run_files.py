@@ -167,6 +167,7 @@ def slow_noise(x, size, rng):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C of another process")
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path, process):
     (tmp_path / "mech.py").write_text(MECHANISM)
     words = "audit mech.py:slow_noise --x 0 --x-prime 1 --claim 1 --attack threshold --pilot 600"
