@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import zlib
+from argparse import ArgumentTypeError
 from importlib.util import find_spec
 
 import pytest
@@ -112,7 +113,7 @@ def read_part(text):
     """Return (i, n) of "i/n"."""
     match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
     if match is None or int(match[1]) > int(match[2]):
-        raise ValueError(f"--part must be i/n with 1 <= i <= n, got {text!r}")
+        raise ArgumentTypeError(f"--part must be i/n with 1 <= i <= n, got {text!r}")
     return int(match[1]), int(match[2])
 
 

@@ -8,6 +8,7 @@ import re
 import runpy
 import subprocess
 import sys
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
@@ -60,8 +61,8 @@ def test_collecting_leaves_every_file_unchanged():
 
 
 @pytest.mark.parametrize("text", ["", "1", "0/4", "5/4", "1/0", "a/b", "1/4/2"])
-def test_a_part_that_is_none_is_refused(text):
-    with pytest.raises(ValueError, match=r"^--part must be i/n with 1 <= i <= n, got "):
+def test_a_part_that_does_not_exist_is_refused(text):
+    with pytest.raises(ArgumentTypeError, match=r"^--part must be i/n with 1 <= i <= n, got "):
         read_part(text)
     assert read_part("4/4") == (4, 4)
 
