@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, TRUTH, UNIT, noisy, respond
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, pairs
 from dpcore.attacks import Auto, Threshold
-from dpcore.bounds import BOUNDS
+from dpcore.bounds import BOUNDS, Martingale, tradeoff_band
 from dpcore.published import DPText, HalfNoise
 
 CLAIMED = {"claim": 1.0, "rng": 1}
@@ -225,6 +227,19 @@ def test_a_false_claim_is_refuted_early(mechanism):
     assert report == dpcore.audit(mechanism, trials=10**6, stop="refuted", rng=1)
 
 
+def test_the_band_of_an_event_below_its_threshold_is_that_of_the_other_rates():
+    options = {"claim": 1.0, "trials": 20_000, "attack": Threshold(), "rng": 1}
+    report = dpcore.audit(Laplace(1.0), ([1.0], [0.0]), **options)
+    event = replace(report.event, side="below")
+    flipped = replace(report, event=event, direction="x_prime")
+    curve = report.curve
+    rates = [(n - k)[::-1] for k, n in ((curve.k_prime, curve.n_prime), (curve.k, curve.n))]
+    by_hand = tradeoff_band(rates[0], curve.n_prime, rates[1], curve.n, report.confidence)
+    epsilons = np.linspace(0.0, 1.0, 11)
+    assert np.array_equal(flipped.tradeoff.delta(epsilons), by_hand.delta(epsilons))
+    assert len(np.unique(by_hand.delta(epsilons))) == 11
+
+
 def test_every_slice_counts_what_its_own_event_says():
     report = stopped(respond, 3)
     start = 0
@@ -234,6 +249,27 @@ def test_every_slice_counts_what_its_own_event_says():
         hits = [int(piece.event(side).sum()) for side in sides]
         assert hits == [piece.counts.k, piece.counts.k_prime]
         start += size
+
+
+def test_the_wealth_follows_from_the_slices_alone():
+    # Slices with one event share a mixture, and another event begins anew.
+    for seed in range(1, 20):
+        report = stopped(respond, seed)
+        labels = [0]
+        for before, piece in itertools.pairwise(report.slices):
+            changed = (piece.event, piece.direction) != (before.event, before.direction)
+            labels.append(labels[-1] + changed)
+        evidence = Martingale(report.claim, report.delta)
+        for label, piece in zip(labels, report.slices, strict=True):
+            counts = piece.counts if piece.direction == "x" else piece.counts.swapped()
+            evidence.update(counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess)
+        enough = -math.log1p(-report.confidence)
+        assert report.refuted is (evidence.log_wealth >= enough)
+        at = 1.0 - math.exp(-evidence.log_wealth)
+        if at > 0.0:
+            # A level just below what the wealth reaches is won, and one just above is not.
+            for level, won in ((at - 1e-6, True), (at + 1e-6, False)):
+                assert replace(report, confidence=level).refuted is won
 
 
 def test_delta_is_respected():

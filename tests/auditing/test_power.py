@@ -191,3 +191,8 @@ def test_every_report_of_a_claim_that_stands_says_what_a_tenth_would_take():
     sides = np.random.default_rng(1).normal(size=(2, 400))
     recorded = dpcore.audit_outputs(*sides, rows="independent", claim=1.0, rng=1)
     assert "counted rows on each side" in said(recorded)[0]
+
+
+def test_noise_that_is_hardly_too_small_for_a_curve_is_an_error():
+    with pytest.raises(ValueError, match="factor must be small enough that Gaussian noise breaks"):
+        dpcore.plan(dpcore.claims.RDP([2.0], [1.0]), factor=0.999999)

@@ -12,6 +12,7 @@ from shared_messages import check_messages
 from dpcore import claims
 from dpcore.bounds import gdp_epsilon
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
+from dpcore.claims.trade_off import outer_corners
 
 ORDERS = [1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0]
 ERRORS = np.concatenate([np.geomspace(1e-12, 0.4, 40), np.linspace(0.41, 0.999, 20)])
@@ -269,3 +270,15 @@ TYPE_ERRORS = [
 def test_messages():
     check_messages(ValueError, VALUE_ERRORS)
     check_messages(TypeError, TYPE_ERRORS)
+
+
+def test_the_corners_of_a_parabola_lie_on_its_chords():
+    x = np.linspace(0.0, 1.0, 9)
+    corners, heights = outer_corners(x, x**2)
+    assert (corners[0], corners[-1]) == (0.0, 1.0)
+    # The first and the last corner lie on the chords through the next two points.
+    assert heights[0] == pytest.approx(x[1] ** 2 - (x[1] + x[2]) * x[1])
+    assert heights[-1] == pytest.approx(x[-2] ** 2 + (x[-2] + x[-3]) * (1.0 - x[-2]))
+    assert (np.interp(x, corners, heights) <= x**2 + 1e-15).all()
+    fine = np.linspace(0.0, 1.0, 1001)
+    assert (fine**2 - np.interp(fine, corners, heights) < 0.04).all()

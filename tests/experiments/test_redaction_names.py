@@ -7,7 +7,7 @@ from functools import partial
 from shared_experiments import run_experiment
 from shared_extras import data
 
-from dpcore.experiments.redaction_names import POLICIES, TOPIC, list_hidden
+from dpcore.experiments.redaction_names import KINDS, POLICIES, TOPIC, list_hidden
 
 run = partial(run_experiment, "redaction-names", quick=True)
 
@@ -24,6 +24,11 @@ def test_a_masked_name_hides_where_nothing_else_speaks_of_the_person():
         assert masked.value[0] < masked.floor + 0.25
         assert not masked.beats_floor
         assert masked.value[0] < clear.value[0] - 0.2
+
+
+def test_the_table_has_a_row_for_every_attacker():
+    table = run().table()
+    assert [label for _, _, label, _, _ in KINDS if f"\n{label} " not in table] == []
 
 
 def test_the_topic_stays():
