@@ -4,15 +4,20 @@ import math
 import pickle
 from functools import partial
 
+import mpmath as mp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shared_examples import examples
 from shared_extras import needs
 from shared_messages import check_messages
 
 from dpcore import claims
 from dpcore.bounds import gdp_epsilon
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
-from dpcore.claims.trade_off import outer_corners
+from dpcore.claims.trade_off import choose_tangent, outer_corners
+from dpcore.records import Counts
 
 ORDERS = [1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0]
 ERRORS = np.concatenate([np.geomspace(1e-12, 0.4, 40), np.linspace(0.41, 0.999, 20)])
@@ -115,7 +120,8 @@ def test_no_delta_is_below_that_of_the_gaussian_which_keeps_the_claim():
 @pytest.mark.extras
 def test_no_delta_exceeds_that_of_dp_accounting():
     module = needs("dp_accounting.rdp.rdp_privacy_accountant")
-    for levels in ([a / 2 for a in ORDERS], [0.01 * a for a in ORDERS], [2.0 for _ in ORDERS]):
+    slopes = 0.01, 0.5, 300.0, 1e4
+    for levels in ([2.0 for _ in ORDERS], *([a * slope for a in ORDERS] for slope in slopes)):
         claim = RDP(ORDERS, levels)
         for epsilon in (0.1, 0.5, 1.0, 3.0, 6.0):
             theirs = float(module.compute_delta(ORDERS, levels, epsilon)[0])
@@ -123,6 +129,40 @@ def test_no_delta_exceeds_that_of_dp_accounting():
         for delta in (0.01, 1e-5, 1e-9):
             theirs = float(module.compute_epsilon(ORDERS, levels, delta)[0])
             assert claim.epsilon(delta) <= theirs * (1.0 + 1e-9)
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps"),
+    [(0.3, 0.001, 1), (0.3, 1.0, 1000), (0.5, 0.01, 100), (1.0, 0.02, 1000), (1.0, 0.001, 10_000),
+     (2.0, 0.1, 1000), (5.0, 1.0, 100), (10.0, 1.0, 1), (10.0, 0.5, 10_000)],
+)  # fmt: skip
+def test_no_claim_of_a_training_is_below_its_privacy_loss_distribution(noise, rate, steps):
+    module = needs("dp_accounting.pld.privacy_loss_distribution")
+    accountant = needs("opacus.accountants").RDPAccountant()
+    accountant.history.append((noise, rate, steps))
+    # Rounded down: the losses that the training has at least.
+    losses = module.from_gaussian_mechanism(
+        noise,
+        sampling_prob=rate,
+        pessimistic_estimate=False,
+        use_connect_dots=False,
+        value_discretization_interval=1e-3,
+    ).self_compose(steps)
+    claim = claims.of(accountant)
+    for delta in (1e-12, 1e-9, 1e-5, 1e-3, 0.1):
+        assert claim.epsilon(delta) >= losses.get_epsilon_for_delta(delta)
+
+
+@pytest.mark.extras
+def test_losses_beyond_the_exponents_of_float64_are_read():
+    module = needs("dp_accounting.pld.privacy_loss_distribution")
+    losses = module.from_gaussian_mechanism(0.02, value_discretization_interval=0.05)
+    claim = claims.of(losses)
+    for delta in (1e-9, 1e-5, 0.1):
+        theirs = losses.get_epsilon_for_delta(delta)
+        assert theirs <= claim.epsilon(delta) <= theirs + 10.0
+    assert claim.delta(700.0) == 1.0
 
 
 @pytest.mark.extras
@@ -223,6 +263,8 @@ def test_opendp_measurements_state_their_map():
     assert claims.of(OpenDP(gaussian, d_in=1.0)) == ZCDP(0.125)
     laplace = claims.of(OpenDP(dp.m.make_laplace(*space, scale=2.0), d_in=1.0))
     assert laplace.epsilon(0.0) == pytest.approx(0.5)
+    large = claims.of(OpenDP(dp.m.make_laplace(*space, scale=0.001), d_in=1.0))
+    assert large.epsilon(0.0) == pytest.approx(1000.0)
     profile = claims.of(OpenDP(dp.c.make_zCDP_to_approxDP(gaussian), d_in=1.0))
     assert profile.delta(1.0) >= GDP(0.5).delta(1.0)
     with pytest.raises(ValueError, match="held must be a measurement with d_in"):
@@ -233,6 +275,213 @@ def test_the_largest_refuted_parameter_is_found():
     assert GDP(1.0).largest(lambda claim: claim.mu < 2.5) == pytest.approx(2.5)
     assert ZCDP(1.0).largest(lambda claim: claim.rho < 1e-4) == pytest.approx(1e-4)
     assert ZCDP(1.0).largest(lambda claim: False) == pytest.approx(0.0, abs=1e-12)
+
+
+# What a claim implies is never below what a mechanism that keeps it loses, at any magnitude.
+
+
+def gaussian_delta(mu, epsilon):
+    """The profile of Gaussian noise by complementary error functions of 100 digits."""
+    with mp.workdps(100):
+        mu, epsilon = mp.mpf(mu), mp.mpf(epsilon)
+        upper, lower = (mp.erfc((epsilon / mu + s * mu / 2) / mp.sqrt(2)) / 2 for s in (-1, 1))
+        return upper - mp.exp(epsilon) * lower
+
+
+def response_delta(level, epsilon):
+    """The profile of randomised response of an epsilon."""
+    with mp.workdps(100):
+        gap = 1 - mp.exp(mp.mpf(epsilon) - mp.mpf(level))
+        return max(mp.mpf(0), gap / (1 + mp.exp(-mp.mpf(level))))
+
+
+def response_renyi(level, order):
+    """The Renyi divergence of randomised response, rounded up."""
+    with mp.workdps(100):
+        level, order = mp.mpf(level), mp.mpf(order)
+        # Both outcomes by their ratio to the likelier one.
+        total = mp.log1p(mp.exp(level * (1 - 2 * order))) - mp.log1p(mp.exp(-level))
+        return math.nextafter(float(level + total / (order - 1)), math.inf)
+
+
+def response_rho(level):
+    """The least rho of randomised response: its KL divergence, rounded up."""
+    return level * math.tanh(level / 2.0) * (1.0 + 1e-12)
+
+
+def relax(claim, epsilon=None, delta=None):
+    """Delta at an epsilon, or epsilon at a delta, of Canonne, Kamath and Steinke (2020)."""
+    with mp.workdps(50):
+        bounds = []
+        for order, level in zip(*map(np.ndarray.tolist, claim.at_orders()), strict=True):
+            order = mp.mpf(order)
+            shift = level + mp.log(1 - 1 / order)
+            if delta is None:
+                bounds.append(mp.exp((order - 1) * (shift - epsilon)) / order)
+            else:
+                bounds.append(shift - (mp.log(delta) + mp.log(order)) / (order - 1))
+        return min(1.0, float(min(bounds))) if delta is None else max(0.0, float(min(bounds)))
+
+
+def kept_by_gaussian(mu):
+    rho = math.nextafter(mu**2 / 2, math.inf)
+    epsilons = [mu * (mu / 2 + score) for score in (0.0, 2.0, 4.0)]
+    deltas = [math.nextafter(float(gaussian_delta(mu, epsilon)), 1.0) for epsilon in epsilons]
+    renyi_claims = ZCDP(rho), RDP(ORDERS, [math.nextafter(rho * a, math.inf) for a in ORDERS])
+    return *renyi_claims, GDP(mu), TradeOff(epsilons=epsilons, deltas=deltas)
+
+
+def kept_by_response(level):
+    exact = RDP(ORDERS, [response_renyi(level, order) for order in ORDERS])
+    pure = RDP([2.0, 4.0, 8.0], [level] * 3), TradeOff(epsilons=[level], deltas=[0.0])
+    return ZCDP(response_rho(level)), exact, *pure
+
+
+MAGNITUDES = st.floats(-6.0, 6.0).map(lambda power: 10.0**power)
+KEPT = st.one_of(
+    MAGNITUDES.map(
+        lambda mu: (kept_by_gaussian(mu), partial(gaussian_delta, mu), mu * (mu / 2.0 + 9.0))
+    ),
+    MAGNITUDES.map(lambda level: (kept_by_response(level), partial(response_delta, level), level)),
+)
+"""Claims that a mechanism keeps, its profile, and an epsilon beyond which it is nearly 0."""
+
+
+def solve_profile(profile, high, delta):
+    """The largest epsilon after 60 halvings at which a falling profile exceeds delta."""
+    low = 0.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if profile(middle) > delta else (low, middle)
+    return low
+
+
+@examples(8)
+@given(KEPT, st.floats(-15.0, math.log10(0.5)))
+def test_no_conversion_is_below_the_loss_of_a_mechanism_that_keeps_the_claim(kept, power):
+    kept_claims, profile, highest = kept
+    delta = 10.0**power
+    exact = solve_profile(profile, highest, delta)
+    for claim in kept_claims:
+        epsilon, implied = claim.epsilon(delta), claim.delta(exact)
+        assert epsilon >= exact
+        assert implied >= profile(exact)
+        if isinstance(claim, (ZCDP, RDP)):
+            bounds = relax(claim, delta=delta), relax(claim, epsilon=exact)
+            assert epsilon <= bounds[0] * (1.0 + 1e-9)
+            assert implied <= bounds[1] * (1.0 + 1e-9)
+
+
+@examples(8)
+@given(MAGNITUDES, st.floats(-8.0, 8.0), st.booleans())
+def test_no_trade_off_is_above_that_of_a_mechanism_that_keeps_the_claim(mu, score, response):
+    kept_claims = kept_by_response(mu) if response else kept_by_gaussian(mu)
+    with mp.workdps(100):
+        if response:
+            # At its own rates.
+            error = least = 1 / (1 + mp.exp(mp.mpf(mu)))
+        else:
+            error, least = mp.ncdf(-mp.mpf(score)), mp.ncdf(mp.mpf(score) - mp.mpf(mu))
+        # Rounded to where the exact curve is lower.
+        error, power = math.nextafter(float(error), 1.0), math.nextafter(float(1 - least), 0.0)
+    for claim in kept_claims:
+        assert claim.trade_off(error) <= least
+        assert claim.least_type_one(power) <= error
+
+
+@pytest.mark.parametrize("level", [60.0, 101.0, 300.0])
+def test_the_search_of_the_edge_is_safe_without_its_margin(level, monkeypatch):
+    monkeypatch.setattr("dpcore.claims.renyi._ROOT_MARGIN", 0.0)
+    # The edge has a corner at the rates of randomised response, which this claim meets.
+    claim, delta = RDP([2.0, 4.0, 8.0], [level] * 3), response_delta(level, level - 1.0)
+    assert delta <= claim.delta(level - 1.0) <= delta * (1.0 + 1e-6)
+    assert level - 1.0 <= claim.epsilon(float(delta) * (1.0 - 1e-15)) <= level - 1.0 + 1e-6
+
+
+# Right values of ZCDP of an earlier search: rho, delta, its epsilon, an epsilon, its delta.
+RIGHT_VALUES = [
+    (1e-06, 1e-15, 0.010003489438285896, 0.01, 1.0180649553655198e-15),
+    (1e-06, 1e-05, 0.0034474639111049593, 0.003447, 1.0009020370064671e-05),
+    (0.01, 1e-15, 1.0968195943515324, 1.097, 9.901851962015037e-16),
+    (0.01, 1e-05, 0.5457252171510452, 0.5457, 1.0007154708293276e-05),
+    (0.5, 1e-15, 8.424836331932744, 8.425, 9.986806714585215e-16),
+    (0.5, 1e-05, 4.728471287784098, 4.728, 1.00210363590423e-05),
+    (0.5, 0.1, 1.6059345876991225, 1.606, 0.09999026559072285),
+    (10, 1e-15, 46.1700219028452, 46.17, 1.0000403518619106e-15),
+    (10, 1e-05, 30.110865589554056, 30.11, 1.0009007611186728e-05),
+    (10, 0.1, 17.615642329970267, 17.62, 0.09980983767083802),
+    (50, 1e-15, 131.59196544766627, 131.6, 9.934022593197705e-16),
+    (50, 1e-05, 96.036503619916, 96.04, 9.983401469585103e-06),
+    (50, 0.1, 68.80209701580927, 68.8, 0.10004272913394732),
+    (200, 1e-15, 364.16292600855485, 364.2, 9.848435537282393e-16),
+    (200, 1e-05, 293.4275424533418, 293.4, 1.0065645639975032e-05),
+    (200, 0.1, 239.62645045043985, 239.6, 0.1002755653882408),
+]
+
+
+@pytest.mark.parametrize(("rho", "delta", "epsilon", "other", "its_delta"), RIGHT_VALUES)
+def test_right_values_stay_within_a_millionth(rho, delta, epsilon, other, its_delta):
+    assert ZCDP(rho).epsilon(delta) == pytest.approx(epsilon, rel=1e-6)
+    assert ZCDP(rho).delta(other) == pytest.approx(its_delta, rel=1e-6)
+
+
+SMALL_NOISE = RDP(ORDERS, [500.0 * order for order in ORDERS])
+"""Ten steps of Gaussian noise of sigma .1."""
+
+
+@pytest.mark.parametrize(
+    ("value", "least"),
+    [
+        (ZCDP(300.0).epsilon(1e-5), 403.5),
+        (ZCDP(1000.0).epsilon(1e-5), 1189.8),
+        (ZCDP(500.0).delta(500.0), 0.487),
+        (SMALL_NOISE.epsilon(1e-5), 633.9),
+        (RDP([2.0, 4.0, 8.0], [1000.0] * 3).delta(500.0), 1.0),
+        (RDP([2.0, 4.0, 8.0], [100.0] * 3).delta(99.0), -math.expm1(-1.0)),
+    ],
+)
+def test_large_claims_imply_no_less_than_a_mechanism_that_keeps_them_loses(value, least):
+    assert least <= value <= least * 2.02
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [ZCDP(1e3), ZCDP(1e300), GDP(1e3), GDP(1e200), RDP([2.0, 8.0], [1000.0] * 2),
+     TradeOff(epsilons=[800.0], deltas=[0.1]), TradeOff(epsilons=[1e6], deltas=[0.0])],
+    ids=str,
+)  # fmt: skip
+def test_a_claim_without_tangents_is_stated_by_an_epsilon_beyond_them(claim):
+    epsilons, deltas = claim.tangents()
+    assert (epsilons.size, deltas.size) == (0, 0)
+    epsilon, delta = choose_tangent(claim, Counts(700, 1000, 100, 1000))
+    assert 700.0 < epsilon < math.inf
+    assert 0.0 < delta < 1.0
+    shown, nothing = claim.excess(np.array([0.7, 0.0]), np.array([0.1, 0.0])).tolist()
+    assert shown == pytest.approx(1.806, abs=1e-3)
+    assert nothing < 0.0
+    assert claim.least_type_one(0.999) == claim.trade_off(0.001) == 0.0
+
+
+def test_no_line_is_drawn_through_too_few_points_of_the_edge():
+    # Randomised response of 606 has this power at a type I error of e^-606.
+    assert RDP([2.0, 4.0, 8.0], [606.0] * 3).least_type_one(1.0 - 1e-11) <= math.exp(-606.0)
+    assert RDP([2.0, 4.0, 8.0], [30.0] * 3).least_type_one(0.9) >= 0.1 * math.exp(-30.0)
+
+
+def test_tangents_of_a_large_claim_have_deltas_below_1():
+    for claim in (GDP(25.0), ZCDP(300.0), ZCDP(500.0), RDP(ORDERS, [30.0 * a for a in ORDERS])):
+        assert 0 < claim.tangents()[0].size < 96
+        epsilon, delta = choose_tangent(claim, Counts(10, 1000, 10, 1000))
+        assert (delta, delta < 1.0) == (claim.delta(epsilon), True)
+
+
+def test_a_table_is_read_beyond_the_exponents_of_float64():
+    claim = TradeOff(epsilons=[1.0, 800.0], deltas=[0.1, 1e-5])
+    assert claim.delta([1.0, 700.0, 800.0, math.inf]) == pytest.approx([0.1, 0.1, 1e-5, 1e-5])
+    # Between two tangents delta is linear in e^epsilon.
+    assert claim.delta(799.0) == pytest.approx(0.1 + (1e-5 - 0.1) / math.e)
+    assert claim.epsilon(1e-5) == pytest.approx(800.0)
+    assert claim.trade_off(0.0) == pytest.approx(0.9)
 
 
 # Messages of wrong calls of `dpcore.claims`: the argument, and a word of the remedy.

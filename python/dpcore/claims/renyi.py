@@ -41,13 +41,19 @@ _EDGE_LOG_ODDS: Final = np.concatenate(
     ]
 )
 """Log odds of the rates on x' at which the edge is computed once for every claim."""
-_BRACKET_POINTS, _BRACKET_ROUNDS = 17, 9
-"""Points in a bracket, and how many times it is cut to an eighth: to 1e-7 in log odds, where a
-smooth maximum is met to 1e-14."""
+_BRACKET_POINTS, _BRACKET_ROUNDS = 17, 13
+"""Points in a bracket, and how many times it is cut to an eighth: to 1e-11 in log odds up to 50,
+so that both ends together overstate a delta of p / 5,000 by 5e-8 of it."""
+_LOG_ODDS_ERROR: Final = 4e-13
+"""Error of log odds at the end of the search, relative where they exceed 1."""
+_ROOT_MARGIN: Final = 1e-7
+"""Relative margin of what the search finds, for the roots are rounded."""
 _COARSE_STRIDE: Final = 5
 """The search for a maximum begins with every fifth of these."""
 _NEARBY_ORDERS: Final = 6
 """Orders on either side of those that limit the bracket of a maximum; the others are left out."""
+_MIN_CORNERS: Final = 4
+"""Fewer points of the edge limit no line between them: then every rate is allowed."""
 _MAX_EDGE_ORDERS: Final = 100
 """Of more orders every second, third, ... is read for the edge that is computed once."""
 
@@ -92,34 +98,39 @@ class Renyi(trade_off.Claim):
         """Return the (epsilon, delta) among which a pilot chooses, delta from a polygon."""
         epsilons = trade_off.tangent_slopes(self)
         p, q = _find_boundary(self)
-        return epsilons, (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1).clip(0.0, 1.0)
+        deltas = (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1, initial=0.0)
+        return epsilons[deltas < 1.0], deltas[deltas < 1.0]
 
     def _type_two(self, errors: Floats) -> Floats:
         found = 1.0 - errors
         inside = (errors > 0.0) & (errors < 1.0)
         q = np.log(errors[inside]) - np.log1p(-errors[inside])
+        q += _RATE_ROUNDING * (1.0 + np.abs(q))
         power, _ = _compute_greatest_power(q, *self.at_orders())
         # Close to 1 it is the power that has the digits.
         found[inside] = np.where(
             power < 0.0,
-            1.0 - _compute_rate(power) * (1.0 + _RATE_ERROR),
+            np.nextafter(1.0 - _compute_rate(power) * (1.0 + _RATE_ERROR), 0.0),
             _compute_rate(-power) * (1.0 - _RATE_ERROR),
         )
         return found
 
     def _deltas(self, epsilons: Floats) -> Floats:
-        return np.array([_largest_difference(self, epsilon) for epsilon in epsilons.tolist()])
+        return np.array([_limit_delta(self, epsilon) for epsilon in epsilons.tolist()])
 
     def _epsilon(self, delta: float) -> float:
         if delta == 0.0:
             return math.inf
+        if _limit_delta(self, 0.0) <= delta:
+            return 0.0
 
         def ratio(q: Floats, p: Floats) -> Floats:
             margin = _compute_rate(p) - delta
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(margin > 0.0, np.log(margin) - _log_rate(q), -math.inf)
 
-        return max(0.0, _maximise_on_edge(self, ratio)) * (1.0 + _RATE_ERROR)
+        _, limit = _maximise_on_edge(self, ratio)
+        return max(0.0, min(_relaxed_epsilon(self, delta), limit * (1.0 + _ROOT_MARGIN)))
 
 
 @suggest_arguments
@@ -167,8 +178,8 @@ class ZCDP(Renyi, word="ZCDP"):
 
     def at_orders(self) -> tuple[Floats, Floats]:
         """Return 300 orders around those that matter for such a rho, and rho times each."""
-        orders = 1.0 + _SCALED_ORDERS / math.sqrt(self.rho)
-        return orders, self.rho * orders
+        orders = np.maximum(1.0 + _SCALED_ORDERS / math.sqrt(self.rho), math.nextafter(1.0, 2.0))
+        return orders, np.nextafter(self.rho * orders, math.inf)
 
 
 @suggest_arguments
@@ -305,9 +316,34 @@ def _compute_greatest_power(
     return np.where(open_end, math.inf, high), active
 
 
+def _relaxed_delta(claim: Renyi, epsilon: float) -> float:
+    """Return the delta that the divergences imply where only the event itself limits its rates.
+
+    Source:
+        Canonne, Kamath and Steinke (2020), proposition 12.
+    """
+    orders, levels = claim.at_orders()
+    # orders - 1 is exact, 1 - 1/orders is not where an order is close to 1.
+    above = orders - 1.0
+    gap, shift = levels - epsilon, np.log(above / orders)
+    with np.errstate(over="ignore"):
+        rounded = gap + shift + _RATE_ROUNDING * (np.abs(gap) + np.abs(shift))
+        logs = above * rounded - np.log(orders)
+    return math.exp(min(0.0, float(logs.min()))) * (1.0 + _RATE_ERROR)
+
+
+def _relaxed_epsilon(claim: Renyi, delta: float) -> float:
+    """Return the epsilon at which `_relaxed_delta` is delta."""
+    orders, levels = claim.at_orders()
+    above = orders - 1.0
+    shift = np.log(above / orders) - (math.log(delta) + np.log(orders)) / above
+    epsilons = levels + shift
+    return float((epsilons + _RATE_ROUNDING * (np.abs(epsilons) + np.abs(shift))).min())
+
+
 @lru_cache(maxsize=1024)
-def _largest_difference(claim: Renyi, epsilon: float) -> float:
-    """Return the largest p - e^epsilon q on the edge."""
+def _limit_delta(claim: Renyi, epsilon: float) -> float:
+    """Return a limit on the largest p - e^epsilon q on the edge."""
 
     def difference(q: Floats, p: Floats) -> Floats:
         # In logs: e^epsilon may overflow while e^epsilon q is small.
@@ -315,35 +351,55 @@ def _largest_difference(claim: Renyi, epsilon: float) -> float:
 
     if epsilon == math.inf:
         return 0.0
-    return max(0.0, _maximise_on_edge(claim, difference)) * (1.0 + _RATE_ERROR)
+    relaxed = _relaxed_delta(claim, epsilon)
+    value, limit = _maximise_on_edge(claim, difference)
+    # A difference that is no larger than its rounding has no digits.
+    return relaxed if value <= limit - value else min(relaxed, limit * (1.0 + _ROOT_MARGIN))
 
 
-def _maximise_on_edge(claim: Renyi, figure: Callable[[Floats, Floats], Floats]) -> float:
-    """Return the largest value on the edge of a figure that has one peak there.
+@lru_cache(maxsize=64)
+def _find_coarse_edge(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
+    """Return log odds of q and p on the edge, and the order that limits each p."""
+    # The last point stays: beyond it p + q > 1. So does the first.
+    q = np.append(_EDGE_LOG_ODDS[0], _EDGE_LOG_ODDS[::-_COARSE_STRIDE][::-1])
+    return q, *_compute_greatest_power(q, *claim.at_orders())
+
+
+def _maximise_on_edge(
+    claim: Renyi, figure: Callable[[Floats, Floats], Floats]
+) -> tuple[float, float]:
+    """Return the largest value on the edge of a figure that has one peak there, and a limit on it.
+
+    p rises in q: between two points of the edge no value is above that of the lower q and the
+    upper p. A rate that rounds to 1 is rounded up.
 
     Args:
         claim: the claim.
-        figure: from log odds of q and of p to a number each; it peaks where p + q <= 1, as p -
-            e^epsilon q and ln((p - delta)/q) do.
+        figure: from log odds of q and of p to a number each, falling in q and rising in p; it
+            peaks where p + q <= 1, as p - e^epsilon q and ln((p - delta)/q) do.
+
+    Returns:
+        The value, and the limit with all rounding; both infinite if the peak is beyond the grid.
     """
-    # The last point stays: beyond it p + q > 1.
-    q, (orders, levels) = _EDGE_LOG_ODDS[::-_COARSE_STRIDE][::-1], claim.at_orders()
-    p, active = _compute_greatest_power(q, orders, levels)
+    q, p, active = _find_coarse_edge(claim)
     best = int(np.argmax(figure(q, p)))
-    first, last = max(0, best - 1), min(q.size - 1, best + 1)
+    if best == 0:
+        return math.inf, math.inf
+    first, last = best - 1, min(q.size - 1, best + 1)
     limiting = active[first : last + 1]
     # Fewer orders allow more, so that leaving the distant ones out is safe.
     near = slice(max(0, limiting.min() - _NEARBY_ORDERS), limiting.max() + _NEARBY_ORDERS + 1)
-    found = -math.inf
-    low, high = float(q[first]), float(q[last])
+    orders, levels = (row[near] for row in claim.at_orders())
     for _ in range(_BRACKET_ROUNDS):
-        points = np.linspace(low, high, _BRACKET_POINTS)
-        values = figure(points, _compute_greatest_power(points, orders[near], levels[near])[0])
-        best = int(np.argmax(values))
-        found = max(found, float(values[best]))
-        low = float(points[max(0, best - 1)])
-        high = float(points[min(_BRACKET_POINTS - 1, best + 1)])
-    return found
+        q = np.linspace(q[first], q[last], _BRACKET_POINTS)
+        p, _ = _compute_greatest_power(q, orders, levels)
+        best = int(np.argmax(figure(q, p)))
+        first, last = max(0, best - 1), min(_BRACKET_POINTS - 1, best + 1)
+    low, high = q[first], p[last]
+    lows = np.array([low, low - _LOG_ODDS_ERROR * (1.0 - low)])
+    highs = np.array([high, high + _LOG_ODDS_ERROR * (1.0 + abs(high))])
+    value, limit = figure(lows, highs).tolist()
+    return value, limit
 
 
 @lru_cache(maxsize=64)
@@ -353,8 +409,11 @@ def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
     step = max(1, orders.size // _MAX_EDGE_ORDERS)
     p, _ = _compute_greatest_power(_EDGE_LOG_ODDS, orders[::step], levels[::step])
     keep = np.isfinite(p)
+    rates = np.minimum(_compute_rate(p[keep]) * (1.0 + _RATE_ROUNDING), 1.0)
+    if np.unique(rates).size < _MIN_CORNERS:
+        return np.ones(1), np.zeros(1)
     # q is a convex function of p.
-    return trade_off.outer_corners(_compute_rate(p[keep]), _compute_rate(_EDGE_LOG_ODDS[keep]))
+    return trade_off.outer_corners(rates, _compute_rate(_EDGE_LOG_ODDS[keep]))
 
 
 @suggest_arguments
@@ -434,11 +493,15 @@ def _read_rdp_accountant(accountant: Any) -> RDP:
 
 def _read_loss_distribution(losses: Any) -> trade_off.TradeOff:
     """Return the deltas of a privacy loss distribution at epsilons up to where they are tiny."""
-    least = float(losses.get_delta_for_epsilon(_MAX_PROFILE_EPSILON))
+    least = float(losses.get_delta_for_epsilon(math.inf))
     most = float(losses.get_epsilon_for_delta(least * (1.0 + 1e-6) + _PROFILE_DELTAS[-1]))
     shares = np.linspace(0.0, 1.0, _PROFILE_EPSILON_COUNT) ** 1.2
-    epsilons = np.unique(max(most, 0.0) * shares)
+    epsilons = np.unique(min(max(most, 0.0), _MAX_PROFILE_EPSILON) * shares)
     deltas = np.array(losses.get_delta_for_epsilon(epsilons), dtype=np.float64)
+    if most > _MAX_PROFILE_EPSILON:
+        # There e^epsilon overflows, so that no delta is read.
+        remote = [float(losses.get_epsilon_for_delta(delta)) for delta in _PROFILE_DELTAS.tolist()]
+        epsilons, deltas = np.append(epsilons, remote), np.append(deltas, _PROFILE_DELTAS)
     return _make_table(epsilons, deltas, "a privacy loss distribution")
 
 
@@ -465,7 +528,7 @@ def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> trade_off.Trad
     """Return the table of the pairs that say something, the least delta at each epsilon."""
     # A negative epsilon at some delta holds as 0 does.
     epsilons = np.maximum(epsilons, 0.0)
-    says = (epsilons <= _MAX_PROFILE_EPSILON) & (deltas >= 0.0) & (deltas < 1.0)
+    says = np.isfinite(epsilons) & (deltas >= 0.0) & (deltas < 1.0)
     epsilons, deltas = epsilons[says], deltas[says]
     if not epsilons.size:
         raise invalid("held", "something that claims a finite epsilon", origin)

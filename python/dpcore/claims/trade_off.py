@@ -26,6 +26,9 @@ _TANGENT_COUNT: Final = 96
 """Slopes among which a pilot chooses the tangent of a claim."""
 _MIN_TANGENT_DELTA: Final = 1e-15
 _MAX_TANGENT_SLOPE: Final = 700.0
+_REMOTE_DELTA: Final = 1e-5
+"""Delta at which a claim without tangents is stated, where it implies an epsilon there."""
+_MAX_STATED_EPSILON: Final = 1e300
 _MAX_PARAMETER: Final = 2.0**40
 _BISECTION_STEPS: Final = 50
 
@@ -43,6 +46,9 @@ _FUNCTION_ROUNDING: Final = (1e-13, 4e-16)
 """Rounding that a function may have: of its value, and of its argument (times the slope). By so
 much it may exceed a chord, and is lowered."""
 _TANGENT_ROUNDING: Final = 1e-15
+
+_Corner = tuple[float, float]
+_Test = Callable[[_Corner, _Corner, _Corner], bool]
 
 
 class Claim(Record):
@@ -132,7 +138,8 @@ class Claim(Record):
         """Return the (epsilon, delta) among which a pilot chooses what one event can refute.
 
         Returns:
-            Epsilons in rising order and the delta of each, rounded up.
+            Epsilons in rising order, up to 700, and the delta of each, below 1. Both are empty
+            where the claim implies no delta below 1 at any of them.
         """
         return _compute_tangents(self)
 
@@ -145,27 +152,34 @@ class Claim(Record):
 
         Returns:
             The difference of Phi^-1(p) and Phi^-1 of the largest rate that the tangents allow
-            beside q, plus that of a Gaussian claim of the same delta(0); at least 0, and for
-            `GDP` about the mu that the rates show.
+            beside q, plus that of a Gaussian claim of the same delta(0); for `GDP` about the mu
+            that the rates show. Without tangents it is that mu. It is below 0 where the rates show
+            nothing, but the larger the better still.
         """
         from scipy.special import ndtri
 
         epsilons, deltas = self.tangents()
-        allowed = np.full(np.shape(q), 1.0)
+        allowed = np.full(np.shape(q), 1.0) if epsilons.size else q
         for slope, delta in zip(np.exp(epsilons).tolist(), deltas.tolist(), strict=True):
             allowed = np.minimum(allowed, delta + slope * q)
-        usual = 2.0 * float(ndtri(0.5 + 0.5 * min(deltas[0], 1.0 - 1e-15)))
-        with np.errstate(invalid="ignore"):
-            found: Floats = np.where(allowed < 1.0, ndtri(p) - ndtri(allowed) + usual, 0.0)
-        return np.maximum(found, 0.0)
+        # A first tangent of delta 1 was left out.
+        levels = deltas if self.delta(0.0) < 1.0 else np.ones(1)
+        usual = 2.0 * ndtri(0.5 + 0.5 * min(levels[0], 1.0 - 1e-15)) if epsilons.size else 0.0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gain = ndtri(p) - ndtri(allowed) + usual
+            # Of events that show nothing, one with a smaller rate on the other side is better.
+            rank: Floats = np.nan_to_num(p / (p + q), nan=0.5) - 2.0
+        merits: Floats = np.where((allowed < 1.0) & (gain > 0.0), gain, rank)
+        return merits
 
     def gaussian(self) -> float:
         """Return the largest mu of Gaussian noise that keeps the claim, at its tangents.
 
-        For `ZCDP` it is sqrt(2 rho), for Gaussian noise of that mu keeps exactly rho.
+        For `ZCDP` it is sqrt(2 rho), for Gaussian noise of that mu keeps exactly rho. It is 0 where
+        a tangent has delta 0, and infinite where the claim has no tangent.
         """
-        pairs = zip(*(one.tolist() for one in self.tangents()), strict=True)
-        return min(gdp_mu(*pair) for pair in pairs if 0.0 < pair[1] < 1.0)
+        pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
+        return min((gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)
 
     def with_parameter(self, value: float) -> Claim:
         """Return the claim of the same kind with another number."""
@@ -274,17 +288,22 @@ class GDP(Claim, word="GDP"):
         score = ndtri(errors) + self.mu
         found: Floats = np.where(
             score < 0.0,
-            1.0 - ndtr(score) * (1.0 + _CURVE_ERROR),
+            np.nextafter(1.0 - ndtr(score) * (1.0 + _CURVE_ERROR), 0.0),
             ndtr(-score) * (1.0 - _CURVE_ERROR),
         )
         return found
 
     def _deltas(self, epsilons: Floats) -> Floats:
         logs = [log_delta(e, self.mu) if e < math.inf else -math.inf for e in epsilons.tolist()]
-        return np.exp(logs) * (1.0 + _CURVE_ERROR)
+        # A logarithm is rounded by a share of itself.
+        return np.exp(logs) * (1.0 + _CURVE_ERROR * np.clip(np.abs(logs) / 100.0, 1.0, 10.0))
 
     def _epsilon(self, delta: float) -> float:
-        return math.inf if delta == 0.0 else epsilon_of(self.mu, delta) * (1.0 + _CURVE_ERROR)
+        epsilon = epsilon_of(self.mu, delta) if delta else math.inf
+        # Where the curve is flat, rounding delta moves epsilon by more than its own rounding.
+        if delta > 0.5 or epsilon < self.mu:
+            epsilon = epsilon_of(self.mu, delta * (1.0 - _CURVE_ERROR))
+        return epsilon * (1.0 + _CURVE_ERROR)
 
 
 @lru_cache(maxsize=64)
@@ -292,6 +311,7 @@ def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
     """Return the tangents of a claim, which every candidate of an event is compared with."""
     epsilons = tangent_slopes(claim)
     deltas = np.asarray(claim.delta(epsilons))
+    epsilons, deltas = epsilons[deltas < 1.0], deltas[deltas < 1.0]
     for array in (epsilons, deltas):
         array.flags.writeable = False
     return epsilons, deltas
@@ -300,8 +320,8 @@ def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
 def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
     """Return the (epsilon, delta) of a claim that an event is expected to refute best.
 
-    Of the claim's tangents it is the one that the rates exceed by most standard errors. It must
-    be chosen on draws that are not counted.
+    It is the tangent that the rates exceed by most standard errors. It must be chosen on draws that
+    are not counted. For a claim without tangents it is `find_remote_tangent`.
 
     Args:
         claim: the claim.
@@ -319,11 +339,22 @@ def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
     p = (counts.k + 0.5) / (counts.n + 1.0)
     q = (counts.k_prime + 0.5) / (counts.n_prime + 1.0)
     epsilons, deltas = claim.tangents()
-    slopes = np.exp(epsilons)
-    spread = p * (1.0 - p) / counts.n + slopes**2 * (q * (1.0 - q) / counts.n_prime)
-    best = int(np.argmax((p - slopes * q - deltas) / np.sqrt(spread)))
-    epsilon = float(epsilons[best])
-    return epsilon, float(claim.delta(epsilon))
+    # All is divided by e^epsilon, whose square may overflow.
+    flat = np.exp(-epsilons)
+    spread = flat**2 * (p * (1.0 - p) / counts.n) + q * (1.0 - q) / counts.n_prime
+    for place in np.argsort((q - flat * (p - deltas)) / np.sqrt(spread), kind="stable").tolist():
+        # The tangents of Renyi claims come from a polygon, the delta of one from the curve.
+        delta = float(claim.delta(epsilons[place]))
+        if delta < 1.0:
+            return float(epsilons[place]), delta
+    return find_remote_tangent(claim)
+
+
+def find_remote_tangent(claim: Claim) -> tuple[float, float]:
+    """Return the (epsilon, delta) that reports state of a claim which no count can refute."""
+    delta = min(max(_REMOTE_DELTA, claim.delta(math.inf)), math.nextafter(1.0, 0.0))
+    # No count certifies the largest number that is stated either, and plots reach beyond it.
+    return min(claim.epsilon(delta), _MAX_STATED_EPSILON), delta
 
 
 @lru_cache(maxsize=64)
@@ -412,58 +443,77 @@ class TradeOff(Claim, word="TradeOff"):
 
     def least_type_one(self, power: float) -> float:
         """Return the least type I error of any test with a given power."""
-        found = max(
-            float(((power - self.deltas) * np.exp(-self.epsilons)).max()),
-            float((1.0 - self.deltas - np.exp(self.epsilons) * (1.0 - power)).max()),
-        )
-        return max(0.0, found - _TANGENT_ROUNDING * found)
+        epsilons, deltas = self._list_representable()
+        first = float(((power - deltas) * np.exp(-epsilons)).max(initial=0.0))
+        second = float((1.0 - deltas - np.exp(epsilons) * (1.0 - power)).max(initial=0.0))
+        return max(first * (1.0 - _TANGENT_ROUNDING), second - _TANGENT_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
         """Return the (epsilon, delta) among which a pilot chooses, its own where they are few."""
-        epsilons = tangent_slopes(self)
-        if self.epsilons.size <= epsilons.size:
-            return self.epsilons, self.deltas
-        return epsilons, self.delta(epsilons)
+        few = self.epsilons.size <= _TANGENT_COUNT
+        return self._list_representable() if few else _compute_tangents(self)
+
+    def _list_representable(self) -> tuple[Floats, Floats]:
+        """Return the pairs whose e^epsilon is a float64."""
+        keep = self.epsilons <= _MAX_TANGENT_SLOPE
+        return self.epsilons[keep], self.deltas[keep]
 
     def _type_two(self, errors: Floats) -> Floats:
-        steep, flat = np.exp(self.epsilons), np.exp(-self.epsilons)
-        first = (1.0 - self.deltas - steep * errors[:, np.newaxis]).max(axis=1)
-        second = (flat * (1.0 - self.deltas - errors[:, np.newaxis])).max(axis=1)
+        epsilons, deltas = self._list_representable()
+        steep, flat = np.exp(epsilons), np.exp(-epsilons)
+        first = (1.0 - deltas - steep * errors[:, np.newaxis]).max(axis=1, initial=0.0)
+        second = (flat * (1.0 - deltas - errors[:, np.newaxis])).max(axis=1, initial=0.0)
         found: Floats = np.maximum(np.maximum(first, second) - _TANGENT_ROUNDING, 0.0)
         return found
 
     def _deltas(self, epsilons: Floats) -> Floats:
-        slopes, deltas = _list_tangents(self)
+        logs, deltas = _list_tangents(self)
         # Beyond the last tangent it is the point (0, 1 - delta) that limits the curve.
-        found: Floats = np.interp(np.exp(np.minimum(epsilons, 700.0)), slopes, deltas)
-        return found * (1.0 + _TANGENT_ROUNDING)
+        epsilons = np.minimum(epsilons, logs[-1])
+        place = np.searchsorted(logs, epsilons)
+        left, right = (logs[place - 1], deltas[place - 1]), (logs[place], deltas[place])
+        found: Floats = _interpolate(epsilons, left, right) * (1.0 + _TANGENT_ROUNDING)
+        return found
 
     def _epsilon(self, delta: float) -> float:
-        slopes, deltas = _list_tangents(self)
+        logs, deltas = _list_tangents(self)
         if delta < deltas[-1]:
             return math.inf
         # delta(epsilon) falls: the first place where it is low enough.
         place = int(np.argmax(deltas <= delta))
-        if place == 0 or slopes[place] <= 1.0:
+        if place == 0 or logs[place] <= 0.0:
             return 0.0
-        share = (deltas[place - 1] - delta) / (deltas[place - 1] - deltas[place])
-        slope = slopes[place - 1] + share * (slopes[place] - slopes[place - 1])
-        return max(0.0, math.log(slope)) * (1.0 + _TANGENT_ROUNDING)
+        share = (delta - deltas[place]) / (deltas[place - 1] - deltas[place])
+        last = float(logs[place])
+        drop = math.log1p(share * math.expm1(logs[place - 1] - last))
+        return max(0.0, last + drop + _TANGENT_ROUNDING * last)
 
 
 @lru_cache(maxsize=64)
 def _list_tangents(claim: TradeOff) -> tuple[Floats, Floats]:
-    """Return slopes e^epsilon and deltas of all tangents: delta is convex in the slope.
+    """Return logarithms of slopes and deltas of all tangents: delta is convex in the slope.
 
     A tangent of the curve is one of its inverse too, and the curve is not below 0: slope 0, delta
     1. Between tangents delta is what the corner between them leaves.
     """
-    steep = np.exp(np.minimum(claim.epsilons, 700.0))
+    steep, heights = claim.epsilons, claim.deltas
+    logs = np.concatenate([[-math.inf], -steep[::-1], steep])
     # The line a = (1 - delta) - s b of the inverse is b = (1 - delta)/s - a/s.
-    slopes = np.concatenate([[0.0], 1.0 / steep[::-1], steep])
-    deltas = np.concatenate([[1.0], 1.0 - (1.0 - claim.deltas[::-1]) / steep[::-1], claim.deltas])
+    mirrored = (heights * np.exp(-steep) - np.expm1(-steep))[::-1]
+    deltas = np.concatenate([[1.0], mirrored, heights])
     # 1 - a is above every curve: no delta falls below 0, and none is above that of a smaller slope.
-    return _lower_hull(slopes, np.minimum.accumulate(deltas))
+    return _lower_hull(logs, np.minimum.accumulate(deltas), _is_above_chord)
+
+
+def _interpolate(log: Any, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
+    """Return delta at a slope between two tangents, each slope by its logarithm."""
+    share = np.expm1(log - right[0]) / np.expm1(left[0] - right[0])
+    return right[1] + (left[1] - right[1]) * share
+
+
+def _is_above_chord(first: _Corner, middle: _Corner, last: _Corner) -> bool:
+    """Return True if a tangent, with its slope's logarithm, states no more than two others."""
+    return middle[1] >= float(_interpolate(middle[0], first, last))
 
 
 def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None = None) -> Floats:
@@ -542,7 +592,7 @@ def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     Returns:
         The corners, x in rising order from the first point to the last.
     """
-    x, y = _lower_hull(x, y)
+    x, y = _lower_hull(x, y, _turns_up)
     if x.size < 4:
         return x, y
     slopes = np.diff(y) / np.diff(x)
@@ -555,27 +605,24 @@ def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     first = y[1] - slopes[1] * (x[1] - x[0])
     last = y[-2] + slopes[-2] * (x[-1] - x[-2])
     inner = y[1:-2] + before * shift
-    return _lower_hull(
-        np.concatenate([x[:1], left + shift, x[-1:]]), np.concatenate([[first], inner, [last]])
-    )
+    x = np.concatenate([x[:1], left + shift, x[-1:]])
+    return _lower_hull(x, np.concatenate([[first], inner, [last]]), _turns_up)
 
 
-def _lower_hull(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+def _lower_hull(x: Floats, y: Floats, turns_up: _Test) -> tuple[Floats, Floats]:
     """Return the corners of the largest convex function that is nowhere above the points."""
-    kept: list[tuple[float, float]] = []
+    kept: list[_Corner] = []
     for point in zip(x.tolist(), y.tolist(), strict=True):
         if kept and point[0] <= kept[-1][0]:
             kept[-1] = (kept[-1][0], min(kept[-1][1], point[1]))
             continue
-        while len(kept) > 1 and _turns_up(kept[-2], kept[-1], point):
+        while len(kept) > 1 and turns_up(kept[-2], kept[-1], point):
             kept.pop()
         kept.append(point)
     return np.array([one[0] for one in kept]), np.array([one[1] for one in kept])
 
 
-def _turns_up(
-    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
-) -> bool:
+def _turns_up(first: _Corner, middle: _Corner, last: _Corner) -> bool:
     """Return True if the middle point lies on or above the line between the others."""
     rise = (middle[1] - first[1]) * (last[0] - first[0])
     return rise >= (last[1] - first[1]) * (middle[0] - first[0])
