@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import pickle
 
@@ -25,7 +26,12 @@ from dpcore.pairs import (
     patterns,
     search,
 )
-from dpcore.pairs.differences import added_or_removed, inputs_equal
+from dpcore.pairs.differences import (
+    added_or_removed,
+    differing_places,
+    format_changes,
+    inputs_equal,
+)
 from dpcore.pairs.neighbours import refuse_farther
 
 
@@ -138,6 +144,50 @@ def test_replace_and_add_remove_against_a_naive_definition():
         added = len(short) == 2 and short in shorter
         assert pairs.Replace().holds(Pair(x, y), domain) == replaced, (x, y)
         assert pairs.AddRemove().holds(Pair(x, y), domain) == added, (x, y)
+
+
+@pytest.mark.parametrize(
+    ("x", "x_prime", "text"),
+    [
+        ([0, 1, 2], [0, 5, 2], "entry 1: 1.0 -> 5.0"),
+        ([1.0, np.nan, np.nan], [1.0, np.nan, 2.0], "entry 2: nan -> 2.0"),
+        (np.arange(3), np.array([0, 7, 1, 2]), "record 1 added: 7"),
+        (np.eye(2), np.array([[1.0, 0.0], [3.0, 1.0]]),
+         "record 1: [0.0, 1.0] -> [3.0, 1.0]"),
+        ([("a", 1), ("b", 2)], [("a", 1), ("b", 3)], "record 1: ('b', 2) -> ('b', 3)"),
+        (["a", "b"], ["a"], "record 1 removed: 'b'"),
+        (["a", "b", "c"], ["x", "c"], "record 1 removed: 'b', record 0 added: 'x'"),
+        ("a good film", "a bad film", "word 1: 'good' -> 'bad'"),
+        ("a good film", "a film", "word 1 removed: 'good'"),
+        (b"ab", b"acb", "byte 1 added: 99"),
+        ({"a": 1}, {"a": 2}, "x: {'a': 1} -> {'a': 2}"),
+        (["a"], ["a"], "no difference"),
+        ([0] * 11, [1] * 11, "entry 7: 0.0 -> 1.0 and 3 more"),
+    ],
+)  # fmt: skip
+def test_what_differs_is_listed_with_its_place(x, x_prime, text):
+    shown = format_changes(Pair(x, x_prime))
+    assert shown.endswith(text)
+    assert shown.count("->") <= 8
+
+
+@pytest.mark.parametrize(
+    ("values", "other"),
+    [
+        ((1, 2.5), 3), (("a", "b"), "c"), ((np.nan, 1.0), 2.0), (([1], [2]), [3]),
+        ((np.array([0.0, np.nan]), np.array([1.0, 1.0])), np.array([0.0, 1.0])),
+        (({"a": 1}, None), {"a": 2}),
+        ((np.datetime64("2020-01-01"), np.datetime64("2021-01-01")), np.datetime64("2022-01-01")),
+    ],
+)  # fmt: skip
+def test_records_of_every_kind_belong_to_their_domain(values, other):
+    domain = Records(values, 2)
+    copies = copy.deepcopy(values)
+    for x in (values, list(copies), np.array([*copies, None], dtype=object)[:2], Pair(copies, 0).x):
+        assert domain.contains(x)
+        assert not differing_places(values, x)
+    assert not domain.contains((values[0], other))
+    assert differing_places(values, (values[0], other)) == [1]
 
 
 def test_an_added_record_must_belong_to_the_domain():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -50,6 +51,17 @@ def test_the_counterexample_to_a_wrong_clip_is_small(dim):
     text = str(error)
     assert "adept must have an l1 sensitivity of at most 20, got 2" in text
     assert len(text) < 300
+
+
+def test_the_error_lists_what_differs_among_many_records():
+    def total(x):
+        return float(np.asarray(x).astype(np.int8).sum(dtype=np.int8))
+
+    text = str(failure(total, 4, "l1", Box(0, 4, 60), neighbour=Replace(), **QUICK))
+    assert re.search(r"; entry \d+: [\d.]+ -> [\d.]+$", text)
+    answers = Records(("yes", "no"), 60)
+    text = str(failure(lambda x: x.count("no"), 0.5, "l1", answers, neighbour=Replace(), **QUICK))
+    assert re.search(r"; record \d+: '(yes|no)' -> '(yes|no)'$", text)
 
 
 def test_the_search_alone_is_enough_and_so_is_hypothesis():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import instance, invalid, mistyped, suggest_arguments
 from ..records import Pair, Record
-from .differences import added_or_removed, count_replaced, dimension, inputs_equal, read_records
+from .differences import added_or_removed, differing_places, dimension, inputs_equal, read_records
 from .neighbours import Domain
 
 
@@ -50,7 +50,16 @@ class Records(Record, word="Records"):
         """Return True if x is a sequence of `dim` such records."""
         if not isinstance(x, (Sequence, np.ndarray)) or isinstance(x, str) or len(x) != self.dim:
             return False
-        return all(any(inputs_equal(record, value) for value in self.values) for record in x)
+        records: Iterable[Any] = x
+        if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
+            records = x.tolist()
+        # Equal numbers and texts have one hash: only other records are compared one by one.
+        try:
+            records = set(records) - set(self.values)
+        except TypeError:
+            identities = set(map(id, self.values))
+            records = [record for record in x if id(record) not in identities]
+        return all(any(inputs_equal(record, value) for value in self.values) for record in records)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -164,12 +173,12 @@ class Replace(_RecordRelation, word="Replace"):
         if len(first) != len(second):
             requirement = "two data sets of one size, as Replace() has them"
             raise invalid("pair", requirement, (len(first), len(second)))
-        return count_replaced(first, second)
+        return len(differing_places(first, second))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """Return True if both datasets lie in the domain and differ in exactly one record."""
         inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
-        return inside and count_replaced(pair.x, pair.x_prime) == 1
+        return inside and len(differing_places(pair.x, pair.x_prime)) == 1
 
 
 @suggest_arguments
@@ -213,7 +222,7 @@ class AddRemove(_RecordRelation, word="AddRemove"):
         if not domain.contains(short) or len(long) != len(short) + 1:
             return False
         place = _first_difference(short, long)
-        if count_replaced(short, _remove_record(long, place)):
+        if differing_places(short, _remove_record(long, place)):
             return False
         return domain.contains(_remove_record(long, 0 if place else len(long) - 1))
 
@@ -235,9 +244,7 @@ def _records_of_pair(pair: Pair) -> tuple[list[Any], list[Any]]:
 
 def _first_difference(first: Any, second: Any) -> int:
     """Find the first place at which two datasets differ, or the end of the shorter one."""
-    pairs = enumerate(zip(first, second, strict=False))
-    least = min(len(first), len(second))
-    return next((place for place, (a, b) in pairs if not inputs_equal(a, b)), least)
+    return next(iter(differing_places(first, second)), min(len(first), len(second)))
 
 
 def _join_records(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:

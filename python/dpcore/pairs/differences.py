@@ -11,9 +11,12 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, integer, invalid, masked, mistyped, suggest_arguments
+from ..errors import choice, integer, invalid, masked, mistyped, show, suggest_arguments
 from ..packages import converts_to_array, has_all, is_tensor
 from ..records import Floats, Pair, pair_of
+
+MAX_SHOWN_CHANGES: Final = 8
+"""Entries or records of a pair that are listed with both their values."""
 
 MOST_CHANGES: Final = 200
 """Added and removed records that are counted; the search costs the square of their number."""
@@ -278,14 +281,53 @@ def _read_rows(value: Any) -> list[Any] | None:
     return array.tolist() if array.ndim else [array.item()]
 
 
-def count_replaced(first: Sequence[Any], second: Sequence[Any]) -> int:
-    """Count the places in which two data sets of one size differ.
+def differing_places(first: Any, second: Any) -> list[int]:
+    """Return the places in which two data sets differ, up to the end of the shorter one.
 
     Example:
-        >>> count_replaced(["a", "b", "c"], ["a", "c", "b"])
-        2
+        >>> differing_places(["a", "b", "c"], ["a", "c"])
+        [1]
     """
-    return sum(not inputs_equal(a, b) for a, b in zip(first, second, strict=True))
+    sides = (first, second)
+    numbers = all(type(side) is np.ndarray and side.dtype.kind in "biufc" for side in sides)
+    if numbers and first.shape[1:] == second.shape[1:]:
+        size = min(len(first), len(second))
+        x, x_prime = first[:size], second[:size]
+        changed = (x != x_prime) & ((x == x) | (x_prime == x_prime))
+        return np.flatnonzero(changed.any(axis=tuple(range(1, x.ndim)))).tolist()
+    # Neighbours share most records as objects: only those that were moved are compared.
+    records = enumerate(zip(first, second, strict=False))
+    return [place for place, (a, b) in records if a is not b and not inputs_equal(a, b)]
+
+
+def format_changes(pair: Pair) -> str:
+    """Format the entries or records that differ, each with its place, the old and the new value.
+
+    Example:
+        >>> format_changes(Pair([0, 0, 0], [0, 4, 0]))
+        'entry 1: 0.0 -> 4.0'
+        >>> format_changes(Pair(["a", "b"], ["a", "c", "b"]))
+        "record 1 added: 'c'"
+    """
+    parts = read_records(pair)
+    if parts is None:
+        return f"x: {show(pair.x)} -> {show(pair.x_prime)}"
+    unit, x, x_prime = parts
+    places = differing_places(x, x_prime)
+    if len(x) == len(x_prime):
+        unit = "entry" if isinstance(pair.x, np.ndarray) and pair.x.ndim == 1 else unit
+        changes = [f"{unit} {n}: {show(x[n])} -> {show(x_prime[n])}" for n in places]
+    else:
+        front = min([*places, len(x), len(x_prime)])
+        rest, rest_prime = x[front:], x_prime[front:]
+        # What follows the last difference is common to both sides.
+        back = min([*differing_places(rest[::-1], rest_prime[::-1]), len(rest), len(rest_prime)])
+        changes = [f"{unit} {n} removed: {show(x[n])}" for n in range(front, len(x) - back)]
+        ends = front, len(x_prime) - back
+        changes += [f"{unit} {n} added: {show(x_prime[n])}" for n in range(*ends)]
+    more = len(changes) - MAX_SHOWN_CHANGES
+    shown = ", ".join(changes[:MAX_SHOWN_CHANGES]) or "no difference"
+    return shown + (f" and {more:,} more" if more > 0 else "")
 
 
 def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
@@ -414,6 +456,6 @@ def _count_record_changes(pair: Pair) -> dict[str, Any]:
     unit, first, second = parts
     found: dict[str, Any] = {"unit": unit, "size": len(first), "size_prime": len(second)}
     if len(first) == len(second):
-        found["replaced"] = count_replaced(first, second)
+        found["replaced"] = len(differing_places(first, second))
     found["added_or_removed"] = added_or_removed(first, second)
     return found

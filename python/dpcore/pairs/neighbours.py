@@ -183,9 +183,10 @@ class DomainAttributes:
         high: the largest entry.
         norm: norm of the distance of neighbours.
         apart: `(pair)` -> the distance of two inputs in the units of `most`.
+        values: the values of a record, a list or tuple.
     """
 
-    clip = neighbouring = radius = low = high = norm = apart = None
+    clip = neighbouring = radius = low = high = norm = apart = values = None
 
 
 def domain_attribute(domain: Any, name: str) -> Any:
@@ -587,4 +588,4 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
     if not apart <= relation.most * (1.0 + SLACK):
         shown = format_neighbour(relation)
         error = errors.invalid("pair", f"{relation.limit} (neighbour={shown})", apart)
-        raise errors.about(error, "pair", neighbour=shown)
+        raise errors.about(error, "pair")

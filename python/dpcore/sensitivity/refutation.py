@@ -14,10 +14,10 @@ import numpy as np
 
 from ..errors import choice, count, flag, integer, invalid, mistyped, real, show, suggest_arguments
 from ..pairs import NORMS, Domain
-from ..pairs.differences import Norm
-from ..pairs.neighbours import NeighbourArgument, domain_attribute, domain_of, neighbour_of
+from ..pairs.differences import Norm, format_changes
+from ..pairs.neighbours import NeighbourArgument, domain_attribute, domain_of, format_neighbour
 from ..progress import interrupted_again
-from ..records import Pair, Record
+from ..records import Answer, Pair, Record, one_line
 from ..streams import Rng, seed_of
 from . import search
 from .closed_forms import Sensitivity, in_norm, sensitivity
@@ -54,7 +54,7 @@ _MAX_WHOLE_NUMBER: Final = 2**10
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Refutation(Record, word="Refutation"):
+class Refutation(Answer, Record, word="Refutation"):
     """The worst pair that a search has found; its distance is a lower bound on the sensitivity.
 
     Attributes:
@@ -69,6 +69,7 @@ class Refutation(Record, word="Refutation"):
         found_by: the part of the search that found the pair.
         seed: what repeats the search.
         partial: True if Ctrl-C ended it early.
+        neighbour: relation of the pairs that were searched, as text; "" for the domain's own.
     """
 
     f: str
@@ -81,6 +82,7 @@ class Refutation(Record, word="Refutation"):
     found_by: str
     seed: int
     partial: bool = False
+    neighbour: str = ""
 
     @property
     def refuted(self) -> bool:
@@ -89,15 +91,15 @@ class Refutation(Record, word="Refutation"):
 
     def __str__(self) -> str:
         """Return the claim, the attained distance and the pair as text."""
-        x, x_prime = (" ".join(repr(side).split()) for side in (self.pair.x, self.pair.x_prime))
-        # Records show long arrays shortened.
-        shown = repr(self.pair) if max(len(x), len(x_prime)) > 80 else f"x = {x}, x' = {x_prime}"
         verdict = "" if self.refuted else ", so the claim is not refuted, nor proved"
         ended = ", ended by Ctrl-C" if self.partial else ""
+        relation = f" with neighbours by {self.neighbour}" if self.neighbour else ""
         return (
             f"claimed {self.claimed:.10g}, attained {self.attained:.10g} by this pair (a lower "
-            f"bound on the sensitivity{verdict}): {shown}; {self.norm} norm of {self.f}, found by "
-            f"{self.found_by} in {self.evaluations} calls, seed {self.seed}{ended}"
+            f"bound on the sensitivity{verdict}), x -> x': {format_changes(self.pair)}; "
+            f"{self.norm} norm of {self.f}, found by {self.found_by} in {self.evaluations} calls, "
+            f"seed {self.seed}{ended}; searched: {one_line(format_neighbour(self.domain))}"
+            f"{relation}; inputs outside of it were not tried"
         )
 
 
@@ -191,11 +193,9 @@ def space_of(domain: Any, neighbour: Any, rows: Any) -> search.Space:
     flag("rows", rows)
     if rows and domain_attribute(domain, "clip") is None:
         raise invalid("rows", "False for inputs that are no vectors", rows)
-    if neighbour is None:
-        return search.Space(
-            domain, search.OneRecord() if domain_attribute(domain, "neighbouring") else None
-        )
-    return search.Space(domain, neighbour_of(neighbour))
+    if neighbour is None and domain_attribute(domain, "neighbouring"):
+        neighbour = search.OneRecord()
+    return search.Space(domain, neighbour)
 
 
 def probe_of(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> search.Probe:
@@ -237,7 +237,7 @@ def _run_search(
     if "witness" in chosen:
         with probe.allowance("the domain's witness", 1.0):
             search.try_pairs(probe, _list_witnesses(space, f, probe.norm))
-    if "extremes" in chosen and space.free:
+    if "extremes" in chosen:
         with probe.allowance("extreme members", 0.15):
             search.try_extremes(probe, space, rng)
     if "random" in chosen or probe.best is None:
@@ -289,6 +289,8 @@ def _make_refutation(
     return Refutation(
         probe.name, probe.norm, space.domain, claimed, attained, Pair(x, x_prime),
         probe.evaluations, found_by, seed, partial,
+        "" if space.free or isinstance(space.neighbour, search.OneRecord)
+        else format_neighbour(space.neighbour),
     )  # fmt: skip
 
 
@@ -361,7 +363,8 @@ def assert_sensitivity(
         Traceback (most recent call last):
         ...
         dpcore.sensitivity.refutation.SensitivityError: numpy.mean must have an l1 sensitivity of
-        at most 0.25, got 0.5 on x = [0, 0, 0, 0], x' = [0, 0, 1, 1]
+        at most 0.25, got 0.5 on x = [0, 0, 0, 0], x' = [0, 0, 1, 1]; entry 2: 0.0 -> 1.0,
+        entry 3: 0.0 -> 1.0
     """
     bound = real("bound", in_norm("bound", bound, norm), low=0.0)
     max_examples = integer("max_examples", max_examples, 1)
@@ -610,7 +613,8 @@ def _raise_failure(probe: search.Probe, pair: search.Inputs, bound: float) -> No
     attained = probe.again(*pair, gap)
     text = (
         f"{probe.name} must have an {probe.norm} sensitivity of at most {bound:g}, "
-        f"got {attained:.10g} on x = {_format_input(pair[0])}, x' = {_format_input(pair[1])}"
+        f"got {attained:.10g} on x = {_format_input(pair[0])}, x' = {_format_input(pair[1])}; "
+        f"{format_changes(Pair(*pair))}"
     )
     raise SensitivityError(text, Pair(*pair), attained, bound)
 

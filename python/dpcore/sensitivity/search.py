@@ -6,8 +6,10 @@ The optimisers are scipy's and gradients of torch; both are kept inside the doma
 from __future__ import annotations
 
 import contextlib
+import heapq
 import itertools
 import math
+import operator
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,11 +21,11 @@ import numpy.typing as npt
 from ..errors import invalid, masked, mistyped, show
 from ..mechanisms.declarations import dotted_name
 from ..packages import imported_module, is_tensor
-from ..pairs import Domain, Neighbour, distance
+from ..pairs import Domain, distance
 from ..pairs.differences import Norm
-from ..pairs.neighbours import domain_attribute
+from ..pairs.neighbours import NeighbourArgument, domain_attribute, neighbour_of
 from ..records import Floats, Pair, Record
-from .domains import row_lengths
+from .domains import row_lengths, unit_vector
 
 Inputs = tuple[Any, Any]
 """Two inputs of f, neighbours of the domain."""
@@ -59,6 +61,15 @@ _MAX_FLOAT: Final = float(np.finfo(np.float64).max)
 
 _MOVES_PER_CALL: Final = 64
 """Coordinates moved in one call of an f that takes rows."""
+
+_MAX_CORNERS: Final = 6
+"""Records of which constant data sets are made: the ends of walks."""
+
+_SPECIAL_COUNTS: Final = (2**7, 2**8, 2**15, 2**16, 2**31, 2**32, *range(1, 65))
+"""Counts at which an integer type wraps, and small ones, at which thresholds are usual."""
+
+Walk = tuple[int, Callable[[int], Any]]
+"""Number of steps, and the input after some of them; most inputs are neighbours of the next one."""
 
 Move = tuple[int, int, float]
 """Side, coordinate and size of a move."""
@@ -148,7 +159,9 @@ class Probe:
             self._cache.move_to_end(key)
         undefined = np.full(math.prod(self._shape or (1,)), np.nan)
         rows = np.stack([undefined if (row := known[key]) is None else row for key in keys])
-        most = max(2, _CACHE_ENTRIES // (rows.shape[1] + np.size(inputs[0])))
+        first = inputs[0]
+        size = first.size if isinstance(first, np.ndarray) else operator.length_hint(first, 1)
+        most = max(2, _CACHE_ENTRIES // (rows.shape[1] + size))
         while len(self._cache) > most:
             self._cache.popitem(last=False)
         return rows
@@ -203,6 +216,9 @@ class Probe:
         self.evaluations += len(inputs)
         if not self.batched or not inputs:
             return [self._one(x) for x in inputs]
+        if len(set(map(np.shape, inputs))) > 1:
+            # Inputs with an added record do not fit into one array.
+            return [self._single(x) for x in inputs]
         batch = np.stack(inputs)
         try:
             answer = self.f(batch)
@@ -282,7 +298,11 @@ class OneRecord(Record, word="OneRecord"):
         return apart and bool(domain.neighbouring(pair.x, pair.x_prime))
 
     def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield random neighbours without end."""
+        """Yield one record more at special counts, then random neighbours without end."""
+        for place, count in itertools.product({0, domain.dim - 1}, _SPECIAL_COUNTS):
+            x, x_prime = unit_vector(domain.dim, place), unit_vector(domain.dim, place - 1)
+            rest = (count - 1) * x
+            yield from (Pair(rest, rest + x), Pair(rest + x_prime, rest + x))
         while True:
             x = domain.draw(rng)
             yield Pair(x, domain.neighbour(x, rng))
@@ -299,11 +319,11 @@ class OneRecord(Record, word="OneRecord"):
 class Space:
     """The pairs to search: any two members of the domain, or the neighbours of a relation."""
 
-    def __init__(self, domain: Domain, neighbour: Neighbour | None) -> None:
+    def __init__(self, domain: Domain, neighbour: NeighbourArgument | None) -> None:
         self.domain = domain
-        self.neighbour = neighbour
+        self.neighbour = None if neighbour is None else neighbour_of(neighbour)
         self._clip: Callable[[Any], Any] | None = domain_attribute(domain, "clip")
-        self._ball = tuple(domain_attribute(neighbour, name) for name in ("norm", "radius"))
+        self._ball = tuple(domain_attribute(self.neighbour, name) for name in ("norm", "radius"))
 
     @property
     def free(self) -> bool:
@@ -367,6 +387,61 @@ class Space:
         towards = [side * reach * sign for sign in signs for side in (1.0, -1.0)]
         return [self.clip(x) for x in towards[:most]]
 
+    def walks(self, rng: np.random.Generator) -> list[Walk]:
+        """List walks from one data set of a repeated record, such as the lowest, to another one."""
+        pairs = itertools.combinations(self._corners(rng), 2)
+        walks = [walk for ends in pairs for walk in self._list_walks(*ends)]
+        if self.free:
+            # The others change the number of records.
+            return walks[::2]
+        return [
+            (steps, point)
+            for steps, point in walks
+            if any(self.holds(point(n), point(n + 1)) for n in (0, steps // 2))
+        ]
+
+    def _corners(self, rng: np.random.Generator) -> list[Any]:
+        """Return data sets of one repeated record: the lowest, the highest, and some others."""
+        if self._clip is not None:
+            # The first two extreme members are constant: the highest and the lowest.
+            high, low = self.extremes(rng, 2)
+            return [] if np.array_equal(low, high) else [low, high]
+        example = self.domain.draw(rng)
+        if not isinstance(example, (list, tuple, np.ndarray)):
+            return []
+        value_lists = (domain_attribute(owner, "values") for owner in (self.neighbour, self.domain))
+        choices = [values for values in value_lists if isinstance(values, (list, tuple)) and values]
+        values = [*choices, [*example]][0]
+        with contextlib.suppress(TypeError, ValueError):
+            values = sorted(values, key=np.sum)
+        last = len(values) - 1
+        places = dict.fromkeys([0, last, *np.linspace(0, last, _MAX_CORNERS).astype(int).tolist()])
+        convert: Any = {list: list, np.ndarray: np.asarray}.get(type(example), tuple)
+        return [convert([values[place]] * len(example)) for place in places]
+
+    def _list_walks(self, low: Any, high: Any) -> Iterator[Walk]:
+        """Yield walks on which one record after another is replaced, or added and one removed.
+
+        For the neighbours of a ball, one entry after another moves by the radius.
+        """
+        yield len(low), lambda n: _join(high[:n], low[n:])
+        lows, highs = _join(low[:1], low), _join(high[:1], high)
+        yield 2 * len(lows), lambda n: _join(highs[: n // 2], lows[(n + 1) // 2 :])
+        if self.free or not (self.moves or isinstance(self.neighbour, OneRecord)):
+            return
+        width = np.asarray(high, dtype=np.float64) - low
+        size, sign, radius = np.abs(width), np.sign(width), self._ball[1] or 1.0
+        step = min(radius if low.dtype.kind == "f" else max(1.0, radius // 1), float(size.max()))
+        parts = float(np.ceil(float(size.max()) / step))
+        if math.isfinite(2.0 * low.size * parts * step):
+            start = np.arange(low.size) * (parts * step)
+            steps = int(low.size * parts)
+            yield steps, lambda n: self.clip(low + sign * np.clip(n * step - start, 0.0, size))
+
+
+def _join(first: Any, second: Any) -> Any:
+    return np.concatenate([first, second]) if isinstance(first, np.ndarray) else first + second
+
 
 def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
     """Evaluate pairs as far as the allowance goes."""
@@ -376,10 +451,40 @@ def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
 
 
 def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
-    """Compare the extreme members, all against all."""
-    points = space.extremes(rng, min(_MAX_COMPARED_MEMBERS, probe.left)) if probe.left > 1 else []
+    """Compare the extreme members, all against all, or neighbours on walks between the corners."""
+    # A stream of its own: what later parts draw does not depend on the corners.
+    walks = space.walks(rng.spawn(1)[0])
+    if not space.free:
+        for place, walk in enumerate(walks):
+            with probe.allowance(probe.method, 1.0 / (len(walks) - place)):
+                _follow_walk(probe, space, *walk)
+        return
+    most = min(_MAX_COMPARED_MEMBERS, probe.left - probe.left // 3)
+    points = space.extremes(rng, most) if probe.left > 1 else []
+    each = min(_MAX_COMPARED_MEMBERS, probe.left - len(points)) // max(1, len(walks))
+    for steps, point in walks:
+        members = map(point, np.linspace(0, steps, min(each, steps + 1)).astype(int).tolist())
+        points += [x for x in members if space.domain.contains(x)]
     if points:
         probe.note_farthest(points)
+
+
+def _follow_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], Any]) -> None:
+    """Compare neighbours on a walk: halve the stretch whose ends have the most distant outputs."""
+    stretches = [(-np.inf, -1, n, n + 1) for n in (0, 1, steps - 2, steps - 1)]
+    stretches.append((0.0, -steps, 0, steps))
+    while stretches:
+        _, _, first, last = heapq.heappop(stretches)
+        ends = first, (first + last) // 2, last
+        # A pair makes arrays of lists of numbers, as the relation's own pairs are.
+        points = [Pair(x := point(n), x).x for n in ends]
+        if last > first + 1:
+            values = probe.outputs(points)
+            gaps = gaps_of(values[:-1], values[1:], probe.norm).tolist()
+            for gap, (start, end) in zip(gaps, itertools.pairwise(ends), strict=True):
+                heapq.heappush(stretches, (-gap, start - end, start, end))
+        elif space.holds(*points[1:]):
+            probe.gaps([(points[1], points[2])])
 
 
 def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
