@@ -83,7 +83,8 @@ def test_a_tie_counts_the_vote_for_x_prime_with_x_prime_in_the_numerator(attack)
 
     report = dpcore.audit(constant, UNIT, trials=1000, attack=attack, claim=0.0)
     assert (report.direction, report.epsilon_lower) == ("x_prime", 0.0)
-    assert report.verdict == "not refuted by this attack"
+    # The pilot of a vote is too small to tell.
+    assert report.verdict.startswith("not refuted" if attack is VOTE else "undecided: all ")
     if attack is VOTE:
         assert report.event.vote == "x_prime"
         tiny = dpcore.audit(constant, UNIT, trials=99, attack=VOTE)

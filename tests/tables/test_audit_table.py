@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -500,3 +502,98 @@ def test_distances_may_differ_by_roundings():
     apart = np.array(APART)
     apart[0, 1] *= 1.0 + 1e-12
     assert audit_table(GOOD, apart).epsilon == pytest.approx(np.log(3.0))
+
+
+COIN = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
+TINY = Fraction(1, 10**400)
+
+
+@pytest.mark.parametrize("kind", [Fraction, lambda entry: Decimal(str(float(entry)))])
+def test_tables_of_fractions_and_decimals_are_compared_exactly(kind):
+    report = audit_table([[kind(entry) for entry in row] for row in COIN], claim=1.0)
+    assert (report.verdict, report.witness) == ("refuted", (0, 1, 0))
+    assert report.epsilon == report.loss == math.log(3.0)
+    assert report.tolerance == np.spacing(1.0)
+    assert report.delta(0.0) == pytest.approx(0.5, abs=1e-15)
+    assert report.renyi([2.0])[0] == pytest.approx(math.log(7.0 / 3.0), abs=1e-15)
+    assert dpcore.TableAudit.from_json(report.to_json()) == report
+
+
+def test_the_tolerance_of_an_exact_table_is_a_last_place_of_the_claim():
+    below = np.nextafter(math.log(3.0), 0.0)
+    claims = math.log(3.0), below, np.nextafter(below, 0.0)
+    assert [audit_table(COIN, claim=float(claim)).refuted for claim in claims] == [
+        False,
+        False,
+        True,
+    ]
+    assert audit_table(COIN, claim=float(below), tolerance=0.0).refuted
+    # The distance 1/2 halves the claim; 0 allows nothing.
+    halves = np.array([[0.0, 0.5], [0.5, 0.0]])
+    assert audit_table(COIN, halves, claim=2.1).refuted
+    assert not audit_table(COIN, halves, claim=2.2).refuted
+    assert audit_table(COIN, 0.0 * halves, claim=9.0).infinite_pairs == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "epsilon"),
+    [
+        ([[1 - TINY, TINY], [Fraction(1, 2)] * 2], 400 * math.log(10.0) - math.log(2.0)),
+        ([[Fraction(1, 3) + TINY, Fraction(2, 3) - TINY], [Fraction(1, 3), Fraction(2, 3)]], 0.0),
+        ([[1 - TINY, TINY], [1 - 3 * TINY, 3 * TINY]], math.log(3.0)),
+        ([[1, 0], [1 - TINY, TINY]], math.inf),
+        ([[Fraction(1, 3), Fraction(2, 3)]] * 2, 0.0),
+    ],
+)
+def test_exact_losses_neither_vanish_nor_overflow(table, epsilon):
+    report = audit_table(table, claim=0.0, tolerance=0.0)
+    assert report.epsilon == pytest.approx(epsilon, rel=1e-15, abs=1e-300)
+    # Only rows that are equal keep a claim of 0; floats hold both tables of loss below 1e-300.
+    assert report.refuted == (table[0] != table[1])
+
+
+@pytest.mark.parametrize("metric", [False, True])
+def test_exact_tables_are_what_a_loop_over_fractions_finds(metric):
+    rng = np.random.default_rng(8)
+    weights = rng.integers(0, 9, (7, 5)) + np.eye(7, 5, dtype=int)
+    table = [[Fraction(int(one), int(row.sum())) for one in row] for row in weights]
+    distances = tables.points_and_distances(7, 3) if metric else None
+    report = audit_table(table, distances, claim=0.5)
+    ratios = [
+        [max(math.inf if not q else p / q for p, q in zip(row, other, strict=True) if p or q)
+         for other in table] for row in table
+    ]  # fmt: skip
+    losses = np.log(np.array(ratios, float))
+    apart = np.ones((7, 7)) if distances is None else distances + np.eye(7)
+    off = ~np.eye(7, dtype=bool)
+    np.testing.assert_allclose(report.per_input, (losses / apart * off).max(axis=1), rtol=1e-14)
+    assert report.infinite_pairs == np.isinf(losses).sum()
+    assert report.excess == pytest.approx((losses - 0.5 * apart)[off].max(), rel=1e-14)
+
+
+def test_wrong_exact_tables_are_refused_by_name():
+    half = Fraction(1, 2)
+    wrong_sum = [[Decimal("0.333")] * 3] * 2
+    check_messages(
+        ValueError,
+        [
+            (lambda: audit_table([[Decimal("nan"), 1], [1, 0]]), "table", "got NaN in row 0"),
+            (
+                lambda: audit_table([[1, 0], [1, Decimal("sNaN")]]),
+                "table",
+                "sNaN in row 1, column 1",
+            ),
+            (lambda: audit_table([[Decimal("inf"), 1], [1, 0]]), "table", "finite numbers"),
+            (lambda: audit_table([[-half, 3 * half], [half, half]]), "table", "at least 0"),
+            (lambda: audit_table(wrong_sum), "table", "exactly 1, got a sum of 1 -0.001 in row 0"),
+            (lambda: audit_table([[half + TINY, half]] * 2), "table", "1 +1e-400 in row 0"),
+            (lambda: audit_table(COIN, log=True), "log", "False for a table of exact numbers"),
+        ],
+    )
+    check_messages(
+        TypeError,
+        [
+            (lambda: audit_table([[half, 0.5]] * 2), "table", "fractions, decimals"),
+            (lambda: audit_table([[half, "a"]] * 2), "table", "fractions, decimals"),
+        ],
+    )

@@ -141,7 +141,7 @@ def test_the_command_line_audits_files(run, line, status, words):
     ("absent.npy --claim 1", "FILE must be a file that can be read, got absent.npy"),
     ("words.npy --claim 1", "FILE must be a matrix of numbers"),
     ("P.npy --distances L.npy --claim 1", "--distances must be "),
-    ("L.npy --claim 1", "table must be at least 0 (log=False)"),
+    ("L.npy --claim 1", "table must be at least 0 (no --log)"),
     ("P.npy --claim 1 --neighbour near", "--neighbour must be l1=RADIUS"),
     ("P.npy --claim 1 --plot out.xyz", "--plot must end in one of"),
 ])  # fmt: skip

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped
-from ..events.event import BITS, stated_bits
+from ..events.event import BITS, LARGEST, stated_bits
 from ..records import Array, Flags, Floats, Ints, Record, frozen_array
 
 Places = npt.NDArray[np.intp]
@@ -177,8 +177,7 @@ class Grain:
         size = np.maximum(np.abs(values), self.middle)
         if self.bits == 0:
             return np.full_like(size, self.absolute)
-        # Beyond the largest double nothing lies.
-        last = np.spacing(np.minimum(size, np.finfo(np.float64).max))
+        last = _last_place(size)
         with np.errstate(over="ignore"):
             return self.absolute + PLACES * 2.0 ** (_FLOAT64_BITS - self.bits) * last
 
@@ -189,6 +188,11 @@ class Grain:
 
 
 EXACT: Final = Grain(0)
+
+
+def _last_place(size: Any) -> Any:
+    """Return the last place of magnitudes; numpy takes that of the largest double for infinite."""
+    return np.spacing(np.minimum(size, np.nextafter(LARGEST, 0.0)))
 
 
 def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
@@ -223,7 +227,7 @@ def coarsest_grain(grains: Sequence[Grain]) -> Grain:
 
 def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
     """Return the grain of a sum of columns in doubles: what all of them can move it by."""
-    places = [PLACES * float(np.spacing(grain.middle)) for grain in grains]
+    places = [PLACES * float(_last_place(grain.middle)) for grain in grains]
     each = np.maximum([grain.typical for grain in grains], places)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Grain(_FLOAT64_BITS, 0.0, float(total))

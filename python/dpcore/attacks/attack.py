@@ -26,7 +26,7 @@ from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, SeenOutput, 
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
 from .arrays import EXACT, Grain, grain_of, grains_of, read_both_sides
-from .bins import Marks, marks_of, sorted_values
+from .bins import Marks, marks_of, scale_of, sorted_values
 from .candidates import OfParts, read_candidates
 from .parts import Part, Parts, remember_parts
 
@@ -38,10 +38,17 @@ _ROUNDING_REMARK_MARGIN: Final = 1.1, 0.05
 so much."""
 ROUNDED: Final = (
     "all that tells the two sides apart is smaller than rounding explains (8 last places of the "
-    "outputs' format): no event is left for the law that was meant; see rounding for the code as "
-    "it runs"
+    "outputs' format): no event is left for the law that was meant"
 )
 """Message to the reader if rounding has left no event."""
+SIGNED: Final = (
+    "the two sides differ in the signs of their zeros: -0.0 and 0.0 are equal numbers, and no "
+    "event of the law that was meant distinguishes them"
+)
+WIDE: Final = (
+    "such outputs are compared as float64: what differs beyond its 53 bits, or beyond "
+    "its range, is not seen"
+)
 _LOWERED_CAUTION_PENALTY: Final = 1000.0
 """Penalty of an event that needs a smaller caution than the first: it ranks below the rest."""
 _MAX_FLAG_THRESHOLDS: Final = 2
@@ -263,10 +270,28 @@ def _choose_threshold(
     return replace(found, rounding=raw if raw.merit > rounded_merit(found.merit) else None)
 
 
-def remarks_on(found: Sequence[Choice]) -> tuple[str, ...]:
-    """Return remarks on the choices of which the best one is to be counted."""
-    nothing = max(choice.merit for choice in found) <= 0.0
-    return (ROUNDED,) if nothing and any(choice.rounding for choice in found) else ()
+def remarks_on(
+    found: Sequence[Choice],
+    outputs: Array,
+    signs: Sequence[Choice] = (),
+    exact_up_to: float = math.inf,
+) -> tuple[str, ...]:
+    """Return remarks on the choices of which the best one is to be counted.
+
+    Args:
+        found: the choices.
+        outputs: pilot outputs on x, shape `(size, ...)`.
+        signs: choices of the scores of the signs of zeros.
+        exact_up_to: magnitude up to which outputs in float64 are sure to be what was written.
+    """
+    if max(choice.merit for choice in found) > 0.0:
+        return ()
+    remarks = [ROUNDED] if any(choice.rounding for choice in found) else []
+    remarks += [SIGNED] if any(choice.merit > 0.0 for choice in signs) else []
+    if outputs.dtype.kind in "fc":
+        is_wide = np.finfo(outputs.dtype).nmant > np.finfo(np.float64).nmant
+        remarks += [WIDE] if is_wide or scale_of(outputs) > exact_up_to else []
+    return tuple(remarks)
 
 
 def rounded_merit(merit: float) -> float:
@@ -340,6 +365,8 @@ class Fitted(Shown):
         read: how much of the outputs was read; None where the attack does not say.
         inside: distinct outputs inside the event, the most frequent ones of the pilot.
         counts: of the event in the part of the pilot that chose it; None where no part did.
+        constant: sentence that all pilot outputs were one value; else empty.
+        is_steady: True if no input had two different outputs in the pilot.
     """
 
     event: Event
@@ -353,6 +380,8 @@ class Fitted(Shown):
     read: PartsRead | None = None
     inside: tuple[SeenOutput, ...] = ()
     counts: Counts | None = None
+    constant: str = ""
+    is_steady: bool = False
 
 
 class TimingCounts(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..errors import invalid
-from ..events.event import numpy_of
+from ..events.event import LARGEST, numpy_of
 from ..packages import is_tensor
 from ..pairs.differences import is_exact_in_float64
 from ..records import Array, Flags, Floats, Ints, Pair
@@ -43,6 +43,21 @@ def sorted_values(values: Floats) -> Floats:
     found = np.sort(values)
     # NaN comes last.
     return found[: found.size - int(np.count_nonzero(np.isnan(found)))]
+
+
+def place_between(low: Any, high: Any) -> Any:
+    """Return a threshold in each gap between finite numbers: above the low end, at most the high.
+
+    Example:
+        >>> ends = np.array([[1.0, -1.7e308], [1.0 + 2**-52, 1.7e308]])
+        >>> place_between(*ends).tolist()
+        [1.0000000000000002, -4.0131556174964297e+307]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = low + SHARE * (high - low)
+    # The width of a gap may overflow, and between adjacent numbers there is none.
+    points = np.where(np.isfinite(near), near, (1.0 - SHARE) * low + SHARE * high)
+    return np.where(points > low, points, high)
 
 
 def scale_of(*sides: Array) -> float:
@@ -111,9 +126,10 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = arrays.EXACT) 
     """
     pooled = np.sort(np.concatenate([values, values_prime]))
     finite = pooled[np.isfinite(pooled)]
-    # Infinities lie beyond every finite value, one unit of scale away.
-    reach = max(1.0, scale_of(finite))
-    pooled = np.clip(pooled, -2.0 * reach, 2.0 * reach)
+    # Infinities lie beyond every finite value, one unit of scale away; no threshold lies between
+    # one and the largest double.
+    reach = min(2.0 * max(1.0, scale_of(finite)), LARGEST)
+    pooled = np.clip(pooled, -reach, reach)
     steps = arrays.steps_of(pooled, grain)
     gaps = np.flatnonzero(steps == arrays.APART)
     if gaps.size > _MAX_THRESHOLDS:
@@ -125,7 +141,7 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = arrays.EXACT) 
         rounded = rounded[pooled[rounded + 1] > pooled[rounded]]
         places = np.searchsorted(rounded, _list_ranks(pooled.size))
         gaps = np.append(gaps, np.unique(rounded[places[places < rounded.size]]))
-    points = pooled[gaps] + SHARE * (pooled[gaps + 1] - pooled[gaps])
+    points = place_between(pooled[gaps], pooled[gaps + 1])
     order = np.argsort(points, kind="stable")
     points = points[order]
     if clean == gaps.size:
@@ -196,9 +212,14 @@ def _place_edges(values: Floats, gaps: Places, heavy: Flags, wanted: Flags, grai
     low, high = values[gaps[wanted]], values[gaps[wanted] + 1]
     reach = np.full(low.shape, np.inf) if grain.exact else _ATOM_REACH_TOLERANCES * grain.at(low)
     before, after = heavy[:-1][wanted], heavy[1:][wanted]
-    share = SHARE * (high - low)
-    edges = np.where(before & ~after, low + np.minimum(share, reach), low + share)
-    return np.where(after & ~before, high - np.minimum(high - low - share, reach), edges)
+    edges = place_between(low, high)
+    with np.errstate(over="ignore"):
+        below = high - np.minimum(high - low - SHARE * (high - low), reach)
+    # The width of the gap overflows; the reach does not.
+    below = np.where(np.isfinite(high - low), below, np.maximum(edges, high - reach))
+    edges = np.where(before & ~after, np.minimum(edges, low + reach), edges)
+    edges = np.where(after & ~before, below, edges)
+    return np.where(edges > low, edges, high)
 
 
 def _find_atoms(sizes: Ints) -> Flags:

@@ -100,7 +100,8 @@ class _ColumnScreen:
         """Compare one column, unless it is constant or a copy of an earlier one."""
         self.compared += 1
         first = column[0]
-        if (column == first).all() or np.isnan(column).all():
+        same = (column == first) & (np.signbit(column) == np.signbit(first))
+        if same.all() or np.isnan(column).all():
             return
         key = hash(column.tobytes())
         if key in self.copies:
@@ -634,6 +635,7 @@ class OfParts(Record, word="OfParts"):
 
 
 @remember_parts()
+@np.errstate(over="ignore", invalid="ignore")
 def read_candidates(
     attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str = "outputs"
 ) -> tuple[tuple[Score, ...], PartsRead | None]:
@@ -645,6 +647,8 @@ def read_candidates(
         outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
         pair: the pair they were drawn on.
         name: what complaints call the outputs.
+
+    Differences of outputs near the ends of the range of doubles are infinite, and stay so.
 
     Returns:
         Its candidates for the outputs themselves and, where those are no real numbers, for their

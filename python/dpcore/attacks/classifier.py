@@ -32,6 +32,8 @@ _MIN_MOMENT_ROWS: Final = 2**12
 _COVARIANCE_SHRINKAGES: Final = (1e-1, 1e-3, 1e-6, 1e-9)
 """Added to the variances, as shares of the mean variance. The last one finds shifts in which there
 is no noise; 2 % turns a bound of 9.5 into 0 there."""
+_MIN_COLUMN_SHIFT: Final = 2.0**-1020
+"""Shift of a column without spread from which on its reciprocal, a weight, does not overflow."""
 _MAX_KEPT_DISCRIMINANTS: Final = 2
 """Discriminants that go on to the choice of the event."""
 _MAX_FLAGGED_ATOMS: Final = 4
@@ -179,7 +181,9 @@ class Discriminant(NumericAttack):
         }
         made = [whole[way].weights(shrinkage) for way, shrinkage in (tried[i] for i in order)]
         centres = np.mean([side.mean(axis=0) for side in sides], axis=0)
-        return [LinearScore(entries, centres, one) for one in made if np.abs(one).max() > 0.0]
+        return [
+            LinearScore(entries, centres, one) for one in made if 0.0 < np.abs(one).max() < np.inf
+        ]
 
 
 def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
@@ -194,7 +198,8 @@ def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
     spread = made[0].var(axis=0) + made[1].var(axis=0)
     shift = np.abs(made[0].mean(axis=0) - made[1].mean(axis=0))
     # The squares of numbers near the end of the range of doubles are infinite.
-    entries = np.flatnonzero(np.isfinite(spread + shift) & ((spread > 0.0) | (shift > 0.0)))
+    varies = (spread > 0.0) | (shift > _MIN_COLUMN_SHIFT)
+    entries = np.flatnonzero(np.isfinite(spread + shift) & varies)
     if entries.size > _MAX_DISCRIMINANT_COLUMNS:
         merits = shift[entries] / np.sqrt(np.maximum(spread[entries], 1e-300))
         entries = np.sort(entries[np.argsort(-merits, kind="stable")[:_MAX_DISCRIMINANT_COLUMNS]])

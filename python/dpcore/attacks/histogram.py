@@ -23,7 +23,7 @@ from ..records import Array, Flags, Floats, Ints, Pair, Record, set_fields
 from . import arrays
 from .arrays import Atoms, Grain, Merged, atoms_of, loose_of, read_numbers
 from .attack import ScoreAttack
-from .bins import SHARE
+from .bins import place_between
 from .objects import as_hashable
 
 _OBJECT_LETTERS: Final[dict[str, tuple[type, Any]]] = {
@@ -196,6 +196,9 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
     if outputs.dtype.kind in "mM":
         outputs = outputs.view(np.int64)
     rows = read_numbers(outputs)
+    if rows.dtype == np.uint64 and kind != "real":
+        # A letter is a name: from 2^63 on these are negative ones.
+        rows = rows.astype(np.int64)
     if kind != "words":
         return rows
     return np.ascontiguousarray(rows, dtype=np.int64).view(np.uint16)
@@ -243,7 +246,7 @@ class RealColumn(NamedTuple):
             return np.empty(0)
         at = np.searchsorted(ranks[gaps], ranks[-1] * _edge_shares(bins))
         chosen = gaps[np.unique(at[at < gaps.size])]
-        return np.asarray(self.values[chosen] + SHARE * np.diff(self.values)[chosen])
+        return np.asarray(place_between(self.values[chosen], self.values[chosen + 1]))
 
     def alphabet(self, bins: int) -> tuple[Floats, Ints, int]:
         """Return edges, letters of the intervals between them, and the number of letters."""

@@ -246,6 +246,10 @@ class Bunch:
         """Sort the items by kind."""
         self.items = items
         classes: set[Any] = set(map(type, items))
+        if classes & _MUTABLE_BYTES:
+            # They have no hash, and are equal to the bytes that they hold.
+            items = [bytes(one) if type(one) in _MUTABLE_BYTES else one for one in items]
+            self.items, classes = items, set(map(type, items))
         known = {one: _classify_type(one) for one in classes}
         if len(classes) == 1:
             self.kinds = np.full(len(items), known[classes.pop()], np.int8)
@@ -461,6 +465,9 @@ def as_hashable(item: Any) -> Hashable:
         return bytes(item)
     if is_hashable(item):
         return item  # type: ignore[no-any-return]
+    if kind == NUMBER:
+        # A signalling NaN of decimal refuses even to be compared.
+        return repr(item)
     if kind != MAPPING:
         raise mistyped("outputs", "hashable objects", item)
     pairs = [(key, as_hashable(one)) for key, one in as_mapping(item).items()]
@@ -503,6 +510,7 @@ def _classify_type(cls: Any) -> int:
     return SEQUENCE if issubclass(cls, Sequence) or converts_to_array(cls) else OTHER
 
 
+_MUTABLE_BYTES: Final = frozenset((bytearray, memoryview))
 _TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 
 

@@ -176,7 +176,9 @@ def _read_numbers(values: Array, part: Part) -> Array | float:
         return values.imag
     if measure == "modulo" and kind in "uif":
         with np.errstate(invalid="ignore"):
-            rounded = _round_to_16_bits(values) if kind == "f" else values
+            # A modulus may be beyond the range of int8 or int16.
+            whole = values.astype(np.int64) if kind == "i" else values
+            rounded = _round_to_16_bits(values) if kind == "f" else whole
             found: Array = np.remainder(rounded, rounded.dtype.type(part.argument))
         return found
     if measure == "bit" and kind in "iu":

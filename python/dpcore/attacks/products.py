@@ -19,7 +19,7 @@ from ..records import Array, Flags, Floats, Ints, Record, set_fields
 from . import arrays
 from .arrays import MAX_CLUSTER_TOLERANCES, Grain, Places, has_frequent_rows, read_numbers
 from .attack import NumericAttack
-from .bins import SHARE
+from .bins import place_between
 from .threshold import Special
 
 MOST_COLUMNS: Final = 512
@@ -108,7 +108,7 @@ def _find_cut(known: Floats, gaps: Places, slack: float) -> float:
         # The tolerance of a scale that this column does not have: no gap is near its median.
         return float(known[middle])
     gap = gaps[np.argmin(np.abs(gaps + 1 - known.size / 2))]
-    return float(known[gap] + SHARE * (known[gap + 1] - known[gap]))
+    return float(place_between(known[gap], known[gap + 1]))
 
 
 class Moments(NamedTuple):

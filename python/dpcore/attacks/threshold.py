@@ -6,6 +6,7 @@ number of entries in a region.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from .arrays import (
 )
 from .attack import ScoreAttack
 from .bins import sorted_values
+from .candidates import OfParts
+from .parts import Parts
 
 ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
 _SCORE_NAMES: Final[tuple[ScoreName, ...]] = get_args(ScoreName)
@@ -37,6 +40,8 @@ _MAX_KEPT_ENTRIES: Final = 3
 _SCREENED_NUMBERS: Final = 2**22
 """Numbers a side on which the entries are compared; at least `_MIN_SCREENED_ROWS` rows of them."""
 _MIN_SCREENED_ROWS: Final = 1024
+_SIGNED_MEASURES: Final = ("value", "real", "imaginary", "number")
+"""Parts of outputs that may be negative zeros."""
 _RATIO_STANDARD_ERRORS: Final = 4.0
 """Standard errors taken off an estimated log ratio: the best of many is good by luck, too."""
 
@@ -337,6 +342,22 @@ class NegativeZeros(Merged, word="NegativeZeros"):
     def __str__(self) -> str:
         """Return one line for a report."""
         return "number of entries that are -0.0"
+
+
+def sign_scores(scores: Sequence[Score], outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
+    """Return the score of negative zeros in outputs or their parts; none where no zero is negative.
+
+    Args:
+        scores: those that an attack has made of the outputs; they name the parts.
+        outputs: pilot outputs on x, shape `(size, ...)`.
+        outputs_prime: the same on x'.
+    """
+    sides = outputs, outputs_prime
+    read = itertools.chain(*(one.parts.parts for one in scores if isinstance(one, OfParts)))
+    parts = tuple(dict.fromkeys(part for part in read if part.measure in _SIGNED_MEASURES))
+    regular = all(side.dtype.kind in "buif" for side in sides)
+    score: Score = NegativeZeros() if regular else OfParts(Parts(parts), NegativeZeros())
+    return (score,) if (regular or parts) and any(score(side).any() for side in sides) else ()
 
 
 _ROW_SCORES: Final[dict[str, Score]] = {"min": RowMin(), "max": RowMax(), "sum": RowSum()}

@@ -530,6 +530,10 @@ class Timing(AuditAttack):
         clock = repr(self.clock) if isinstance(self.clock, str) else qualified_name(self.clock)
         return f"Timing(clock={clock}, warmup={self.warmup})"
 
+    def default_pilot(self, trials: int) -> int:
+        """Return the pilot calls a side: a quarter of the counted ones, at least 100."""
+        return max(100, trials // 4)
+
     def timed_counts(
         self,
         call: Call,

@@ -31,6 +31,9 @@ _MAX_CACHED_VALUES: Final = 16
 _UNIT_ROUNDOFF: Final = 2.0**-53
 """Half of the last place of 1.0 in float64."""
 
+LARGEST: Final = float(np.finfo(np.float64).max)
+"""The largest double: a score at or above it is infinite, or as good as that."""
+
 _device_cache: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
 
 Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
@@ -547,7 +550,8 @@ class Above(EventRecord, word="Above"):
     Args:
         score: `outputs -> scores`, shape `(size,)`; higher where an output looks more like x.
         threshold: in the units of the score. An attack puts it between atoms of the score, where
-            rounding cannot move an output across.
+            rounding cannot move an output across. At the largest double the event is that the
+            score is infinite.
         side: "above" (``score >= threshold``) or "below" (``score < threshold``).
 
     Raises:
@@ -623,6 +627,8 @@ class Above(EventRecord, word="Above"):
             # A score of 0 or 1 names what is true where it is 1, and what is where it is 0.
             is_so, _, is_not = name[1:-1].partition("][")
             return is_so if self.side == "above" else is_not or f"not: {is_so}"
+        if self.threshold == (LARGEST if self.side == "above" else -LARGEST):
+            return f"{name} is {'inf' if self.side == 'above' else '-inf'}"
         sign = ">=" if self.side == "above" else "<"
         return f"{name} {sign} {self.threshold:,.10g}"
 

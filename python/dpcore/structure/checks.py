@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, flag, instance, mistyped, real
-from ..records import Floats, Record
+from ..records import Answer, Floats, Record
 from .outputs import (
     Seen,
     at_least,
@@ -61,7 +61,7 @@ _SMALL_SCALE_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Check(Record):
+class Check(Answer, Record):
     """The answer of one structural check.
 
     Args:
@@ -82,6 +82,8 @@ class Check(Record):
         >>> print(inspect(Identity(), [0.5], draws=200, rng=1)["no_noise"])
         no_noise: FLAGGED: no noise at all: 200 outputs equal the clean vector
     """
+
+    _INSTEAD: ClassVar[str] = "flagged (True or False)"
 
     name: str
     flagged: bool
@@ -110,7 +112,7 @@ class Check(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Inspection(Record):
+class Inspection(Answer, Record):
     """Result of `inspect` on a noise layer.
 
     Args:
@@ -131,6 +133,8 @@ class Inspection(Record):
         >>> found.passed, found.flagged
         (False, ('one_sided', 'atom', 'off_centre'))
     """
+
+    _INSTEAD: ClassVar[str] = "passed (True or False)"
 
     mechanism: str
     dim: int
@@ -532,12 +536,15 @@ def _choose_columns(seen: Seen) -> npt.NDArray[np.intp]:
 
 def _noise_rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
     values = seen.first[:, columns]
+    # A power of two for each coordinate: sums and squares neither overflow nor vanish.
+    power = -np.frexp(np.abs(values).max(axis=0))[1]
+    values = np.ldexp(values, power)
     values = values - values.mean(axis=0)
     size = np.sqrt((values**2).mean(axis=0))
     values /= size
     d = len(columns)
     # Rounding is noise in every direction, but this small.
-    rounding = float((_EMPTY_DIRECTION_STEPS * seen.step[columns] / size).max())
+    rounding = float((_EMPTY_DIRECTION_STEPS * np.ldexp(seen.step[columns], power) / size).max())
     empty = max(1e-10, rounding**2)
     gram = values.T @ values / len(values)
     try:

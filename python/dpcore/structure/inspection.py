@@ -428,14 +428,16 @@ def inspect(
         raise errors.mistyped("others", "a sequence of inputs", others)
     false_alarm = errors.confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), clean)
-    seen = collect_outputs(layer, x, draws, others, skip)
-    tails = {"grid", "range"}
-    tail = seen
-    if layer.guessed and not tails <= set(skip):
-        tail = choose_centre(layer, x if is_tensor(x) else as_finite_array("x", x), seen)
-    wanted = [name for name in CHECKS if name not in skip]
-    # The number does not depend on what is seen: a check without an answer keeps its share.
-    level = false_alarm / max(1, len({*wanted} - {*DETERMINISTIC}))
-    checks = tuple(make_check(one, tail if one in tails else seen, level) for one in wanted)
+    # Numbers near the ends of the range of doubles have infinite sums and differences.
+    with np.errstate(over="ignore", invalid="ignore"):
+        seen = collect_outputs(layer, x, draws, others, skip)
+        tails = {"grid", "range"}
+        tail = seen
+        if layer.guessed and not tails <= set(skip):
+            tail = choose_centre(layer, x if is_tensor(x) else as_finite_array("x", x), seen)
+        wanted = [name for name in CHECKS if name not in skip]
+        # The number does not depend on what is seen: a check without an answer keeps its share.
+        level = false_alarm / max(1, len({*wanted} - {*DETERMINISTIC}))
+        checks = tuple(make_check(one, tail if one in tails else seen, level) for one in wanted)
     n, d = seen.first.shape
     return Inspection(layer.name, d, n, layer.seed, false_alarm, level, checks)

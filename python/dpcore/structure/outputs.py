@@ -359,9 +359,9 @@ def _collect_elsewhere(
         made = {"2 x": 2 * x, "0": 0 * x, f"x + {far:.3g}": x + far, f"x - {far:.3g}": x - far}
     found, refused = [], []
     for label, point in made.items():
-        if given is None and np.array_equal(as_finite_array("x", point), plain):
-            continue
         try:
+            if given is None and np.array_equal(as_finite_array("x", point), plain):
+                continue
             found.append(Other(label, layer.draw(point, size), layer.clean(point, False)))
         except Exception as error:
             # Nobody said that the mechanism takes the inputs that were made here.
