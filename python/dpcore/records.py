@@ -6,18 +6,24 @@ are, arrays by dtype, shape and bytes (so that NaN equals itself and 0.0 differs
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
+import os
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from numbers import Real
-from typing import Any, Final, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import instance, integer, invalid, real, suggest_arguments
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.uint32]
@@ -155,38 +161,132 @@ class Record(Shown):
         return type(self), self._values()
 
 
-class WrittenRecord(Record):
-    """A result that is written as JSON, from the plain data of `to_dict`."""
+class Answer(Shown):
+    """Base class of what a check or a measurement found: it is neither true nor false."""
 
     __slots__ = ()
 
+    _INSTEAD: ClassVar[str] = "refuted (True, False or None)"
+    """The attribute to use in place of a truth, and its values."""
+
+    def __bool__(self) -> NoReturn:
+        """Raise TypeError: a report is always there, so that a test of it could never fail."""
+        raise TypeError(f"a report is neither true nor false: use .{self._INSTEAD}")
+
+
+class Result(Answer, Record):
+    """Base class of the results that a user prints: text, table, page, picture and JSON.
+
+    A subclass declares its layout, name and number, as its word. It has `_lines` and `_plot`; the
+    other private methods have defaults.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _title(self) -> str:
+        return str(getattr(self, "name", type(self).__name__))
+
+    def _lines(self) -> list[tuple[str, str]]:
+        raise NotImplementedError
+
+    def _plot(self, ax: Any) -> Figure:
+        raise NotImplementedError
+
+    def _to_page(self) -> str:
+        from .report.page import make_plain_page
+
+        return make_plain_page(self, self._title)
+
+    def _to_figures(self) -> dict[str, Any]:
+        """Return the figures that files hold next to the fields, and that are not read."""
+        return {}
+
+    def _require_consistency(self) -> None:
+        """Refuse fields that no result has together, as far as a figure rests on them."""
+
+    def __str__(self) -> str:
+        """Return the report."""
+        from .report.text import format_rows
+
+        return format_rows(self._title, self._lines())
+
+    def _repr_html_(self) -> str:
+        from .report.card import make_card
+
+        return make_card(self._title, self._lines(), getattr(self, "refuted", None))
+
+    def lines(self) -> list[tuple[str, str]]:
+        """List the rows (label, text) of the report; the time, where it is known, is the last."""
+        return self._lines()
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Plot the result with matplotlib, in the current style.
+
+        Args:
+            ax: matplotlib axes to draw on, or an empty figure. Several panels take the place of
+                the axes. None makes a figure of pyplot, for `plt.show()`.
+
+        Returns:
+            The matplotlib figure.
+
+        Raises:
+            TypeError: if `ax` is neither.
+        """
+        return self._plot(ax)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Make one self-contained page with the whole report; write it to a file if given.
+
+        Args:
+            path: the file to write. Defaults to none.
+
+        Returns:
+            The page.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        from .report.page import save_page
+
+        return save_page(self._to_page(), path)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data."""
-        raise NotImplementedError(f"{type(self).__name__} has no plain data")
+        """Return all fields as plain data, for `from_dict`, and the figures derived from them."""
+        from .report.encoding import result_to_dict
+
+        return result_to_dict(self, self._to_figures())
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Make the result that `to_dict` wrote; derived figures are computed again, not read.
+
+        Args:
+            record: plain data.
+
+        Returns:
+            The result.
+
+        Raises:
+            TypeError: if the record is not a mapping.
+            ValueError: if it is not of that form.
+        """
+        from .report.encoding import result_from_dict
+
+        return result_from_dict(cls, record)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return strict JSON: seed as a string, non-finite numbers as "inf", "-inf" and "nan".
 
         Args:
-            indent: spaces for each level, or None for one line.
+            indent: spaces for each level. Defaults to one line.
 
         Returns:
-            The data of `to_dict` as text.
+            The data of `to_dict` as text; `save` writes it to a file.
         """
         from .report.encoding import write_json
 
         return write_json(self, indent)
-
-
-class StoredRecord(WrittenRecord):
-    """A result that is read from JSON, too."""
-
-    __slots__ = ()
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Make the result that `to_dict` wrote."""
-        raise NotImplementedError(f"{cls.__name__} is not read from plain data")
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -214,6 +314,55 @@ class StoredRecord(WrittenRecord):
         from .report.encoding import read_json
 
         return read_json(cls, text)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to a file as JSON, as a whole or not at all; `load` reads it.
+
+        Args:
+            path: the file.
+
+        Raises:
+            TypeError: if `path` is not a path.
+            ValueError: if it is that of a folder.
+            OSError: if the file cannot be written.
+        """
+        from .report.encoding import save_json
+
+        return save_json(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read the result that `save` wrote, as `from_json` does.
+
+        Args:
+            path: the file.
+
+        Returns:
+            The result.
+
+        Raises:
+            TypeError: if `path` is not a path.
+            ValueError: if the file does not hold JSON of that form.
+            OSError: if the file cannot be read.
+        """
+        from .report.encoding import load_json
+
+        return load_json(cls, path)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file by one with another text, as a whole: write, sync, rename."""
+    name = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
 
 
 @functools.cache

@@ -14,8 +14,8 @@ from typing import Any
 
 from .auditing.request import Arguments
 from .auditing.run import collect_arguments, count_shards, finish_audit, run_arguments
-from .auditing.run_files import RunFile, open_run, read_run, require_path
-from .errors import about, flag, integer, invalid, mistyped
+from .auditing.run_files import RunFile, open_run, read_run
+from .errors import about, flag, integer, invalid, mistyped, require_path
 from .results.audits import Audit
 from .results.evidence import unite_digests
 from .sampling.driver import Done, Range

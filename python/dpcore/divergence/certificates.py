@@ -193,7 +193,7 @@ def _best_edges(powers: Floats, pairs: tuple[Ints, Ints], size: int) -> list[Int
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class HeldOut(Record):
+class HeldOut(Record, word="HeldOut"):
     """Numbers of rows that reach each threshold of a score.
 
     Args:
@@ -360,7 +360,7 @@ def _count_above(scores: tuple[Floats, Floats], thresholds: Floats) -> Ints:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Certificate(Record):
+class Certificate(Record, word="Certificate"):
     """Lower bounds of D_alpha that hold with the stated confidence.
 
     Attributes:

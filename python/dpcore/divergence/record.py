@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import confidence_level, delta_level, invalid, numeric, suggest_arguments
-from ..records import Flags, Floats, Record
+from ..records import Flags, Floats, Record, Result
 from .certificates import Certificate, HeldOut, epsilon_hat, epsilon_lower
 from .points import freeze_arrays
 from .two_sample_tests import Checks, two_laws
@@ -67,7 +67,7 @@ class Converted(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Line(Record):
+class Line(Record, word="Line"):
     """A line xi + rho alpha above a curve of divergences, and its epsilon.
 
     Args:
@@ -235,7 +235,7 @@ def _read_numbers(name: str, value: Any) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Epsilon(Record):
+class Epsilon(Record, word="Epsilon"):
     """Three figures for one delta; none of them stands for another.
 
     Attributes:
@@ -272,7 +272,7 @@ class Epsilon(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Beside(Record):
+class Beside(Record, word="Beside"):
     """The other method, on the same rows: `method`, `value` and `std_error` of shape (2, n_alpha).
 
     Attributes:
@@ -291,7 +291,7 @@ class Beside(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Diagnostics(Record):
+class Diagnostics(Record, word="Diagnostics"):
     """Diagnostics of the method and the rows.
 
     Attributes:
@@ -321,7 +321,7 @@ class Diagnostics(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Estimate(Record):
+class Estimate(Result, word="dpcore.divergence.estimate/1"):
     """Renyi divergences of two samples as estimated: never a bound in either direction.
 
     Arrays have shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0), in nats.
@@ -355,6 +355,8 @@ class Estimate(Record):
         seed: what repeats the estimate.
         seconds: time taken; not compared.
     """
+
+    _INSTEAD: ClassVar[str] = "belief (words, by direction and order)"
 
     belief: npt.NDArray[np.str_]
     reason: str
@@ -453,18 +455,12 @@ class Estimate(Record):
         drawn = max((line(*curve, delta) for curve in curves), key=lambda each: each.epsilon)
         return larger.epsilon, larger.alpha, drawn
 
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw D_alpha with error bars, ceiling, certified bound and line.
+    def _lines(self) -> list[tuple[str, str]]:
+        from .report import list_estimate_rows
 
-        Orders that are not resolved are grey.
+        return list_estimate_rows(self)
 
-        Args:
-            ax: a pair of matplotlib axes, one per direction, or one whose place both take; None
-                makes a figure of pyplot, for `plt.show()`.
-
-        Returns:
-            The figure.
-        """
+    def _plot(self, ax: Any) -> Figure:
         from .report import draw_estimate
 
         return draw_estimate(self, ax)

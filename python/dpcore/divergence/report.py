@@ -56,14 +56,30 @@ _MIN_WORDS_SHARE: Final = 0.16
 def estimate_text(estimate: Estimate) -> str:
     """Return the report of an estimate, at most 100 columns wide; its last line is the time."""
     shown = choose_table_rows(estimate)
-    head = [("belief", line) for line in belief_lines(estimate)] + [("reason", estimate.reason)]
     some = len(shown) < len(estimate.alphas)
     orders = f"; {len(shown)} of {len(estimate.alphas)} orders" if some else ""
     title = f"  Estimates in nats by the method {estimate.method}, +- standard error{orders}"
     table = _format_table(estimate, shown)
-    end = [*_list_rows(estimate, shown), ("time", f"{estimate.seconds:.3g} s")]
+    head, end = _list_belief_rows(estimate), _list_rows(estimate, shown)
     marks = _explain_marks(estimate, shown)
     return "\n".join([_wrap_rows(head), "", title, table, *marks, "", _wrap_rows(end)])
+
+
+def list_estimate_rows(estimate: Estimate) -> list[tuple[str, str]]:
+    """List the rows (label, text) of the report, with one row for each order of the table."""
+    shown = choose_table_rows(estimate)
+    header, *rows = _list_cells(estimate, shown)
+    orders = [
+        (f"order {row[0].strip()}", ", ".join(f"{name} {cell.strip()}" for name, cell in cells))
+        for row in rows
+        for cells in [zip(header[1:], row[1:], strict=True)]
+    ]
+    return [*_list_belief_rows(estimate), *orders, *_list_rows(estimate, shown)]
+
+
+def _list_belief_rows(estimate: Estimate) -> list[tuple[str, str]]:
+    beliefs = [("belief", line) for line in belief_lines(estimate)]
+    return [*beliefs, ("reason", estimate.reason)]
 
 
 def epsilon_text(epsilon: Epsilon) -> str:
@@ -148,7 +164,16 @@ def choose_table_rows(estimate: Estimate) -> list[int]:
 
 
 def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
-    """Format one row for each order: value, error, mark, ceiling, certificate by direction."""
+    rows = _list_cells(estimate, shown)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def _list_cells(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, ...]]:
+    """List one row for each order: value, error, mark, ceiling, certificate by direction."""
     columns = [["order", *(_format_order(estimate.alphas[i]) for i in shown)]]
     for direction, name in enumerate(DIRECTIONS):
         parts = [
@@ -164,11 +189,7 @@ def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
             others.append(("certified", estimate.certified))
         for name, numbers in others:
             columns.append([name, *map(_format_estimate_number, numbers[direction][shown])])
-    widths = [max(map(len, column)) for column in columns]
-    return "\n".join(
-        "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-        for row in zip(*columns, strict=True)
-    )
+    return list(zip(*columns, strict=True))
 
 
 def _join_columns(parts: Sequence[Sequence[str]]) -> list[str]:
@@ -204,7 +225,7 @@ def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
 
 
 def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]]:
-    """List the lines below the table, as (label, text)."""
+    """List the lines below the table, as (label, text), the time last."""
     rows = []
     if 1.0 not in estimate.alphas:
         numbers = " and ".join(map(_format_estimate_number, estimate.kl))
@@ -219,7 +240,7 @@ def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]
         rows += [("certificate", line) for line in str(estimate.certificate).splitlines()]
     rows += [("note", note) for note in estimate.notes]
     rows += [("sample", _describe_sample(estimate)), ("method", _describe_method(estimate))]
-    return [*rows, ("seed", str(estimate.seed))]
+    return [*rows, ("seed", str(estimate.seed)), ("time", f"{estimate.seconds:.3g} s")]
 
 
 def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:

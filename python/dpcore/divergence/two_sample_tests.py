@@ -41,7 +41,7 @@ _MIN_TESTED_GROUPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Checks(Record):
+class Checks(Record, word="Checks"):
     """Do the two sets differ at all?
 
     Attributes:

@@ -312,7 +312,7 @@ class Result(Tabled[Config]):
     def table(self) -> str:
         """Return the figures as text, then the events that were counted."""
         config = self.config
-        own = any(not row.system.seeded and row.audit for row in self.rows)
+        own = any(not row.system.seeded and row.audit is not None for row in self.rows)
         events = [(row.system.name, _describe_event(row)) for row in self.rows]
         return self.join_parts(
             "Low-order bits of value + noise, x = 0 against x' = 1: traces of the "
@@ -340,7 +340,8 @@ class Result(Tabled[Config]):
         rows = self.rows
         picture = make_canvas(0.9 + 0.24 * len(rows), ax)
         axes = picture.subplots()
-        right = max([4.0, *(row.audit.epsilon_lower for row in rows if row.audit)]) * 1.15
+        audits = [row.audit for row in rows if row.audit is not None]
+        right = max([4.0, *(audit.epsilon_lower for audit in audits)]) * 1.15
         for place, row in enumerate(reversed(rows)):
             claim, ends = row.system.claim, [place - 0.4, place + 0.4]
             axes.plot([claim, claim], ends, color=INK, linewidth=1.2, zorder=3)
@@ -382,11 +383,11 @@ def _format_claim(system: System) -> str:
 
 
 def _get_verdict(row: Row) -> str:
-    return row.audit.verdict if row.audit else row.missing.partition(":")[0]
+    return row.missing.partition(":")[0] if row.audit is None else row.audit.verdict
 
 
 def _format_seconds(row: Row) -> str:
-    return f"{row.seconds:.2f}" if row.audit and math.isfinite(row.seconds) else "-"
+    return "-" if row.audit is None or not math.isfinite(row.seconds) else f"{row.seconds:.2f}"
 
 
 _COLUMNS: Final = (

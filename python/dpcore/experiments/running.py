@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..divergence import Estimate, renyi
 from ..errors import mistyped
 from ..packages import require_module
 from ..progress import Progress
-from ..records import Shown
+from ..records import Answer
 from ..results.audits import Audit
 from ..streams import threads_of
 from .base import encode_attributes, encode_fields
@@ -46,7 +46,7 @@ FORMAT = "dpcore.experiment/1"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Tabled(Shown, Generic[_ConfigType]):
+class Tabled(Answer, Generic[_ConfigType]):
     """Base class of results: `repr` is one line, `str` is the table.
 
     Args:
@@ -54,6 +54,8 @@ class Tabled(Shown, Generic[_ConfigType]):
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
     """
+
+    _INSTEAD: ClassVar[str] = "table() or to_dict()"
 
     partial: bool = field(default=False, kw_only=True)
     seconds: float = field(default=0.0, compare=False, kw_only=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import functools
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Hashable, Mapping
+from dataclasses import Field, fields
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from types import UnionType
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -18,8 +21,8 @@ from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
-from ..errors import choice, instance, integer, invalid, mistyped
-from ..events import SIDES, Vote
+from ..errors import invalid, mistyped, require_path
+from ..events import Vote
 from ..mechanisms.commands import Tool
 from ..mechanisms.declarations import NATIVE, is_native, name_of
 from ..packages import imported_module
@@ -28,7 +31,7 @@ from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS
 from ..results.audits import Audit
 from ..results.evidence import LEFT_OUT, Finding, Slice, lists_to_tuples, may_lack, read_field
-from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
+from ..results.outputs_audits import OutputsAudit
 from ..streams import block_of
 from .text import describe_event, describe_neighbours
 
@@ -47,24 +50,19 @@ _UNREPEATED_COMMENTS = {
     "rounding": "# The outputs repeat up to rounding, not bit for bit: counts may differ slightly.",
 }
 
-_AnyRecord = TypeVar("_AnyRecord", bound=records.Record)
-_AnyStored = TypeVar("_AnyStored", bound=records.StoredRecord)
+_AnyResult = TypeVar("_AnyResult", bound=records.Result)
 
-AUDIT_FORMAT = "dpcore.audit/2"
 _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _LOOSE_RECORDS = (records.Pair, Finding, Slice)
 """Records in which a field may be a mere name."""
 """Native mechanisms by the names that the compiled core has for them too."""
 
-_LAZY_PACKAGES = ("calibration", "sensitivity", "training", "mechanisms.texts")
+_LAZY_PACKAGES = ("calibration", "sensitivity", "training", "mechanisms.texts", "text.inference")
 """Packages with words of their own that `import dpcore` does not load."""
 
 _DERIVED_FIGURES = (
-    "epsilon_lower", "epsilon_hat", "exact", "verdict", "power", "draws_per_second",
+    "epsilon_lower", "epsilon_hat", "ceiling", "exact", "verdict", "power", "draws_per_second",
 )  # fmt: skip
-
-OUTPUTS_FORMAT: Final = "dpcore.audit_outputs/1"
-
 _DERIVED_OUTPUTS_FIGURES: Final = (
     "epsilon_lower", "epsilon_hat", "ceiling", "guesses_needed", "refuted", "verdict",
 )  # fmt: skip
@@ -253,9 +251,11 @@ def encode_float(value: float) -> float | str:
 
 
 def encode_value(value: Any) -> Any:
-    """Convert one field of an audit to plain data."""
+    """Convert one field of a result to plain data."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
+    if isinstance(value, records.Result):
+        return value.to_dict()
     if isinstance(value, (float, np.floating)):
         return encode_float(float(value))
     if isinstance(value, np.integer):
@@ -267,17 +267,21 @@ def encode_value(value: Any) -> Any:
     word = records.word_of(type(value))
     if word is not None:
         return _encode_record(word, value)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "buif":
+    if isinstance(value, np.ndarray) and value.dtype.kind in "buifU":
         flat = value.ravel().tolist()
         flat = [encode_float(item) for item in flat] if value.dtype.kind == "f" else flat
         return {"dtype": value.dtype.str, "shape": list(value.shape), "array": flat}
     if isinstance(value, (tuple, list)):
         return [encode_value(item) for item in value]
+    if type(value) is dict and {(type(k), type(v)) for k, v in value.items()} <= {(str, int)}:
+        return {"mapping": value}
     return {"repr": name_of(value) if callable(value) else repr(value)}
 
 
 def _encode_fields(value: Any) -> dict[str, Any]:
-    return {f.name: encode_value(getattr(value, f.name)) for f in fields(value)}
+    """Return the fields as plain data, without those that no file holds."""
+    held = [f.name for f in fields(value) if f.metadata.get("held", True)]
+    return {name: encode_value(getattr(value, name)) for name in held}
 
 
 def _encode_record(word: str, value: Any) -> dict[str, Any]:
@@ -315,17 +319,20 @@ def decode_value(value: Any) -> Any:
             raise invalid("native", "the name of one of dpcore's mechanisms", name)
         return NATIVE[name](**_decode_fields(value, "native"))
     if "array" in value:
-        if np.dtype(value["dtype"]).kind not in "buif":
-            raise invalid("dtype", "one of real numbers", value["dtype"])
+        if np.dtype(value["dtype"]).kind not in "buifU":
+            raise invalid("dtype", "one of real numbers or texts", value["dtype"])
         items = [_NON_FINITE_WORDS.get(item, item) for item in value["array"]]
         return np.array(items, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if "record" in value:
         cls = _find_class(value["record"])
         rest = _decode_fields(value, "record")
         # An input may be a list of its own; every other sequence in a record is a tuple.
-        return cls(
-            **rest if cls is records.Pair else {key: lists_to_tuples(rest[key]) for key in rest}
-        )
+        hints = {} if cls is records.Pair else _annotations_of(cls)
+        return cls(**{key: read_as(key, hints.get(key), rest[key]) for key in rest})
+    if "format" in value:
+        return result_from_dict(_find_class(value["format"]), value)
+    if "mapping" in value:
+        return dict(value["mapping"])
     if value.get("event") == "Vote":
         return Vote.from_dict(value)
     if "repr" in value:
@@ -333,39 +340,80 @@ def decode_value(value: Any) -> Any:
     raise invalid("record", "data that an audit wrote", dict(value))
 
 
+@functools.cache
+def _annotations_of(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def read_as(name: str, hint: Any, value: Any) -> Any:
+    """Read decoded data as an annotation says: lists as tuples, words such as "inf" as floats.
+
+    Args:
+        name: what an error calls the data.
+        hint: the annotation. None accepts everything unchanged.
+        value: the data.
+
+    Raises:
+        TypeError: if the data is of another kind.
+    """
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind is None:
+        return value
+    if kind is Any:
+        return lists_to_tuples(value)
+    if kind in (Union, UnionType):
+        for part in inner:
+            with contextlib.suppress(TypeError):
+                return read_as(name, part, value)
+    elif kind is tuple and isinstance(value, list):
+        parts = inner[:1] * len(value) if inner[1:] == (...,) else inner
+        if len(parts) == len(value):
+            return tuple(read_as(name, *part) for part in zip(parts, value, strict=True))
+    elif kind is float and (type(value) in (int, float) or str(value) in _NON_FINITE_WORDS):
+        return float(value)
+    elif kind is Hashable:
+        return lists_to_tuples(value)
+    elif kind is int and isinstance(value, bool):
+        pass
+    elif (kind is Literal and value in inner) or (
+        isinstance(kind, type) and (getattr(kind, "_is_protocol", False) or isinstance(value, kind))
+    ):
+        return value
+    raise mistyped(name, f"of the kind {hint}", value)
+
+
 def _decode_fields(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {key: decode_value(item) for key, item in value.items() if key != kind}
 
 
-def result_to_dict(
-    result: Any, form: str, figures: Sequence[str], left_out: Sequence[str] = ()
-) -> dict[str, Any]:
+def result_to_dict(result: records.Result, figures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a result as plain data, with its format and figures that follow.
 
     Args:
         result: a dataclass.
-        form: its format.
-        figures: attributes that are shown as derived figures, and not read again.
-        left_out: fields that no file holds.
+        figures: written under "derived", and not read again.
     """
-    names = [f.name for f in fields(result) if f.name not in left_out]
-    return {
-        "format": form,
-        **{name: encode_value(getattr(result, name)) for name in names},
-        "derived": {name: encode_value(getattr(result, name)) for name in figures},
-    }
+    record = {"format": _format_of(type(result)), **_encode_fields(result)}
+    if record.get("seed") is not None:
+        record["seed"] = str(record["seed"])
+    derived = {k: v if isinstance(v, dict) else encode_value(v) for k, v in figures.items()}
+    return {**record, "derived": derived}
 
 
-def audit_to_dict(audit: Audit) -> dict[str, Any]:
-    """Return the plain data of an audit and the figures that follow from it."""
-    record = result_to_dict(audit, AUDIT_FORMAT, _DERIVED_FIGURES)
+def _format_of(cls: type[records.Result]) -> str:
+    """Return the name of the layout of a class, or of the class that it extends."""
+    return next(word for word in map(records.word_of, cls.__mro__) if word is not None)
+
+
+def list_audit_figures(audit: Audit) -> dict[str, Any]:
+    """Return the figures that follow from the fields of an audit."""
     apart = {name: encode_value(value) for name, value in distances(audit.pair).items()}
-    record["derived"].update(
-        source_sha256=[one.sha256 for one in audit.provenance],
-        distances=apart or None,
-        neighbours=describe_neighbours(audit),
-    )
-    return record | {"seed": str(audit.seed)}
+    return {
+        **{name: getattr(audit, name) for name in _DERIVED_FIGURES},
+        "source_sha256": [one.sha256 for one in audit.provenance],
+        "distances": apart or None,
+        "neighbours": describe_neighbours(audit),
+    }
 
 
 def parse_object(text: Any) -> dict[str, Any]:
@@ -381,31 +429,37 @@ def parse_object(text: Any) -> dict[str, Any]:
     return record
 
 
-def write_json(audit: records.WrittenRecord, indent: int | None) -> str:
+def write_json(result: records.Result, indent: int | None) -> str:
     """Write the result of `to_dict` as strict JSON."""
-    return json.dumps(audit.to_dict(), allow_nan=False, indent=indent)
+    return json.dumps(result.to_dict(), allow_nan=False, indent=indent)
 
 
-def read_json(cls: type[_AnyStored], text: Any) -> _AnyStored:
+def read_json(cls: type[_AnyResult], text: Any) -> _AnyResult:
     """Read a result from the text of a JSON object, by `from_dict`."""
     return cls.from_dict(parse_object(text))
 
 
-def audit_from_dict(cls: type[Audit], record: Mapping[str, Any]) -> Audit:
-    """Make an audit from its plain data."""
-    return from_plain(cls, record, AUDIT_FORMAT, _check_audit_fields)
+def save_json(result: records.Result, path: Any) -> None:
+    """Write a result to a file."""
+    records.write_atomically(require_path("path", path), write_json(result, None) + "\n")
 
 
-def from_plain(
-    cls: type[_AnyRecord], record: Mapping[str, Any], form: str, check: Callable[[_AnyRecord], None]
-) -> _AnyRecord:
+def load_json(cls: type[_AnyResult], path: Any) -> _AnyResult:
+    """Read a result from a file; an error about its content names the file."""
+    place = require_path("path", path)
+    try:
+        return read_json(cls, place.read_bytes())
+    except ValueError as error:
+        error.add_note(f"read from {place}")
+        raise
+
+
+def result_from_dict(cls: type[_AnyResult], record: Mapping[str, Any]) -> _AnyResult:
     """Make a result from its plain data, each field read as its class declares.
 
     Args:
         cls: the class.
         record: the plain data.
-        form: the format that it must say it has.
-        check: refuses fields that do not belong together.
 
     Returns:
         The result; of a field that may be lacking and is, the default.
@@ -416,65 +470,34 @@ def from_plain(
     """
     if not isinstance(record, Mapping):
         raise mistyped("record", "a mapping", record)
-    if record.get("format") != form:
-        raise invalid("format", repr(form), record.get("format"))
+    if record.get("format") != _format_of(cls):
+        raise invalid("format", repr(_format_of(cls)), record.get("format"))
     try:
-        declared = [f for f in fields(cls) if f.name in record or not may_lack(f)]  # type: ignore[arg-type]
-        values = {f.name: read_field(f, record[f.name], decode_value) for f in declared}
-        found = cls(**values)
-        check(found)
-        return found
+        held = [f for f in fields(cls) if f.metadata.get("held", True)]  # type: ignore[arg-type]
+        declared = [f for f in held if f.name in record or not may_lack(f)]
+        values = {f.name: _read_field(cls, f, record[f.name]) for f in declared}
+        result = cls(**values)
+        result._require_consistency()
+        return result
     except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         requirement = f"record must be what {cls.__name__}.to_dict wrote"
         raise ValueError(f"{requirement}, got {error!r}") from None
 
 
-def _check_audit_fields(audit: Audit) -> None:
-    """Refuse fields that no audit has together, as far as a figure or a verdict rests on them."""
-    total = sum(stop - start for start, stop in audit.ranges)
-    for name in ("n", "n_prime"):
-        if getattr(audit.counts, name) != total:
-            raise invalid(f"counts.{name}", f"{total}, the length of the ranges", audit.counts)
-    integer("end", audit.end, audit.ranges[-1][1])
-    if audit.stop == "fixed" and audit.partial:
-        raise invalid("stop", "another than 'fixed' for a partial audit", audit.stop)
-    if audit.stop != "fixed" and not find_declaration(BOUNDS[audit.bound]).anytime:
-        raise invalid("bound", "'anytime' unless all was fixed in advance", audit.bound)
-    if (audit.stop == "refuted") != bool(audit.slices):
-        raise invalid("slices", "there exactly where stop is 'refuted'", len(audit.slices))
-    if audit.slices and sum((s.counts for s in audit.slices[1:]), audit.slices[0].counts) != (
-        audit.counts
-    ):
-        raise invalid("slices", f"pieces that add up to {audit.counts}", audit.slices)
-    sizes = [audit.counts.n * many for many in audit.event.multiplicities] if audit.pooled else []
-    if sizes != [c.n for c in audit.pooled] or sizes != [c.n_prime for c in audit.pooled]:
-        raise invalid("pooled", "counts of every coordinate of the event", audit.pooled)
+def list_outputs_figures(audit: OutputsAudit) -> dict[str, Any]:
+    """Return the figures that follow from the fields of an audit of recorded outputs."""
+    return {
+        **{name: getattr(audit, name) for name in _DERIVED_OUTPUTS_FIGURES},
+        "source_sha256": [one.sha256 for one in audit.provenance],
+        "witness": describe_event(audit),
+    }
 
 
-def outputs_audit_to_dict(audit: OutputsAudit) -> dict[str, Any]:
-    """Return the plain data of an audit and the figures that follow from it."""
-    record = result_to_dict(audit, OUTPUTS_FORMAT, _DERIVED_OUTPUTS_FIGURES)
-    record["derived"].update(
-        source_sha256=[one.sha256 for one in audit.provenance], witness=describe_event(audit)
-    )
-    evidence = {f.name: getattr(audit.evidence, f.name) for f in fields(audit.evidence)}
-    return record | {"seed": str(audit.seed), "evidence": evidence}
-
-
-def outputs_audit_from_dict(cls: type[OutputsAudit], record: Mapping[str, Any]) -> OutputsAudit:
-    """Make an audit from its plain data."""
-    evidence = record.get("evidence") if isinstance(record, Mapping) else None
-    if isinstance(evidence, Mapping):
-        kind = Guesses if record.get("rows") == "one_run" else records.Counts
-        record = {**record, "evidence": {**evidence, "record": kind.__name__}}
-    return from_plain(cls, record, OUTPUTS_FORMAT, _check_outputs_fields)
-
-
-def _check_outputs_fields(audit: OutputsAudit) -> None:
-    """Refuse fields that no audit of recorded outputs has together."""
-    instance("evidence", audit.evidence, Guesses if audit.rows == "one_run" else records.Counts)
-    bound = choice("bound", audit.bound, tuple(OUTPUTS_BOUNDS[audit.rows]))
-    if audit.rows == "independent":
-        choice("direction", audit.direction, SIDES)
-    if audit.paired and not find_declaration(OUTPUTS_BOUNDS[audit.rows][bound]).paired:
-        raise invalid("bound", "'clopper_pearson' where rows are paired", bound)
+def _read_field(cls: type, field: Field[Any], held: Any) -> Any:
+    """Read a field by its rule or, if it has none, by its annotation."""
+    if "read" in field.metadata:
+        return read_field(field, held, decode_value)
+    value = decode_value(held)
+    if field.name == "seed" and isinstance(held, str) and held.isdecimal():
+        value = int(held)
+    return read_as(field.name, _annotations_of(cls)[field.name], value)

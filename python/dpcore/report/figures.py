@@ -22,7 +22,7 @@ from ..errors import invalid, mistyped
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..results.planned import Plan, middle_of
-from .text import format_epsilon, format_rows
+from .text import format_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -392,7 +392,7 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
 
 
 def list_plan_rows(plan: Plan) -> list[tuple[str, str]]:
-    """List the rows (label, text) of the plan, without time."""
+    """List the rows (label, text) of the plan; with a mechanism, the last one is the time."""
     delta = f", delta = {plan.delta:g}" if plan.delta else ""
     percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
     claim = f"epsilon <= {plan.claim:.4g}{delta}"
@@ -418,15 +418,8 @@ def list_plan_rows(plan: Plan) -> list[tuple[str, str]]:
         ("at most", f"epsilon >= {plan.certifiable:.4f} could be certified: {best}"),
         *([("needed", _describe_need(plan))] if plan.reached < plan.power else []),
         ("next", _format_audit_call(plan)),
+        *([] if plan.seconds is None else [("time", _describe_planned_time(plan.seconds))]),
     ]
-
-
-def format_plan(plan: Plan) -> str:
-    """Format the plan as lines of text; with a mechanism, the last line gives the time."""
-    rows = list_plan_rows(plan)
-    if plan.seconds is not None:
-        rows.append(("time", f"about {_format_duration(plan.seconds)}, at the speed of the pilots"))
-    return format_rows("Plan" if plan.mechanism is None else f"Plan for {plan.mechanism}", rows)
 
 
 def _describe_true_loss(plan: Plan) -> str:
@@ -479,6 +472,10 @@ def _format_audit_call(plan: Plan) -> str:
         return f"dpcore.audit(mechanism, pair, {stated}, trials={_count_auto_trials(plan)})"
     rows = f'rows="one_run", guesses={plan.guesses}'
     return f"dpcore.audit_outputs(scores_in, scores_out, {rows}, {stated})"
+
+
+def _describe_planned_time(seconds: float) -> str:
+    return f"about {_format_duration(seconds)}, at the speed of the pilots"
 
 
 def _format_duration(seconds: float) -> str:

@@ -16,8 +16,7 @@ import platform
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,13 +24,13 @@ from .._core import __version__
 from ..bounds import limits
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
-from ..records import Counts
+from ..records import Counts, Result
 from ..results.audits import Audit
 from ..results.evidence import Provenance, numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
 from .encoding import make_script
 from .figures import BLUE, GREY, RED, use_own_style
-from .text import format_epsilon, format_report, has_nan, list_report_rows
+from .text import format_epsilon, has_nan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,6 +39,9 @@ WIDE, NARROW = 9.0, 3.7
 """Inches of a picture on a screen and on a telephone: letters must not shrink with the width."""
 
 _PageResult = Audit | OutputsAudit
+
+AUDIT_KIND = "Audit of a claim of differential privacy"
+"""Line above the name of an audit."""
 
 _PAGE_PICTURES = (
     ("plot", "Certified, estimated, claimed", 2.8),
@@ -56,6 +58,7 @@ _VERDICT_SENTENCES = {
         "of a black box can."
     ),
 }
+_UNDECIDED_SENTENCE = "The claim was not tested: this audit could not have refuted it."
 _INVALID_SENTENCE = (
     "No bound holds: the draws are not what it takes them to be. The claim was not tested."
 )
@@ -227,35 +230,19 @@ def _describe_curve_step(audit: _PageResult) -> str:
     )
 
 
-class Paged(Protocol):
-    """A result with a page."""
+class Subject(NamedTuple):
+    """Subject of a page: what the result is about, the outcome in words, and as a truth value."""
 
-    @property
-    def name(self) -> str:
-        """Name of what the result is about."""
-
-    @property
-    def verdict(self) -> str:
-        """The outcome in words."""
-
-    @property
-    def refuted(self) -> bool | None:
-        """True if a claim is refuted; None without a verdict."""
-
-    @property
-    def provenance(self) -> tuple[Provenance, ...]:
-        """Records of how the result was made."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain data."""
+    name: str
+    verdict: str
+    refuted: bool | None = None
 
 
-def make_page(audit: _PageResult, path: str | os.PathLike[str] | None = None) -> str:
+def make_page(audit: _PageResult) -> str:
     """Make the page of an audit.
 
     Args:
         audit: the audit.
-        path: the file to write it to, if any.
 
     Returns:
         HTML, one self-contained document, to be written as UTF-8.
@@ -268,24 +255,25 @@ def make_page(audit: _PageResult, path: str | os.PathLike[str] | None = None) ->
         ('<!DOCTYPE html>', True)
     """
     footer, script = list_versions(f"Seed {audit.seed}. "), ""
-    if isinstance(audit, OutputsAudit):
-        rows = audit.lines()
-    else:
-        rows = list_report_rows(audit)
+    rows = audit.lines()
+    if isinstance(audit, Audit):
         script = f"<pre><code>{_escape_text(make_script(audit))}</code></pre>"
-        time = format_report(audit).splitlines()[-1].strip().removeprefix("time").strip()
-        footer += f'\n<p class="soft">Time: {_escape_text(time)}</p>'
+        footer += f'\n<p class="soft">Time: {_escape_text(rows.pop()[1])}</p>'
     sections = [
         ("Pictures", _make_pictures(audit)),
         ("Report", make_table(rows)),
         ("Counts", "" if audit.counts is None else _make_count_table(audit, audit.counts)),
         ("How the bound is proved", _make_proof(audit)),
         ("Repeat it", script),
-        ("How this was made", make_origins(audit)),
+        ("How this was made", make_origins(audit.provenance)),
         ("Data", make_data(audit)),
     ]
     shown = [(title, part) for title, part in sections if part]
-    return save_page(make_document(audit, _make_head(audit), shown, footer), path)
+    return make_document(_name_subject(audit), _make_head(audit), shown, footer)
+
+
+def _name_subject(audit: _PageResult) -> Subject:
+    return Subject(audit.name, audit.verdict, audit.refuted)
 
 
 def page_of_table(
@@ -299,12 +287,11 @@ def page_of_table(
     picture: tuple[str, float],
     rows: Sequence[Sequence[str]],
     notes: Sequence[str],
-    path: str | os.PathLike[str] | None = None,
 ) -> str:
-    """Make the page of a result that is a table: answers, picture, table, notes, data.
+    """Make the page of a result that is a table: answers, picture, table, notes.
 
     Args:
-        result: has `plot` and `to_dict`; its data must be free of what the page may not show.
+        result: what `plot` draws.
         name: what the result is about.
         outcome: a few words, behind the name.
         kind: one line above the name.
@@ -314,22 +301,55 @@ def page_of_table(
         picture: its heading, and inches of its height on a screen.
         rows: of the table, the header first.
         notes: what a reader must know.
-        path: the file to write the page to, if any.
     """
-    shown = SimpleNamespace(name=name, verdict=outcome, refuted=None, plot=result.plot)
     heading, height = picture
     header = "".join(f"<th>{_escape_text(cell)}</th>" for cell in rows[0])
     body = ["".join(f"<td>{_escape_text(cell)}</td>" for cell in row) for row in rows[1:]]
-    data = json.dumps(result.to_dict(), allow_nan=False)
     sections = [
         ("Answers", make_table(answers)),
-        ("Pictures", make_picture(shown, "plot", (heading, answers[0][1]), height)),
+        ("Pictures", make_picture(result, "plot", (heading, answers[0][1]), height)),
         ("Figures", _make_figure_table(header, body)),
         ("Notes", make_table([("note", note) for note in notes])),
-        ("Data", _fold_data("The figures as JSON", data)),
     ]
-    head = make_header(shown, meaning, [(one, _escape_text(other)) for one, other in figures], kind)
-    return save_page(make_document(shown, head, sections, list_versions()), path)
+    subject = Subject(name, outcome)
+    shown = [(label, _escape_text(value)) for label, value in figures]
+    head = make_header(subject, meaning, shown, kind)
+    return make_document(subject, head, sections, list_versions())
+
+
+def make_plain_page(
+    result: Any,
+    name: str,
+    kind: str = "Report",
+    meaning: str = "",
+    figures: Sequence[tuple[str, str]] = (),
+    picture: tuple[str, str] | None = None,
+) -> str:
+    """Make the page of a result whose report is rows: picture and rows.
+
+    Only audits have their origins and their data on the page: other results may hold what each
+    text scored, which `save` writes and a page that is given away does not show.
+
+    Args:
+        result: the first row of its report is the outcome.
+        name: what the result is about.
+        kind: one line above the name.
+        meaning: what the outcome means.
+        figures: names of key figures, and their values.
+        picture: its heading, and what is seen in it. Defaults to the outcome.
+    """
+    rows = [(label, text) for label, text in result.lines() if label != "time"]
+    made = getattr(result, "provenance", None)
+    subject = Subject(name, rows[0][1], getattr(result, "refuted", None))
+    picture = picture or ("Picture", subject.verdict)
+    sections = [
+        ("Pictures", make_picture(result, "plot", picture, 3.4)),
+        ("Report", make_table(rows)),
+    ]
+    if made is not None:
+        sections += [("How this was made", make_origins(made)), ("Data", make_data(result))]
+    head = make_header(subject, meaning, figures, kind)
+    return make_document(subject, head, sections, list_versions())
 
 
 def save_page(text: str, path: str | os.PathLike[str] | None) -> str:
@@ -339,7 +359,7 @@ def save_page(text: str, path: str | os.PathLike[str] | None) -> str:
     return text
 
 
-def make_document(audit: Paged, head: str, sections: list[tuple[str, str]], footer: str) -> str:
+def make_document(subject: Subject, head: str, sections: list[tuple[str, str]], footer: str) -> str:
     """Make a whole page of a header, sections of (heading, HTML), and a footer."""
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{part}\n</section>" for title, part in sections)
     return f"""<!DOCTYPE html>
@@ -351,7 +371,7 @@ def make_document(audit: Paged, head: str, sections: list[tuple[str, str]], foot
 <meta http-equiv="Content-Security-Policy"
  content="default-src 'none'; style-src 'unsafe-inline'; img-src data:" />
 <link rel="icon" href="data:," />
-<title>{_escape_text(f"{audit.name}: {audit.verdict}")}</title>
+<title>{_escape_text(f"{subject.name}: {subject.verdict}")}</title>
 <style>{_PAGE_STYLE}</style>
 </head>
 <body>
@@ -390,27 +410,27 @@ def _make_head(audit: _PageResult) -> str:
     if curve:
         figures[0] = ("epsilon of the claim's tangent", claim)
         figures.insert(0, ("claim", str(audit.claim)))
-    return make_header(
-        audit, _INVALID_SENTENCE if invalid else _VERDICT_SENTENCES[audit.refuted], figures
-    )
+    sentence = _UNDECIDED_SENTENCE if audit.undecided else _VERDICT_SENTENCES[audit.refuted]
+    meaning = _INVALID_SENTENCE if invalid else sentence
+    return make_header(_name_subject(audit), meaning, figures)
 
 
 def make_header(
-    audit: Paged,
+    subject: Subject,
     meaning: str,
-    figures: list[tuple[str, str]],
-    kind: str = "Audit of a claim of differential privacy",
+    figures: Sequence[tuple[str, str]],
+    kind: str = AUDIT_KIND,
 ) -> str:
     """Make the header of a page: its kind, name, verdict and its meaning, and key figures."""
     # Not green: a claim that stands is not a claim that was proved.
-    colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
-    verdict = _escape_text(audit.verdict)
-    if audit.refuted:
+    colour = {None: GREY, True: RED, False: BLUE}[subject.refuted]
+    verdict = _escape_text(subject.verdict)
+    if subject.refuted:
         verdict = f"<strong>{verdict}</strong>"
     key = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
     return f"""<header>
 <p class="soft">{kind}</p>
-<h1>{_escape_text(audit.name)}</h1>
+<h1>{_escape_text(subject.name)}</h1>
 <p class="verdict" style="background:{colour}">{verdict}</p>
 <p>{meaning}</p>
 <dl class="key">
@@ -488,11 +508,11 @@ def _make_pictures(audit: _PageResult) -> str:
     return "\n".join(shown)
 
 
-def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float) -> str:
+def make_picture(result: Any, name: str, words: tuple[str, str], height: float) -> str:
     """Draw the picture of a method for a screen and a telephone; return "" without a picture.
 
     Args:
-        audit: the result.
+        result: the result.
         name: the method.
         words: the heading, and what is seen in the picture.
         height: inches on a screen.
@@ -500,7 +520,7 @@ def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float)
     title, described = words
     versions = []
     for kind, size in (("wide", (WIDE, height)), ("narrow", (NARROW, min(height, 3.4)))):
-        drawing = _picture_to_svg(audit, name, size, f"{name}-{kind}")
+        drawing = _picture_to_svg(result, name, size, f"{name}-{kind}")
         label = _escape_text(f"{title}. {described}")
         start = f'<svg class="{kind}" role="img" aria-label="{label}" '
         versions.append(drawing.replace("<svg ", start, 1))
@@ -521,9 +541,9 @@ def _describe_picture(audit: _PageResult) -> str:
     return f"Epsilon: {', '.join(parts)}."
 
 
-def _picture_to_svg(audit: Paged, name: str, size: tuple[float, float], prefix: str) -> str:
-    """Draw one picture as an SVG element; return "" if the audit has no such picture."""
-    draw: Any = getattr(audit, name, None)
+def _picture_to_svg(result: Any, name: str, size: tuple[float, float], prefix: str) -> str:
+    """Draw one picture as an SVG element; return "" if the result has no such picture."""
+    draw: Any = getattr(result, name, None)
     if draw is None:
         return ""
     with use_own_style(letters="none") as figure:
@@ -553,12 +573,12 @@ def _figure_to_element(figure: Figure, prefix: str) -> str:
     return _INVALID_XML_CHARACTERS.sub("\ufffd", drawing.strip())
 
 
-def make_origins(audit: Paged) -> str:
+def make_origins(provenance: Sequence[Provenance]) -> str:
     """Make the part on how every run was made; a text that several had is shown once."""
     parts, shown = [], set()
-    for number, one in enumerate(audit.provenance, 1):
-        if len(audit.provenance) > 1:
-            parts.append(f"<h3>Run {number} of {len(audit.provenance)}</h3>")
+    for number, one in enumerate(provenance, 1):
+        if len(provenance) > 1:
+            parts.append(f"<h3>Run {number} of {len(provenance)}</h3>")
         parts.append(make_table(list_run_rows(one)))
         if one.source and one.source not in shown:
             shown.add(one.source)
@@ -566,17 +586,17 @@ def make_origins(audit: Paged) -> str:
     return "\n".join(parts) or '<p class="soft">This record does not tell.</p>'
 
 
-def make_data(audit: Paged) -> str:
+def make_data(result: Result) -> str:
     """Write the result as JSON, to be read and to be copied."""
     # One line for each field, so that two audits can be compared line by line.
     fields = [
         f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
-        for name, value in audit.to_dict().items()
+        for name, value in result.to_dict().items()
     ]
     record = "{\n" + ",\n".join(fields) + "\n}"
     # Inside a script nothing is unescaped, so < and & are written as JSON's own escapes.
     inert = record.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
-    summary = f"The audit as JSON (dpcore.{type(audit).__name__}.from_json reads it)"
+    summary = f"The audit as JSON (dpcore.{type(result).__name__}.from_json reads it)"
     script = f'<script type="application/json" id="audit">\n{inert}\n</script>'
     return f"{_fold_data(summary, record)}\n{script}"
 

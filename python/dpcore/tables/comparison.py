@@ -7,15 +7,19 @@ in both directions. No table of all pairs is ever held.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from numbers import Rational
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import about, invalid, mistyped, numeric, real, vector
+from ..errors import about, invalid, mistyped, numeric, real, show, vector
 from ..mechanisms.declarations import mechanism_attribute
 from ..packages import has_all, imported_module
 from ..pairs import L1, L2, Linf
@@ -38,6 +42,12 @@ _ROW_SUM_TOLERANCE: Final = {False: 1e-9, True: 1e-5}
 
 _SYMMETRY_TOLERANCE: Final = 1e-9
 """Relative difference of two distances that roundings explain."""
+
+_LOGARITHM_SLACK: Final = 1e-9
+"""Relative error of logarithms that is beyond all their roundings."""
+
+_MAX_QUOTIENT_BITS: Final = 1000
+"""Difference of the bits of two whole numbers whose quotient is a normal double."""
 
 _UNDERFLOW_PROBABILITY: Final = 1e-300
 """A positive probability below it says that others may have underflowed to zero."""
@@ -168,6 +178,84 @@ def _neighbours_from_relation(relation: Any) -> Neighbours:
     return Neighbours(name, among)
 
 
+class ExactRows:
+    """A table of fractions, decimals and whole numbers, and the losses of its pairs of rows.
+
+    Args:
+        entries: the probabilities as objects, shape `(inputs, outputs)`.
+
+    Raises:
+        TypeError: if an entry is of another kind.
+        ValueError: if one is negative or not finite, or a row does not add up to exactly 1.
+    """
+
+    def __init__(self, entries: npt.NDArray[Any]) -> None:
+        rows = enumerate(entries.tolist())
+        self._rows = [[_read_fraction(row[j], i, j) for j in range(len(row))] for i, row in rows]
+        for i, row in enumerate(self._rows):
+            rest = sum(row, Fraction(-1))
+            if rest:
+                off = f"a sum of 1 {Decimal(rest.numerator) / Decimal(rest.denominator):+.4g}"
+                requirement = "rows that add up to exactly 1"
+                raise _make_value_error("table", requirement, f"{off} in row {i}")
+        self.logs = logs = np.array([[_log_fraction(entry) for entry in row] for row in self._rows])
+        self.losses = np.zeros((len(logs), len(logs)))
+        self.outputs = np.zeros(self.losses.shape, np.int64)
+        # Logarithms leave out what is surely smaller; fractions decide among the rest.
+        slack = _LOGARITHM_SLACK * max(1.0, -float(logs[np.isfinite(logs)].min()))
+        for i, j in np.argwhere(~np.eye(len(logs), dtype=bool)).tolist():
+            with np.errstate(invalid="ignore"):
+                gaps = logs[i] - logs[j]
+            near = np.flatnonzero(gaps >= np.nanmax(gaps) - slack).tolist()
+            self.outputs[i, j] = max(near, key=lambda y: self._ratio(i, j, y))
+            self.losses[i, j] = _log_fraction(self._ratio(i, j, self.outputs[i, j]))
+
+    def _ratio(self, i: int, j: int, output: int) -> Any:
+        """Return the ratio of two probabilities of an output, math.inf for one over 0."""
+        p, q = self._rows[i][output], self._rows[j][output]
+        return p / q if q else math.inf
+
+    def excess(self, i: int, j: int, allowed: Fraction) -> float:
+        """Return the loss of one row against another beyond an allowed one, in nats."""
+        ratio = self._ratio(i, j, self.outputs[i, j])
+        if ratio == math.inf:
+            return math.inf
+        n, d = ratio.numerator, ratio.denominator
+        with localcontext() as context:
+            # So many digits that the logarithm of 1 + 1/d has 40 of its own.
+            context.prec = 40 + (n.bit_length() + d.bit_length()) // 3
+            loss = (Decimal(n) / Decimal(d)).ln()
+            excess = loss - Decimal(allowed.numerator) / Decimal(allowed.denominator)
+            # What is too small for a double keeps its sign.
+            return float(excess) or math.copysign(5e-324, excess) if excess else 0.0
+
+
+def _read_fraction(entry: Any, row: int, column: int) -> Fraction:
+    if not isinstance(entry, (Rational, Decimal)):
+        requirement = "a matrix of real numbers, or one of fractions, decimals and whole numbers"
+        raise mistyped("table", requirement, entry)
+    if isinstance(entry, Decimal) and not entry.is_finite():
+        found = f"{entry} in row {row}, column {column}"
+        raise _make_value_error("table", "finite numbers", found)
+    if entry < 0:
+        found = f"{show(entry)} in row {row}, column {column}"
+        raise _make_value_error("table", "at least 0 (log=False)", found)
+    return Fraction(entry)
+
+
+def _log_fraction(ratio: Any) -> float:
+    """Return the natural logarithm of a fraction of any size, of 0 or of math.inf."""
+    if ratio in (0, math.inf):
+        return math.inf if ratio else -math.inf
+    n, d = ratio.numerator, ratio.denominator
+    if abs(n - d) < d // 2:
+        return math.log1p((n - d) / d)
+    # A quotient of whole numbers is rounded once, where it does not overflow.
+    shift = n.bit_length() - d.bit_length()
+    shift = shift if abs(shift) > _MAX_QUOTIENT_BITS else 0
+    return math.log((n << max(-shift, 0)) / (d << max(shift, 0))) + shift * math.log(2.0)
+
+
 class Table:
     """A table and its distances, read and checked in blocks of rows.
 
@@ -192,9 +280,17 @@ class Table:
             raise invalid("log", "False for a sparse table, whose gaps are zeros", log)
         self.log = log or self.owner is not None
         if self.owner is None and not self.sparse:
-            table = numeric("table", "a matrix of real numbers", table)
+            table = numeric("table", "a matrix of real numbers", table, "buifO")
+            if table.dtype == object and table.ndim != 2:
+                raise mistyped("table", "a matrix of real numbers", table)
         self._entries = table.tocsr() if self.sparse else table
         self.inputs, self.outputs = self._read_shape()
+        self.exact: ExactRows | None = None
+        if type(table) is np.ndarray and table.dtype == object:
+            self.exact = ExactRows(table)
+            if log:
+                raise invalid("log", "False for a table of exact numbers", log)
+            self._entries, self.log = self.exact.logs, True
         self.single = _is_single(table)
         self.tiny = False
         self._checked = np.zeros(self.inputs, dtype=bool)
@@ -217,6 +313,11 @@ class Table:
     def has_distances(self) -> bool:
         """True if losses are measured per unit of distance."""
         return bool(self._distances is not None or mechanism_attribute(self.owner, "distance_rows"))
+
+    def last_place(self, claim: float | None) -> float:
+        """Return the last place of the greatest claim times distance: the claim is rounded, too."""
+        apart = self.distance_rows(0, self.inputs)
+        return float(np.spacing((claim or 0.0) * (1.0 if apart is None else float(apart.max()))))
 
     def log_rows(self, start: int, stop: int) -> Floats:
         """Return natural logarithms of rows, shape `(stop - start, outputs)`, checked once."""
@@ -244,7 +345,9 @@ class Table:
         return found.astype(np.float64, copy=False)
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[Any]]:
-        """Return the object's own worst losses, and outputs that attain them."""
+        """Return the object's own or exact worst losses, and outputs that attain them."""
+        if self.exact is not None:
+            return self.exact.losses[start:stop], self.exact.outputs[start:stop]
         losses, outputs = (np.asarray(one) for one in self.owner.loss_rows(start, stop))
         shape = (stop - start, self.inputs)
         if losses.shape != shape or losses.dtype.kind != "f" or np.isnan(losses).any():
@@ -473,8 +576,10 @@ class Comparison:
         """Tally the losses of all pairs, and find an output that attains the worst."""
         table = self.table
         tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
-        if mechanism_attribute(table.owner, "loss_rows"):
+        if table.exact is not None or mechanism_attribute(table.owner, "loss_rows"):
             output = self._tally_owned(tally)
+            if table.exact is not None and claim is not None:
+                tally.excess = self._find_excess(table.exact, Fraction(claim))
         else:
             for tile, (rows, others) in self._blocks("comparing rows", table.log_rows):
                 ahead, back = np.empty(tile.shape), np.empty(tile.shape)
@@ -505,6 +610,21 @@ class Comparison:
                     output = int(outputs[tally.best[1] - start, tally.best[2]])
                 bar.advance(stop - start)
         return output
+
+    def _find_excess(self, exact: ExactRows, claim: Fraction) -> tuple[float, int, int]:
+        """Return the exact greatest loss beyond claim x distance, and its inputs."""
+        size = self.table.inputs
+        apart = self.table.distance_rows(0, size)
+        apart = np.ones((size, size)) if apart is None else apart
+        beyond = exact.losses - float(claim) * apart
+        mask = self.neighbours.among((0, size), (0, size))
+        beyond = np.where(~np.eye(size, dtype=bool) if mask is None else mask, beyond, -np.inf)
+        # Floats leave out what is surely smaller.
+        least = beyond.max() - _LOGARITHM_SLACK * max(1.0, float((float(claim) * apart).max()))
+        near = np.argwhere(beyond >= least).tolist()
+        found = ((exact.excess(i, j, claim * Fraction(apart[i, j])), -i, -j) for i, j in near)
+        excess, i, j = max(found)
+        return excess, -i, -j
 
     def delta(self, epsilon: Any) -> float:
         """Return the worst hockey-stick divergence at e^(epsilon distance)."""

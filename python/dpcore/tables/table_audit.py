@@ -6,9 +6,7 @@ when a report, a picture or JSON is made.
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +16,7 @@ from ..auditing.provenance import provenance_of
 from ..errors import AssumptionWarning, flag, invalid, real, suggest_arguments
 from ..mechanisms.declarations import mechanism_attribute
 from ..pairs.neighbours import format_neighbour
-from ..records import Floats, StoredRecord, frozen_array, one_line
+from ..records import Floats, Result, frozen_array, one_line
 from ..results.evidence import (
     Provenance,
     field_rule,
@@ -45,8 +43,6 @@ _UNDERFLOW_DOUBT: Final = (
     "a probability of zero against a positive one may be underflow: pass logarithms (log=True)"
 )
 
-TABLE_FORMAT: Final = "dpcore.audit_table/1"
-
 _DERIVED_TABLE_FIGURES: Final = "refuted", "verdict", "infinite_share"
 
 _TABLE_VERDICT_SENTENCES: Final = {
@@ -60,7 +56,7 @@ _TABLE_VERDICT_SENTENCES: Final = {
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TableAudit(StoredRecord):
+class TableAudit(Result, word="dpcore.audit_table/1"):
     """The exact audit of a finite mechanism, made by `dpcore.audit_table`.
 
     Attributes:
@@ -121,7 +117,7 @@ class TableAudit(StoredRecord):
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=field_rule(lists_of(Provenance))
     )
-    comparison: Comparison | None = field(default=None, compare=False)
+    comparison: Comparison | None = field(default=None, compare=False, metadata={"held": False})
 
     def __post_init__(self) -> None:
         """Freeze the losses of the inputs."""
@@ -213,93 +209,41 @@ class TableAudit(StoredRecord):
         found = f"{self.verdict}, epsilon={self.epsilon:.6g}"
         return f"<TableAudit of {one_line(self.name, 60)}: {found}>"
 
-    def __str__(self) -> str:
-        """Return the report."""
-        from ..report.text import format_rows
-
-        return format_rows(self.name, list_rows(self))
-
-    def lines(self) -> list[tuple[str, str]]:
-        """Return the report as (label, text) rows."""
+    def _lines(self) -> list[tuple[str, str]]:
         return list_rows(self)
 
-    def _repr_html_(self) -> str:
-        from ..report.card import make_card
+    def _plot(self, ax: Any) -> Figure:
+        return draw_figure(self, ax)
 
-        return make_card(self.name, list_rows(self), self.refuted)
-
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Make a page that holds the whole report, as text and in the file `path` if given.
-
-        Args:
-            path: where to write it, or None.
-
-        Returns:
-            The page.
-
-        Raises:
-            OSError: if the file cannot be written.
-        """
-        from ..report import page
+    def _to_page(self) -> str:
+        from ..report.page import AUDIT_KIND, make_plain_page
         from ..report.text import format_epsilon
 
         claim = "none" if self.claim is None else f"{self.claim:g}"
+        exact = format_epsilon(self.epsilon)
         figures = [
             ("epsilon claimed", claim),
-            ("epsilon, exact", format_epsilon(self.epsilon)),
+            ("epsilon, exact", exact),
             ("infinite pairs", f"{100 * self.infinite_share:.3g} %"),
         ]
-        words = f"Exact epsilon {format_epsilon(self.epsilon)}, claim {claim}."
-        picture = page.make_picture(self, "plot", ("Worst loss of every input", words), 3.4)
-        sections = [
-            ("Pictures", picture),
-            ("Report", page.make_table(list_rows(self))),
-            ("How this was made", page.make_origins(self)),
-            ("Data", page.make_data(self)),
-        ]
-        head = page.make_header(self, _TABLE_VERDICT_SENTENCES[self.refuted], figures)
-        return page.save_page(page.make_document(self, head, sections, page.list_versions()), path)
+        picture = "Worst loss of every input", f"Exact epsilon {exact}, claim {claim}."
+        meaning = _TABLE_VERDICT_SENTENCES[self.refuted]
+        return make_plain_page(self, self.name, AUDIT_KIND, meaning, figures, picture)
 
-    def plot(self, ax: Any = None) -> Figure:
-        """Plot the greatest loss of every input, in order, and the claim, in the style in force.
+    def _to_figures(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self, name) for name in _DERIVED_TABLE_FIGURES},
+            "witness": _format_witness(self),
+            "source_sha256": [one.sha256 for one in self.provenance],
+        }
 
-        Args:
-            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
-
-        Returns:
-            The matplotlib figure.
-
-        Raises:
-            TypeError: if `ax` is no axes.
-        """
-        return draw_figure(self, ax)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data without the table: what `from_dict` needs, and derived figures."""
-        from ..report.encoding import result_to_dict
-
-        record = result_to_dict(self, TABLE_FORMAT, _DERIVED_TABLE_FIGURES, ["comparison"])
-        hashes = [one.sha256 for one in self.provenance]
-        record["derived"].update(witness=_format_witness(self), source_sha256=hashes)
-        return record
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> TableAudit:
-        """Read the audit that `to_dict` wrote, without its table.
-
-        Args:
-            record: plain data.
-
-        Returns:
-            The audit; derived figures are computed again, not read.
-
-        Raises:
-            TypeError: if the record is not a mapping.
-            ValueError: if it is not of that form.
-        """
-        from ..report.encoding import from_plain
-
-        return from_plain(cls, record, TABLE_FORMAT, _check_table_fields)
+    def _require_consistency(self) -> None:
+        if self.per_input.shape != (self.inputs,):
+            raise invalid("per_input", f"{self.inputs} numbers", self.per_input.shape)
+        if (self.claim is None) != (self.excess is None):
+            raise invalid("excess", "given with a claim, and only then", self.excess)
+        if self.infinite_pairs > self.pairs:
+            raise invalid("infinite_pairs", f"at most {self.pairs}", self.infinite_pairs)
 
 
 @suggest_arguments
@@ -323,6 +267,7 @@ def audit_table(
 
     Args:
         table: probabilities, shape `(inputs, outputs)`: anything that numpy reads as a matrix, a
+            matrix of fractions, decimals and whole numbers, which are compared exactly, a
             sparse matrix of scipy, or an object with `shape` and `log_rows(start, stop)`, the
             natural logarithms of rows. Such an object may have `distance_rows(start, stop)`, which
             stands for `distances=None`; `claim`; `words` (or `input_names`), one for each row;
@@ -337,7 +282,8 @@ def audit_table(
         neighbour: which rows are neighbours: None (all), a symmetric matrix of booleans, a list
             of pairs of row numbers, or a relation of `dpcore.pairs` on the numbers of rows.
         tolerance: a claim is refuted by a loss of more than claim x distance + tolerance, in
-            nats; None is 1e-9, and 1e-6 for a table of float32.
+            nats; None is 1e-9, 1e-6 for a table of float32, and for one of exact numbers the last
+            place of claim x the greatest distance, by which the claim itself is rounded.
         threads: threads of the compiled core; None is one a core. The result is the same bits.
         progress: True or False shows a bar or none; None shows one on a terminal for long work.
 
@@ -347,9 +293,9 @@ def audit_table(
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if there are fewer than two rows; if a row has a negative or missing entry or
-            does not add up to 1 within 1e-9 (float32: 1e-5); if distances are negative, not
-            finite, not symmetric or of the wrong shape; if no two rows are neighbours; if a value
-            is out of range.
+            does not add up to 1 within 1e-9 (float32: 1e-5; exact numbers: exactly); if distances
+            are negative, not finite, not symmetric or of the wrong shape; if no two rows are
+            neighbours; if a value is out of range.
 
     Warns:
         AssumptionWarning: if a loss is infinite where a probability may have underflowed to zero.
@@ -375,7 +321,8 @@ def audit_table(
     made = provenance_of(type(read.owner) if read.owner is not None else None, True)
     # What kind of floats an object computes is known with its first row.
     read.log_rows(0, 1)
-    settled = _CLAIM_TOLERANCE[read.single] if tolerance is None else tolerance
+    usual = _CLAIM_TOLERANCE[read.single] if read.exact is None else read.last_place(claim)
+    settled = usual if tolerance is None else tolerance
     tally, output = comparison.tally_losses(claim, settled)
     output = _witness_output(read, tally, output)
     # Logarithms of float64 have no underflow.
@@ -500,13 +447,3 @@ def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     axes.set(xlabel="inputs, the worst first", ylabel=f"worst loss{unit} (nats)")
     axes.set(ylim=(0.0, 1.1 * top), xlim=(0.0, found.size + 1.0))
     return figures.finish_axes(axes, figures.format_title(audit.name, audit.verdict))
-
-
-def _check_table_fields(audit: TableAudit) -> None:
-    """Refuse fields that no audit of a table has together."""
-    if audit.per_input.shape != (audit.inputs,):
-        raise invalid("per_input", f"{audit.inputs} numbers", audit.per_input.shape)
-    if (audit.claim is None) != (audit.excess is None):
-        raise invalid("excess", "given with a claim, and only then", audit.excess)
-    if audit.infinite_pairs > audit.pairs:
-        raise invalid("infinite_pairs", f"at most {audit.pairs}", audit.infinite_pairs)

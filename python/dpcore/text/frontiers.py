@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
 
@@ -17,10 +16,8 @@ from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
 from ..packages import has_all, require_module
 from ..progress import Progress
-from ..records import Record
+from ..records import Record, Result
 from ..report import figures as drawing
-from ..report.card import make_card
-from ..report.encoding import encode_value
 from ..report.page import page_of_table
 from ..report.text import align_rows
 from ..streams import Rng, seed_of
@@ -29,8 +26,6 @@ from .inference import Attacker, Inference, Measured, infer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-FORMAT: Final = "dpcore.text.frontier/1"
 
 RADIUS_QUANTILE: Final = 0.25
 """Of the distances of public rows from their mean: the radius at which vectors are clipped. On
@@ -68,7 +63,7 @@ def read_certificate(attack: Inference) -> float:
 
 @errors.suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FrontierCell(Record):
+class FrontierCell(Record, word="FrontierCell"):
     """Figures of private vectors at one epsilon in one number of dimensions.
 
     Attributes:
@@ -115,7 +110,7 @@ class FrontierCell(Record):
 
 @errors.suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Frontier(Record):
+class Frontier(Result, word="dpcore.text.frontier/2"):
     """Utility and attack against epsilon and the number of dimensions; made by `frontier`.
 
     ``found[8.0, 16]`` is the cell at epsilon 8 in 16 dimensions, ``found[inf, 16]`` the one without
@@ -133,6 +128,8 @@ class Frontier(Record):
         partial: True if Ctrl-C ended it after some of its cells.
         seconds: time taken; not compared.
     """
+
+    _INSTEAD: ClassVar[str] = "cells, or frontier[epsilon, dim]"
 
     cells: tuple[FrontierCell, ...]
     attribute: str | None
@@ -172,48 +169,25 @@ class Frontier(Record):
             )
         return cells[epsilon]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain data for strict JSON, without any text of the corpus."""
-        names = [name for name in type(self).__slots__ if name not in ("cells", "seconds", "seed")]
-        record = {"format": FORMAT, "seed": str(self.seed)}
-        record |= {name: encode_value(getattr(self, name)) for name in names}
-        return {**record, "cells": [_write_cell(cell) for cell in self.cells]}
+    @property
+    def _title(self) -> str:
+        return _format_frontier_title(self)
 
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw utility, attack and loss against epsilon, a line for each number of dimensions.
-
-        Args:
-            ax: an empty matplotlib figure, or axes whose place the panels take; None makes a
-                figure of pyplot, for `plt.show()`.
-
-        Returns:
-            The figure.
-        """
+    def _plot(self, ax: Any) -> Figure:
         return _draw_figure(self, ax)
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Make a self-contained page of the answers, the picture and all figures, without texts.
-
-        Args:
-            path: where to write it, or None.
-
-        Returns:
-            The page.
-
-        Raises:
-            OSError: if the file cannot be written.
-        """
+    def _to_page(self) -> str:
         figures = [
             ("without noise", f"{max(c.utility.accuracy.value for c in self.cells):.3f}"),
             ("majority", f"{self.floor:.3f}"),
             ("test texts", f"{self.sizes[2]:,}"),
         ]
         return page_of_table(
-            self, _format_frontier_title(self), f"{len(self.cells)} releases",
+            self, self._title, f"{len(self.cells)} releases",
             "Private vectors of texts: utility and attack",
             "No figure here is a guarantee but epsilon itself: another attacker may find more.",
             figures, _answer_questions(self), ("Utility, attack and loss", 3.6),
-            _list_cells(self), _list_frontier_notes(self), path,
+            _list_cells(self), _list_frontier_notes(self),
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -229,14 +203,14 @@ class Frontier(Record):
         table = align_rows(_list_cells(self), ())
         return "\n".join([_format_frontier_title(self), table, *wrapped])
 
-    def _repr_html_(self) -> str:
+    def _lines(self) -> list[tuple[str, str]]:
         header, *rows = _list_cells(self)
         shown = []
         for dim, epsilon, *rest in rows:
             figures = ", ".join(map(" ".join, zip(header[2:], rest, strict=True)))
             shown.append((f"{dim} dimensions, epsilon {epsilon}", figures))
         notes = [("note", note) for note in _list_frontier_notes(self)]
-        return make_card(_format_frontier_title(self), [*_answer_questions(self), *shown, *notes])
+        return [*_answer_questions(self), *shown, *notes]
 
 
 @errors.suggest_arguments
@@ -611,23 +585,6 @@ def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _write_cell(cell: FrontierCell) -> dict[str, Any]:
-    names = ("epsilon", "dim", "noise", "radius", "worst_loss", "signal", "certified")
-    attack, score = cell.attack, cell.attack_score
-    return {
-        **{name: encode_value(getattr(cell, name)) for name in names},
-        "utility": _write_measured(cell.utility.accuracy, cell.utility),
-        "attack": None if attack is None or score is None else _write_measured(score, attack),
-    }
-
-
-def _write_measured(one: Measured, found: Inference) -> dict[str, Any]:
-    return {
-        "value": one.value, "low": one.low, "high": one.high, "classifier": found.attacker,
-        "transform": found.transform, "tried": len(found.tried), "above_floor": found.above_floor,
-    }  # fmt: skip
-
-
 def _answer_questions(found: Frontier) -> list[tuple[str, str]]:
     """Return a sentence on the utility, and one on the attack, for every epsilon."""
     claims = sorted({cell.epsilon for cell in found.cells} - {np.inf})
@@ -639,7 +596,9 @@ def _answer_questions(found: Frontier) -> list[tuple[str, str]]:
         figure = f"{best.utility.accuracy.value:.2f} in {best.dim} dimensions"
         shown = figure if good else "not shown to be more than the majority"
         useful.append(f"epsilon {epsilon:g}: {shown}")
-        above = [str(cell.dim) for cell in cells if cell.attack and cell.attack.above_floor]
+        above = [
+            str(cell.dim) for cell in cells if cell.attack is not None and cell.attack.above_floor
+        ]
         if above:
             seen.append(f"epsilon {epsilon:g} in {', '.join(above)} dimensions")
     answers = [("What are the vectors good for?", "; ".join(useful) or "no claim was measured")]

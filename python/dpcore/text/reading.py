@@ -165,7 +165,7 @@ def _drop_empty(
             f"path must be of a table without empty cells (missing='drop' leaves out their rows), "
             f"got {len(empty):,} of {len(rows):,} rows with one, the first in {empty[0]} ({origin})"
         )
-        raise about(ValueError(text), "path", missing="'drop'")
+        raise about(ValueError(text), "path")
     return [(part, row) for part, row in rows if not row.empty]
 
 

@@ -39,7 +39,7 @@ FALSE_POSITIVES: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Measured(Record):
+class Measured(Record, word="Measured"):
     """A figure with its interval.
 
     Attributes:
@@ -474,7 +474,7 @@ def _mean_f1(cells: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Group(Record):
+class Group(Record, word="Group"):
     """The test texts of one value of an attribute.
 
     Attributes:
@@ -496,7 +496,7 @@ class Group(Record):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MainTask(Record):
+class MainTask(Record, word="MainTask"):
     """Accuracy of the main label, predicted from the vectors.
 
     Attributes:

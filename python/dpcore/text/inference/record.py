@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,8 @@ import numpy.typing as npt
 from ...bounds import clopper_pearson
 from ...errors import invalid, real, suggest_arguments
 from ...mechanisms.texts import BatchCheck
-from ...records import Record, WrittenRecord, frozen_array
+from ...records import Record, Result, frozen_array
 from ...report import figures as drawing
-from ...report.card import make_card
-from ...report.encoding import encode_value
 from ...report.text import format_claim, format_counts, format_epsilon
 from ...results.evidence import numerator_first
 from ...results.outputs_audits import OutputsAudit
@@ -27,7 +25,10 @@ if TYPE_CHECKING:
 NOT_MEASURED = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
 """Accuracy and F1 of a number."""
 
-FORMAT: Final = "dpcore.text.inference/1"
+_DERIVED_FIGURES: Final = (
+    "above_floor", "certified_leak", "main_at_floor", "empirical_privacy", "empirical_privacy_f1",
+)  # fmt: skip
+
 ASSUMING: Final = (
     "assuming that the encoder draws noise for each text by itself, learnt nothing from test "
     "texts, and that the attribute was fixed before anybody looked"
@@ -36,7 +37,7 @@ ASSUMING: Final = (
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Floor(Record):
+class Floor(Record, word="Floor"):
     """Inference without any encoding; learnt on train, evaluated on test.
 
     Attributes:
@@ -74,7 +75,7 @@ class Floor(Record):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Scores(Record):
+class Scores(Record, word="Scores"):
     """Measures of how well scores separate the texts of an attribute of two values.
 
     Attributes:
@@ -97,7 +98,7 @@ class Scores(Record):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RankFigures(Record):
+class RankFigures(Record, word="RankFigures"):
     """Ranks of the true value among all values, in the order of the attacker's scores.
 
     Of equal scores the value that is more frequent in train comes first. A value that train lacks
@@ -119,7 +120,7 @@ class RankFigures(Record):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NumberFigures(Record):
+class NumberFigures(Record, word="NumberFigures"):
     """Correlation and error of an inferred number, such as an age.
 
     Attributes:
@@ -132,7 +133,7 @@ class NumberFigures(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OfAttribute(Record):
+class OfAttribute(Record, word="OfAttribute"):
     """One attribute of several.
 
     Attributes:
@@ -152,7 +153,7 @@ class OfAttribute(Record):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ScoredTexts(Record):
+class ScoredTexts(Record, word="ScoredTexts"):
     """The test texts with the scores that the chosen attacker gave them.
 
     Attributes:
@@ -189,7 +190,7 @@ class ScoredTexts(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Inference(WrittenRecord):
+class Inference(Result, word="dpcore.text.inference/2"):
     """Inference of one attacker, chosen on validation, from encoded test texts.
 
     An interval holds at `confidence` by itself, for this attacker and such texts. None of the
@@ -227,6 +228,8 @@ class Inference(WrittenRecord):
         seeded: True if the encoder has an argument `rng` and was given generators of this seed.
         seconds: time taken; not compared.
     """
+
+    _INSTEAD: ClassVar[str] = "above_floor (True or False)"
 
     attributes: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
@@ -343,43 +346,18 @@ class Inference(WrittenRecord):
             found = f"correlation {self.number.correlation}, error {self.number.error}"
         return f"<Inference of {', '.join(self.attributes)}: {found}, seed={self.seed}>"
 
-    def __str__(self) -> str:
-        """Return the report as text."""
-        rows = [*list_rows(self), ("time", f"{self.seconds:.3g} s")]
-        lines = (f"  {label:<12} {line}" for label, line in rows)
-        return "\n".join([_format_inference_title(self), *lines])
+    @property
+    def _title(self) -> str:
+        return _format_inference_title(self)
 
-    def lines(self) -> list[tuple[str, str]]:
-        """Return the report as (label, text) rows."""
-        return list_rows(self)
+    def _lines(self) -> list[tuple[str, str]]:
+        return [*list_rows(self), ("time", f"{self.seconds:.3g} s")]
 
-    def _repr_html_(self) -> str:
-        return make_card(_format_inference_title(self), list_rows(self))
-
-    def plot(self, ax: Any = None) -> Figure:
-        """Plot accuracy and F1, or correlation, with intervals and floors, in the current style.
-
-        Args:
-            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
-
-        Returns:
-            The matplotlib figure.
-
-        Raises:
-            TypeError: if `ax` is no axes.
-        """
+    def _plot(self, ax: Any) -> Figure:
         return draw_figure(self, ax)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data: the seed as a string, non-finite numbers as words."""
-        record = {"format": FORMAT, **_value_to_plain_data(self)}
-        record["seed"] = str(self.seed)
-        derived = (
-            "above_floor", "certified_leak", "main_at_floor", "empirical_privacy",
-            "empirical_privacy_f1",
-        )  # fmt: skip
-        record["derived"] = {name: encode_value(getattr(self, name)) for name in derived}
-        return record
+    def _to_figures(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _DERIVED_FIGURES}
 
 
 def list_rows(found: Inference) -> list[tuple[str, str]]:
@@ -570,19 +548,6 @@ def _list_notes(found: Inference) -> list[str]:
             "more reasons than the encoder"
         )
     return notes
-
-
-def _value_to_plain_data(value: Any) -> Any:
-    """Convert records to mappings, by their own `to_dict` if they have one; sequences to lists."""
-    if isinstance(value, OutputsAudit):
-        return value.to_dict()
-    if isinstance(value, Record):
-        return {f.name: _value_to_plain_data(getattr(value, f.name)) for f in fields(value)}  # type: ignore[arg-type]
-    if isinstance(value, dict):
-        return {key: _value_to_plain_data(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_value_to_plain_data(item) for item in value]
-    return encode_value(value)
 
 
 def draw_figure(found: Inference, ax: Any = None) -> Figure:

@@ -19,7 +19,7 @@ from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import owner_of, takes_rng
 from ...progress import Progress
 from ...recorded.run import audit_outputs
-from ...records import Ints, Pair
+from ...records import Ints, Pair, declare
 from ...results.outputs_audits import OutputsAudit
 from ...streams import Rng, seed_of
 from . import metrics, record
@@ -83,6 +83,9 @@ class Beyond:
     def __str__(self) -> str:
         """Return one line for a report."""
         return f"the attacker's score {'>=' if self.above else '<'} {self.threshold:.6g}"
+
+
+declare("Beyond", Beyond)
 
 
 def why_not(target: Target, neighbours: str | None, smallest: int) -> str | None:

@@ -80,7 +80,7 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Figures(Record):
+class Figures(Record, word="Figures"):
     """The figures of one redaction in one split; see `SweepPoint` for what they are."""
 
     masked: float

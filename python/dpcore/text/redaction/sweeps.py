@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +18,8 @@ from ...divergence.reliability import ESTIMATE
 from ...mechanisms.texts import texts_of
 from ...packages import require_module
 from ...progress import Progress
-from ...records import Record
+from ...records import Record, Result
 from ...report import figures as drawing
-from ...report.card import make_card
-from ...report.encoding import encode_value
 from ...report.page import page_of_table
 from ...report.text import align_rows
 from ...streams import Rng, seed_of
@@ -47,7 +44,6 @@ _PART_SHARES: Final = (0.4, 0.24, 0.06)
 _MIN_SET_TEXTS: Final = 40
 """Texts of a set: fewer leave no texts to choose attackers on."""
 
-FORMAT: Final = "dpcore.text.redaction.sweep/1"
 _SWEEP_HEADER: Final = (
     "policy", "level", "masked", "attack", "sd", "interval", "counts", "trees", "AUC", "TPR", "KL",
     "D_2", "null", "certified", "linked", "by bag", "utility",
@@ -63,7 +59,7 @@ _COLUMN_NOTES: Final = (
 
 @errors.suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SweepPoint(Record):
+class SweepPoint(Record, word="SweepPoint"):
     """Measurements of one policy at one level.
 
     Figures of all splits are read by `mean`, `sd` and `values`: "masked" (share of the words),
@@ -84,7 +80,8 @@ class SweepPoint(Record):
         linkages: of the test documents among all originals, by length and places where the style
             is "mask", and by the bag of kept words.
         empty: documents without a word left, which the style "drop" makes.
-        documents: test documents of which the attack names the right set, the surest first.
+        documents: test documents of which the attack names the right set, the surest first. No
+            file holds them (not compared).
     """
 
     policy: str
@@ -95,7 +92,9 @@ class SweepPoint(Record):
     attack: Inference
     linkages: tuple[Linkage, ...]
     empty: int
-    documents: tuple[ExposedDocument, ...]
+    documents: tuple[ExposedDocument, ...] = field(
+        default=(), compare=False, metadata={"held": False}
+    )
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
         """Return a figure of every split, shape (splits, ...); "null" (permutations, 2, 2)."""
@@ -131,7 +130,7 @@ class SweepPoint(Record):
 
 @errors.suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sweep(Record):
+class Sweep(Result, word="dpcore.text.redaction.sweep/2"):
     """Measurements of redaction, policy by policy and level by level; made by `sweep`.
 
     ``sweep["ranked", 0.5]`` is the point of a policy at a level, ``sweep["keywords"]`` that of a
@@ -151,6 +150,8 @@ class Sweep(Record):
         partial: True if Ctrl-C ended it after some of its splits.
         seconds: time taken; not compared.
     """
+
+    _INSTEAD: ClassVar[str] = "points, or sweep[policy, level]"
 
     points: tuple[SweepPoint, ...]
     sizes: tuple[int, int]
@@ -185,47 +186,24 @@ class Sweep(Record):
         known = ", ".join(f"{point.level:g}" for point in points)
         raise errors.invalid("level", f"one of {known} for {policy}", level)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain data, without any text of a document."""
-        names = [name for name in Sweep.__slots__ if name not in ("points", "seconds", "seed")]
-        record = {"format": FORMAT, "seed": str(self.seed)}
-        record |= {name: encode_value(getattr(self, name)) for name in names}
-        return {**record, "points": [_write_point(point) for point in self.points]}
+    @property
+    def _title(self) -> str:
+        return _format_sweep_title(self)
 
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw divergence, attack and linkage against the share masked, and the utility.
-
-        Args:
-            ax: an empty matplotlib figure, or axes whose place the panels take; None makes a
-                figure of pyplot, for `plt.show()`.
-
-        Returns:
-            The figure.
-        """
+    def _plot(self, ax: Any) -> Figure:
         return draw_figure(self, ax)
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Make a self-contained page that answers the three questions, without any document.
-
-        Args:
-            path: where to write it, or None.
-
-        Returns:
-            The page.
-
-        Raises:
-            OSError: if the file cannot be written.
-        """
+    def _to_page(self) -> str:
         figures = [
             ("policies", ", ".join(self.policies)),
             ("splits", str(len(self.points[0].splits))),
             ("texts tested in each", f"{self.tested:,}"),
         ]
         return page_of_table(
-            self, _format_sweep_title(self), "three questions, three answers",
+            self, self._title, "three questions, three answers",
             "Redacted texts: what is hidden",
             "No figure here is a guarantee: another attacker may find more.", figures,
-            answer_questions(self), ("All levels", 6.4), list_points(self), list_notes(self), path,
+            answer_questions(self), ("All levels", 6.4), list_points(self), list_notes(self),
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -240,13 +218,12 @@ class Sweep(Record):
         wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
         return "\n".join([_format_sweep_title(self), table, *wrapped])
 
-    def _repr_html_(self) -> str:
+    def _lines(self) -> list[tuple[str, str]]:
         rows = answer_questions(self)
         for policy, level, *figures in list_points(self)[1:]:
             named = zip(_SWEEP_HEADER[2:], figures, strict=True)
             rows.append((f"{policy} {level}", ", ".join(map(" ".join, named))))
-        rows += [("note", note) for note in list_notes(self)]
-        return make_card(_format_sweep_title(self), rows)
+        return [*rows, *(("note", note) for note in list_notes(self))]
 
 
 @errors.suggest_arguments
@@ -634,28 +611,6 @@ def _format_sweep_title(found: Sweep) -> str:
     sets = f"{found.sizes[0]:,} sensitive and {found.sizes[1]:,} safe texts"
     splits = len(found.points[0].splits)
     return f'Redaction of {sets}, {splits} splits, style "{found.style}", seed {found.seed}'
-
-
-def _write_point(point: SweepPoint) -> dict[str, Any]:
-    accuracy, epsilon, orders = point.attack.accuracy, point.epsilon, point.divergence
-    arrays = {name: getattr(orders, name) for name in ("alphas", "value", "std_error", "certified")}
-    return {
-        "policy": point.policy, "level": point.level, "empty": point.empty,
-        **{name: encode_value(point.values(name).tolist()) for name in FIGURES},
-        "attack": {
-            "attacker": point.attack.attacker, "low": accuracy.low, "high": accuracy.high,
-            "above_floor": point.attack.above_floor,
-        },
-        "curve": {
-            "belief": orders.belief.tolist(),
-            **{name: encode_value(array.tolist()) for name, array in arrays.items()},
-        },
-        "epsilon": {
-            name: encode_value(getattr(epsilon, name))
-            for name in ("epsilon_lower", "epsilon_hat", "epsilon_rdp")
-        },
-        "linked": {one.by: [one.right, one.texts] for one in point.linkages},
-    }  # fmt: skip
 
 
 def draw_figure(found: Sweep, ax: Any = None) -> Figure:
