@@ -16,7 +16,7 @@ import dpcore
 from dpcore import Audit, audit, progress
 from dpcore.attacks import MajorityVote, Threshold, Timing
 from dpcore.auditing import run
-from dpcore.auditing.early_stop import Forecast
+from dpcore.auditing.forecast import Forecast
 from dpcore.pairs import L1, Box, explore, search
 from dpcore.sampling.sources import Course
 
@@ -152,9 +152,10 @@ def test_fewer_blocks_than_threads_are_told():
 # The forecast.
 
 SLOW = Forecast(
-    seconds=0.05, calls=3, search=0, first=0, limit=None, pilot=lambda trials: min(256, trials),
-    trials=10**6, early=False, most=lambda trials: float(np.log(trials / 3.7)), claim=6.0,
-    threads=1, block=4096, one_by_one=True, shared=False,
+    fixed=0.0, each=0.05, calls=3, search=lambda trials: (), limit=None,
+    pilot=lambda trials: min(256, trials), trials=10**6, early=False,
+    most=lambda trials: float(np.log(trials / 3.7)), claim=6.0, threads=1, block=4096,
+    calls_of=lambda rows: 1, one_by_one=True, shared=False,
 )  # fmt: skip
 
 
@@ -165,15 +166,18 @@ def test_the_forecast_names_calls_time_and_ways_out():
     assert "too few for a claim of 6 (1,000,000 trials: 12.51)" in text
     assert "thread_safe=True) and threads=8" in text
     assert "(x, size, rng) draws many outputs" in text
-    assert str(replace(SLOW, seconds=0.0009)) == ""
-    assert "5.5 h" in str(replace(SLOW, seconds=0.009, trials=1_100_000))
-    assert str(replace(SLOW, seconds=0.009, trials=1000)) == ""
+    assert str(replace(SLOW, each=0.0009)) == ""
+    assert "5.5 h" in str(replace(SLOW, each=0.009, trials=1_100_000))
+    assert str(replace(SLOW, each=0.009, trials=1000)) == ""
     assert "3.5 h if 8 calls run at a time" in str(replace(SLOW, threads=8, block=16, shared=True))
     few = str(replace(SLOW, threads=8, trials=200, one_by_one=False))
     assert "200 trials are 1 of 4,096: give block=25" in few
-    searched = str(replace(SLOW, search=10**7, limit=60.0, trials=100))
+    searched = str(replace(SLOW, search=lambda trials: ((10**6, 10),), limit=60.0, trials=100))
     assert "2 x 10,000,000 to choose the pair" in searched
     assert "at most 80 s" in searched
+    # A first pilot is finished, whatever it takes.
+    long = replace(SLOW, search=lambda trials: ((10, 1000),), limit=60.0, trials=100)
+    assert "at most 2 min" in str(long)
 
 
 class Terminal(io.StringIO):
@@ -247,11 +251,11 @@ def test_calls_of_a_repeated_function_move_the_bar(monkeypatch):
 def test_the_time_of_a_call_is_no_time_of_its_outputs():
     # A process starts in .2 s; an output takes 1 ms.
     course = Course()
-    assert course.estimate_seconds(1000) == 0.0
+    assert course.estimate_call() == (0.0, 0.0)
     course.called(2, 0.202)
-    assert course.estimate_seconds(1000) == pytest.approx(0.101)
+    assert course.estimate_call() == pytest.approx((0.0, 0.101))
     course.called(64, 0.264)
-    assert course.estimate_seconds(1000) == pytest.approx(0.0012)
-    # The least of calls of one size, and never below 0.
+    assert course.estimate_call() == pytest.approx((0.2, 0.001))
+    # The least of calls of one size; a smaller call takes no longer, but for its warm-up.
     course.called(64, 0.1)
-    assert course.estimate_seconds(1000) == pytest.approx(0.000202)
+    assert course.estimate_call() == pytest.approx((0.1, 0.0))

@@ -495,14 +495,16 @@ def test_the_report_of_independent_rows():
         f"  estimate     {audit.epsilon_hat:.4f} (certifies nothing)",
         f"  witness      {audit.event}, {side} in the numerator",
         f"  counts       {c.k:,} of 1,000 on x, {c.k_prime:,} of 500 on x'",
+        "  reach        1,000 and 500 counted rows certify at most epsilon >= 5.5969",
         "  rows         independent: each row is an output of its own run, drawn independently of "
         "all others",
         "  seed         1 (of the shuffle; 1,000 and 500 rows chose the event)",
-        "  needed       outputs of another pair, another attack or an own score "
-        "(dpcore.attacks.Threshold(score=...)). At these frequencies no number of rows is enough.",
+        "  needed       more rows, which choose another event; or outputs of another pair, another "
+        "attack or an own score (dpcore.attacks.Threshold(score=...)). This event cannot refute "
+        "the claim.",
     ]
     assert repr(audit).startswith("<OutputsAudit of outputs against outputs_prime: not refuted")
-    assert (audit.exact, audit.ceiling, audit.guesses_needed) == (None, None, None)
+    assert (audit.exact, audit.parameter_ceiling, audit.guesses_needed) == (None, None, None)
 
 
 def test_the_report_of_one_run():
@@ -529,12 +531,14 @@ def audit_laplace(**settings):
 def test_json_plot_and_pickle(rows):
     audit = audit_laplace(rows=rows)
     record = json.loads(audit.to_json(), parse_constant=lambda name: pytest.fail(name))
-    assert (record, record["format"]) == (audit.to_dict(), "dpcore.audit_outputs/1")
+    assert (record, record["format"]) == (audit.to_dict(), "dpcore.audit_outputs/2")
     assert (record["rows"], record["seed"]) == (rows, "1")
     derived = record["derived"]
     assert (derived["epsilon_lower"], derived["verdict"]) == (audit.epsilon_lower, audit.verdict)
     kind = Counts if rows == "independent" else Guesses
-    assert kind(**record["evidence"]) == audit.evidence
+    evidence = dict(record["evidence"])
+    assert evidence.pop("record") == kind.__name__
+    assert kind(**evidence) == audit.evidence
     assert audit.verdict in audit.plot().axes[0].get_title(loc="left")
     assert pickle.loads(pickle.dumps(audit)) == audit
     assert OutputsAudit.from_json(audit.to_json()) == audit
@@ -564,7 +568,7 @@ def test_an_event_of_ones_own_keeps_its_name_in_json():
 
 
 @pytest.mark.parametrize(("change", "text"), [
-    ({"format": "dpcore.audit/2"}, "format must be 'dpcore.audit_outputs/1'"),
+    ({"format": "dpcore.audit/2"}, "format must be 'dpcore.audit_outputs/2'"),
     ({"rows": "both"}, "rows must be one of 'independent', 'one_run'"),
     ({"rows": "one_run"}, "record must be what OutputsAudit.to_dict wrote"),
     ({"bound": "one_run"}, "bound must be one of 'clopper_pearson', 'exact'"),
@@ -577,7 +581,8 @@ def test_an_event_of_ones_own_keeps_its_name_in_json():
     ({"names": ["x"]}, "names must be two values"),
     ({"pilot": ["1", "2"]}, "pilot must be a int"),
     ({"doubts": "one"}, "doubts must be a list"),
-    ({"evidence": {"k": 9, "n": 5, "k_prime": 0, "n_prime": 5}}, "k must be an"),
+    ({"evidence": {"record": "Counts", "k": 9, "n": 5, "k_prime": 0, "n_prime": 5}},
+     "k must be an"),
 ])  # fmt: skip
 def test_json_that_is_refused(change, text):
     record = audit_laplace().to_dict()
@@ -639,7 +644,8 @@ def test_the_command_prints_the_report_and_exits_with_the_verdict(files, capsys)
     assert command(*pair) == 1
     audit = audit_outputs(*pair, rows="independent", claim=0.5, rng=1)
     assert capsys.readouterr().out == f"{audit}\n"
-    assert command(*pair, claim=9.0) == 0
+    assert command(*pair, claim=4.0) == 0
+    assert command(*pair, claim=9.0) == 3
     assert command(*pair, claim=None, no_claim=True) == 0
     assert "no claim given" in capsys.readouterr().out
     assert command(*pair, attack="threshold", bound="exact", count_share=0.4, as_json=True) == 1
@@ -686,7 +692,7 @@ def test_the_command_takes_paired_rows(tmp_path, capsys):
     np.save(tmp_path / "y.npy", 1.0 + noise)
     files = tmp_path / "x.npy", tmp_path / "y.npy"
     assert command(*files) == 3
-    assert "give paired=True" in capsys.readouterr().err
+    assert "give --paired" in capsys.readouterr().err
     assert command(*files, paired=True) == 1
     assert "; rows i of both sides come from one seed" in capsys.readouterr().out
     assert command(*files, paired=True, bound="exact") == 2

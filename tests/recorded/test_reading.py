@@ -143,7 +143,7 @@ def test_columns_that_nobody_chose_are_not_converted(write):
             raise AssertionError("nobody chose this column")
 
     frame = pd.DataFrame({"r": SIDES[0], "trap": [Trap() for _ in SIDES[0]]})
-    assert audit_outputs(frame, frame, column="r", paired=True, **SETTINGS).counts
+    assert audit_outputs(frame, frame.copy(), column="r", paired=True, **SETTINGS).counts
     # The second column of the file is no number, and there are 10^5 of them.
     wide = write("\n".join(",".join([str(i), *["x"] * 99_999]) for i in (5, 7, 5, 9)))
     assert read_outputs(wide, 0).tolist() == [5.0, 7.0, 5.0, 9.0]

@@ -277,7 +277,8 @@ def test_a_part_that_was_changed_is_a_value_error(report, path, value):
 
 
 ADDED = ("notes", "neighbour", "randomness", "runs_on", "clean", "declared_loss",
-         "searched", "spent", "provenance", "read", "inside", "tangent", "digests")  # fmt: skip
+         "searched", "budget", "spent", "provenance", "read", "inside", "tangent",
+         "digests")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in RECORD if name not in ("derived", *ADDED)])
@@ -290,7 +291,7 @@ def test_a_record_with_a_field_missing_is_a_value_error(name):
 def test_a_record_from_before_a_field_existed_is_read():
     found = Audit.from_dict({key: value for key, value in RECORD.items() if key not in ADDED})
     assert (found.notes, found.neighbour, found.randomness) == ((), "", "not known")
-    assert (found.searched, found.spent, found.provenance) == (None, (), ())
+    assert (found.searched, found.budget, found.spent, found.provenance) == (None, None, (), ())
     assert (found.read, found.inside) == (None, ())
 
 

@@ -78,7 +78,7 @@ def test_no_report_says_that_a_mechanism_is_private():
 
 
 def test_a_note_says_what_this_event_would_have_refuted_and_no_more():
-    for report in (PASSED, replace(USUAL, claim=50.0)):
+    for report in (PASSED, replace(USUAL, claim=7.5)):
         assert (report.verdict, notes(report)[-1]) == ("not refuted by this attack", report.power)
         assert report.power.startswith("power: ")
     assert re.fullmatch(

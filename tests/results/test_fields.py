@@ -161,9 +161,10 @@ CHANGED = {
     "nan": 3, "nan_prime": 3, "pilot": 99, "partial": True, "bound": "exact", "floats": True,
     "stop": "interrupted", "checks": ("odd",), "notes": ("noted",), "neighbour": "L1(1)",
     "shape": (2,), "threads": 9, "seconds": 9.0, "runs_on": "cuda, torch 2.15.0",
-    "clean": Pair([0.0, 0.0], [0.5, 0.5]), "declared_loss": 0.5,
+    "clean": Pair([0.0, 0.0], [0.5, 0.5]), "declared_loss": 0.5, "budget": 60.0,
     "searched": Searched(9, 1, 8, 60.0, True), "spent": (Spent("count", 9.0, 5),),
     "read": PartsRead(9, 8, 7), "inside": (SeenOutput("never", 1, 0),),
+    "constant": "all 16 pilot outputs per side were 3.0",
 }  # fmt: skip
 """Another value of a field, with which the report must say something else."""
 
@@ -173,6 +174,7 @@ UNSEEN = {
     "randomness": "a note speaks where it is no seed's, by a sentence of the audit that ran",
     "pooled": "rows of the groups, with an event that pools: test_report",
     "floating_point": "the row `rounding`: test_report",
+    "rounding_won": "the rows `rounding` and `other event`: test_report_words",
     "curve": "pictures alone",
     "slices": "the row of early stop: test_report",
     "digests": "JSON alone: by them two audits of the same outputs are recognized",

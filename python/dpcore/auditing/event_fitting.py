@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +18,8 @@ import numpy.typing as npt
 from ..attacks import FloatLattice
 from ..attacks.attack import Choice, Fitted, Goal, ScoreAttack, choose_events, remarks_on
 from ..attacks.candidates import has_rare_presence, read_candidates
-from ..attacks.threshold import NegativeZeros
+from ..attacks.threshold import sign_scores
+from ..claims.trade_off import Claim
 from ..errors import about, show
 from ..events.event import Event, Never, Score, evaluate_event, scores_of
 from ..mechanisms import answers
@@ -26,6 +27,7 @@ from ..mechanisms.callables import call_mechanism, make_generator, makes_tensors
 from ..mechanisms.declarations import name_of
 from ..records import Counts, Floats, Pair, SeenOutput, one_line
 from ..results.evidence import numerator_first
+from ..sampling.columns import PilotFacts, describe_pilot
 from ..sampling.driver import Source
 from ..sampling.sources import Course, Place
 from ..streams import PILOT, PROBE
@@ -253,6 +255,7 @@ class PilotDraws:
         size: pilot draws on each side.
         lattice: look for a floating-point finding too.
         stated: scores that the mechanism itself states.
+        claim: epsilon of the claim for the pair, a curve, or None.
     """
 
     source: Source
@@ -261,12 +264,36 @@ class PilotDraws:
     size: int
     lattice: bool = False
     stated: tuple[Score, ...] = ()
+    claim: float | Claim | None = None
+    _facts: list[PilotFacts] = field(default_factory=list, compare=False)
+
+    @property
+    def facts(self) -> PilotFacts:
+        """Constants of the outputs that were read; none if none were read."""
+        return self._facts[-1] if self._facts else PilotFacts()
+
+    def _note_facts(self, sides: Sides) -> None:
+        self._facts.append(describe_pilot(sides, self.pair, self.claim, self.goal.delta))
+
+    def add_facts(self, fitted: Fitted, *, null: bool) -> Fitted:
+        """Return what an attack chose with the constants of the outputs that it read.
+
+        Args:
+            fitted: what the attack chose.
+            null: True if the inputs may be equal: then a constant says nothing of the claim.
+        """
+        facts = self.facts
+        constant = "" if null else facts.constant
+        notes = (*fitted.notes, *facts.notes)
+        return replace(fitted, constant=constant, is_steady=facts.is_steady, notes=notes)
 
     def outputs(self) -> Sides:
         """Draw outputs on both sides, as many of the pilot as are kept at once."""
         source = self.source
         size = min(self.size, _max_training_rows(source.elements))
-        return source.in_one_form(*source.outputs(PILOT, 0, size))
+        sides: Sides = source.in_one_form(*source.outputs(PILOT, 0, size))
+        self._note_facts(sides)
+        return sides
 
     def _rows_kept(self) -> tuple[int, bool]:
         """Return the number of outputs a side that are kept at once, and if they have many parts.
@@ -296,6 +323,9 @@ class PilotDraws:
     def counts(self, event: Event, size: int) -> Counts:
         """Count the occurrences of an event among the first `size` draws on each side."""
         hits = [side.hits[0] for side in self.source.tally(event, PILOT, 0, size)]
+        if not self._facts and not self.source.draws.native and {*hits} <= {0, size}:
+            # Nothing differed: are these outputs all one value?
+            self.outputs()
         return Counts(hits[0], size, hits[1], size)
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
@@ -305,14 +335,13 @@ class PilotDraws:
         training, selection = sizes_of(self.size, source.elements, has_many_parts)
         training = min(training, kept)
         outputs, outputs_prime = source.in_one_form(*source.outputs(PILOT, 0, training))
-        # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
-        with np.errstate(over="ignore", invalid="ignore"):
-            name = f"outputs of {source.name}"
-            source.course.bar.relabel("reading the outputs")
-            scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
-            scores += self.stated
+        source.course.bar.relabel("reading the outputs")
+        name = f"outputs of {source.name}"
+        scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
+        scores += self.stated
         source.course.bar.relabel("choosing the event")
-        found = _float_scores(source, (outputs, outputs_prime), pair) if self.lattice else ()
+        sides = outputs, outputs_prime
+        found = _float_scores(source, scores, sides, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
 
         trained = outputs, outputs_prime
@@ -323,6 +352,11 @@ class PilotDraws:
             selection += self.size
             (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept)
         seldom = attack.seldom(*wholes, goal)
+        self._note_facts(trained)
+        if self.facts != PilotFacts():
+            # Only such outputs are worth a second look, at all of them.
+            first, second = map(answers.join_outputs, wholes)
+            self._note_facts((first, second))
         del outputs, outputs_prime, trained, wholes
         notes = types if types and _types_always_differ(source, types) else ()
         watched = max(choose_events(found, rest, rest_prime, goal), key=merit_of) if found else None
@@ -348,7 +382,7 @@ class PilotDraws:
             _curve_thresholds(chosen, rest, rest_prime) if event.happens else np.empty(0),
             max(told, key=merit_of, default=None),
             notes,
-            remarks_on([chosen]),
+            remarks_on([chosen], rest),
             read,
             outputs_inside(event, rest, rest_prime),
             chosen.counts,
@@ -411,15 +445,14 @@ def _join_unlike_parts(parts: tuple[Outputs, ...]) -> tuple[Outputs, ...]:
     return parts if len({part.shape[1:] for part in parts}) == 1 else (answers.join_outputs(parts),)
 
 
-def _float_scores(source: Source, sides: Sides, pair: Pair) -> tuple[Score, ...]:
+def _float_scores(
+    source: Source, scores: tuple[Score, ...], sides: Sides, pair: Pair
+) -> tuple[Score, ...]:
     """Make scores of float properties besides the value: last bits and the sign of zero."""
     rows = max(_MIN_LATTICE_ROWS, _MAX_LATTICE_ELEMENTS // max(1, source.elements))
     few = sides[0][:rows], sides[1][:rows]
-    floats = [side for side in few if side.dtype.kind == "f"]
-    zeros = any(bool((np.signbit(side) & (side == 0.0)).any()) for side in floats)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = FloatLattice().candidates(*few, pair)
-    return (*found, NegativeZeros()) if zeros else tuple(found)
+        return (*FloatLattice().candidates(*few, pair), *sign_scores(scores, *few))
 
 
 def _types_always_differ(source: Source, types: tuple[str, ...]) -> bool:

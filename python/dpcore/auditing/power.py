@@ -255,6 +255,9 @@ def _plan_from_curve(
     confidence, power = settings[1:]
     found: list[tuple[int, Plan]] = []
     epsilons, _ = claim.tangents()
+    if not epsilons.size:
+        requirement = "one that implies a delta below 1 at an epsilon of 700 or less"
+        raise invalid("claim", requirement, claim)
     for epsilon in epsilons[1 : epsilons.size // 2 : 4].tolist():
         delta = float(claim.delta(epsilon))
         true = gdp_epsilon(mu, delta) if 0.0 < delta < 1.0 else 0.0

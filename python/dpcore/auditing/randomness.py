@@ -428,8 +428,8 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
     if not numbers.shape[1]:
         return np.ones(len(numbers), np.bool_)
     grains = grains_of(numbers, others)
-    numbers, others = numbers.astype(np.float64), others.astype(np.float64)
     with np.errstate(all="ignore"):
+        numbers, others = numbers.astype(np.float64), others.astype(np.float64)
         size = np.maximum(np.abs(numbers), np.abs(others))
         tolerance = np.stack([grain.at(size[:, i]) for i, grain in enumerate(grains)], axis=1)
         near = np.abs(numbers - others) <= tolerance

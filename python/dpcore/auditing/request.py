@@ -37,11 +37,12 @@ from ..pairs import Search, Searched, distance
 from ..pairs.differences import inputs_equal
 from ..pairs.neighbours import NeighbourArgument, neighbour_of
 from ..records import Counts, Pair
+from ..results.audits import point_of
 from ..results.evidence import Provenance, per_distance
 from ..sampling.driver import Source
-from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
+from ..sampling.sources import CallableDraws, Course, NativeDraws
 from ..sampling.workers import count_workers, is_dask_client, runs_in
-from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
+from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
 from .event_fitting import form_of
 from .provenance import provenance_of
 from .randomness import (
@@ -64,13 +65,17 @@ _SHARED_ANSWER_BLOCK: Final = 16
 """Calls of a function of one answer in a block; where threads may share them, so few that 200 of
 them keep eight threads busy. A block costs as much as a call of 0.2 ms."""
 
-_MAX_TIMED_ROWS: Final = 64
-"""Outputs of the call that is timed before a forecast."""
-_SLOW_CALL_SECONDS: Final = 0.05
-"""Seconds that a call of an encoder may take beside its outputs; one that takes longer is slow."""
-_TIMED_BLOCK_NUMBER: Final = 2**20
+_MAX_RAISED_NATIVE_TRIALS: Final = 2**24
+_MAX_RAISED_TRIALS: Final = 2**20
+"""Largest default number of trials, of native noises and of other mechanisms."""
+_REACH_MARGIN: Final = 0.5
+"""Epsilon by which the ceiling of a raised default exceeds the claim."""
+_FEWEST_USUAL_TRIALS: Final = 10**5
 _DEFAULT_TRIALS: Final = 10**6
 """Counted draws a side if neither the caller nor the mechanism gives a number."""
+MIN_BUDGET_TRIALS: Final = 100
+"""Fewest trials that a budget gives or a forecast proposes: the route of native votes and the form
+of the outputs are those of any larger number."""
 _MORE_TRIALS_FACTOR: Final = 10
 """Factor on the trials for which a report states what they could certify."""
 OTHER_BITS_NOTE: Final = (
@@ -112,8 +117,11 @@ class Arguments(CommonArguments):
     attack: Attack | AuditAttack | AttackName | None
     trials: int | float | str | None
     start: int | float | str
+    seconds: float | None
     pilot: int | float | str | None
     block: int | float | str | None
+    usual_trials: int | None = None
+    """Default number of trials of the caller; None is that of `audit`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +130,8 @@ class UnsettledRequest(CommonArguments):
 
     `wanted` are the pairs to choose from and `probe_pair` is the one to learn shapes from.
     `randomness` is its source (see `Audit`); with `globals` the global generators are seeded for
-    every block.
+    every block. `default_trials` is the default number of trials where it was raised, else None.
+    `budget` are the seconds for which the trials are chosen, or None.
     """
 
     attack: AuditAttack
@@ -133,12 +142,14 @@ class UnsettledRequest(CommonArguments):
     wanted: Asked
     probe_pair: Pair
     seed: int
+    budget: float | None
     provenance: Provenance
     shape: tuple[int, ...] = ()
     fields: tuple[str, ...] = ()
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
+    default_trials: int | None = None
     course: Course = field(default_factory=Course, compare=False)
 
     @property
@@ -259,18 +270,22 @@ class Request(UnsettledRequest):
 
 
 def request_of(
-    given: Arguments, course: Course, announce: Callable[[UnsettledRequest], None] | None = None
+    given: Arguments,
+    course: Course,
+    settle: Callable[[UnsettledRequest], UnsettledRequest] | None = None,
 ) -> UnsettledRequest:
     """Check every argument before anything is drawn; the course records what is tried.
 
     Args:
         given: the arguments.
         course: records every call.
-        announce: what is done with the request after the first call, before all others.
+        settle: returns the request after the first call, before all others, with its trials where
+            they depend on the time of calls.
     """
     course.step("probe", "trying the mechanism")
     made = provenance_of(given.mechanism, given.source)
     trials = None if given.trials is None else errors.count("trials", given.trials)
+    budget = _check_budget(given)
     start = errors.integer("start", errors.whole(given.start), 0)
     delta, confidence = errors.delta_level(given.delta), errors.confidence_level(given.confidence)
     _refuse_encoder(given.mechanism, given.pair)
@@ -284,7 +299,7 @@ def request_of(
     errors.flag("floats", given.floats)
     errors.flag("same_bits", given.same_bits)
     find_declaration(BOUNDS[given.bound]).check_delta(given.bound, delta)
-    check_curve(given.claim, given.delta, given.bound)
+    check_curve(claim, delta, given.bound)
     pilot = None if given.pilot is None else errors.integer("pilot", errors.whole(given.pilot), 2)
     block = (
         None
@@ -302,8 +317,15 @@ def request_of(
     wanted = parse_pair(mechanism, given.pair, neighbour, given.null)
     seed, pair = seed_of(given.rng), wanted.first
     # Asked in any case: an encoder learns both texts to answer, and no timed call pays for it.
-    usual = _default_trials(mechanism, pair)
-    trials = usual if trials is None else trials
+    usual = given.usual_trials or _default_trials(mechanism, pair)
+    default = None
+    if budget is not None:
+        # A budget gives more than these, which limit the calls before.
+        trials = MIN_BUDGET_TRIALS
+    elif trials is None:
+        settled = replace(given, claim=claim, delta=delta, confidence=confidence)
+        trials = raise_trials(usual, mechanism, pair, attack, settled)
+        default = usual if trials > usual else None
     if is_native(mechanism):
         route = _choose_native_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
@@ -316,38 +338,37 @@ def request_of(
     request = UnsettledRequest(
         **{one.name: getattr(checked, one.name) for one in fields(CommonArguments)},
         attack=attack, trials=trials, start=start, pilot=pilot, block=block, wanted=wanted,
-        probe_pair=pair, seed=seed, provenance=made, course=course,
+        probe_pair=pair, seed=seed, budget=budget, provenance=made, course=course,
+        default_trials=default,
     )  # fmt: skip
-    if is_native(mechanism) or attack.times:
-        _check_size(request)
-        if announce is not None:
-            announce(request)
-        return _probe_mechanism(request)
     with watch_inputs(name_of(mechanism), pair):
-        shape, names = form_of(mechanism, pair, seed, course, start + trials)
-        request = replace(request, shape=shape, fields=names)
-        _check_size(request)
-        if announce is not None:
-            _time_larger_call(request)
-            announce(request)
+        request = _find_form(request)
+        if settle is not None:
+            request = settle(request)
+        if budget is not None and one_by_one(mechanism):
+            # The number of trials limits the answers that show the form.
+            request = _find_form(request)
         return _probe_mechanism(request)
 
 
-def _time_larger_call(request: UnsettledRequest) -> None:
-    """Time a larger call if the fixed time of a call would be taken for that of an output.
+def _check_budget(given: Arguments) -> float | None:
+    """Return the seconds of a budget, or None."""
+    if given.seconds is None:
+        return None
+    budget = errors.real("seconds", given.seconds, low=0.0, open_low=True)
+    if given.trials is not None:
+        raise errors.invalid("seconds", f"left out where trials={given.trials!r} is given", budget)
+    return budget
 
-    A tool's calls start processes, an encoder's prepare what torch draws. If one output of an
-    encoder takes long, no larger call is made.
-    """
-    encodes = mechanism_attribute(request.mechanism, "encodes_once")
-    is_slow = request.course.estimate_seconds(1) > _SLOW_CALL_SECONDS
-    if not (isinstance(request.mechanism, Tool) or (encodes and not is_slow)):
-        return
-    source = request.make_source(request.probe_pair)
-    rows = min(_MAX_TIMED_ROWS, source.block)
-    # A stream that nothing else uses.
-    place = Place(_TIMED_BLOCK_NUMBER, rows, 0, rows)
-    Heard(**vars(source.draws), course=request.course).draw(PROBE, 0, place)
+
+def _find_form(request: UnsettledRequest) -> UnsettledRequest:
+    """Add the form of the outputs, for which native and timed mechanisms need no call."""
+    if not (is_native(request.mechanism) or request.attack.times):
+        called = request.mechanism, request.probe_pair, request.seed, request.course
+        shape, names = form_of(*called, request.start + request.trials)
+        request = replace(request, shape=shape, fields=names)
+    _check_size(request)
+    return request
 
 
 def _default_trials(mechanism: Any, pair: Pair) -> int:
@@ -448,8 +469,8 @@ def _read_privacy_map(
 ) -> tuple[Any, float | Claim | None, float]:
     """Read the claim from a measurement's privacy map, or `delta` from the mechanism.
 
-    A measure that is not an epsilon (and delta) makes no claim. A mechanism with a `delta` and a
-    `claim` is held to both.
+    A measure that is neither an epsilon (and delta) nor zCDP makes no claim. A mechanism with a
+    `delta` and a `claim` is held to both.
     """
     if claim is not None:
         return mechanism, claim, delta
@@ -458,6 +479,8 @@ def _read_privacy_map(
         own = own if isinstance(own, float) and 0.0 < own < 1.0 else 0.0
         return mechanism, None, _choose_larger_delta(own, delta, "as the mechanism claims")
     mechanism = mechanism.speaking_of(neighbour)
+    if mechanism.curve is not None:
+        return mechanism, mechanism.curve, delta
     epsilon, least = mechanism.stated or (math.inf, 0.0)
     if not math.isfinite(epsilon):
         return mechanism, None, delta
@@ -479,7 +502,7 @@ def _resolve_attack(attack: Any) -> AuditAttack:
 
 
 # On the integer route a coordinate costs about 100 ns once, and then 1 ns less for each trial.
-_MIN_INTEGER_TRIALS: Final = 100
+_MIN_INTEGER_TRIALS: Final = MIN_BUDGET_TRIALS
 
 
 def _choose_native_route(
@@ -505,7 +528,7 @@ def settle_request(asked: UnsettledRequest) -> Request:
     searched = None
     if pair is None:
         attack = require_scores(asked.attack, "to choose among pairs")
-        at = asked.goal, asked.pilot_size, asked.seed
+        at = asked.goal, asked.pilot_size, asked.trials, asked.seed
         pair, searched = choose_pair(asked.wanted, asked.make_source, attack, *at, asked.course)
     mechanism = asked.mechanism
     clean = clean_pair(mechanism, pair)
@@ -516,7 +539,7 @@ def settle_request(asked: UnsettledRequest) -> Request:
     if clean is not None and not asked.null and inputs_equal(clean.x, clean.x_prime):
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{errors.message('pair', requirement, pair)} (null=True allows them)")
-        raise errors.about(error, "pair", null="True")
+        raise errors.about(error, "pair")
     claim = _resolve_claim(mechanism, pair, asked.claim)
     advice = mechanism_attribute(mechanism, "claim_advice") if claim is None else ""
     request = Request(
@@ -529,12 +552,68 @@ def settle_request(asked: UnsettledRequest) -> Request:
             *notes_on(mechanism, pair),
             *(_list_cost_notes(asked, pair) if is_random else ()),
             *_list_seed_notes(asked),
+            *format_raised_trials(asked.default_trials, asked.trials),
             *((advice,) if advice else ()),
         ),
     )
     for said in request.notes:
         warnings.warn(said, errors.AssumptionWarning, stacklevel=4)
     return request
+
+
+def raise_trials(
+    usual: int, mechanism: Any, pair: Pair, attack: AuditAttack, given: CommonArguments
+) -> int:
+    """Return the default number of trials, raised where it cannot refute the claim.
+
+    Args:
+        usual: the default.
+        mechanism: what is audited, adapted.
+        pair: its inputs, or the first of those to choose from.
+        attack: the attack.
+        given: the other arguments; `claim` None takes the mechanism's own.
+
+    Returns:
+        The number whose ceiling is the claim plus .5. It is the default where that is enough,
+        where outputs are slow to make, and where the number is above 2^24 for native noises and
+        2^20 for others.
+    """
+    claim: Any = mechanism_attribute(mechanism, "claim") if given.claim is None else given.claim
+    native = is_native(mechanism)
+    is_slow = isinstance(mechanism, Tool) or one_by_one(mechanism) or usual < _FEWEST_USUAL_TRIALS
+    is_claim = isinstance(claim, (Claim, int, float, np.integer, np.floating))
+    if attack.times or attack.pools or (is_slow and not native) or not is_claim:
+        return usual
+    if not isinstance(claim, Claim) and not 0.0 <= claim < math.inf:
+        return usual
+    name = given.bound if given.stop == "fixed" else "anytime"
+    bound, level = BOUNDS[name], 1.0 - (1.0 - given.confidence) / (2.0 if given.floats else 1.0)
+
+    def is_enough(trials: int, margin: float) -> bool:
+        counts = Counts(trials, trials, 0, trials)
+        if isinstance(claim, Claim):
+            if find_declaration(bound).curves == "point":
+                one, two = point_of(counts, (1.0 - level) / 2.0)
+                return two < float(claim.trade_off(min(1.0, one * math.exp(margin))))
+            epsilon, delta = choose_tangent(claim, counts)
+            return bound(counts, delta, level) > epsilon + margin
+        return bool(bound(counts, given.delta, level) > claim * pair.distance + margin)
+
+    most = _MAX_RAISED_NATIVE_TRIALS if native else _MAX_RAISED_TRIALS
+    if is_enough(usual, 0.0) or not is_enough(most, _REACH_MARGIN):
+        return usual
+    low, high = usual, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle, _REACH_MARGIN) else (middle, high)
+    return high
+
+
+def format_raised_trials(usual: int | None, trials: int) -> tuple[str, ...]:
+    """Return a note that the default number of trials was raised, if it was."""
+    if usual is None:
+        return ()
+    return (f"{trials:,} trials, since the default of {usual:,} cannot refute this claim",)
 
 
 def most_certified(request: UnsettledRequest, pair: Pair, trials: int) -> float:
@@ -603,5 +682,5 @@ def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> f
             requirement = f"at {shown} distance at most {most!r}"
             text = errors.message("pair", requirement, apart)
             error = ValueError(f"{text} (or give claim=, which is then tested as it stands)")
-            raise errors.about(error, "pair", claim="")
+            raise errors.about(error, "pair")
     return errors.real("claim of the mechanism", own, low=0.0)

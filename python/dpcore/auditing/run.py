@@ -16,7 +16,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import Any, Final, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ from ..errors import (
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.callables import is_shared, make_generator, one_by_one, runs_on
+from ..mechanisms.callables import make_generator, one_by_one, runs_on
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..pairs import Search
 from ..pairs.neighbours import NeighbourArgument
@@ -53,6 +53,7 @@ from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
 from .early_stop import Sequence
 from .event_fitting import PilotDraws
+from .forecast import settle_trials
 from .request import (
     BLOCK,
     OTHER_BITS_NOTE,
@@ -60,20 +61,14 @@ from .request import (
     Request,
     Route,
     Stop,
-    UnsettledRequest,
-    most_certified,
     request_of,
     settle_request,
 )
 from .run_files import FixedFields, RunFile, open_run
-from .selection import draws_of
-
-if TYPE_CHECKING:
-    from .early_stop import Forecast
 
 SETTLED_FIELDS: Final = (
     "mechanism", "pair", "claim", "tangent", "delta", "confidence", "bound", "seed", "floats",
-    "randomness", "clean", "declared_loss", "searched",
+    "randomness", "clean", "declared_loss", "searched", "budget",
 )  # fmt: skip
 """Fields of an audit that are those of its request."""
 
@@ -87,9 +82,10 @@ _TRIALS_PER_NUMBERING_ROW: Final = 8
 
 
 class AuditOptions(TypedDict, total=False):
-    """Keywords of `dpcore.audit` except its claim and `epsilon`, the claim's other name.
+    """Keywords of `dpcore.audit` except its claim and `seconds`, and `epsilon`, the other name.
 
-    A second list, for type checkers: a test holds it equal to the first.
+    A test must not depend on the load of a machine. A second list, for type checkers: a test holds
+    it equal to the first.
     """
 
     neighbour: NeighbourArgument | None
@@ -125,6 +121,7 @@ def audit(
     attack: Attack | AuditAttack | AttackName | None = None,
     trials: int | float | str | None = None,
     start: int | float | str = 0,
+    seconds: float | None = None,
     claim: float | Claim | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
@@ -159,10 +156,11 @@ def audit(
             `dpcore.torch.PrivateEncoder`. One that encodes its input first may give attacks the
             vector that its noise is added to, see `dpcore.mechanisms.declarations`.
         pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one
-            expected to certify most is audited; a `dpcore.pairs.search(...)`; None takes the
-            mechanism's `default_pair()`, or [0] against [1] for the package's own noises. Of
-            an L1 claim about many entries, attacks see most on
-            `dpcore.pairs.patterns(dim, "one")`.
+            expected to certify most is audited (the choice takes at most eight draws a side for
+            each of the trials, or 64 for each pair if that is more); a
+            `dpcore.pairs.search(...)`; None takes the mechanism's `default_pair()`, or [0]
+            against [1] for the package's own noises. Of an L1 claim about many entries, attacks see
+            most on `dpcore.pairs.patterns(dim, "one")`.
         neighbour: which inputs the claim speaks of: `dpcore.pairs.L1(1.0)`, `L2`, `Linf`,
             `Replace`, `AddRemove` or an own relation; "l1" is `L1(1.0)`, ("l1", 2.0) is
             `L1(2.0)`. Every pair that is tried is checked, and its `distance` must be 1; a
@@ -177,6 +175,10 @@ def audit(
             4,000 where every output costs a forward pass of a random encoder of texts.
         start: first trial; audits of disjoint ranges of trials with one seed (and one `pilot=`,
             whose default follows `trials`) can be added.
+        seconds: time that the audit may take, in place of `trials`: as many trials as fit, in
+            whole blocks, or single trials where not one block fits. Their number is fixed before
+            the pilot by the speed of a few calls, and recorded: `trials=` repeats the audit. A
+            machine whose load changes takes more or less time.
         claim: epsilon that somebody claims, or a curve of `dpcore.claims` such as `GDP(1.0)`;
             None takes the mechanism's own claim where it has one. Without any claim the verdict
             is "no claim given". With bound "clopper_pearson" the event's two limits are compared
@@ -256,7 +258,13 @@ def audit(
         ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 8.0
     """
     given = _select_arguments(locals())
-    with nullcontext() if checkpoint is None else open_run(checkpoint) as run:
+    return run_with_checkpoint(given, progress)
+
+
+def run_with_checkpoint(given: Arguments, progress: bool | None) -> Audit:
+    """Audit as the arguments say, with the run file that they name, if any."""
+    path = given.checkpoint
+    with nullcontext() if path is None else open_run(path) as run:
         report: Audit = run_arguments(given, progress, run)
     return report
 
@@ -281,7 +289,8 @@ def collect_arguments(
 
 
 def _select_arguments(values: Mapping[str, Any]) -> Arguments:
-    return Arguments(**{one.name: values[one.name] for one in fields(Arguments)})
+    names = (field.name for field in fields(Arguments))
+    return Arguments(**{name: values[name] for name in names if name in values})
 
 
 def run_arguments(
@@ -298,13 +307,21 @@ def run_arguments(
         run: the run file, locked, if there is one; a part of a run counts its own trials alone.
         count: what is done once all is fixed; None counts all trials and returns the `Audit`.
     """
-    if run is not None and run.fixed is not None and given.rng is None:
-        given = replace(given, rng=run.fixed.audit["seed"])
+    budget = given.seconds
+    if run is not None and run.fixed is not None:
+        rng = run.fixed.audit["seed"] if given.rng is None else given.rng
+        given = replace(given, rng=rng)
+        if budget is not None and given.trials is None:
+            # The trials that were fixed when the run was begun, whatever the speed is now.
+            held = run.fixed.audit["budget"]
+            if budget != held:
+                raise invalid("seconds", f"{held!r} as in the run file {run.path}", budget)
+            given = replace(given, trials=run.fixed.trials, seconds=None)
     if run is not None and not run.same_bits:
         given = replace(given, same_bits=False)
     with Progress("", None, progress, alive=given.executor is None, by_call=True) as bar:
-        asked = request_of(given, Course(bar), lambda tried: bar.say(str(_make_forecast(tried))))
-        request = settle_request(asked)
+        asked = request_of(given, Course(bar), partial(settle_trials, say=bar.say))
+        request = settle_request(replace(asked, budget=budget))
         if run is not None:
             run.same_bits = request.same_bits
             if request.attack.times:
@@ -326,31 +343,6 @@ def run_arguments(
         return (count or count_event)(request, source, fixed, run)
 
 
-def _make_forecast(request: UnsettledRequest) -> Forecast:
-    """Forecast the cost of the audit from its first calls."""
-    from .early_stop import Forecast
-
-    search, draws = request.wanted.search, request.make_source(request.probe_pair)
-    early = request.stop != "fixed"
-    pilot = partial(min, BLOCK) if early else request.attack.default_pilot
-    return Forecast(
-        seconds=request.course.estimate_seconds(draws.block),
-        calls=request.course.calls,
-        search=draws_of(request.wanted, request.pilot_size),
-        first=0 if search is None else search.schedule()[0][1],
-        limit=None if search is None else search.seconds,
-        pilot=lambda trials: request.pilot or pilot(trials),
-        trials=request.trials,
-        early=early,
-        most=None if request.attack.pools else partial(most_certified, request, request.probe_pair),
-        claim=None if isinstance(request.claim, Claim) else request.claim,
-        threads=draws.threads,
-        block=draws.block,
-        one_by_one=one_by_one(request.mechanism),
-        shared=is_shared(request.mechanism),
-    )
-
-
 def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[str, Any]:
     """List the fields of an audit that are fixed before anything is counted, by name."""
     return {name: getattr(request, name) for name in SETTLED_FIELDS} | {
@@ -368,6 +360,9 @@ def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[
         "read": fitted.read,
         "inside": fitted.inside if request.source else (),
         "provenance": (request.provenance,),
+        "constant": fitted.constant,
+        # Outputs that never differ show no randomness, whatever the mechanism says of itself.
+        "randomness": "not known" if fitted.is_steady else request.randomness,
     }
 
 
@@ -456,9 +451,10 @@ def finish_audit(
         stop=stop,
         pooled=_pool_counts(fixed.audit["event"], tally, tally_prime) if stop == "fixed" else (),
         floating_point=finding,
+        rounding_won=False,
         curve=curve,
         checks=fixed.checks + list_doubts([[tally.evidence], [tally_prime.evidence]]),
-    )
+    ).with_winner()
 
 
 def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
@@ -602,7 +598,8 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
     if fixed.whole:
         fitted = Fitted(
             fixed.audit["event"], fixed.audit["direction"], None, fixed.audit["pilot"],
-            fixed.thresholds, remarks=fixed.remarks,
+            fixed.thresholds, remarks=fixed.remarks, constant=fixed.audit["constant"],
+            is_steady=fixed.audit["randomness"] == "not known",
         )  # fmt: skip
         if isinstance(request.claim, Claim):
             request = replace(
@@ -616,7 +613,7 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
     mine.lattice = fixed.lattice if fixed.whole else mine.lattice
     mine.thresholds, mine.checks = fixed.thresholds, fixed.checks
     mine.bits = fixed.bits
-    for name in ("notes", "read", "inside", "searched", "provenance"):
+    for name in ("notes", "read", "inside", "searched", "budget", "provenance"):
         mine.audit[name] = fixed.audit[name]
     if request.repeats_bits:
         for edge in run.edges:
@@ -641,8 +638,11 @@ def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
     size, floats = request.pilot_size, request.looks_at_floats
     request.course.step("fit", "choosing the event", 2 * size)
     stated = request.stated_scores
-    draws = PilotDraws(source, request.known, request.goal, size, floats, stated)
-    fitted = request.attack.fitted_on(draws)
+    claim = request.claim
+    if claim is not None and not isinstance(claim, Claim):
+        claim *= request.pair.distance
+    draws = PilotDraws(source, request.known, request.goal, size, floats, stated, claim)
+    fitted = draws.add_facts(request.attack.fitted_on(draws), null=request.null)
     if isinstance(request.claim, Claim):
         seen = fitted.counts or draws.counts(fitted.event, size)
         request = request.at_tangent(numerator_first(seen, fitted.direction))
@@ -665,6 +665,8 @@ def stopped_early(request: Request, source: Source, run: RunFile | None = None) 
     last = Fitted(
         slices[-1].event, slices[-1].direction, None, pilot, np.empty(0),
         remarks=course.remarks, read=course.read, inside=course.inside,
+        notes=course.facts.notes, is_steady=course.facts.is_steady,
+        constant="" if request.null else course.facts.constant,
     )  # fmt: skip
     # Over different events: for the record only.
     counts = sum((piece.counts for piece in slices[1:]), slices[0].counts)

@@ -21,7 +21,8 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from ..errors import AssumptionWarning, about, flag, instance, invalid, mistyped
+from ..errors import AssumptionWarning, about, flag, instance, invalid, require_path
+from ..records import write_atomically
 from ..results.audits import Audit
 from ..results.evidence import read_field, read_ranges
 from ..sampling.driver import Done, Edge, Range
@@ -36,12 +37,15 @@ _SECONDS_BETWEEN_WRITES: Final = 5.0
 _MAX_KEPT_DIGESTS: Final = 4096
 """Digests of blocks in a file; as in memory, those with enough zero bits in front."""
 
-_UNCOMPARED: Final = ("provenance", "inside", "read", "searched", "notes", "runs_on", "event")
+_UNCOMPARED: Final = (
+    "provenance", "inside", "read", "searched", "budget", "notes", "runs_on", "event",
+)  # fmt: skip
 """Fields that are fixed before the count but may differ in the process that goes on."""
 
 
 _COUNTED: Final = (
     "counts", "ranges", "nan", "nan_prime", "partial", "stop", "pooled", "floating_point", "curve",
+    "rounding_won",
     "slices", "checks", "digests", "threads", "seconds", "spent",
 )  # fmt: skip
 _FIELDS: Final = tuple(f for f in fields(Audit) if f.name not in _COUNTED)
@@ -393,21 +397,6 @@ def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file by one with another text, as a whole: write, sync, rename."""
-    name = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(name, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-
-
 def part_range(run: RunFile, part: tuple[int, int]) -> Range:
     """Compute the trials of a part of a run: whole blocks, about as many in each part."""
     assert run.fixed is not None
@@ -417,21 +406,6 @@ def part_range(run: RunFile, part: tuple[int, int]) -> Range:
     blocks = -(-(start + trials) // block) - first
     edges = [(first + blocks * k // parts) * block for k in (number - 1, number)]
     return max(start, edges[0]), min(start + trials, edges[1])
-
-
-def require_path(name: str, path: Any) -> Path:
-    """Check the path of a file, and return it.
-
-    Raises:
-        TypeError: if it is none.
-        ValueError: if it is that of a folder.
-    """
-    if not isinstance(path, (str, os.PathLike)):
-        raise mistyped(name, "the path of a file", path)
-    found = Path(path)
-    if not found.name or found.is_dir():
-        raise invalid(name, "the path of a file", os.fspath(path))
-    return found
 
 
 def read_run(path: Any, name: str = "path") -> RunFile:

@@ -29,7 +29,7 @@ from ..attacks.bins import Marks, marks_of, sorted_values
 from ..attacks.candidates import read_candidates
 from ..attacks.parts import remember_parts
 from ..errors import about, flag, invalid, message, mistyped, vector
-from ..events.event import Above, Score, score_attribute, scores_of
+from ..events.event import LARGEST, Above, Score, score_attribute, scores_of
 from ..mechanisms import Native
 from ..mechanisms.declarations import clean_pair, is_native, mechanism_attribute
 from ..pairs import Search, Searched, explore, zeros_ones
@@ -68,6 +68,10 @@ _FINAL_ROUND_PAIRS: Final = 3
 _MAX_FINAL_ROUND_ROWS: Final = 2**22
 """Pilot draws a side on one pair in the last rounds, with `_FINAL_ROUND_PAIRS` pairs or fewer."""
 _MAX_ROUND_TRAINING_ROWS: Final = 2**18
+_ROUND_DRAWS_PER_TRIAL: Final = 8
+_MIN_DRAWS_PER_PAIR: Final = 64
+"""Draws a side that all rounds may take together: the larger of so many for each counted trial and
+so many for each pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +238,9 @@ def _choose_stated_threshold(
     edge = float(ranked[points[best]])
     counts = Counts(int(hits[best]), own.size, int(seen[best]), other.size)
     if direction == "x":
-        return Choice(Above(score, edge), direction, float(merits[best]), counts)
+        # An infinite ratio is an event of its own, above every finite one.
+        event = Above(score, min(edge, LARGEST))
+        return Choice(event, direction, float(merits[best]), counts)
     event = Above(score, math.nextafter(-edge, math.inf), "below")
     return Choice(event, direction, float(merits[best]), counts.swapped())
 
@@ -293,7 +299,7 @@ class Asked:
             # Nothing tells equal inputs apart: every mechanism would pass.
             text = message("pair", "different in at least one entry", pair)
             error = ValueError(f"{text} (null=True allows two equal inputs)")
-            raise about(error, "pair", null="True")
+            raise about(error, "pair")
         if self.neighbour is not None:
             refuse_farther(pair, self.neighbour)
             if pair.distance != 1.0:
@@ -418,6 +424,7 @@ def choose_pair(
     attack: ScoreAttack,
     goal: Goal,
     pilot: int,
+    trials: int,
     seed: int,
     course: Course,
 ) -> tuple[Pair, Searched | None]:
@@ -431,13 +438,16 @@ def choose_pair(
         attack: fitted anew on every pair.
         goal: what is to be certified.
         pilot: pilot draws a side that the last round may use.
+        trials: counted draws a side; they limit all rounds together.
         seed: of the search.
         course: records what is done.
 
     Returns:
         One pair, and what a search took. Nothing that was drawn here is counted.
     """
-    course.step("search", "searching the pair", 2 * draws_of(wanted, pilot))
+    rounds = plan_rounds(wanted, pilot, trials)
+    total = 2 * sum(many * size for many, size in rounds)
+    course.step("search", "searching the pair", total)
 
     def evaluate(pair: Pair, size: int) -> float:
         # A search proposes as it goes.
@@ -446,27 +456,29 @@ def choose_pair(
     if wanted.search is not None:
         return explore(wanted.search, evaluate, np.random.default_rng((seed, 0)))
     left = list(wanted.pairs)
-    for many, size in _plan_rounds(len(left), pilot):
+    for many, size in rounds:
         left = sorted(left[:many], key=lambda pair: -evaluate(pair, size))
     return left[0], None
 
 
-def draws_of(wanted: Asked, pilot: int) -> int:
-    """Compute the largest number of draws on each side that the choice of the pair takes."""
-    rounds = _plan_rounds(len(wanted.pairs), pilot)
-    rounds = rounds if wanted.search is None else wanted.search.schedule()
-    return sum(many * size for many, size in rounds)
+def plan_rounds(wanted: Asked, pilot: int, trials: int) -> tuple[tuple[int, int], ...]:
+    """List for each round the number of pairs it tries and the draws a side for each pair.
 
-
-def _plan_rounds(pairs: int, pilot: int) -> tuple[tuple[int, int], ...]:
-    """List for each round the number of pairs it tries and the draws a side for each pair."""
-    found = []
+    A search has its own budget. The rounds of a list of pairs take at most eight draws for each
+    counted trial, or 64 for each pair if that is more.
+    """
+    if wanted.search is not None:
+        return wanted.search.schedule()
+    rounds, pairs = [], len(wanted.pairs)
+    limit = max(_ROUND_DRAWS_PER_TRIAL * trials, _MIN_DRAWS_PER_PAIR * pairs)
     while pairs > 1:
         # Every round costs half a pilot in all, and only the last ones may be long.
         most = _MAX_ROUND_ROWS if pairs > _FINAL_ROUND_PAIRS else _MAX_FINAL_ROUND_ROWS
-        found.append((pairs, min(max(_MIN_ROUND_ROWS, pilot // (2 * pairs)), most)))
+        rounds.append((pairs, min(max(_MIN_ROUND_ROWS, pilot // (2 * pairs)), most)))
         pairs = (pairs + 2) // 3
-    return tuple(found)
+    total = sum(many * size for many, size in rounds)
+    # In the same proportion, so that late rounds keep their longer pilots.
+    return tuple((many, size * min(limit, total) // total) for many, size in rounds)
 
 
 def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:

@@ -25,13 +25,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from numbers import Number
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..attacks.arrays import LARGEST_WHOLE
 from ..attacks.attack import (
     Fitted,
     Goal,
@@ -44,13 +45,14 @@ from ..attacks.attack import (
     remarks_on,
 )
 from ..attacks.candidates import read_candidates
+from ..attacks.threshold import sign_scores
 from ..auditing.event_fitting import outputs_inside
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import invalid, real
 from ..events.event import Event, evaluate_event, hits_of
 from ..records import Array, Counts, Floats, Pair
 from ..results.evidence import numerator_first
-from ..sampling.columns import list_columns
+from ..sampling.columns import describe_pilot, list_columns
 from ..sampling.replay import encode_rows
 from .sides import Sides
 
@@ -149,7 +151,7 @@ def count_event(
     settings: tuple[float, float],
     paired: bool,
     groups: Sides | None,
-    claim: Claim | None,
+    claim: Claim | float | None,
 ) -> Counted:
     """Choose an event on some rows and count it on the others.
 
@@ -164,7 +166,7 @@ def count_event(
             what is counted must be independent of all that has chosen the event.
         groups: the group of each row on both sides, integers from 0, or None. All rows of a group
             fit, or choose, or one of them is counted: rows of one group are not independent.
-        claim: a claim that is a curve, which the event is to refute; else None.
+        claim: epsilon of the claim for the pair, a curve that the event is to refute, or None.
 
     Returns:
         The counts and the event.
@@ -191,17 +193,20 @@ def count_event(
         for number, size in enumerate(sizes)
     )
     counted = sides[0][first.counted], sides[1][second.counted]
-    goal = Goal(min(map(len, counted)), *settings, claim=claim)
+    curve = claim if isinstance(claim, Claim) else None
+    goal = Goal(min(map(len, counted)), *settings, claim=curve)
     pilot = _PilotRows(
         (sides[0][first.pilot], sides[1][second.pilot]), (first.cut, second.cut), pair, goal
     )
     audited = attack_of(attack)
     # Without scores the attack is asked as any function is: a vote needs no pilot of its own here.
     fitted = (audited.scoring or Own(audited.given)).fitted_on(pilot)
+    facts = describe_pilot(pilot.sides, pair, claim, settings[0])
+    fitted = replace(fitted, constant=facts.constant, notes=facts.notes)
     tangent = None
-    if claim is not None and fitted.counts is not None:
+    if curve is not None and fitted.counts is not None:
         # That of the curve which suits the event, by the rows that chose it.
-        tangent = choose_tangent(claim, numerator_first(fitted.counts, fitted.direction))
+        tangent = choose_tangent(curve, numerator_first(fitted.counts, fitted.direction))
     return Counted(
         _count_hits(fitted.event, counted),
         attack_name(audited),
@@ -307,13 +312,14 @@ class _PilotRows:
         rest = first[cut:], second[cut_prime:]
         found = choose_events(scores, *rest, self.goal)
         best = max(found, key=lambda choice: choice.merit)
+        signs = choose_events(sign_scores(scores, *rest), *rest, self.goal)
         return Fitted(
             best.counted,
             best.direction,
             best.merit,
             self.size,
             np.empty(0),
-            remarks=remarks_on(found),
+            remarks=remarks_on(found, first, signs, LARGEST_WHOLE),
             read=read,
             inside=outputs_inside(best.counted, *rest),
             counts=best.counts,
@@ -626,6 +632,8 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
     for what, one, other in compared:
         found = _clustering_deviation(one, other)
         if abs(found) > _MAX_DEVIATIONS:
+            if np.array_equal(sides[0][:size], sides[1][:size]):
+                return ("outputs and outputs_prime are equal row by row: record each on its input",)
             said = f"{what} of outputs and outputs_prime go together row by row"
             return (f"{said} ({found:.1f} standard deviations): give paired=True",)
     return ()

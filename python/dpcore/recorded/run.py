@@ -16,8 +16,9 @@ from .. import errors
 from ..attacks import Attack, AttackName, Auto, named
 from ..auditing.provenance import provenance_of
 from ..bounds.binomial import RecordedBound, find_declaration
-from ..claims.trade_off import GDP, Claim
+from ..claims.trade_off import GDP, Claim, find_remote_tangent
 from ..mechanisms.answers import rows_of, to_object_array
+from ..pairs.differences import inputs_equal
 from ..progress import Progress
 from ..records import Array, Pair
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
@@ -341,12 +342,12 @@ def audit_outputs(
     }  # fmt: skip
     with Progress(f"auditing {len(sides[0]):,} and {len(sides[1]):,} rows", None, progress):
         if stated["rows"] == "one_run":
-            report = _audit_canaries(sides, guesses, stated)
+            report, warned = _audit_canaries(sides, guesses, stated), tuple[str, ...]()
         else:
-            report = _audit_runs(
+            report, warned = _audit_runs(
                 sides, numbers, attack, _make_pair(pair), count_share, source, stated
             )
-    for said in (*report.doubts, *report.remarks):
+    for said in (*report.doubts, *warned):
         warnings.warn(said, errors.AssumptionWarning, stacklevel=3)
     return report
 
@@ -357,10 +358,13 @@ def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> Outpu
         stated |= {"delta": _REPORT_DELTA, "tangent": stated["claim"].epsilon(_REPORT_DELTA)}
         # A curve that implies no epsilon there has a tangent elsewhere, where delta is known.
         if not math.isfinite(stated["tangent"]):
-            stated["tangent"], stated["delta"] = 0.0, stated["claim"].delta(0.0)
+            start = 0.0, float(stated["claim"].delta(0.0))
+            remote = find_remote_tangent(stated["claim"])
+            stated["tangent"], stated["delta"] = start if start[1] < 1.0 else remote
     return OutputsAudit(**stated, evidence=found, attack=how, doubts=doubts_of_coins(sides))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _audit_runs(
     sides: Sides,
     groups: Sides | None,
@@ -369,7 +373,7 @@ def _audit_runs(
     share: float | None,
     source: bool,
     stated: dict[str, Any],
-) -> OutputsAudit:
+) -> tuple[OutputsAudit, tuple[str, ...]]:
     attack = Auto() if attack is None else attack
     attack = named(attack, "attack") if isinstance(attack, str) else attack
     if not callable(attack):
@@ -377,14 +381,16 @@ def _audit_runs(
             "attack", "a callable (outputs, outputs_prime, pair) -> event", attack
         )
     settings, paired = (stated["delta"], stated["confidence"]), stated["paired"]
-    curve = stated["claim"] if isinstance(stated["claim"], Claim) else None
-    found = count_event(sides, attack, pair, share, stated["seed"], settings, paired, groups, curve)
+    claim = stated["claim"]
+    if claim is not None and not isinstance(claim, Claim):
+        claim *= pair.distance
+    found = count_event(sides, attack, pair, share, stated["seed"], settings, paired, groups, claim)
     sides, fitted = found.separate, found.fitted
     if found.tangent is not None:
         stated |= dict(zip(("tangent", "delta"), found.tangent, strict=True))
     doubts = doubts_of_rows(sides) + (() if paired else doubts_of_pairs(sides, fitted.event))
     doubts += () if stated["arranged"] else doubts_of_order(sides)
-    return OutputsAudit(
+    report = OutputsAudit(
         **stated,
         evidence=found.counts,
         attack=found.attack,
@@ -392,11 +398,13 @@ def _audit_runs(
         direction=fitted.direction,
         pair=pair,
         pilot=found.pilot,
-        remarks=fitted.remarks,
+        remarks=(*fitted.remarks, *fitted.notes),
         doubts=doubts,
         read=fitted.read,
         inside=fitted.inside if source else (),
+        constant=fitted.constant,
     )
+    return report, fitted.remarks
 
 
 def _check_rows_kind(rows: Any) -> str:
@@ -490,6 +498,7 @@ def _read_sides(
         for (name, value), of in zip(given.items(), groups, strict=True)
     ]
     first, second = map(_as_output_rows, given, (one[0] for one in read))
+    _refuse_same_outputs(given, reader, first)
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         # Lists may have one length by chance: both sides are rows of objects if one of them is.
         first, second = (
@@ -507,6 +516,18 @@ def _read_sides(
     one, other = read[0][2], read[1][2]
     numbers = None if one is None or other is None else number_groups(one, other)
     return (first, second), names, read[0][1], numbers
+
+
+def _refuse_same_outputs(given: dict[str, Any], reader: Reader, rows: Array) -> None:
+    """Raise an error for outputs that stand for both sides; equal constants are no such case."""
+    outputs, outputs_prime = given.values()
+    digests = [table.sha256 for table in reader.tables]
+    is_file = is_path(outputs) and is_path(outputs_prime) and len(digests) == 2
+    is_same = outputs is outputs_prime or (is_file and digests[0] == digests[1])
+    if is_same and not all(inputs_equal(row, rows[0]) for row in rows):
+        reason = "both files are the same (equal SHA-256)" if is_file else "both are one object"
+        need = f"the outputs on x', and not those on x ({reason})"
+        raise errors.invalid("outputs_prime", need, outputs_prime)
 
 
 def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:

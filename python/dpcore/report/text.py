@@ -25,19 +25,19 @@ from ..results import audits
 from ..results.evidence import numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Guesses, OutputsAudit
 from ..streams import shared_block
-from .card import make_card
 
 _NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "Linf"}
 
 _OTHER_PAIR: Final = "another pair (dpcore.pairs.search)"
 _OTHER_TEXTS: Final = "another pair of texts (worst_pair of an encoder)"
 _OTHER_ROWS: Final = "another pair (dpcore.audit_table compares all exactly)"
-_ONE_ENTRY: Final = 'the same distance in one entry (dpcore.pairs.patterns(dim, "one"))'
+_ONE_ENTRY: Final = 'the same distance in one entry (dpcore.pairs.patterns({dim}, "one"))'
 _OWN_SCORE: Final = "an own score (dpcore.attacks.Threshold(score=...))"
 _TOO_MANY_TRIALS: Final = (
     "more than 1e+18 {rows} on each side: the bound grows as the logarithm of their number"
 )
-_NO_SUFFICIENT_NUMBER: Final = "At these frequencies no number of {rows} is enough."
+_TOO_WEAK: Final = "This event cannot refute the claim."
+_ALL_PATTERNS: Final = 'pairs in which every entry changes (dpcore.pairs.patterns({dim}, "all"))'
 _MANY_CHANGED_ENTRIES: Final = 8
 """From so many entries on, spreading costs `auto` a third of the loss or more (measured: .69 of 1
 at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
@@ -45,6 +45,8 @@ _EXAMPLE_SCALE_FACTOR: Final = 0.9
 """Ratio of the scale to the right one in the violation that a report uses as its example."""
 _SMALL_CLAIM_SHARE: Final = 0.5
 """Share of the claim below which a report suggests a score of the user's own."""
+_MAX_DRAWABLE_TRIALS: Final = 10**13
+"""Trials that the fastest sampler draws in some hours."""
 _WRONG_DIRECTION_FACTOR: Final = 10
 """A direction is called wrong where the other one would refute with so many times the trials."""
 
@@ -136,6 +138,8 @@ def next_step(audit: audits.Audit) -> str:
     Returns:
         One or two short sentences with the audit's own figures; empty where no claim stands.
     """
+    if audit.undecided:
+        return describe_reach_step(audit)
     if audit.refuted is not False:
         return ""
     pair = _OTHER_TEXTS if isinstance(audit.pair.x, str) else _OTHER_PAIR
@@ -149,19 +153,42 @@ def next_step(audit: audits.Audit) -> str:
     if _is_event_too_weak(audit):
         seen = f"This attack sees a loss of {audit.exact:.4g} on this pair"
         return f"{steps}. {seen}, with any number of trials."
-    if audits.tells_nothing(audit.counts):
-        return f"{steps}. With this event no number of trials is enough."
     trials = audits.trials_needed(audit)
     claim = _whole_claim(audit)
-    if trials is None and not audits.exceeds_claim(audit.bound_counts, claim, audit.delta):
+    if trials is None and not power.exceeds_claim(audit.bound_counts, claim, audit.delta):
         return _describe_step_without_trials(audit, steps)
     more = _describe_more_trials(audit, trials)
     if audit.bound_counts.k_prime == 0 or trials is None:
         # No event shows more than one that never happens on the other side.
         return f"{more}."
-    if other[0] == _ONE_ENTRY:
-        return f"{_ONE_ENTRY}, or {more}."
+    if _differs_in_many_entries(audit) or _may_change_all_entries(audit):
+        return f"{other[0]}, or {more}."
     return f"{more}; or {steps}."
+
+
+def describe_reach_step(audit: audits.Audit | OutputsAudit) -> str:
+    """Describe what would test a claim that was not tested.
+
+    Args:
+        audit: an audit whose verdict is "undecided".
+    """
+    if audit.constant:
+        texts = isinstance(audit.pair.x, str)
+        pair = _OTHER_TEXTS if texts else "another pair (dpcore.pairs.search)"
+        return f"{pair}: on this one no output differed."
+    others = "a smaller claim or a claim with a delta"
+    if isinstance(audit, OutputsAudit):
+        if isinstance(audit.evidence, Guesses):
+            return f"{_format_guesses(audit.guesses_needed)}, or a smaller claim or confidence."
+        rows, unit = audit.rows_to_reach, "counted rows" if audit.groups is None else "groups"
+    else:
+        rows, unit = audit.trials_to_reach, "trials"
+        changed = distances(audit.pair).get("changed", 0)
+        if changed > 1 and audit.shape == np.shape(audit.pair.x) and not audit.pooled:
+            others = f'attack="coordinatewise" (for independent coordinates), {others}'
+    if rows is None or rows > _MAX_DRAWABLE_TRIALS:
+        return f"{others}: no machine draws the {unit} that could refute this one."
+    return f"at least {_format_large_number(rows)} {unit} on each side, or {others}."
 
 
 def _describe_step_without_trials(audit: audits.Audit, steps: str) -> str:
@@ -172,10 +199,20 @@ def _describe_step_without_trials(audit: audits.Audit, steps: str) -> str:
     if audit.exact is not None:
         # The vote shows more than the claim, whatever these draws say.
         return f"more trials: this attack sees a loss of {audit.exact:.4g} on this pair."
-    if audit.delta and audit.attack.lower().startswith("auto"):
-        # The best event of a claim with delta depends on the number of trials.
-        return f"{steps}. With more trials `auto` chooses another event."
-    return f"{steps}. {_NO_SUFFICIENT_NUMBER.format(rows='trials')}"
+    return f"{_add_more_draws(audit, steps, 'trials')}. {_TOO_WEAK}"
+
+
+def _add_more_draws(audit: audits.Audit | OutputsAudit, steps: str, rows: str) -> str:
+    """Return the steps, after more draws where `plan` says that these are few.
+
+    More draws let an attack choose another event. That of a vote stays the same.
+    """
+    planned, counts = _plan_draws(audit), numerator_first(_count_per_side(audit), audit.direction)
+    is_enough = planned is not None and planned[2] is not None and planned[2] <= counts.n
+    is_vote = audit.attack.lower().startswith("majority")
+    if is_enough or is_vote or steps.startswith((_ONE_ENTRY, _ALL_PATTERNS[:9])):
+        return steps
+    return f"more {rows}, which choose another event; or {steps}"
 
 
 def _describe_more_trials(audit: audits.Audit, trials: int | None) -> str:
@@ -201,7 +238,9 @@ def _list_other_steps(audit: audits.Audit, pair: str) -> list[str]:
         left = ["auto, on outputs alone"]
     attacks = f"another attack ({', '.join(left)})"
     if _differs_in_many_entries(audit):
-        return [_ONE_ENTRY, pair]
+        return [_ONE_ENTRY.format(dim=np.size(audit.pair.x)), pair]
+    if _may_change_all_entries(audit):
+        return [_ALL_PATTERNS.format(dim=np.size(audit.pair.x)), pair]
     if tried != "auto":
         return [attacks, pair]
     return [pair, _OWN_SCORE if _certifies_little(audit) or not left else attacks]
@@ -222,6 +261,13 @@ def _differs_in_many_entries(audit: audits.Audit) -> bool:
     return l1 and distances(audit.pair).get("changed", 0) >= _MANY_CHANGED_ENTRIES
 
 
+def _may_change_all_entries(audit: audits.Audit) -> bool:
+    """Return True if a claim lets every entry change and its pair was not chosen among several."""
+    linf = mechanism_attribute(audit.mechanism, "norm") == "linf"
+    linf = linf or audit.neighbour.startswith("Linf(")
+    return linf and audit.searched is None and np.ndim(audit.pair.x) == 1 and len(audit.pair.x) > 1
+
+
 def _keeps_claim(audit: audits.Audit) -> bool:
     """Return True if the declared noise keeps the claim on this pair."""
     whole = (audit.claimed_epsilon or 0.0) * (1.0 if audit.delta else audit.pair.distance)
@@ -238,20 +284,21 @@ def more_rows(audit: OutputsAudit) -> str:
         One or two short sentences; empty where no claim stands. For canaries of one run empty
         too, unless they certify less than half of a claim that they could refute.
     """
+    if audit.undecided:
+        return describe_reach_step(audit)
     if audit.refuted is not False:
         return ""
     if audit.counts is None:
-        enough = audit.ceiling is not None and audit.ceiling > (audit.claimed_epsilon or 0.0)
         better = "canaries that stand out more, or scores that separate them better."
-        return better if enough and _certifies_little(audit) else ""
+        return better if _certifies_little(audit) else ""
     seen = numerator_first(audit.counts, audit.direction)
     claim = _whole_claim(audit)
-    rows = audits.draws_needed(seen, claim, audit.delta, audit.confidence)
+    rows = power.draws_needed(seen, claim, audit.delta, audit.confidence)
     other = "outputs of another pair, or another attack"
     if _certifies_little(audit):
         other = f"outputs of another pair, another attack or {_OWN_SCORE}"
-    if rows is None and not audits.exceeds_claim(seen, claim, audit.delta):
-        return f"{other}. {_NO_SUFFICIENT_NUMBER.format(rows='rows')}"
+    if rows is None and not power.exceeds_claim(seen, claim, audit.delta):
+        return f"{_add_more_draws(audit, other, 'rows')}. {_TOO_WEAK}"
     if rows is None:
         return f"{_TOO_MANY_TRIALS.format(rows='counted rows')}."
     more = f"about {_format_large_number(rows)} counted rows on each side"
@@ -271,30 +318,47 @@ def size_for_a_tenth(audit: audits.Audit | OutputsAudit) -> str:
     Returns:
         Two short sentences; empty where no claim above 0 stands, or for canaries of one run.
     """
-    counts = audit.counts
-    if audit.refuted is not False or not audit.claimed_epsilon or counts is None:
+    if audit.refuted is not False or not audit.claimed_epsilon or audit.counts is None:
         return ""
-    seen = numerator_first(counts, audit.direction)
-    if isinstance(audit, audits.Audit) and audit.route == "timed":
-        # Of calls on either side, half are on each.
-        seen = Counts(seen.k, seen.n // 2, seen.k_prime, seen.n_prime // 2)
-    claim, delta = _whole_claim(audit), audit.delta
-    true = power.loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
-    mass, trials = _mass_and_trials(
-        claim, true, _event_frequency(seen, true), delta, audit.confidence
-    )
+    planned, delta = _plan_draws(audit), audit.delta
+    if planned is None:
+        return ""
+    true, mass, trials = planned
     shown = true if delta else true / audit.pair.distance
     noise = f"{'Gaussian ' if delta else ''}noise a tenth too small (loss {shown:.4g})"
     rows = "trials" if isinstance(audit, audits.Audit) else "counted rows"
     if trials is None:
         return f"{noise} takes more than {power.MOST_TRIALS:.0e} {rows} on each side."
-    found = (
+    plan = (
         f"{noise} is refuted with 95 % probability by {_format_large_number(trials)} {rows} on "
         f"each side, for an attacker who knows the event (probability {mass:.2g})."
     )
     # Where the attack saw little, it takes far more.
     auto = f" `auto` usually takes up to {power.AUTO_FACTOR} times as many."
-    return found if _certifies_little(audit) else f"{found}{auto}"
+    return plan if _certifies_little(audit) else f"{plan}{auto}"
+
+
+def _count_per_side(audit: audits.Audit | OutputsAudit) -> Counts:
+    """Return the counts; of timed calls on either side, half are on each."""
+    counts = audit.counts
+    assert counts is not None
+    if isinstance(audit, audits.Audit) and audit.route == "timed":
+        return Counts(counts.k, counts.n // 2, counts.k_prime, counts.n_prime // 2)
+    return counts
+
+
+def _plan_draws(audit: audits.Audit | OutputsAudit) -> tuple[float, float, int | None] | None:
+    """Return the loss of noise a tenth too small, an event's mass, and the draws to refute it.
+
+    None where the claim is 0. The draws are None where too many are needed.
+    """
+    claim, delta = _whole_claim(audit), audit.delta
+    if not claim:
+        return None
+    seen = numerator_first(_count_per_side(audit), audit.direction)
+    true = power.loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
+    frequency = _event_frequency(seen, true)
+    return true, *_mass_and_trials(claim, true, frequency, delta, audit.confidence)
 
 
 def _certifies_little(audit: audits.Audit | OutputsAudit) -> bool:
@@ -387,7 +451,6 @@ def format_epsilon(value: float | None) -> str:
 
 def list_report_rows(audit: audits.Audit) -> list[tuple[str, str]]:
     """List the rows (label, text) of the report, without time and speed."""
-    floats = _describe_floats(audit)
     table = [
         ("verdict", audit.verdict),
         ("claim", _describe_claim(audit)),
@@ -398,16 +461,17 @@ def list_report_rows(audit: audits.Audit) -> list[tuple[str, str]]:
         ("witness", describe_event(audit)),
         *(("inside", str(one)) for one in audit.inside),
         ("counts", format_counts(audit.counts)),
+        ("reach", _describe_reach(audit)),
         *_list_pooled_rows(audit),
         ("pair", f"x = {_shorten_value(audit.pair.x)}, x' = {_shorten_value(audit.pair.x_prime)}"),
         ("search", _describe_search(audit)),
+        ("budget", _describe_budget(audit)),
         ("distances", _format_distances(audit.pair)),
         ("encoded", _format_distances(audit.clean)),
         ("neighbours", describe_neighbours(audit)),
         ("read", _describe_read(audit)),
         ("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'" if has_nan(audit) else ""),
-        ("rounding", floats),
-        ("meaning", ROUNDING if floats else ""),
+        *_describe_other_finding(audit),
         ("seed", _describe_seed(audit)),
         ("device", audit.runs_on),
         ("needed", next_step(audit)),
@@ -478,6 +542,16 @@ def _describe_search(audit: audits.Audit) -> str:
     return f"{_format_plural_count(found.evaluations, 'pilot')} compared, {rounds}{ended}"
 
 
+def _describe_budget(audit: audits.Audit) -> str:
+    """Describe the number of trials that a budget of seconds gave; return "" without a budget."""
+    if audit.budget is None:
+        return ""
+    trials = sum(stop - start for start, stop in audit.ranges) + audit.end - audit.ranges[-1][1]
+    return (
+        f"{audit.budget:g} s gave {trials:,} trials on each side, by the speed of the first calls"
+    )
+
+
 def by_itself(audit: audits.Audit) -> str:
     """Describe the joint confidence of bound and floating-point finding; else return ""."""
     if audit.floating_point is None or audit.floats or audit.checks:
@@ -518,18 +592,22 @@ def _list_pooled_rows(audit: audits.Audit) -> list[tuple[str, str]]:
     return [("assuming", audit.event.assumption), *rows]
 
 
-def _describe_floats(audit: audits.Audit) -> str:
-    """Describe the floating-point finding in one line; return "" if there is none, or no bound."""
-    found = audit.floating_point
-    if found is None or audit.checks:
-        return ""
+def _describe_other_finding(audit: audits.Audit) -> list[tuple[str, str]]:
+    """List rows on the finding that was not reported as the witness, and on rounding."""
+    finding = audit.floating_point
+    if finding is None or audit.checks:
+        return []
     # Where it counts it has half of the error probability, as the certified bound says.
-    lower = clopper_pearson(found.bound_counts, found.delta, audits.single_bound_level(audit))
-    counts = "counted in the verdict" if audit.floats else "not part of the verdict"
-    return (
-        f"the code as it runs: epsilon >= {format_epsilon(lower)} ({counts}): "
-        f"{found.event}; {format_counts(found.counts)}"
-    )
+    bound = BOUNDS[audit.bound] if audit.floats else clopper_pearson
+    lower = bound(finding.bound_counts, finding.delta, audits.single_bound_level(audit))
+    counts = f"{finding.event}; {format_counts(finding.counts)}"
+    if audit.rounding_won:
+        text = f"epsilon >= {format_epsilon(lower)}: {counts}"
+        return [("rounding", "the witness is a property of the code as it runs"),
+                ("other event", text), ("meaning", ROUNDING)]  # fmt: skip
+    verdict = "counted in the verdict" if audit.floats else "not part of the verdict"
+    text = f"the code as it runs: epsilon >= {format_epsilon(lower)} ({verdict}): {counts}"
+    return [("rounding", text), ("meaning", ROUNDING)]
 
 
 def format_claim(audit: audits.Audit | OutputsAudit) -> str:
@@ -570,6 +648,8 @@ def _shorten_value(value: Any) -> str:
 def _describe_seed(audit: audits.Audit) -> str:
     trials = " and ".join(f"{start:,} to {stop:,}" for start, stop in audit.ranges)
     repeated = REPEATED[audit.randomness if audit.route == "callable" else "seed"]
+    # Outputs that never differ show nothing of the seed.
+    repeated = "" if audit.constant else repeated
     return (
         f"{audit.seed} (trials {trials}; blocks of {audit.block:,}, {audit.route} route, "
         f"{audit.pilot:,} pilot draws a side{'; ' if repeated else ''}{repeated})"
@@ -596,19 +676,8 @@ def _describe_idle_threads(audit: audits.Audit) -> str:
     return f", of which {blocks} had work: block={shared_block(audit.trials, audit.threads)}"
 
 
-def format_report(audit: audits.Audit | OutputsAudit) -> str:
-    """Format the report as lines of text; the last one of an `Audit` has time and speed."""
-    return format_rows(audit.name, _list_all_rows(audit))
-
-
-def report_to_html(audit: audits.Audit | OutputsAudit) -> str:
-    """Format the report as HTML for a notebook."""
-    return make_card(audit.name, _list_all_rows(audit), audit.refuted)
-
-
-def _list_all_rows(audit: audits.Audit | OutputsAudit) -> list[tuple[str, str]]:
-    if isinstance(audit, OutputsAudit):
-        return list_outputs_rows(audit)
+def list_all_rows(audit: audits.Audit) -> list[tuple[str, str]]:
+    """List the rows (label, text) of the report; the last one has time and speed."""
     return [*list_report_rows(audit), ("time", _describe_time(audit))]
 
 
@@ -668,25 +737,22 @@ def _format_outputs_counts(audit: OutputsAudit) -> str:
     return format_counts(c)
 
 
-def _describe_reach(audit: OutputsAudit) -> str:
-    """Describe the largest bound that the guesses or groups can certify; else return "".
+def _describe_reach(audit: audits.Audit | OutputsAudit) -> str:
+    """Describe the largest bound that the trials, rows or guesses can certify.
 
     Without it a large claim seems to have withstood a test.
     """
-    if audit.ceiling is None:
+    if audit.checks:
         return ""
     most = f"epsilon >= {format_epsilon(audit.ceiling)}"
     if isinstance(audit.claim, Claim):
         most += f" at delta {audit.delta:g}"
         if audit.parameter_ceiling is not None:
             most = f"{audit.claim.parameter} >= {format_epsilon(audit.parameter_ceiling)}; {most}"
-    if audit.groups is not None and audit.counts is not None:
-        counted = f"{audit.counts.n:,} and {audit.counts.n_prime:,} counted groups"
-        short = audit.claimed_epsilon is not None and audit.ceiling <= audit.claimed_epsilon
-        few = ": too few to refute the claim" if short else ""
-        return f"{counted} certify at most {most}{few}"
-    reach = f"{audit.guesses:,} guesses certify at most {most}"
-    if audit.claimed_epsilon is None:
+    if isinstance(audit, audits.Audit):
+        return f"{audit.reach_size} certify at most {most}"
+    reach = f"{audit.size} certify at most {most}"
+    if audit.guesses is None or audit.claimed_epsilon is None:
         return reach
     return f"{reach}; to refute the claim takes {_format_guesses(audit.guesses_needed)}"
 

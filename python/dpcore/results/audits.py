@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -14,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import bounds, exact
+from ..bounds import power
 from ..bounds.binomial import find_declaration
-from ..claims.trade_off import Claim
-from ..errors import delta_level, instance, invalid, mistyped
+from ..claims.trade_off import Claim, choose_tangent
+from ..errors import delta_level, instance, integer, invalid, mistyped
 from ..events import event_of
 from ..mechanisms.declarations import is_native, mechanism_attribute, name_of
 from ..records import Counts, one_line
@@ -38,12 +38,12 @@ _GRID_RATIO = 1.02
 _MAX_GRID_EPSILON = 64.0
 _MAX_PARAMETERS: Final = 120
 """Parameters of a claim that are tested: up to nine times the claim."""
-_MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
-"""Digits after the first two of the numbers of draws that are tried."""
+_PERFECT_GUESS: Final = 1.0 - 1e-9, 1e-9
+"""Rates that the slices of a perfect event are bet on with: nearly the largest stakes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Audit(evidence.Evidence):  # noqa: D101 - the fields say what it is
+class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the fields say what it is
     __doc__ = evidence.Evidence.__doc__
 
     if not TYPE_CHECKING:  # for mypy every name would be an attribute
@@ -100,9 +100,45 @@ class Audit(evidence.Evidence):  # noqa: D101 - the fields say what it is
         own = self._bound_at(delta, level)
         if not self.floats or self.floating_point is None:
             return own
-        # Both hold at once with the confidence asked for, so the larger one may be reported.
-        bound = bounds.clopper_pearson if self.stop == "fixed" else bounds.anytime
-        return max(own, bound(self.floating_point.bound_counts, delta, level))
+        # Both hold together with the audit's confidence, so the larger one may be reported.
+        return max(own, bounds.BOUNDS[self.bound](self.floating_point.bound_counts, delta, level))
+
+    def with_winner(self) -> Audit:
+        """Return the audit of the finding that certifies more, the other one in `floating_point`.
+
+        Only where the floating-point finding counts towards the verdict.
+        """
+        finding = self.floating_point
+        if not self.floats or finding is None:
+            return self
+        level = single_bound_level(self)
+        if self._tests_curve:
+            alpha = (1.0 - level) / 2.0
+            points = [point_of(c, alpha) for c in (self.bound_counts, finding.bound_counts)]
+            own, other = (float(self.claim.trade_off(one)) - two for one, two in points)  # type: ignore[union-attr]
+        else:
+            bound = bounds.BOUNDS[self.bound]
+            own = bound(self.bound_counts, self.delta, level)
+            other = bound(finding.bound_counts, self.delta, level)
+        return self.exchange_findings() if other > own else self
+
+    def exchange_findings(self) -> Audit:
+        """Return the same audit with its event and its other finding exchanged."""
+        finding = self.floating_point
+        assert finding is not None
+        own = replace(
+            finding, event=self.event, direction=self.direction, counts=self.counts
+        )  # fmt: skip
+        return replace(
+            self,
+            event=finding.event,
+            direction=finding.direction,
+            counts=finding.counts,
+            floating_point=own,
+            rounding_won=not self.rounding_won,
+            # It is that of the other event's score.
+            curve=None,
+        )
 
     def _bound_at(self, delta: float, confidence: float) -> float:
         """Compute the audit's own bound at any delta."""
@@ -274,6 +310,88 @@ class Audit(evidence.Evidence):  # noqa: D101 - the fields say what it is
             f"{ratio:.4g} times as likely on {first} as on {second}. Other events were not tested."
         )
 
+    def _with_perfect_event(self, trials: int | None = None) -> Audit:
+        """Return the audit of an event that always happens on one side and never on the other.
+
+        Args:
+            trials: number of trials; None takes those of this audit, with early stop all that it
+                might have counted.
+        """
+        n = self.counts.n
+        if trials is None:
+            trials = max(n, self.end - self.ranges[0][0]) if self.slices else n
+        # The calls of a timed audit are those on both sides.
+        hits = max(trials // 2, self.counts.k, self.counts.k_prime) if self.route == "timed" else 0
+        finding = self.floating_point
+        if finding is not None:
+            rows = finding.counts.n if trials == n else trials
+            finding = replace(finding, direction="x", counts=Counts(rows, rows, 0, rows))
+        groups = [trials * (group.n // n) for group in self.pooled]
+        perfect = Counts(hits or trials, trials, 0, trials)
+        tangent, delta = self.tangent, self.delta
+        if isinstance(self.claim, Claim) and not self._tests_curve:
+            # For such an event the pilot would have chosen another tangent.
+            tangent, delta = choose_tangent(self.claim, perfect)
+        last = replace(
+            self.slices[-1], direction="x", counts=perfect, guess=_PERFECT_GUESS
+        ) if self.slices else None  # fmt: skip
+        return replace(
+            self,
+            counts=perfect,
+            direction="x",
+            tangent=tangent,
+            delta=delta,
+            pooled=tuple(Counts(size, size, 0, size) for size in groups),
+            slices=() if last is None else (last,),
+            floating_point=finding,
+            checks=(),
+        )
+
+    @property
+    def ceiling(self) -> float:
+        """Largest epsilon that the trials can certify, per unit of distance as the bound is.
+
+        It is certified if the event always happens on one side and never on the other. With early
+        stop it is that of all trials that might have been counted.
+        """
+        return self._with_perfect_event().epsilon_lower
+
+    @property
+    def parameter_ceiling(self) -> float | None:
+        """Largest mu of a `claims.GDP`, or rho of a `claims.ZCDP`, that the trials can refute."""
+        return self._with_perfect_event().parameter_lower
+
+    @property
+    def trials_to_reach(self) -> int | None:
+        """Fewest trials per side, to two digits, that can refute the claim; None if 10^15 cannot.
+
+        A perfect event refutes it: one that always happens on one side and never on the other.
+        """
+        return power.find_fewest(lambda trials: self._with_perfect_event(trials)._refutes())
+
+    @property
+    def undecided(self) -> str:
+        """Reason why the claim was not tested; empty where it was tested, or not given.
+
+        All pilot outputs were one value, or the claim is not below the `ceiling`.
+        """
+        if self.claim is None or self.checks or self._refutes():
+            return ""
+        if self.constant:
+            return self.constant
+        perfect = self._with_perfect_event()
+        if perfect._refutes():
+            return ""
+        limits = perfect.epsilon_lower, self.claim, perfect.parameter_lower
+        return evidence.explain_reach(self.reach_size, *limits)
+
+    @property
+    def reach_size(self) -> str:
+        """Number of trials that `ceiling` is about, in words."""
+        unit = "calls" if self.route == "timed" else "trials"
+        most = self.end - self.ranges[0][0]
+        return f"{max(self.trials, most) if self.slices else self.trials:,} {unit}"
+
     @property
     def epsilon_hat(self) -> float:
         """The empirical loss (Habernal, 2022, eq. 12): a point estimate, certifies nothing.
@@ -304,15 +422,22 @@ class Audit(evidence.Evidence):  # noqa: D101 - the fields say what it is
 
     @property
     def refuted(self) -> bool | None:
-        """True if the bound exceeds the claim, False if not, None without a claim or a bound.
+        """True if the bound exceeds the claim, False if not, None without a verdict.
 
-        No bound holds where `checks` is not empty.
+        There is none without a claim, where `checks` is not empty, for then no bound holds, and
+        where the claim is `undecided`.
         """
-        if self.claimed_epsilon is None or self.checks:
+        if self.claim is None or self.checks or self.undecided:
             return None
+        return self._refutes()
+
+    def _refutes(self) -> bool:
+        """Return True if what was counted refutes the claim."""
         if self._tests_curve:
             points = self._list_points()
             return any(two < self.claim.trade_off(one) for one, two in points)  # type: ignore[union-attr]
+        if self.claimed_epsilon is None:
+            return False
         # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
         whole = self.claimed_epsilon * self.pair.distance
         if self.slices:
@@ -323,7 +448,7 @@ class Audit(evidence.Evidence):  # noqa: D101 - the fields say what it is
     @property
     def verdict(self) -> str:
         """The outcome in words; never that a mechanism is private."""
-        return evidence.format_verdict(self.refuted, self.checks)
+        return evidence.format_verdict(self.refuted, self.checks, self.undecided)
 
     @property
     def own_claim(self) -> float | None:
@@ -340,7 +465,9 @@ class Audit(evidence.Evidence):  # noqa: D101 - the fields say what it is
 
     @property
     def trials(self) -> int:
-        """Counted draws on each side."""
+        """Counted draws on each side, of which rounding is counted on the first 2^20 of a run."""
+        if self.rounding_won and self.floating_point is not None:
+            return self.floating_point.counts.n
         return self.counts.n
 
     @property
@@ -351,7 +478,7 @@ class Audit(evidence.Evidence):  # noqa: D101 - the fields say what it is
     @property
     def draws_per_second(self) -> float:
         """Noisy numbers counted a second, both sides together."""
-        draws = (self.counts.n + self.counts.n_prime) * self.elements
+        draws = 2 * self.trials * self.elements
         return draws / self.seconds if self.seconds > 0 else math.nan
 
     def outputs(self, side: str, start: int, size: int) -> npt.NDArray[Any]:
@@ -433,16 +560,47 @@ class Audit(evidence.Evidence):  # noqa: D101 - the fields say what it is
         found = one_line(self.verdict, 60) + bound
         return f"<Audit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
 
-    def __str__(self) -> str:
-        """Return the report; its last line holds time and speed."""
-        from ..report.text import format_report
+    def _lines(self) -> list[tuple[str, str]]:
+        from ..report.text import list_all_rows
 
-        return format_report(self)
+        return list_all_rows(self)
 
-    def _repr_html_(self) -> str:
-        from ..report.text import report_to_html
+    def _plot(self, ax: Any) -> Figure:
+        from ..report.figures import draw_bounds
 
-        return report_to_html(self)
+        return draw_bounds(self, ax)
+
+    def _to_page(self) -> str:
+        from ..report.page import make_page
+
+        return make_page(self)
+
+    def _to_figures(self) -> dict[str, Any]:
+        from ..report.encoding import list_audit_figures
+
+        return list_audit_figures(self)
+
+    def _require_consistency(self) -> None:
+        total, counts = sum(stop - start for start, stop in self.ranges), self.counts
+        if self.rounding_won:
+            # The event of the attack is the one that every trial counted.
+            counts = instance("floating_point", self.floating_point, evidence.Finding).counts
+        for name in ("n", "n_prime"):
+            if getattr(counts, name) != total:
+                raise invalid(f"counts.{name}", f"{total}, the length of the ranges", counts)
+        integer("end", self.end, self.ranges[-1][1])
+        if self.stop == "fixed" and self.partial:
+            raise invalid("stop", "another than 'fixed' for a partial audit", self.stop)
+        if self.stop != "fixed" and not find_declaration(bounds.BOUNDS[self.bound]).anytime:
+            raise invalid("bound", "'anytime' unless all was fixed in advance", self.bound)
+        if (self.stop == "refuted") != bool(self.slices):
+            raise invalid("slices", "there exactly where stop is 'refuted'", len(self.slices))
+        pieces = [piece.counts for piece in self.slices]
+        if pieces and sum(pieces[1:], pieces[0]) != self.counts:
+            raise invalid("slices", f"pieces that add up to {self.counts}", self.slices)
+        sizes = [self.counts.n * many for many in self.event.multiplicities] if self.pooled else []
+        if sizes != [c.n for c in self.pooled] or sizes != [c.n_prime for c in self.pooled]:
+            raise invalid("pooled", "counts of every coordinate of the event", self.pooled)
 
     def plot_tradeoff(self, ax: Any = None) -> Figure:
         """Plot `tradeoff`, the type II against the type I error, with matplotlib; see `plot`."""
@@ -456,52 +614,12 @@ class Audit(evidence.Evidence):  # noqa: D101 - the fields say what it is
 
         return profile_figure(self, ax)
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return one page with the whole report; also write it to the file `path` if given.
-
-        Raises:
-            OSError: if the file cannot be written.
-        """
-        from ..report.page import make_page
-
-        return make_page(self, path)
-
-    def plot(self, ax: Any = None) -> Figure:
-        """Plot certified bound, estimate, closed form and claim on one axis, in the current style.
-
-        Args:
-            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
-
-        Returns:
-            The matplotlib figure.
-
-        Raises:
-            TypeError: if `ax` is no axes.
-        """
-        from ..report.figures import draw_bounds
-
-        return draw_bounds(self, ax)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain data, for `from_dict`, and the figures derived from them."""
-        from ..report.encoding import audit_to_dict
-
-        return audit_to_dict(self)
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Audit:
-        """Make the audit that `to_dict` wrote; derived figures are computed again, not read.
-
-        Raises:
-            TypeError: if the record is not a mapping.
-            ValueError: if it is not of that form.
-        """
-        from ..report.encoding import audit_from_dict
-
-        return audit_from_dict(cls, record)
-
 
 def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
+    # The event that the attack chose is the one that both have in common.
+    first, second = (
+        audit.exchange_findings() if audit.rounding_won else audit for audit in (first, second)
+    )
     rules = {field.name: evidence.merging_of(field) for field in fields(first)}
     for name in (name for name, rule in rules.items() if rule is evidence.require_equal):
         mine, theirs = getattr(first, name), getattr(second, name)
@@ -513,7 +631,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
     for name, rule in rules.items():
         if rule not in (evidence.require_equal, evidence.merge_together):
             values[name] = rule(getattr(early, name), getattr(late, name))
-    return replace(first, **values)
+    return replace(first, **values).with_winner()
 
 
 def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str, Any]:
@@ -621,7 +739,7 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
 @lru_cache(maxsize=256)
 def parameter_of_points(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
     """Return the largest parameter whose curve lies above one of some points."""
-    return claim.largest(lambda one: any(two < one.trade_off(q) for q, two in points))
+    return claim.largest(lambda curve: any(two < curve.trade_off(q) for q, two in points))
 
 
 def tells_nothing(counts: Counts) -> str:
@@ -644,36 +762,4 @@ def trials_needed(audit: Audit) -> int | None:
         event never happened on the other side).
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
-    return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))
-
-
-def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    """Compute the trials needed from counts with the numerator's side first."""
-    if not exceeds_claim(seen, claim, delta):
-        return None
-
-    def enough(trials: int) -> bool:
-        k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
-        counts = Counts(k, trials, k_prime, trials)
-        return bounds.clopper_pearson(counts, delta, confidence) > claim
-
-    # Beyond these the limits of a double fail, those of an event that never happened later.
-    for digits in range(_MAX_DIGITS_ONE_SIDED if seen.k_prime == 0 else _MAX_DIGITS):
-        if enough(99 * 10**digits):
-            return next(n for n in range(10 * 10**digits, 10**18, 10**digits) if enough(n))
-    return None
-
-
-def exceeds_claim(seen: Counts, claim: float, delta: float) -> bool:
-    """Return True if the frequencies show more than the claim, so that enough draws refute it.
-
-    Where the event never happened on the other side they do: the bound then grows with the
-    logarithm of the number of draws.
-
-    Args:
-        seen: counts with the numerator's side first.
-        claim: the claimed epsilon, whole.
-        delta: delta of the claim.
-    """
-    share, share_prime = seen.k / seen.n - delta, seen.k_prime / seen.n_prime
-    return share > 0.0 and (share_prime == 0.0 or math.log(share / share_prime) > claim)
+    return power.draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))

@@ -24,7 +24,7 @@ from ..bounds import BOUNDS, clopper_pearson
 from ..claims.trade_off import Claim
 from ..events import SIDES
 from ..pairs import Searched
-from ..records import Counts, Pair, PartsRead, Record, SeenOutput, StoredRecord, frozen_array
+from ..records import Counts, Pair, PartsRead, Record, Result, SeenOutput, frozen_array
 
 RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
 """Sources of a mechanism's randomness, see `Audit.randomness`."""
@@ -82,10 +82,18 @@ def empirical_loss(counts: Counts) -> float:
     return max(abs(log_ratio(c.k, c.k_prime, c.n, c.n_prime)) for c in cells)
 
 
-def format_verdict(refuted: bool | None, doubts: tuple[str, ...]) -> str:
-    """Format the outcome in words; with doubts about the rows, name the first: no bound holds."""
+def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str) -> str:
+    """Format the outcome in words.
+
+    Args:
+        refuted: the outcome.
+        doubts: contradictions to the independence of the rows. With any no bound holds.
+        undecided: reason why the claim was not tested, or "".
+    """
     if doubts:
         return f"invalid: {doubts[0]}"
+    if undecided:
+        return f"undecided: {undecided}"
     words = {None: "no claim given", True: "refuted", False: "not refuted by this attack"}
     return words[refuted]
 
@@ -93,6 +101,21 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...]) -> str:
 def less_repeated(early: str, late: str) -> str:
     """Return the source of randomness that repeats less, of two audits; see `RANDOMNESS`."""
     return min((early, late), key=_RANDOMNESS_FROM_WORST.index)
+
+
+def explain_reach(size: str, ceiling: float, claim: Any, parameter: float | None) -> str:
+    """Explain that not even a perfect event refutes the claim.
+
+    Args:
+        size: number of trials, in words.
+        ceiling: largest epsilon that they certify.
+        claim: what is tested.
+        parameter: largest parameter of a claim that is a curve that they refute, or None.
+    """
+    most = f"{ceiling:.3g}" if parameter is None else f"{claim.parameter} {parameter:.3g}"
+    if isinstance(claim, Claim) and parameter is None:
+        return f"{size} refute no curve as low as this one, whatever the event"
+    return f"{size} certify at most {most}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -536,7 +559,7 @@ def _shorten_name_list(names: list[str], size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Evidence(StoredRecord):
+class Evidence(Result):
     """A finished audit. Every figure is a property of the four integers in `counts`.
 
     Three words differ: `claim` is what somebody states, `epsilon_lower` what is certified at
@@ -590,6 +613,8 @@ class Evidence(StoredRecord):
         tangent: epsilon of the tangent to a claim that is a curve, chosen by the pilot; None for
             other claims.
         searched: what a search for the pair took, or None (not compared: the pair is in `pair`).
+        budget: seconds by which the trials were chosen, or None; of audits that were added, None
+            (not compared: the trials repeat the audit).
         digests: of counted blocks of a callable, the 1,024 smallest, by which outputs are
             recognized that another audit counted too; empty in older files.
         threads: threads used (not compared).
@@ -597,6 +622,9 @@ class Evidence(StoredRecord):
         spent: time and outputs of every step in the last process (not compared); empty for merged
             parts of a run and in older files.
         provenance: how each run that was added up was made (not compared).
+        constant: sentence that all pilot outputs on both sides were one value; else empty.
+        rounding_won: True if `event` is the floating-point finding, which certifies more than the
+            event that the attack chose. That event is then in `floating_point`.
     """
 
     mechanism: Any = field(metadata=field_rule())
@@ -681,6 +709,11 @@ class Evidence(StoredRecord):
         compare=False,
         metadata=field_rule(read_optional(read_instance(Searched)), either_one),
     )
+    budget: float | None = field(
+        default=None,
+        compare=False,
+        metadata=field_rule(read_optional(read_float), lambda early, late: None),
+    )
     threads: int = field(
         default=1, compare=False, metadata=field_rule(read_whole_number(1), larger, always=True)
     )
@@ -693,6 +726,8 @@ class Evidence(StoredRecord):
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=field_rule(lists_of(Provenance), total)
     )
+    constant: str = field(default="", metadata=field_rule(read_instance(str), always=True))
+    rounding_won: bool = field(default=False, metadata=field_rule(read_instance(bool), always=True))
 
     @property
     def claimed_epsilon(self) -> float | None:

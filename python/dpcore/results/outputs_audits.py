@@ -6,23 +6,25 @@ The counts are those of an event on both sides, or of guesses about the canaries
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..bounds import BOUNDS, ONE_RUN, guesses_needed, one_run_mu, one_run_refutes
 from ..bounds.binomial import find_declaration
 from ..bounds.canaries import fewest_guesses
+from ..bounds.power import find_fewest
 from ..claims.trade_off import GDP, Claim
-from ..errors import confidence_level, delta_level, integer, real
-from ..records import Counts, Pair, PartsRead, SeenOutput, Shown, StoredRecord, declare, one_line
+from ..errors import choice, confidence_level, delta_level, instance, integer, invalid, real
+from ..events import SIDES
+from ..records import Counts, Pair, PartsRead, Result, SeenOutput, Shown, declare, one_line
 from .audits import parameter_of_points, parameter_on_grid, point_of
 from .evidence import (
     Provenance,
     TableRead,
     empirical_loss,
+    explain_reach,
     field_rule,
     format_verdict,
     lists_of,
@@ -130,21 +132,9 @@ class Guesses(Shown):
             claim.least_type_one, self.guesses, self.correct, self.canaries, confidence
         )
 
-    def parameter(self, claim: Claim, confidence: float, correct: int | None = None) -> float:
-        """Return the largest mu or rho that this number of right guesses refutes.
-
-        Args:
-            claim: a claim of that kind.
-            confidence: probability that the limit holds.
-            correct: right guesses; None takes those that were.
-        """
-        right = self.correct if correct is None else correct
-        return _certified_parameter(claim, self.guesses, right, self.canaries, confidence)
-
-    def ceiling(self, name: str, delta: float, confidence: float) -> float:
-        """Compute the largest limit that this number of guesses can certify: all of them right."""
-        bound = OUTPUTS_BOUNDS["one_run"][name]
-        return bound(self.guesses, self.guesses, self.canaries, delta, confidence)
+    def parameter(self, claim: Claim, confidence: float) -> float:
+        """Return the largest mu or rho of a claim of that kind that the guesses refute."""
+        return _certified_parameter(claim, self.guesses, self.correct, self.canaries, confidence)
 
 
 declare("Guesses", Guesses)
@@ -190,7 +180,7 @@ def _read_share(name: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OutputsAudit(StoredRecord):
+class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     """An audit of outputs that were recorded before. Every figure is a property of `evidence`.
 
     Attributes:
@@ -226,6 +216,7 @@ class OutputsAudit(StoredRecord):
         files: the files and frames that outputs and labels were read from, what was found in them
             and their SHA-256; empty for arrays, with `source=False`, and in older files (not
             compared).
+        constant: sentence that all rows that chose the event were one value; else empty.
     """
 
     names: tuple[str, str] = field(metadata=field_rule(lists_of(str, 2)))
@@ -264,6 +255,7 @@ class OutputsAudit(StoredRecord):
     files: tuple[TableRead, ...] = field(
         default=(), compare=False, metadata=field_rule(lists_of(TableRead))
     )
+    constant: str = field(default="", metadata=field_rule(read_instance(str)))
 
     @property
     def name(self) -> str:
@@ -356,34 +348,76 @@ class OutputsAudit(StoredRecord):
             return log_ratio(max(wrong, self.evidence.correct), wrong)
         return per_distance(empirical_loss(self.evidence), self.delta, self.pair.distance)
 
-    @property
-    def ceiling(self) -> float | None:
-        """Largest epsilon that the number of guesses, or groups, can certify; None without either.
+    def _with_perfect_evidence(self, first: str = "x") -> OutputsAudit:
+        """Return the audit whose guesses are all right, or whose event is perfect.
 
-        All guesses are right, or the event happens in all counted groups of one side and in none
-        of the other.
+        Such an event happens in all counted rows of one side and in none of the other.
+
+        Args:
+            first: the side in whose rows the event happens.
         """
-        level = self.delta, self.confidence
-        if isinstance(self.evidence, Guesses):
-            return self.evidence.ceiling(self.bound, *level)
-        if self.groups is None:
-            return None
-        n, n_prime = self.evidence.n, self.evidence.n_prime
-        bound = OUTPUTS_BOUNDS[self.rows][self.bound]
-        best = max(
-            bound(Counts(n, n, 0, n_prime), *level), bound(Counts(n_prime, n_prime, 0, n), *level)
-        )
-        return per_distance(best, self.delta, self.pair.distance)
+        seen = self.evidence
+        if isinstance(seen, Guesses):
+            right = replace(seen, correct_in=seen.guessed_in, correct_out=seen.guessed_out)
+            return replace(self, evidence=right, doubts=())
+        hits = (seen.n, 0) if first == "x" else (0, seen.n_prime)
+        perfect = Counts(hits[0], seen.n, hits[1], seen.n_prime)
+        return replace(self, evidence=perfect, direction=first, doubts=())
+
+    def _list_perfect(self) -> tuple[OutputsAudit, ...]:
+        """List the audits with perfect evidence: the sides may have unequal numbers of rows."""
+        sides = ("x",) if isinstance(self.evidence, Guesses) else ("x", "x_prime")
+        return tuple(map(self._with_perfect_evidence, sides))
+
+    @property
+    def ceiling(self) -> float:
+        """Largest epsilon that the number of guesses, rows or groups can certify.
+
+        All guesses are right, or the event happens in all counted rows of one side and in none of
+        the other. Per unit of distance as the bound is.
+        """
+        return max(perfect.epsilon_lower for perfect in self._list_perfect())
 
     @property
     def parameter_ceiling(self) -> float | None:
-        """Largest mu or rho that the number of guesses refutes, all of them right; else None."""
-        claim = self.claim
-        if not isinstance(self.evidence, Guesses) or not isinstance(claim, Claim):
+        """Largest mu of a `claims.GDP`, or rho of a `claims.ZCDP`, that can be refuted."""
+        limits = [perfect.parameter_lower for perfect in self._list_perfect()]
+        return max((limit for limit in limits if limit is not None), default=None)
+
+    @property
+    def undecided(self) -> str:
+        """Reason why the claim was not tested; empty where it was tested, or not given.
+
+        All rows that chose the event were one value, or the claim is not below the `ceiling`.
+        """
+        if self.claim is None or self.doubts or self._refutes():
+            return ""
+        if self.constant:
+            return self.constant
+        if any(perfect._refutes() for perfect in self._list_perfect()):
+            return ""
+        return explain_reach(self.size, self.ceiling, self.claim, self.parameter_ceiling)
+
+    @property
+    def rows_to_reach(self) -> int | None:
+        """Fewest counted rows per side, to two digits, that can refute the claim.
+
+        None for guesses, and where 10^15 rows are too few.
+        """
+        if isinstance(self.evidence, Guesses):
             return None
-        if claim.parameter is None:
-            return None
-        return self.evidence.parameter(claim, self.confidence, self.evidence.guesses)
+        return find_fewest(
+            lambda rows: replace(self, evidence=Counts(rows, rows, 0, rows), direction="x")
+            ._refutes()
+        )  # fmt: skip
+
+    @property
+    def size(self) -> str:
+        """Number of guesses, counted rows or counted groups, in words."""
+        if isinstance(self.evidence, Guesses):
+            return f"{self.evidence.guesses:,} guesses"
+        unit = "rows" if self.groups is None else "groups"
+        return f"{self.evidence.n:,} and {self.evidence.n_prime:,} counted {unit}"
 
     @property
     def guesses_needed(self) -> int | None:
@@ -407,12 +441,19 @@ class OutputsAudit(StoredRecord):
 
     @property
     def refuted(self) -> bool | None:
-        """True if the bound exceeds the claim, False if not, None without a claim or a bound.
+        """True if the bound exceeds the claim, False if not, None without a verdict.
 
-        No bound holds where `doubts` is not empty.
+        There is none without a claim, where `doubts` is not empty, for then no bound holds, and
+        where the claim is `undecided`.
         """
-        if self.claim is None or self.doubts:
+        if self.claim is None or self.doubts or self.undecided:
             return None
+        return self._refutes()
+
+    def _refutes(self) -> bool:
+        """Return True if what was counted refutes the claim."""
+        if self.claim is None:
+            return False
         if isinstance(self.claim, Claim):
             return self._refutes_curve(self.claim)
         return self._bound_at(self.delta) > self.claim * self.pair.distance
@@ -427,7 +468,7 @@ class OutputsAudit(StoredRecord):
     @property
     def verdict(self) -> str:
         """The outcome in words; never that a mechanism is private."""
-        return format_verdict(self.refuted, self.doubts)
+        return format_verdict(self.refuted, self.doubts, self.undecided)
 
     @property
     def checks(self) -> tuple[str, ...]:
@@ -453,75 +494,30 @@ class OutputsAudit(StoredRecord):
         found = one_line(self.verdict, 60) + bound
         return f"<OutputsAudit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
 
-    def __str__(self) -> str:
-        """Return the report."""
-        from ..report.text import format_report
-
-        return format_report(self)
-
-    def lines(self) -> list[tuple[str, str]]:
-        """List the rows (label, text) of the report."""
+    def _lines(self) -> list[tuple[str, str]]:
         from ..report.text import list_outputs_rows
 
         return list_outputs_rows(self)
 
-    def _repr_html_(self) -> str:
-        from ..report.text import report_to_html
-
-        return report_to_html(self)
-
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return one page with the whole report; also write it to the file `path` if given.
-
-        Args:
-            path: where to write it, or None.
-
-        Returns:
-            The page.
-
-        Raises:
-            OSError: if the file cannot be written.
-        """
-        from ..report.page import make_page
-
-        return make_page(self, path)
-
-    def plot(self, ax: Any = None) -> Figure:
-        """Plot certified bound, estimate and claim on one axis, in the current style.
-
-        Args:
-            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
-
-        Returns:
-            The matplotlib figure.
-
-        Raises:
-            TypeError: if `ax` is no axes.
-        """
+    def _plot(self, ax: Any) -> Figure:
         from ..report.figures import draw_bounds
 
         return draw_bounds(self, ax)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain data, for `from_dict`, and the figures derived from them."""
-        from ..report.encoding import outputs_audit_to_dict
+    def _to_page(self) -> str:
+        from ..report.page import make_page
 
-        return outputs_audit_to_dict(self)
+        return make_page(self)
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> OutputsAudit:
-        """Make the audit that `to_dict` wrote; derived figures are computed again, not read.
+    def _to_figures(self) -> dict[str, Any]:
+        from ..report.encoding import list_outputs_figures
 
-        Args:
-            record: plain data, also as versions before `paired` wrote it.
+        return list_outputs_figures(self)
 
-        Returns:
-            The audit; of an event that JSON cannot hold, its name.
-
-        Raises:
-            TypeError: if the record is not a mapping.
-            ValueError: if it is not of that form.
-        """
-        from ..report.encoding import outputs_audit_from_dict
-
-        return outputs_audit_from_dict(cls, record)
+    def _require_consistency(self) -> None:
+        instance("evidence", self.evidence, Guesses if self.rows == "one_run" else Counts)
+        bound = choice("bound", self.bound, tuple(OUTPUTS_BOUNDS[self.rows]))
+        if self.rows == "independent":
+            choice("direction", self.direction, SIDES)
+        if self.paired and not find_declaration(OUTPUTS_BOUNDS[self.rows][bound]).paired:
+            raise invalid("bound", "'clopper_pearson' where rows are paired", bound)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..bounds import clopper_pearson, one_run
 from ..bounds.canaries import guesses_power
 from ..bounds.power import certifies
 from ..claims.trade_off import Claim
 from ..errors import count
-from ..records import Counts, WrittenRecord
+from ..records import Counts, Result
 from .evidence import per_distance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_DERIVED_FIGURES: Final = ("mass", "mass_prime", "reached", "certifiable")
 
 
 def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -27,7 +29,7 @@ def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Plan(WrittenRecord):
+class Plan(Result, word="dpcore.plan/1"):
     """Size that an audit needs to find a violation; made by `dpcore.plan`.
 
     Attributes:
@@ -51,6 +53,8 @@ class Plan(WrittenRecord):
         curve: the claim where it is a curve; `claim` and `delta` are then its tangent. Else None.
         seen: True if the pilots themselves show the violation that is planned for.
     """
+
+    _INSTEAD: ClassVar[str] = "reached (a probability)"
 
     claim: float
     true_epsilon: float
@@ -155,32 +159,19 @@ class Plan(WrittenRecord):
         found = f"{claimed} at a true {self.true_epsilon:.4g}"
         return f"<Plan: {size} refute {found} with probability {self.reached:.4g}>"
 
-    def __str__(self) -> str:
-        """Return the plan as a report; with a mechanism its last line holds the time."""
-        from ..report.figures import format_plan
+    @property
+    def _title(self) -> str:
+        return "Plan" if self.mechanism is None else f"Plan for {self.mechanism}"
 
-        return format_plan(self)
+    def _lines(self) -> list[tuple[str, str]]:
+        from ..report.figures import list_plan_rows
 
-    def plot(self, ax: Any = None) -> Figure:
-        """Plot power against trials (for one run, against guesses), with the size that was planned.
+        return list_plan_rows(self)
 
-        Args:
-            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
-
-        Returns:
-            The matplotlib figure.
-
-        Raises:
-            TypeError: if `ax` is no axes.
-        """
+    def _plot(self, ax: Any) -> Figure:
         from ..report.figures import draw_power
 
         return draw_power(self, ax)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return every field and figure as plain data, the seed as a string."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
-        found["curve"] = None if self.curve is None else str(self.curve)
-        found["seed"] = None if self.seed is None else str(self.seed)
-        found["mass"], found["mass_prime"] = self.mass, self.mass_prime
-        return {**found, "reached": self.reached, "certifiable": self.certifiable}
+    def _to_figures(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _DERIVED_FIGURES}

@@ -6,16 +6,18 @@ can see it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..claims.trade_off import Claim
 from ..errors import about
 from ..events.event import Held
-from ..records import Array
+from ..records import Array, Pair, one_line
 
 MOST_COLUMNS: Final = 4
 """Columns whose order is looked at. The event's hits stand for whatever it reads."""
@@ -38,6 +40,36 @@ _MAX_LISTED_COLUMNS: Final = 4096
 """Columns that are read; independent draws of as many have no numbering among them either."""
 
 _COLUMN_HINT: Final = "column=NAME chooses the columns of a file or a frame"
+
+
+_MIN_DESCRIBED_ROWS: Final = 16
+"""Pilot outputs per side below which nothing is said of them. Of two equal laws without atoms 16
+outputs per side have disjoint ranges with probability 3e-9."""
+_SHOWN_OUTPUT_WIDTH: Final = 40
+_MAX_CONSTANT_LINES: Final = 4
+_SURE_HITS: Final = 25.0
+"""Outputs of another value that a claim lets expect: none is seen with probability e^-25."""
+_FIRST_COMPARED_OUTPUTS: Final = 64
+_MAX_COMPARED_OUTPUTS: Final = 4096
+"""Outputs per side that are searched for a common value, at first and then; only then all."""
+_MAX_COMPARED_ENTRIES: Final = 16
+"""Entries of an output up to which whole outputs are compared."""
+_MAX_VALUE_SHARE: Final = 0.5
+"""Largest share of different values among outputs that repeat."""
+
+
+class PilotFacts(NamedTuple):
+    """Constants of the pilot outputs.
+
+    Args:
+        constant: sentence that all outputs on both sides were one value; else empty.
+        is_steady: True if no input had two different outputs.
+        notes: sentences on parts without noise, and on sides without a common output.
+    """
+
+    constant: str = ""
+    is_steady: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def split_by_kind(outputs: Array) -> list[Array]:
@@ -117,6 +149,155 @@ def _spread_columns(columns: int) -> list[int]:
     """Choose at most `MOST_COLUMNS` places, the first and the last among them."""
     few = min(columns, MOST_COLUMNS)
     return [place * (columns - 1) // max(1, few - 1) for place in range(few)]
+
+
+def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float) -> PilotFacts:
+    """Describe what is constant in the pilot outputs, and outputs that the sides do not share.
+
+    Args:
+        sides: pilot outputs on x and on x', shape `(size, ...)`.
+        pair: the two inputs as the attack knows them.
+        claim: epsilon of the claim for the pair, a curve, or None.
+        delta: delta of the claim.
+    """
+    size = min(map(len, sides))
+    if size < _MIN_DESCRIBED_ROWS:
+        return PilotFacts()
+    parts = [split_by_kind(side) for side in sides]
+    if len(parts[0]) != len(parts[1]):
+        return PilotFacts()
+    tables = list(zip(*parts, strict=True))
+    # Most columns are dismissed by their first two rows.
+    firsts = [[table[:1] for table in both] for both in tables]
+    if all(_are_equal(both, first[:1] * 2) for both, first in zip(tables, firsts, strict=True)):
+        reason = (
+            f"all {size:,} pilot outputs per side were {_show_output(sides[0][0])} (is the noise "
+            "missing, a seed fixed, or does this pair never show it?)"
+        )
+        return PilotFacts(reason, True)
+    steady = all(map(_are_equal, tables, firsts))
+    excluded = _is_claim_excluded(claim, delta, size)
+    notes = _list_constant_parts(sides, pair, excluded)
+    if _have_nothing_in_common(sides):
+        notes = ("in the pilot the two sides had no output in common", *notes)
+    return PilotFacts("", steady, notes)
+
+
+def _are_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
+    """Return True if all rows of each table equal its row."""
+    return all(
+        table.shape[1:] == row.shape[1:]
+        and bool(entries_equal(table[:2], np.broadcast_to(row, table[:2].shape)).all())
+        and bool(entries_equal(table, np.broadcast_to(row, table.shape)).all())
+        for table, row in zip(tables, rows, strict=True)
+    )
+
+
+def _show_output(output: Any) -> str:
+    """Show one output in few characters; a single number without brackets."""
+    value = output.tolist() if isinstance(output, (np.ndarray, np.generic)) else output
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    entries = value if isinstance(value, list) and value else [value]
+    if all(isinstance(entry, float) and entry != entry for entry in entries):
+        return "NaN"
+    return one_line(repr(value), _SHOWN_OUTPUT_WIDTH)
+
+
+def _is_claim_excluded(claim: Any, delta: float, size: int) -> bool:
+    """Return True if two constants on the two sides exclude the claim, but for a chance of e^-25.
+
+    The test "the output is that of x'" would have smaller errors than the claim allows.
+    """
+    if claim is None:
+        return False
+    error = min(1.0, _SURE_HITS / size)
+    if isinstance(claim, Claim):
+        return float(claim.trade_off(error)) > error
+    return 1.0 - delta - math.exp(min(claim, 700.0)) * error > error
+
+
+def _list_constant_parts(sides: tuple[Array, Array], pair: Pair, excluded: bool) -> tuple[str, ...]:
+    """List parts of the outputs that show no noise: constants that differ, or whose inputs do."""
+    lines = []
+    for name, place, values in _iterate_constant_parts(sides):
+        if values[0] != values[1]:
+            end = ": no noise" if excluded else " in the pilot"
+            lines.append(f"{name} is always {values[0]} on x and always {values[1]} on x'{end}")
+        elif place is not None and _is_entry_changed(pair, place, sides[0]):
+            lines.append(f"{name} was {values[0]} in all pilot outputs")
+    more = len(lines) - _MAX_CONSTANT_LINES
+    rest = (f"{more:,} more parts of the outputs were constant",) if more > 0 else ()
+    return (*lines[:_MAX_CONSTANT_LINES], *rest)
+
+
+def _iterate_constant_parts(
+    sides: tuple[Array, Array],
+) -> Iterator[tuple[str, int | None, tuple[str, str]]]:
+    """Yield name, number and values of the parts that are one value on each side."""
+    first, second = sides
+    if all(side.dtype.names is None and side.dtype != object for side in sides):
+        tables = [side.reshape(len(side), -1) for side in sides]
+        if tables[0].shape[1] != tables[1].shape[1]:
+            return
+        # A column whose first two rows differ is no constant.
+        columns = np.flatnonzero(
+            np.logical_and(*(entries_equal(table[0], table[1]) for table in tables))
+        )
+        for place in columns.tolist():
+            parts = [table[:, place : place + 1] for table in tables]
+            if all(_are_equal([part], [part[:1]]) for part in parts):
+                name = f"entry {place}" if tables[0].shape[1] > 1 else "the output"
+                yield name, place, (_show_output(parts[0][0]), _show_output(parts[1][0]))
+        return
+    columns_prime = dict(list_columns(second))
+    for name, column in list_columns(first):
+        other = columns_prime.get(name)
+        if other is None:
+            continue
+        parts = [column.reshape(-1, 1), other.reshape(-1, 1)]
+        if all(_are_equal([part], [part[:1]]) for part in parts):
+            yield name or "the output", None, (_show_output(parts[0][0]), _show_output(parts[1][0]))
+
+
+def _is_entry_changed(pair: Pair, place: int, outputs: Array) -> bool:
+    """Return True if the inputs are arrays of the form of an output and differ in this entry."""
+    inputs = [np.asarray(side) for side in (pair.x, pair.x_prime) if isinstance(side, np.ndarray)]
+    size = math.prod(outputs.shape[1:])
+    if len(inputs) < 2 or size < 2 or any(side.size != size for side in inputs):
+        return False
+    return not bool(entries_equal(*(side.reshape(-1)[place : place + 1] for side in inputs))[0])
+
+
+def _have_nothing_in_common(sides: tuple[Array, Array]) -> bool:
+    """Return True if a column's ranges on the two sides are disjoint, or repeated values are."""
+    if all(side.dtype.kind in "buif" for side in sides):
+        tables = [side.reshape(len(side), -1) for side in sides]
+        if tables[0].shape[1] != tables[1].shape[1] or tables[0].shape[1] == 0:
+            return False
+        # NaN has no place in a range.
+        ends = [(table.min(axis=0), table.max(axis=0)) for table in tables]
+        if bool(((ends[0][1] < ends[1][0]) | (ends[1][1] < ends[0][0])).any()):
+            return True
+    if any(math.prod(side.shape[1:]) > _MAX_COMPARED_ENTRIES for side in sides):
+        return False
+    for rows in (_FIRST_COMPARED_OUTPUTS, _MAX_COMPARED_OUTPUTS):
+        values = [_list_values(side[:rows]) for side in sides]
+        if not values[0].isdisjoint(values[1]):
+            return False
+    few = all(
+        len(listed) <= _MAX_VALUE_SHARE * min(len(side), _MAX_COMPARED_OUTPUTS)
+        for listed, side in zip(values, sides, strict=True)
+    )
+    # Only now all of them: a value may be rare.
+    return few and _list_values(sides[0]).isdisjoint(_list_values(sides[1]))
+
+
+def _list_values(side: Array) -> set[Any]:
+    """Return the different outputs, as keys."""
+    if side.dtype.kind in "buif" and math.prod(side.shape[1:]) == 1:
+        return set(np.unique(side).tolist())
+    return set(map(_object_key, side.tolist()))
 
 
 def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], bool]:
@@ -221,7 +402,7 @@ def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> No
         if is_numbering(values):
             what = f"{place} of {name}" if place else name
             text = f"{what} numbers the rows: leave it out ({_COLUMN_HINT})"
-            raise about(ValueError(text), "column", column="NAME")
+            raise about(ValueError(text), "column")
 
 
 def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> None:
@@ -240,7 +421,7 @@ def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> Non
         if _is_clock(first[place], second[place]):
             what = f"{place or 'column 0'} of outputs"
             text = f"{what} shows when a row was written: leave it out ({_COLUMN_HINT})"
-            raise about(ValueError(text), "column", column="NAME")
+            raise about(ValueError(text), "column")
 
 
 def _is_clock(one: Array, other: Array) -> bool:

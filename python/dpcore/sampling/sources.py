@@ -282,6 +282,12 @@ class CallableDraws:
         outputs: npt.NDArray[Any] = self._drawn(call_mechanism, purpose, side, place)
         return outputs
 
+    def count_calls(self, size: int) -> int:
+        """Return the number of calls that draw a block of some rows on one side."""
+        if not self.in_pieces or self.globals or makes_tensors(self.mechanism):
+            return 1
+        return max(1, min(_PIECES_PER_BLOCK, size // _MIN_PIECE_ROWS))
+
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
@@ -294,14 +300,12 @@ class CallableDraws:
             place: the wanted rows.
             held: leave tensors where the mechanism made them.
         """
-        mechanism, pieces = self.mechanism, 1
+        mechanism, pieces = self.mechanism, self.count_calls(place.size)
         # Global generators have one state, that of a whole call.
         turns = isinstance(mechanism, Repeated) and mechanism.seeded != "global"
-        if self.in_pieces and not makes_tensors(mechanism):
-            pieces = min(_PIECES_PER_BLOCK, place.size // _MIN_PIECE_ROWS)
         if turns and not self.globals:
             yield from self._answered_by_turns(purpose, place)
-        elif pieces > 1 and not self.globals:
+        elif pieces > 1:
             yield from self._drawn_in_pieces(purpose, place, pieces)
         else:
             rng = make_generator(self.seed, purpose, _ORDER_STREAM, place.number // 2)
@@ -435,22 +439,21 @@ class Course:
         self.calls += 1
         self._timed[outputs] = min(seconds, self._timed.get(outputs, seconds))
 
-    def estimate_seconds(self, block: int) -> float:
-        """Estimate the least time for an output in calls of a block; 0 before any was timed.
+    def estimate_call(self) -> tuple[float, float]:
+        """Estimate the fixed time of a call and the time of each output; 0 before any was timed.
 
         Two calls of which one made eight times the outputs separate the time of an output from
-        that of a call, which may start a process.
-
-        Args:
-            block: outputs of a call.
+        that of a call, which may start a process or wait for a network.
         """
         if not self._timed:
-            return 0.0
+            return 0.0, 0.0
         few, many = min(self._timed), max(self._timed)
         if many < _MIN_CALL_SIZE_RATIO * few:
-            return min(seconds / outputs for outputs, seconds in self._timed.items())
-        each = max(0.0, self._timed[many] - self._timed[few]) / (many - few)
-        return each + max(0.0, self._timed[few] - few * each) / max(block, many)
+            return 0.0, min(seconds / outputs for outputs, seconds in self._timed.items())
+        # No call takes less time than a smaller one: what the first took more was its warm-up.
+        least = min(self._timed.values())
+        each = (self._timed[many] - least) / (many - few)
+        return max(0.0, least - few * each), each
 
     def seconds(self, name: str) -> float:
         """Return the time spent on a step so far."""
@@ -484,6 +487,10 @@ class NativeDraws:
     def shape(self) -> tuple[int, ...]:
         """Shape of one output, which is that of the inputs."""
         return np.shape(self.pair.x)
+
+    def count_calls(self, size: int) -> int:
+        """Return 1: a call draws any number of rows."""
+        return 1
 
     def place(self, purpose: int, side: int) -> tuple[Any, ...]:
         """Return the core's arguments: mechanism, input, names of the draws."""

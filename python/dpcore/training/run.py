@@ -255,7 +255,7 @@ def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
         # Of perfect guesses; the coins are not thrown yet.
         warnings.simplefilter("ignore", AssumptionWarning)
         best = audit_outputs(inside.astype(float), label=inside, source=False, **rules)
-    if best.claim is None or best.doubts or best.refuted:
+    if not best.undecided:
         return ()
     needed = best.guesses_needed
     takes = "no number of guesses refutes it" if needed is None else f"it takes {needed:,} guesses"

@@ -1,0 +1,287 @@
+"""Forecast of an audit's time from its first calls, and the trials for which a budget suffices.
+
+A call takes a fixed time (it starts a process, or waits for a network or a device) and a time for
+each of its outputs. Calls of two sizes separate the two.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from ..claims.trade_off import Claim
+from ..errors import invalid
+from ..mechanisms.callables import is_shared, one_by_one
+from ..mechanisms.declarations import is_native
+from ..progress import LONG_SECONDS, format_time
+from ..sampling.driver import Shard, Source, Votes, draw_shard, keep_outputs
+from ..sampling.workers import count_workers
+from ..streams import MOST_DRAWS, PROBE, shared_block
+from .randomness import compare_outputs
+from .request import BLOCK, MIN_BUDGET_TRIALS, UnsettledRequest, most_certified
+from .selection import plan_rounds
+
+_SLOW_OUTPUT_SECONDS: Final = 0.01
+"""Seconds for an output from which on there is a forecast."""
+_FAST_OUTPUT_SECONDS: Final = 0.001
+"""Seconds for an output up to which there is none: they are not timed exactly."""
+_MAX_ADVISED_SECONDS: Final = 600.0
+"""Time of the trials that are proposed instead: a power of ten."""
+_PROBE_CALLS: Final = 18
+_PROBE_OUTPUTS: Final = (24, 512)
+"""Calls, and fewest and most outputs, between the timed calls and the first pilot."""
+_FIRST_TIMED_ROWS: Final = 16
+_TIMED_ROWS_GROWTH: Final = 8
+_MIN_TIMED_SECONDS: Final = 0.02
+"""Seconds for the outputs of the last timed call, at least, where a budget depends on it."""
+_MAX_TIMED_SHARE: Final = 0.05
+"""Share of a budget that a timed call may take, after the first."""
+_TIMED_BLOCK_NUMBER: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Forecast of an audit's time from a few calls; it is printed, never recorded.
+
+    Args:
+        fixed: seconds for a call, in addition to those for its outputs.
+        each: seconds for one output, at best.
+        calls: that were timed.
+        search: rounds that choose the pair, for this number of trials: the number of pairs, and
+            the draws a side for each.
+        limit: seconds that a search may take, or None; its first pilot is always finished.
+        pilot: draws a side that choose the event, for this number of trials.
+        trials: draws a side that are counted.
+        early: True if the count may end before.
+        most: the largest bound that the trials can certify; None if it is not known.
+        claim: that is tested, or None.
+        threads: workers.
+        block: trials in a block.
+        calls_of: number of calls for so many outputs of a block, on one side.
+        one_by_one: True if each output has a call of its own.
+        shared: True if threads may share these calls.
+    """
+
+    fixed: float
+    each: float
+    calls: int
+    search: Callable[[int], tuple[tuple[int, int], ...]]
+    limit: float | None
+    pilot: Callable[[int], int]
+    trials: int
+    early: bool
+    most: Callable[[int], float] | None
+    claim: float | None
+    threads: int
+    block: int
+    calls_of: Callable[[int], int]
+    one_by_one: bool
+    shared: bool
+
+    @property
+    def seconds(self) -> float:
+        """Seconds for one output, in calls as long as those of the count."""
+        rows = min(self.trials, self.block)
+        return self.each + self.calls_of(rows) * self.fixed / rows
+
+    def __str__(self) -> str:
+        """Return lines for a terminal; empty if an output takes less than 1 ms.
+
+        Also where it takes less than 10 ms and the audit less than 30 s.
+        """
+        if self.seconds < _FAST_OUTPUT_SECONDS or (
+            self.seconds < _SLOW_OUTPUT_SECONDS and self._takes(self.trials) < LONG_SECONDS
+        ):
+            return ""
+        search = sum(many * size for many, size in self.search(self.trials))
+        parts = [f"2 x {search:,} to choose the pair"] if search else []
+        parts += [f"2 x {self.pilot(self.trials):,} pilots", f"2 x {self.trials:,} to count"]
+        rough = " (by one call, which may be the slowest)" if self.calls < 2 else ""
+        most = "at most " if self.early or self.limit is not None else ""
+        lines = [
+            f"dpcore: an output takes about {format_time(self.seconds)}{rough}, and there are "
+            f"{', '.join(parts)}: {most}{format_time(self._takes(self.trials))}"
+            + (f" if {self.threads} calls run at a time" if self.threads > 1 else ""),
+            *self._fewer(),
+        ]
+        if search:
+            lines.append(
+                "a search takes less with a smaller budget=, or with the one pair that it found"
+            )
+        lines += self._shared()
+        if self.one_by_one:
+            lines.append("a mechanism (x, size, rng) draws many outputs in one call, if it can")
+        return "\n  ".join(lines)
+
+    def fit_trials(self, seconds: float, spent: float, most: int) -> int:
+        """Return the largest number of trials that fit, in whole blocks if a block fits.
+
+        Args:
+            seconds: for the whole audit.
+            spent: seconds of these that have passed.
+            most: largest number of trials.
+
+        Raises:
+            ValueError: if fewer than 100 trials fit, or more than `most`.
+        """
+
+        def total(trials: int) -> float:
+            few, many = _PROBE_OUTPUTS
+            single = self.one_by_one or self.block == 1
+            probed = max(few, min(trials // 8, many)) if single else many
+            probe = _PROBE_CALLS * self.fixed + probed * self.each
+            return spent + probe + self._takes(trials)
+
+        least = total(MIN_BUDGET_TRIALS)
+        if least > seconds:
+            # A larger budget times more calls.
+            requirement = f"at least {1.5 * least:.2g}, the time of {MIN_BUDGET_TRIALS} trials"
+            raise invalid("seconds", requirement, seconds)
+        unit = self.block if total(self.block) <= seconds else 1
+        numbers = range(1, most // unit + 1)
+        number = bisect.bisect_right(numbers, seconds, key=lambda number: total(number * unit))
+        if number == len(numbers):
+            raise invalid("seconds", f"so few that at most {most:,} trials fit", seconds)
+        return number * unit
+
+    def _takes(self, trials: int) -> float:
+        rounds = self.search(trials)
+        search = sum(many * self._time_pilot(size) for many, size in rounds)
+        if self.limit is not None:
+            search = min(search, max(self.limit, self._time_pilot(rounds[0][1])))
+        return search + self._time_pilot(self.pilot(trials)) + self._time_draws(trials)
+
+    def _time_pilot(self, size: int) -> float:
+        """Compute the seconds of a pilot, of which one half fits scores and the other chooses."""
+        return self._time_draws(size // 2) + self._time_draws(size - size // 2)
+
+    def _time_draws(self, size: int) -> float:
+        """Compute the seconds of some draws on each side, in blocks that the workers share."""
+        turns = -(-size // (self.block * self.threads))
+        rows = min(size, self.block)
+        return 2 * turns * (self.calls_of(rows) * self.fixed + rows * self.each)
+
+    def _fewer(self) -> list[str]:
+        if self._takes(self.trials) <= _MAX_ADVISED_SECONDS or self.trials <= MIN_BUDGET_TRIALS:
+            return []
+        trials = MIN_BUDGET_TRIALS
+        while 10 * trials < self.trials and self._takes(10 * trials) <= _MAX_ADVISED_SECONDS:
+            trials *= 10
+        line = f"trials={trials} takes about {format_time(self._takes(trials))}"
+        if self.most is None:
+            return [line]
+        most = self.most(trials)
+        few = self.claim is not None and most <= self.claim
+        said = f", too few for a claim of {self.claim:g}" if few else ""
+        line += f" and certifies an epsilon of {most:.2f} at most{said}"
+        return [f"{line} ({self.trials:,} trials: {self.most(self.trials):.2f})"]
+
+    def _shared(self) -> list[str]:
+        blocks = -(-self.trials // self.block)
+        if self.threads > 1:
+            wanted = shared_block(self.trials, self.threads)
+            few = f"{self.trials:,} trials are {blocks} of {self.block:,}"
+            told = f"blocks are shared out, and {few}: give block={wanted}"
+            return [told] if blocks < self.threads else []
+        if self.shared:
+            return ["threads=8 makes eight of these calls at a time"]
+        if self.one_by_one:
+            return [
+                "dpcore.repeat(..., thread_safe=True) and threads=8, where the code allows it, or "
+                "executor=, share the calls out"
+            ]
+        return ["threads= or executor= share blocks of calls out; block= says how long they are"]
+
+
+def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> UnsettledRequest:
+    """Time some calls, say what the audit takes, and return the request with a budget's trials.
+
+    Its randomness is "own" if a repeated call showed that no seed repeats the outputs.
+    """
+    request = _time_calls(request)
+    forecast = _make_forecast(request)
+    if request.budget is not None:
+        most = (MOST_DRAWS - 1) // max(1, request.make_source(request.probe_pair).elements)
+        spent = request.course.seconds("probe")
+        trials = forecast.fit_trials(request.budget, spent, most - request.start)
+        request, forecast = replace(request, trials=trials), replace(forecast, trials=trials)
+    say(str(forecast))
+    return request
+
+
+def _make_forecast(request: UnsettledRequest) -> Forecast:
+    wanted, source = request.wanted, request.make_source(request.probe_pair)
+    early, executor = request.stop != "fixed", request.executor
+    pilot = partial(min, BLOCK) if early else request.attack.default_pilot
+    fixed, each = request.course.estimate_call()
+
+    def plan_search(trials: int) -> tuple[tuple[int, int], ...]:
+        return plan_rounds(wanted, replace(request, trials=trials).pilot_size, trials)
+
+    return Forecast(
+        fixed=fixed,
+        each=each,
+        calls=request.course.calls,
+        search=plan_search,
+        limit=None if wanted.search is None else wanted.search.seconds,
+        pilot=lambda trials: request.pilot or pilot(trials),
+        trials=request.trials,
+        early=early,
+        most=None if request.attack.pools else partial(most_certified, request, request.probe_pair),
+        claim=None if isinstance(request.claim, Claim) else request.claim,
+        threads=source.threads if executor is None else count_workers(executor, request.threads),
+        block=1 if request.attack.times else source.block,
+        calls_of=source.draws.count_calls,
+        one_by_one=one_by_one(request.mechanism),
+        shared=is_shared(request.mechanism),
+    )
+
+
+def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
+    """Time larger and larger calls, until their outputs take as long as all else in a call.
+
+    Without a budget, only calls that are slow are timed: of others there is no forecast.
+    """
+    course, budget, times = request.course, request.budget, request.attack.times
+    native, (fixed, each) = is_native(request.mechanism), course.estimate_call()
+    alone = native or times or one_by_one(request.mechanism)
+    if budget is None and (alone or each < _FAST_OUTPUT_SECONDS):
+        return request
+    source, shard, least = request.make_source(request.probe_pair), None, _MIN_TIMED_SECONDS
+    limit = 1 if times else source.block
+    if budget is None:
+        limit, least = min(limit, max(request.trials, request.pilot_size)), 0.0
+    rows, share = min(_FIRST_TIMED_ROWS, limit), 1.0
+    while budget is None or 2 * (fixed + rows * each) <= share * budget:
+        shard = _time_block(request, source, rows)
+        fixed, each = course.estimate_call()
+        if rows == limit or rows * each >= max(fixed, least):
+            break
+        rows, share = min(_TIMED_ROWS_GROWTH * rows, limit), _MAX_TIMED_SHARE
+    for _ in range(_FIRST_TIMED_ROWS * times):
+        _time_block(request, source, 1)
+    if shard is None or native or times:
+        return request
+    again = _time_block(request, source, shard.end - shard.first)
+    # A block of a mechanism that no seed repeats is drawn in several calls.
+    is_own = compare_outputs(shard.sides[0][0], again.sides[0][0]) == "own"
+    return replace(request, randomness="own") if is_own else request
+
+
+def _time_block(request: UnsettledRequest, source: Source, rows: int) -> Shard:
+    """Time a block of some rows on both sides, and return what was drawn."""
+    work: Any = keep_outputs
+    attack: Any = request.attack
+    if source.draws.native and attack.by_ballot:
+        work = Votes(attack.event(source.draws.pair).ballot, source.route, 1)
+    # A block of a callable's that nothing else draws.
+    first = 0 if source.draws.native else _TIMED_BLOCK_NUMBER * source.block
+    begun = request.course.clock()
+    shard = draw_shard(source.draws, work, source.task(PROBE, first, first + rows))
+    seconds = (request.course.clock() - begun) / 2
+    for _ in shard.sides:
+        request.course.called(rows, seconds)
+    return shard
