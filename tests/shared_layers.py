@@ -42,7 +42,7 @@ ROOT = ["__init__", "__main__"]
 """Files above all layers: what `import dpcore` shows, and `python -m dpcore`."""
 
 REPORT_METHODS = re.compile(
-    r"__str__|__add__|_repr_html_|(plot|to_|from_|save_)\w*|merge|outputs|lines|table"
+    r"__str__|__add__|_repr_html_|_?(plot|to_|from_|save|load)\w*|merge|outputs|_?lines|table"
 )
 """Names of methods through which a result reaches higher layers, such as its reports."""
 

@@ -29,7 +29,9 @@ def refuted(draw, **settings):
         sides = draw(np.random.default_rng(seed))
         settings = {"rows": "independent", "claim": 1.0, "confidence": CONFIDENCE, **settings}
         found.append(audit_outputs(*sides, rng=seed, **settings))
-    return sum(audit.refuted for audit in found), np.median([one.epsilon_lower for one in found])
+    return sum(audit.refuted is True for audit in found), np.median(
+        [one.epsilon_lower for one in found]
+    )
 
 
 def canaries(rng, m=200):

@@ -61,7 +61,7 @@ CALLS = [
     (lambda: dpcore.audit(release, X=[0.0], claim=1), "X", "pair = (x, x_prime)"),
     (lambda: dpcore.audit(release, P, claim=1, device="cuda"), "device", "dpcore.torch.mechanism"),
     (lambda: dpcore.audit(dpcore.published.ADePT(epsilon=1.0), dim=128), "dim",
-     "pair=dpcore.pairs.zeros_ones(dim)"),
+     "pair=mechanism.default_pair(128)"),
     (lambda: divergence.kl(LAW, LAW), "y0", "closed_forms.discrete_renyi([1.0], p, q)"),
     (lambda: divergence.kl([0.5, 0.5], [0.1, 0.9]), "y0", "closed_forms.discrete_renyi"),
     (lambda: divergence.kl(stats.norm(), stats.norm(1)), "y0", "closed_forms.gaussian_renyi"),

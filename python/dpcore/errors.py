@@ -11,12 +11,14 @@ import contextlib
 import functools
 import inspect
 import math
+import os
 import re
 import reprlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -102,7 +104,6 @@ _ARGUMENT_ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
         for name in ("claim", "epsilon", "delta")
     ),
     ("sensitivity", "neighbour", "neighbour= says which inputs are neighbours"),
-    ("dim", "pair", "pair=dpcore.pairs.zeros_ones(dim)"),
     ("device", "pair", "the mechanism chooses it: dpcore.torch.mechanism(encoder, noise, device=)"),
     *(
         (name, owner, "noise has no place: the input is what it is added to")
@@ -111,7 +112,7 @@ _ARGUMENT_ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     *((name, "scale", _SCALE_ADVICE) for name in ("epsilon", "sensitivity")),
     *(
-        (name, "sigma", "dpcore.calibration.gaussian_analytic computes sigma")
+        (name, "sigma", "sigma = dpcore.calibration.gaussian_analytic(...).sigma")
         for name in ("epsilon", "sensitivity", "delta")
     ),
 )
@@ -189,16 +190,21 @@ def suggest_arguments(target: _Target) -> _Target:
             # With a frame below this one the function has begun, and its errors are its own.
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise
-            raise TypeError(_explain_bad_call(target, str(error))) from None
+            raise TypeError(_explain_bad_call(target, str(error), args, named)) from None
 
     return call  # type: ignore[return-value]
 
 
-def _explain_bad_call(target: Callable[..., Any], text: str) -> str:
+def _explain_bad_call(
+    target: Callable[..., Any], text: str, args: Sequence[Any], named: Mapping[str, Any]
+) -> str:
     """Explain the error of a call and the correct call."""
     parameters = inspect.signature(target).parameters
     if found := _UNEXPECTED_KEYWORD.match(text):
         # Later Pythons suggest a name themselves.
+        if found[1] == "dim" and "pair" in parameters:
+            owner = named.get("mechanism", args[0] if args else None)
+            return f"{found[0]} ({_write_pair_of(owner, named['dim'])})"
         return found[0] + _suggest_argument(found[1], list(parameters))
     if not (found := _TOO_MANY_POSITIONAL.match(text)):
         return text
@@ -210,6 +216,15 @@ def _explain_bad_call(target: Callable[..., Any], text: str) -> str:
     if "pair" in parameters and "pair=" not in others:
         return f"{text} (two inputs are one argument, a tuple: (x, x_prime))"
     return f"{text} (by name: {', '.join(others[:3])})" if others else text
+
+
+def _write_pair_of(mechanism: Any, dim: Any) -> str:
+    """Write the argument that is the pair of a mechanism, its own if it has one."""
+    make = inspect.getattr_static(mechanism, "default_pair", None)
+    if make is None:
+        return f"pair=dpcore.pairs.zeros_ones({dim!r})"
+    shown = repr(dim) if "dim" in inspect.signature(make).parameters else ""
+    return f"pair=mechanism.default_pair({shown})"
 
 
 def called_here(given: str, names: Sequence[str]) -> str | None:
@@ -339,27 +354,24 @@ def mistyped(name: str, requirement: str, value: object) -> TypeError:
     return about(TypeError(message(name, requirement, value)), name)
 
 
-def about(error: _Error, argument: str, **mentioned: str) -> _Error:
+def about(error: _Error, argument: str) -> _Error:
     """Return the exception, marked with the argument that caused it.
 
     A caller whose users know the argument by another name, as the command line does, asks the
     exception for it and reads no text.
 
     Args:
-        error: the exception; what it is given are attributes named as the two arguments below.
+        error: the exception; its attribute `argument` becomes this name.
         argument: the name with which the message begins.
-        **mentioned: further arguments of which the message says "{name}={value}": their values as
-            it writes them, empty where it writes none.
 
     Returns:
         The exception itself.
 
     Example:
-        >>> error = about(ValueError("x must be new (old=True allows it)"), "x", old="True")
-        >>> error.argument, error.mentioned
-        ('x', {'old': 'True'})
+        >>> about(ValueError("x must be new (old=True allows it)"), "x").argument
+        'x'
     """
-    vars(error).update(argument=argument, mentioned=mentioned)
+    vars(error).update(argument=argument)
     return error
 
 
@@ -670,3 +682,18 @@ def claim_level(value: Any) -> float:
 def delta_level(value: Any, name: str = "delta") -> float:
     """Check a delta, a probability in [0, 1), and return it."""
     return real(name, value, low=0.0, high=1.0, open_high=True)
+
+
+def require_path(name: str, path: Any) -> Path:
+    """Check the path of a file, and return it.
+
+    Raises:
+        TypeError: if it is not a path.
+        ValueError: if it is that of a folder.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise mistyped(name, "the path of a file", path)
+    place = Path(path)
+    if not place.name or place.is_dir():
+        raise invalid(name, "the path of a file", os.fspath(path))
+    return place

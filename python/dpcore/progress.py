@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -15,6 +16,9 @@ from .packages import imported_module
 
 LONG_SECONDS: Final = 30.0
 """Time of slow work from which on there is a forecast."""
+
+WORDING: ContextVar[Callable[[str], str]] = ContextVar("WORDING", default=str)
+"""How lines are worded: the command line writes arguments as its options."""
 
 _QUIET_SECONDS = 1.0
 _REDRAWN_SECONDS = 0.2
@@ -129,6 +133,7 @@ class Progress:
         with self._lock:
             if not text or self._silent:
                 return
+            text = WORDING.get()(text)
             if self._wanted and in_notebook():
                 _Notebook.say(text)
             elif isinstance(self._display, _Terminal):

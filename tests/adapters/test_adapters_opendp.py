@@ -169,8 +169,11 @@ def test_a_map_with_delta_brings_both_numbers(dp):
         dpcore.audit(fixed, pair, delta=1e-9, **options)
     with pytest.raises(ValueError, match=r"^bound must be another than 'conditional'"):
         dpcore.audit(fixed, pair, bound="conditional", **options)
-    # rho is no epsilon: no claim.
-    assert dpcore.audit(gaussian, pair, **options).claim is None
+    # A rho is a whole curve, which no delta goes with.
+    found = dpcore.audit(gaussian, pair, **options)
+    assert found.claim == dpcore.claims.ZCDP(gaussian.map(1.0))
+    with pytest.raises(ValueError, match=r"^delta must be left out where claim is a curve"):
+        dpcore.audit(gaussian, pair, delta=1e-5, **options)
 
 
 @pytest.mark.extras

@@ -158,7 +158,8 @@ def test_santext_on_real_vectors_has_the_known_loss(epsilon, ratio, pair, kept):
         # The known exact loss is 5.4756 per unit of distance; the default attack certifies most.
         report = dpcore.audit(mech, found, trials=10**6, rng=1)
         assert 5.32 < report.epsilon_lower < 5.4756
-        assert (report.claim, report.refuted) == (10.0, False)
+        assert report.claim == 10.0
+        assert report.undecided.startswith("1,000,000 trials certify at most ")
 
 
 def test_an_audit_reads_claim_and_distance_and_refutes_a_smaller_claim():
@@ -172,7 +173,8 @@ def test_an_audit_reads_claim_and_distance_and_refutes_a_smaller_claim():
     assert dpcore.audit(mech, pair, claim=0.8 * exact, trials=100_000, rng=1).refuted
     texts = mech.pair("Good, fine!", "bad grim")
     assert texts.distance == pytest.approx(5.0 + 3.0)
-    assert dpcore.audit(mech, texts, trials=20_000, rng=1).verdict == "not refuted by this attack"
+    report = dpcore.audit(mech, texts, trials=20_000, rng=1)
+    assert report.verdict == "undecided: 20,000 trials certify at most 1.07"
     rewritten = mech.rewriter("Good, fine!", 3, np.random.default_rng(1))
     assert rewritten == mech.rewrite(["good fine"] * 3, rng=np.random.default_rng(1))
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..claims.renyi import ZCDP
 from ..errors import about, invalid
 from ..mechanisms.callables import stack_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
@@ -23,6 +24,13 @@ _NORM_METRICS = {
     "AbsoluteDistance": "l1",
 }
 """Input metrics that are norms; in one entry all norms are one."""
+
+_SHOWN_BY = {
+    "MaxDivergence": "stated",
+    "Approximate(MaxDivergence)": "stated",
+    "ZeroConcentratedDivergence": "curve",
+}
+"""Attributes that hold what a privacy map states, by its measure."""
 
 _NEIGHBOUR_RELATIONS: dict[str, tuple[tuple[type, float], ...]] = {
     "L1Distance": ((L1, 1.0),),
@@ -52,7 +60,8 @@ class OpenDP(Adapter):
     Args:
         measurement: the measurement.
         d_in: distance of the two inputs in the measurement's input metric; with it, `stated` is
-            what `measurement.map(d_in)` says, if that is an epsilon or an (epsilon, delta).
+            what `measurement.map(d_in)` says, if that is an epsilon or an (epsilon, delta), and
+            `curve` is its `claims.ZCDP`, if that is a rho.
 
     Source:
         Gaboardi, Hay and Vadhan (2020), A Programming Framework for OpenDP.
@@ -76,11 +85,26 @@ class OpenDP(Adapter):
 
     reproducible: ClassVar[bool] = False
     default_trials: ClassVar[int] = 10_000
-    claim_advice: ClassVar[str] = (
-        "neighbour= brings the claim of the measurement's privacy map, such as "
-        "neighbour=dpcore.pairs.L1(1.0), and dpcore.adapters.OpenDP(measurement, d_in=1.0).stated "
-        "shows it"
-    )
+
+    @property
+    def claim_advice(self) -> str:
+        """Advice on a claim from the privacy map: the relation that its metric knows."""
+        measure = str(self.measurement.output_measure)
+        if measure not in _SHOWN_BY or self._metric not in _NEIGHBOUR_RELATIONS:
+            fix = "opendp.prelude.c.make_fix_delta(measurement, 1e-5) states an epsilon and a delta"
+            made = f" ({fix})" if measure == "SmoothedMaxDivergence" else ""
+            what = f"on {self._metric} to {measure}"
+            return f"claim= must say what is tested: a map {what} is no single claim{made}"
+        unit = "1.0" if str(self.measurement.input_distance_type).startswith("f") else "1"
+        made = f"dpcore.adapters.OpenDP(measurement, d_in={unit}).{_SHOWN_BY[measure]}"
+        if self.d_in is not None and _SHOWN_BY[measure] == "curve":
+            return f"claim={made.replace(unit, repr(self.d_in))} tests what its privacy map states"
+        kind, _ = _NEIGHBOUR_RELATIONS[self._metric][0]
+        relation = f"{kind.__name__}({'' if kind in (Replace, AddRemove) else '1.0'})"
+        return (
+            "neighbour= brings the claim of the measurement's privacy map, such as "
+            f"neighbour=dpcore.pairs.{relation}, and {made} shows it"
+        )
 
     @property
     def stated(self) -> tuple[float, float] | None:
@@ -93,6 +117,14 @@ class OpenDP(Adapter):
             return float(found[0]), float(found[1])
         # A curve of (epsilon, delta) is no one statement.
         return (float(found), 0.0) if isinstance(found, (int, float)) else None
+
+    @property
+    def curve(self) -> ZCDP | None:
+        """The zCDP that the privacy map states at `d_in`, if it is a map to a finite rho."""
+        if self.d_in is None or _SHOWN_BY.get(str(self.measurement.output_measure)) != "curve":
+            return None
+        rho = float(self.measurement.map(self.d_in))
+        return ZCDP(rho) if math.isfinite(rho) else None
 
     @property
     def norm(self) -> str | None:
@@ -132,7 +164,7 @@ class OpenDP(Adapter):
             kinds = " or ".join(kind.__name__ for kind, _ in fitting) or "left away"
             metric = self.measurement.input_metric
             requirement = f"{kinds} for a measurement on {metric} (or give claim=)"
-            raise about(invalid("neighbour", requirement, neighbour), "neighbour", claim="")
+            raise about(invalid("neighbour", requirement, neighbour), "neighbour")
         farthest = neighbour.most * shares[0]
         if not str(self.measurement.input_distance_type).startswith("f"):
             # Whole numbers at most 1.5 apart are at most 1 apart.

@@ -26,7 +26,6 @@ class Adapter(Shown):
         thread_safe: True if several threads may draw at once.
         default_trials: counted draws on each side of a `dp_audit` that nobody gave `trials`; None
             is its usual number. It never depends on a clock.
-        claim_advice: how to give the claim that the object makes; empty where nothing is needed.
     """
 
     __slots__ = ()
@@ -34,7 +33,6 @@ class Adapter(Shown):
     reproducible: ClassVar[bool] = True
     thread_safe: ClassVar[bool] = False
     default_trials: ClassVar[int | None] = None
-    claim_advice: ClassVar[str] = ""
 
     @property
     def stated(self) -> tuple[float, float] | None:
@@ -49,6 +47,11 @@ class Adapter(Shown):
         although it is true. Pass `stated` as claim= and delta= then.
         """
         return pure_epsilon(self.stated)
+
+    @property
+    def claim_advice(self) -> str:
+        """Advice on the claim that the object makes; empty where none is needed."""
+        return ""
 
     @property
     def name(self) -> str:

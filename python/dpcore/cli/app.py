@@ -23,6 +23,7 @@ import typer
 
 from .. import __version__, _core, experiments
 from ..errors import argument_of, called_here
+from ..progress import WORDING
 from ..streams import threads_of
 from . import options
 from .audits import (
@@ -56,7 +57,8 @@ STATUS_HELP = """[bold]Exit status[/bold]
   0    not refuted (or no claim was tested)
   1    refuted: the certified bound exceeds the claim
   2    bad usage
-  3    no verdict: rows are not independent, or the mechanism or dpcore failed
+  3    no verdict: rows are not independent (invalid), the claim was out of reach or
+       all outputs were one value (undecided), or the mechanism or dpcore failed
   4    parts of a run are missing (dpcore merge)
   130  interrupted (Ctrl-C), whatever was counted"""
 
@@ -446,15 +448,19 @@ def main(args: Sequence[str] | None = None) -> int:
         args: the words after `dpcore`; None takes those of the process.
 
     Returns:
-        The exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 no verdict (rows that are
-        not independent, or the mechanism or dpcore failed), 130 interrupted.
+        The exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 no verdict (undecided, rows
+        that are not independent, or the mechanism or dpcore failed), 130 interrupted.
 
     Example:
         >>> main(["audit", "half-noise", "--epsilon", "1", "--dim", "0"])
         2
     """
     words = sys.argv[1:] if args is None else list(args)
-    return run_guarded(lambda: _parse_words(words))
+    held = WORDING.set(options.spell_proposals)
+    try:
+        return run_guarded(lambda: _parse_words(words))
+    finally:
+        WORDING.reset(held)
 
 
 def _parse_words(words: list[str]) -> int:
@@ -473,6 +479,9 @@ def _parse_words(words: list[str]) -> int:
         context = getattr(error, "ctx", None)
         given = str(getattr(error, "option_name", "")).removeprefix("--").replace("-", "_")
         here = called_here(given, [one.name for one in context.command.params]) if context else None
+        if given == "eps" and any(word in SYSTEMS for word in words):
+            # Of a system it is what the system is run with.
+            here = "epsilon"
         if here is not None:
             less = " (1 - alpha)" if given == "alpha" else ""
             text = f"No such option: --{given.replace('_', '-')} (did you mean --{here}{less}?)"

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -61,11 +61,17 @@ from .options import (
     Usage,
     report_bad_usage,
     select_arguments,
+    spell_proposals,
     write_line,
 )
 
 _CLUSTER_SECONDS = 30
 """Time within which the scheduler of a cluster must answer."""
+
+_ADVISING_ROWS: Final = tuple(
+    f"  {label} " for label in ("verdict", "note", "needed", "plan", "time")
+)
+"""Rows of a report that propose what to give; the others quote events and calls."""
 
 _Delivered = AuditArguments | MergeArguments | OutputsArguments | TableArguments
 """Options of the commands that print a report, and save a picture and a page."""
@@ -116,6 +122,8 @@ def _print_report(report: Audit | OutputsAudit | TableAudit) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for number, line in enumerate(str(report).splitlines()):
         style = "bold" if number == 0 else ""
+        if line.startswith(_ADVISING_ROWS):
+            line = spell_proposals(line)
         if line.startswith("  verdict "):
             # A claim that stands is no pass mark: neither green nor bold.
             style = {True: "bold red", False: "", None: "bold yellow"}[report.refuted]
@@ -265,7 +273,13 @@ def _deliver_audit(asked: AuditArguments | MergeArguments, report: Audit) -> int
     deliver_report(asked, report)
     if report.partial:
         return INTERRUPTED
-    if report.checks:
+    return find_status(report)
+
+
+def find_status(report: Audit | OutputsAudit) -> int:
+    """Return the exit status of an audit that was not interrupted."""
+    # Neither of the other statuses may stand for a claim that was not tested.
+    if report.checks or report.undecided:
         return NO_VERDICT
     return REFUTED if report.refuted else NOT_REFUTED
 
@@ -528,12 +542,9 @@ def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
     _check_output_paths(asked)
     report = record_command(_audit_output_files(asked), command)
     for doubt in report.doubts:
-        write_line(f"warning: {doubt}")
+        write_line(f"warning: {spell_proposals(doubt)}")
     deliver_report(asked, report)
-    if report.doubts:
-        # No verdict: neither status may stand for rows that no bound holds for.
-        return NO_VERDICT
-    return REFUTED if report.refuted else NOT_REFUTED
+    return find_status(report)
 
 
 def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:

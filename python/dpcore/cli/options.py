@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -62,7 +63,10 @@ _file_option = partial(make_option, panel="The files")
 
 # Of several commands.
 
+_PACKAGE: Final = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
+
 _CLAIM_CURVES: Final = {"gdp": GDP, "zcdp": ZCDP}
+_EPSILON_AND_DELTA: Final = re.compile(r"[(\[]?\s*([\d.e+-]+)\s*,\s*([\d.e+-]+)\s*[)\]]?")
 
 
 def _read_claim(text: str) -> float | Curve:
@@ -73,7 +77,10 @@ def _read_claim(text: str) -> float | Curve:
     except ValueError:
         value = None
     if value is None or (equals and kind.lower() not in _CLAIM_CURVES):
-        raise typer.BadParameter(f"it must be an epsilon, gdp=MU or zcdp=RHO, got {text!r}")
+        need = "an epsilon, gdp=MU or zcdp=RHO"
+        if parts := _EPSILON_AND_DELTA.fullmatch(text):
+            need += f" (--claim {parts[1]} --delta {parts[2]})"
+        raise typer.BadParameter(f"it must be {need}, got {text!r}")
     if not equals:
         return value
     try:
@@ -88,9 +95,13 @@ _make_claim = partial(
     parser=_read_claim,
     metavar="EPSILON",
 )
-_make_epsilon_claim = partial(
-    _claim_option, "The epsilon to test. Default: the mechanism's own claim."
+_make_recorded_claim = partial(
+    _claim_option,
+    "What to test: an epsilon, gdp=MU or zcdp=RHO. Without it give --no-claim.",
+    parser=_read_claim,
+    metavar="EPSILON",
 )
+_make_epsilon_claim = partial(_claim_option, "The epsilon to test. Without it give --no-claim.")
 _make_no_claim = partial(_claim_option, "Test no claim, only estimate.", "--no-claim")
 _make_delta = partial(_claim_option, "The delta of the claim.")
 _make_confidence = partial(_claim_option, "Probability that the bound holds.")
@@ -225,6 +236,9 @@ class AuditArguments(MechanismArguments):
         "Draws to count on each side, such as 1e8. Default: 1e6 (4,000 of random encoders).",
         metavar="N",
     )
+    seconds: float | None = _run_option(
+        "Or the time that the audit may take: as many trials as fit, which are reported."
+    )
     start: str = _run_option(
         "First trial; runs of disjoint trials with one seed can be added.", metavar="N", default="0"
     )
@@ -301,7 +315,7 @@ class OutputsArguments:
         metavar="KIND",
         show_default=False,
     )
-    claim: Any = _make_claim()
+    claim: Any = _make_recorded_claim()
     no_claim: bool = _make_no_claim(default=False)
     delta: float = _make_delta(default=0.0)
     confidence: float = _make_confidence(default=0.95)
@@ -472,6 +486,49 @@ def _spell_options() -> dict[str, str]:
 OPTIONS: Final = _spell_options()
 """The options by the arguments that they stand for, as messages name them."""
 
+_PROPOSALS: Final = re.compile(
+    r"(?:dpcore\.)?pairs\.patterns\((?P<dim>\w+), [\"'](?P<which>\w+)[\"']\)"
+    r"|(?<![\w.-])(?P<name>" + "|".join([*OPTIONS, "floats", "executor"]) + r")="
+    r"(?P<value>[\w.]+\([^()]*\)|'[^']*'|\"[^\"]*\"|[\w.+-]*\w)?"
+    # The arguments of a call are no options.
+    r"|[\w.]+\((?:[^()]|\([^()]*\))*\)"
+)
+"""Arguments, and calls that options stand for, in a message."""
+
+_WITH_PARAMETER: Final = re.compile(r"(?:\w+\.)*(L1|L2|Linf|GDP|ZCDP)\((?:\w+=)?([\w.+-]+)\)")
+_RELATIONS_OF_DATA_SETS: Final = re.compile(r"(?:\w+\.)*(Replace|Add)(Remove)?\([^()]*\)")
+
+
+_TWO_WAY_SWITCHES: Final = ("same_bits", "source", "progress")
+
+
+def spell_proposals(text: str) -> str:
+    """Write what a message proposes to give as the options of the command line.
+
+    Example:
+        >>> spell_proposals("(neighbour=L1(radius=1.0)): give paired=True, or bound='exact'")
+        '(--neighbour l1=1.0): give --paired, or --bound exact'
+    """
+    return _PROPOSALS.sub(_spell_proposal, text)
+
+
+def _spell_proposal(found: re.Match[str]) -> str:
+    name, value = found["name"], found["value"] or ""
+    if found["which"] is not None:
+        return f"--patterns {found['which']} --dim {found['dim']}"
+    if name is None:
+        return found[0]
+    option = "--dask" if name == "executor" else OPTIONS.get(name, f"--{name}")
+    # A switch has no value, and some have another name where they are off.
+    if value in ("True", "False"):
+        off = f"--no-{option.removeprefix('--')}" if name in _TWO_WAY_SWITCHES else f"no {option}"
+        return option if value == "True" else off
+    value = _WITH_PARAMETER.sub(lambda curve: f"{curve[1].lower()}={curve[2]}", value)
+    value = _RELATIONS_OF_DATA_SETS.sub(
+        lambda relation: "add-remove" if relation[2] else "replace", value
+    )
+    return f"{option} {value.strip(chr(34) + chr(39))}".rstrip()
+
 
 _Options = TypeVar("_Options")
 
@@ -542,15 +599,19 @@ def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
         text, argument = str(error), argument_of(error) or ""
         # Of dpcore's own complaints only these are about what a user's function returned.
         if argument.startswith("outputs of "):
-            raise Failure(text, called) from error
+            raise Failure(spell_proposals(text), called) from error
         if not isinstance(error, (TypeError, ValueError)):
             raise
-        text = OPTIONS.get(argument, argument) + text.removeprefix(argument)
-        for name, value in getattr(error, "mentioned", {}).items():
-            # A switch has no value.
-            shown = f"{OPTIONS.get(name, name)} {'' if value == 'True' else value}".rstrip()
-            text = text.replace(f"{name}={value}", shown)
+        if argument or _is_own(error):
+            # Who writes the same words, but is not dpcore, is quoted as it stands.
+            text = OPTIONS.get(argument, argument) + spell_proposals(text.removeprefix(argument))
         raise Usage(text) from error
+
+
+def _is_own(error: BaseException) -> bool:
+    """Return True for an exception that dpcore's code raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename.startswith(_PACKAGE)
 
 
 @contextlib.contextmanager

@@ -63,7 +63,7 @@ class MechanismAttributes:
         default_pair: `(dim)` -> the `Pair` to audit where none is given.
         default_trials: counted draws on each side of a `dp_audit`.
         default_trials_on: `(pair)` -> counted draws on each side, or None for the usual number.
-        speaking_of: `(neighbour)` -> the mechanism whose `stated` is about these neighbours.
+        speaking_of: `(neighbour)` -> the mechanism whose `stated`, or `curve`, is about them.
         as_mechanism: `()` -> the mechanism that an object of another kind stands for.
         clean: `(x)` -> the vector that noise is added to, or None.
         loss: `(pair, delta)` -> the exact loss of the declared noise, or None.

@@ -259,7 +259,7 @@ def compare_batches(
             f"another one for {shown[where]}, {largest:.3g} of its norm away, {batch_words}"
         )
         error = ValueError(f"{name} must be {requirement}, got {found_words}")
-        raise about(error, name, rounding="")
+        raise about(error, name)
     return BatchCheck(largest, rounding, len(texts))
 
 
