@@ -697,3 +697,21 @@ def require_path(name: str, path: Any) -> Path:
     if not place.name or place.is_dir():
         raise invalid(name, "the path of a file", os.fspath(path))
     return place
+
+
+@contextlib.contextmanager
+def name_path_errors(path: Path, purpose: str) -> Iterator[None]:
+    """Let errors of a file system name the argument `path`, and not a file beside it.
+
+    Args:
+        path: the file.
+        purpose: what is done with it, such as "written".
+
+    Raises:
+        OSError: of the same kind and number.
+    """
+    try:
+        yield
+    except OSError as error:
+        text = f"path must be a file that can be {purpose} ({error.strerror})"
+        raise type(error)(error.errno, text, os.fspath(path)) from error

@@ -245,6 +245,8 @@ class Result(Answer, Record):
             The page.
 
         Raises:
+            TypeError: if `path` is not a path.
+            ValueError: if it is that of a folder.
             OSError: if the file cannot be written.
         """
         from .report.page import save_page

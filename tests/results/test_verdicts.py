@@ -236,6 +236,20 @@ def test_sides_of_different_types_are_not_one_value():
     assert same.constant.startswith("all 100 pilot outputs per side were 3.0 (")
 
 
+def test_files_that_cannot_be_written_or_read_are_named(tmp_path):
+    report = audit(dpcore.Laplace(1.0), claim=1.0, trials=100, rng=1)
+    missing = tmp_path / "none" / "a.json"
+    for call, purpose in ((report.save, "written"), (report.to_html, "written"),
+                          (type(report).load, "read")):  # fmt: skip
+        with pytest.raises(
+            FileNotFoundError, match=f"path must be a file that can be {purpose}"
+        ) as info:
+            call(missing)
+        assert info.value.filename == str(missing)
+        with pytest.raises(TypeError, match=r"path must be the path of a file, got 3\.5"):
+            call(3.5)
+
+
 # The command line and the fixture.
 
 

@@ -94,7 +94,7 @@ class OpenDP(Adapter):
             fix = "opendp.prelude.c.make_fix_delta(measurement, 1e-5) states an epsilon and a delta"
             made = f" ({fix})" if measure == "SmoothedMaxDivergence" else ""
             what = f"on {self._metric} to {measure}"
-            return f"claim= must say what is tested: a map {what} is no single claim{made}"
+            return f"claim= must say what is tested: a map {what} is not a single claim{made}"
         unit = "1.0" if str(self.measurement.input_distance_type).startswith("f") else "1"
         made = f"dpcore.adapters.OpenDP(measurement, d_in={unit}).{_SHOWN_BY[measure]}"
         if self.d_in is not None and _SHOWN_BY[measure] == "curve":

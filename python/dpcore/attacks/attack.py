@@ -276,7 +276,7 @@ def remarks_on(
     signs: Sequence[Choice] = (),
     exact_up_to: float = math.inf,
 ) -> tuple[str, ...]:
-    """Return remarks on the choices of which the best one is to be counted.
+    """Return remarks on the choices; the best of them is to be counted.
 
     Args:
         found: the choices.

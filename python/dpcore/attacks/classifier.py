@@ -182,7 +182,9 @@ class Discriminant(NumericAttack):
         made = [whole[way].weights(shrinkage) for way, shrinkage in (tried[i] for i in order)]
         centres = np.mean([side.mean(axis=0) for side in sides], axis=0)
         return [
-            LinearScore(entries, centres, one) for one in made if 0.0 < np.abs(one).max() < np.inf
+            LinearScore(entries, centres, weights)
+            for weights in made
+            if 0.0 < np.abs(weights).max() < np.inf
         ]
 
 

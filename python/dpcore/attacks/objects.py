@@ -248,7 +248,7 @@ class Bunch:
         classes: set[Any] = set(map(type, items))
         if classes & _MUTABLE_BYTES:
             # They have no hash, and are equal to the bytes that they hold.
-            items = [bytes(one) if type(one) in _MUTABLE_BYTES else one for one in items]
+            items = [bytes(item) if type(item) in _MUTABLE_BYTES else item for item in items]
             self.items, classes = items, set(map(type, items))
         known = {one: _classify_type(one) for one in classes}
         if len(classes) == 1:

@@ -353,7 +353,7 @@ def sign_scores(scores: Sequence[Score], outputs: Array, outputs_prime: Array) -
         outputs_prime: the same on x'.
     """
     sides = outputs, outputs_prime
-    read = itertools.chain(*(one.parts.parts for one in scores if isinstance(one, OfParts)))
+    read = itertools.chain(*(score.parts.parts for score in scores if isinstance(score, OfParts)))
     parts = tuple(dict.fromkeys(part for part in read if part.measure in _SIGNED_MEASURES))
     regular = all(side.dtype.kind in "buif" for side in sides)
     score: Score = NegativeZeros() if regular else OfParts(Parts(parts), NegativeZeros())

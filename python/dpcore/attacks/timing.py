@@ -531,7 +531,7 @@ class Timing(AuditAttack):
         return f"Timing(clock={clock}, warmup={self.warmup})"
 
     def default_pilot(self, trials: int) -> int:
-        """Return the pilot calls a side: a quarter of the counted ones, at least 100."""
+        """Return the pilot calls per side: a quarter of the counted ones, at least 100."""
         return max(100, trials // 4)
 
     def timed_counts(

@@ -51,10 +51,10 @@ class Forecast:
         each: seconds for one output, at best.
         calls: that were timed.
         search: rounds that choose the pair, for this number of trials: the number of pairs, and
-            the draws a side for each.
+            the draws per side for each.
         limit: seconds that a search may take, or None; its first pilot is always finished.
-        pilot: draws a side that choose the event, for this number of trials.
-        trials: draws a side that are counted.
+        pilot: draws per side that choose the event, for this number of trials.
+        trials: draws per side that are counted.
         early: True if the count may end before.
         most: the largest bound that the trials can certify; None if it is not known.
         claim: that is tested, or None.
@@ -184,8 +184,8 @@ class Forecast:
         if self.threads > 1:
             wanted = shared_block(self.trials, self.threads)
             few = f"{self.trials:,} trials are {blocks} of {self.block:,}"
-            told = f"blocks are shared out, and {few}: give block={wanted}"
-            return [told] if blocks < self.threads else []
+            line = f"blocks are shared out, and {few}: give block={wanted}"
+            return [line] if blocks < self.threads else []
         if self.shared:
             return ["threads=8 makes eight of these calls at a time"]
         if self.one_by_one:

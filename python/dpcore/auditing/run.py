@@ -156,7 +156,7 @@ def audit(
             `dpcore.torch.PrivateEncoder`. One that encodes its input first may give attacks the
             vector that its noise is added to, see `dpcore.mechanisms.declarations`.
         pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one
-            expected to certify most is audited (the choice takes at most eight draws a side for
+            expected to certify most is audited (the choice takes at most eight draws per side for
             each of the trials, or 64 for each pair if that is more); a
             `dpcore.pairs.search(...)`; None takes the mechanism's `default_pair()`, or [0]
             against [1] for the package's own noises. Of an L1 claim about many entries, attacks see

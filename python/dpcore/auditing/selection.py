@@ -70,8 +70,8 @@ _MAX_FINAL_ROUND_ROWS: Final = 2**22
 _MAX_ROUND_TRAINING_ROWS: Final = 2**18
 _ROUND_DRAWS_PER_TRIAL: Final = 8
 _MIN_DRAWS_PER_PAIR: Final = 64
-"""Draws a side that all rounds may take together: the larger of so many for each counted trial and
-so many for each pair."""
+"""Draws per side that all rounds may take together: the larger of so many for each counted trial
+and so many for each pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,7 +438,7 @@ def choose_pair(
         attack: fitted anew on every pair.
         goal: what is to be certified.
         pilot: pilot draws a side that the last round may use.
-        trials: counted draws a side; they limit all rounds together.
+        trials: counted draws per side, which limit all rounds together.
         seed: of the search.
         course: records what is done.
 
@@ -462,7 +462,7 @@ def choose_pair(
 
 
 def plan_rounds(wanted: Asked, pilot: int, trials: int) -> tuple[tuple[int, int], ...]:
-    """List for each round the number of pairs it tries and the draws a side for each pair.
+    """List for each round the number of pairs it tries and the draws per side for each pair.
 
     A search has its own budget. The rounds of a list of pairs take at most eight draws for each
     counted trial, or 64 for each pair if that is more.

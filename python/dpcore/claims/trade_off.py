@@ -472,7 +472,7 @@ class TradeOff(Claim, word="TradeOff"):
         epsilons = np.minimum(epsilons, logs[-1])
         place = np.searchsorted(logs, epsilons)
         left, right = (logs[place - 1], deltas[place - 1]), (logs[place], deltas[place])
-        found: Floats = _interpolate(epsilons, left, right) * (1.0 + _TANGENT_ROUNDING)
+        found: Floats = _interpolate_delta(epsilons, left, right) * (1.0 + _TANGENT_ROUNDING)
         return found
 
     def _epsilon(self, delta: float) -> float:
@@ -505,7 +505,7 @@ def _list_tangents(claim: TradeOff) -> tuple[Floats, Floats]:
     return _lower_hull(logs, np.minimum.accumulate(deltas), _is_above_chord)
 
 
-def _interpolate(log: Any, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
+def _interpolate_delta(log: Any, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
     """Return delta at a slope between two tangents, each slope by its logarithm."""
     share = np.expm1(log - right[0]) / np.expm1(left[0] - right[0])
     return right[1] + (left[1] - right[1]) * share
@@ -513,7 +513,7 @@ def _interpolate(log: Any, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any
 
 def _is_above_chord(first: _Corner, middle: _Corner, last: _Corner) -> bool:
     """Return True if a tangent, with its slope's logarithm, states no more than two others."""
-    return middle[1] >= float(_interpolate(middle[0], first, last))
+    return middle[1] >= float(_interpolate_delta(middle[0], first, last))
 
 
 def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None = None) -> Floats:

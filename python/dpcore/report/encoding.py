@@ -21,7 +21,7 @@ from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
-from ..errors import invalid, mistyped, require_path
+from ..errors import invalid, mistyped, name_path_errors, require_path
 from ..events import Vote
 from ..mechanisms.commands import Tool
 from ..mechanisms.declarations import NATIVE, is_native, name_of
@@ -441,14 +441,18 @@ def read_json(cls: type[_AnyResult], text: Any) -> _AnyResult:
 
 def save_json(result: records.Result, path: Any) -> None:
     """Write a result to a file."""
-    records.write_atomically(require_path("path", path), write_json(result, None) + "\n")
+    place = require_path("path", path)
+    with name_path_errors(place, "written"):
+        records.write_atomically(place, write_json(result, None) + "\n")
 
 
 def load_json(cls: type[_AnyResult], path: Any) -> _AnyResult:
     """Read a result from a file; an error about its content names the file."""
     place = require_path("path", path)
+    with name_path_errors(place, "read"):
+        text = place.read_bytes()
     try:
-        return read_json(cls, place.read_bytes())
+        return read_json(cls, text)
     except ValueError as error:
         error.add_note(f"read from {place}")
         raise

@@ -15,7 +15,6 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from .._core import __version__
 from ..bounds import limits
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
+from ..errors import name_path_errors, require_path
 from ..records import Counts, Result
 from ..results.audits import Audit
 from ..results.evidence import Provenance, numerator_first
@@ -355,7 +355,9 @@ def make_plain_page(
 def save_page(text: str, path: str | os.PathLike[str] | None) -> str:
     """Return the page, and write it to a file if there is a path."""
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        place = require_path("path", path)
+        with name_path_errors(place, "written"):
+            place.write_text(text, encoding="utf-8")
     return text
 
 

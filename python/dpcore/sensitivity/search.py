@@ -424,9 +424,9 @@ class Space:
 
         For the neighbours of a ball, one entry after another moves by the radius.
         """
-        yield len(low), lambda n: _join(high[:n], low[n:])
-        lows, highs = _join(low[:1], low), _join(high[:1], high)
-        yield 2 * len(lows), lambda n: _join(highs[: n // 2], lows[(n + 1) // 2 :])
+        yield len(low), lambda n: _join_records(high[:n], low[n:])
+        lows, highs = _join_records(low[:1], low), _join_records(high[:1], high)
+        yield 2 * len(lows), lambda n: _join_records(highs[: n // 2], lows[(n + 1) // 2 :])
         if self.free or not (self.moves or isinstance(self.neighbour, OneRecord)):
             return
         width = np.asarray(high, dtype=np.float64) - low
@@ -439,7 +439,7 @@ class Space:
             yield steps, lambda n: self.clip(low + sign * np.clip(n * step - start, 0.0, size))
 
 
-def _join(first: Any, second: Any) -> Any:
+def _join_records(first: Any, second: Any) -> Any:
     return np.concatenate([first, second]) if isinstance(first, np.ndarray) else first + second
 
 
