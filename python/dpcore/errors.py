@@ -713,5 +713,5 @@ def name_path_errors(path: Path, purpose: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        text = f"path must be a file that can be {purpose} ({error.strerror})"
+        text = f"path must be a file that can be {purpose} ({error.strerror or error})"
         raise type(error)(error.errno, text, os.fspath(path)) from error
