@@ -163,7 +163,7 @@ def run_audits(row: Row, attack: Any, seeds: Iterable[int]) -> Cell:
         tuple(seconds for _, seconds in found),
         error,
         sum(bool(audit.checks) for audit in audits),
-        sum(audit.refuted for audit in audits),
+        sum(audit.refuted is True for audit in audits),
     )
 
 

@@ -15,6 +15,7 @@ PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
     "packages",
+    "advice annotations",
     "errors",
     "records progress streams",
     "pairs events bounds",
@@ -47,8 +48,8 @@ REPORT_METHODS = re.compile(
 """Names of methods through which a result reaches higher layers, such as its reports."""
 
 INNER = {
-    "auditing", "cli", "errors", "packages", "progress", "recorded", "records", "report",
-    "sampling", "streams", "tables",
+    "advice", "annotations", "auditing", "cli", "errors", "packages", "progress", "recorded",
+    "records", "report", "sampling", "streams", "tables",
 }  # fmt: skip
 """Packages that users reach through others; `__all__` of the others says what is public."""
 

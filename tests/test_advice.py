@@ -112,6 +112,11 @@ CALLS = [
     ("dpcore.sample({}, x, size)", "dpcore.Laplace(1.0).sample(10)",
      "dpcore.sample(Laplace(scale=1.0, variant='two_branch'), x, size)",
      "from dpcore import Laplace; @"),
+    ("dpcore.audit(mechanism, pair) makes one", "dpcore.Audit(release, P)",
+     "dpcore.audit(mechanism, pair)", "mechanism, pair = release, P; @"),
+    ("dpcore.repeat(lambda x: {}(x, ...))", "dpcore.audit(np.mean, P)",
+     "dpcore.repeat(lambda x: mean(x, ...))",
+     "mean = lambda x, other: np.mean(x) + np.random.laplace(); dpcore.audit(@, P, **few)"),
     ("pairs.search(...)", "dpcore.audit(release, 3.0, claim=1)", "pairs.search(",
      "dpcore.audit(release, dpcore.@dpcore.pairs.Box(0, 1, 1), dpcore.pairs.L1(1.0)), claim=1,"
      " **few)"),

@@ -14,6 +14,7 @@ from scipy import stats
 import dpcore
 from dpcore import divergence, pairs, structure
 from dpcore.bounds import clopper_pearson
+from dpcore.cli import main
 
 
 def release(x, size, rng):
@@ -22,6 +23,10 @@ def release(x, size, rng):
 
 P = ([0.0], [1.0])
 TEXTS = ("he has cancer", "he has the flu")
+
+
+def measure_mean(array, epsilon=1.0, bounds=None):
+    """Stand for a function of another package, whose second argument is a setting."""
 
 
 class Encoder:
@@ -73,25 +78,106 @@ CALLS = [
      "outputs_prime", "label= is for labels"),
     (lambda: dpcore.adit, "adit", "did you mean 'audit'?"),
     (lambda: dpcore.Laplase, "Laplase", "did you mean 'Laplace'?"),
+    (lambda: dpcore.Pair((0, 1)), "x_prime", "Pair(x, x_prime)"),
+    (lambda: dpcore.Audit(release), "pair", "dpcore.audit(mechanism, pair) makes one"),
+    (lambda: dpcore.Laplace(0, 1), "scale", "the input is what it is added to"),
+    (lambda: dpcore.Gaussian(0, 1), "argument", "the input is what it is added to"),
+    (lambda: dpcore.audit(release, P, confidence=95), "confidence", "did you mean 0.95?"),
+    (lambda: dpcore.audit(release, P, confidence="95%"), "confidence", "did you mean 0.95?"),
+    (lambda: dpcore.plan(1.0, factor=0.9, power=95), "power", "did you mean 0.95?"),
+    (lambda: dpcore.audit(release, P, trials="1M"), "trials", "did you mean '1e6'?"),
+    (lambda: dpcore.audit(release, P, trials="10k"), "trials", "did you mean '10e3'?"),
+    (lambda: dpcore.audit(release, P, pilot=10**400), "pilot", "an integer from 2 to"),
+    (lambda: dpcore.audit(measure_mean, P, claim=1), "mechanism", "dpcore.repeat(lambda x: measu"),
+    (lambda: dpcore.audit_outputs("a.npy", "b.npy", rows="independent"), "outputs", "can be read"),
+    (lambda: dpcore.audit_outputs({"tp": 9, "fn": 1, "fp": 2}, rows="independent"), "outputs",
+     "a mapping with tp, fn, fp, tn"),
+    (lambda: dpcore.audit_outputs(tpr=0.4, fpr=0.1), "tpr", "counts are one argument, {'tp': 90"),
+    (lambda: dpcore.Audit.load("no.json"), "path", "a file that can be read"),
+    (lambda: pairs.L1().holds(P, domain=1), "pair", "a Pair"),
+    (lambda: dpcore.claims.TradeOff(origin=len), "function", "or epsilons and deltas instead"),
+    (lambda: dpcore.exact.loss(1.0), "law", "a VoteLaw"),
+    (lambda: dpcore.attacks.Auto(members=3), "members", "a tuple of"),
+    (lambda: dpcore.adapters.ScipyNoise(np.inf), "distribution", "a distribution of scipy.stats"),
+    (lambda: str(divergence.Line(None, 1, 2)), "Line", "missing"),
 ]  # fmt: skip
 """The call, the word that its error names, and what to type instead."""
 
 
 @pytest.mark.parametrize(("call", "name", "fix"), CALLS)
 def test_the_error_names_the_argument_and_the_fix(call, name, fix):
-    with pytest.raises((TypeError, ValueError, AttributeError)) as caught:
+    with pytest.raises((TypeError, ValueError, AttributeError, OSError)) as caught:
         call()
     assert name in str(caught.value)
     assert fix in str(caught.value)
 
 
-def test_an_audit_says_what_its_figures_are_called():
-    report = dpcore.audit(release, P, claim=1.0, trials=1000, rng=1, neighbour=pairs.L1(1.0))
-    with pytest.raises(AttributeError, match=r"no attribute 'summary': print\(report\)"):
-        report.summary()
-    with pytest.raises(AttributeError, match="no attribute 'epsilon': epsilon_lower"):
-        _ = report.epsilon
-    assert not hasattr(report, "other")
+RESULTS = {
+    "audit": dpcore.audit(dpcore.Laplace(1.0), claim=1.0, trials=100, rng=1),
+    "outputs": dpcore.audit_outputs(DRAWN, DRAWN + 1.0, rows="independent", claim=1.0),
+    "table": dpcore.audit_table([[0.5, 0.5], [0.4, 0.6]], claim=1.0),
+    "plan": dpcore.plan(1.0, factor=0.5),
+    "noise": dpcore.Laplace(1.0),
+}
+ATTRIBUTES = [
+    ("audit outputs table", "passed ok is_private failed violation", "refuted (True, False"),
+    ("audit outputs", "eps epsilon lower_bound", "epsilon_lower or epsilon_hat"),
+    ("table plan", "eps", "claim"),
+    ("audit outputs", "epsilon_upper upper", "no audit bounds epsilon from above"),
+    ("audit outputs", "pvalue ci", "a bound at confidence"),
+    ("audit outputs table plan", "show summary savefig to_csv", "print(report)"),
+    ("audit plan", "n sample_size", "trials"),
+    (
+        "noise",
+        "sample rvs release",
+        "dpcore.sample(Laplace(scale=1.0, variant='two_branch'), x, size)",
+    ),
+]
+"""Kinds of results, attributes of other packages, and what the error proposes."""
+
+
+@pytest.mark.parametrize(("kinds", "names", "advice"), ATTRIBUTES)
+def test_an_attribute_of_another_package_is_answered(kinds, names, advice):
+    for kind in kinds.split():
+        for name in names.split():
+            with pytest.raises(AttributeError, match=f"no attribute '{name}': use ") as caught:
+                getattr(RESULTS[kind], name)
+            assert advice in str(caught.value)
+    assert not hasattr(RESULTS["audit"], "other")
+
+
+def test_a_confusion_matrix_is_taken_as_counts():
+    matrix = {"tp": 90, "fn": 10, "fp": 20, "tn": 80}
+    for keys in (str.lower, str.upper):
+        counts = {keys(name): value for name, value in matrix.items()}
+        report = dpcore.audit_outputs(counts, rows="independent", claim=1.0)
+        assert (report.counts, report.direction) == (dpcore.Counts(10, 100, 80, 100), "x_prime")
+        assert report.epsilon_lower == clopper_pearson(dpcore.Counts(80, 100, 10, 100))
+        assert "the threshold of the guesses was fixed before" in str(report)
+        assert type(report).from_json(report.to_json()) == report
+    single = dpcore.audit_outputs(matrix, rows="independent", claim=1.0, bound="exact")
+    assert single.counts == dpcore.Counts(90, 100, 20, 100)
+    guesses = dpcore.audit_outputs(matrix, rows="one_run", claim=1.0)
+    assert (guesses.evidence.guesses, guesses.evidence.correct) == (200, 170)
+    for wrong in ({"tp": -1}, {"fn": 1.5}, {"tp": 0, "fn": 0}):
+        with pytest.raises((TypeError, ValueError), match=r"^(tp|fn|tp \+ fn) must be an integer"):
+            dpcore.audit_outputs(matrix | wrong, rows="independent")
+    with pytest.raises(ValueError, match="attack must be None where outputs are a confusion"):
+        dpcore.audit_outputs(matrix, rows="independent", attack="auto")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("--confidence 95%", "--confidence must be a number, got '95%' (did you mean 0.95?)"),
+        ("--confidence 95", "(did you mean 0.95?)"),
+        ("--trials 1M", "--trials must be a whole number at least 1 and below 2**63 (did you mean"),
+        ("--seed one", "--seed must be an integer, got 'one'"),
+    ],
+)
+def test_numbers_of_the_command_line_are_read_as_they_are_written(words, text, capsys):
+    assert main(["audit", "half-noise", "--epsilon", "1", *words.split()]) == 2
+    assert text in capsys.readouterr().err
 
 
 def test_calls_that_are_right_pass():

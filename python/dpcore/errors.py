@@ -16,6 +16,7 @@ import re
 import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +25,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .advice import ARGUMENT_ADVICE, FOREIGN_ARGUMENTS, MISSING_ADVICE, SUGGESTED_FORMS
+from .annotations import describe_hint, fits_hint, hints_of
 from .packages import imported_module
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
@@ -66,64 +69,24 @@ NEW_NAMES: Final[dict[str, str]] = {
 }
 """Public names that were moved or renamed, and today's."""
 
-_FOREIGN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
-    "alpha": ("alphas", "confidence"),
-    "b": ("scale",),
-    "claim": ("epsilon",),
-    "eps": ("claim", "epsilon"),
-    "epsilon": ("claim",),
-    "generator": ("rng", "seed"),
-    "n": ("trials", "size"),
-    "n_jobs": ("threads",),
-    "max_grad_norm": ("clip",),
-    "n_samples": ("trials",),
-    "noise_multiplier": ("sigma",),
-    "random_state": ("rng", "seed"),
-    "rng": ("seed",),
-    "scale": ("sigma",),
-    "seed": ("rng",),
-    "sigma": ("scale",),
-    "std": ("sigma",),
-    "verbose": ("progress",),
-    "workers": ("threads",),
-    "x": ("pair",),
-    "x_prime": ("pair",),
-}
-"""Names of arguments in other packages, and the names here: the first that a function has."""
-
-_SUGGESTED_FORMS: Final = {
-    ("alpha", "confidence"): "confidence = 1 - alpha",
-    ("x", "pair"): "pair = (x, x_prime)",
-    ("x_prime", "pair"): "pair = (x, x_prime)",
-}
-
-_SCALE_ADVICE: Final = "scale = sensitivity / epsilon, which dpcore.calibration.laplace computes"
-_ARGUMENT_ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
-    *(
-        (name, "left_out", "the claim of one step is GDP(1/sigma), without a delta")
-        for name in ("claim", "epsilon", "delta")
-    ),
-    ("sensitivity", "neighbour", "neighbour= says which inputs are neighbours"),
-    ("device", "pair", "the mechanism chooses it: dpcore.torch.mechanism(encoder, noise, device=)"),
-    *(
-        (name, owner, "noise has no place: the input is what it is added to")
-        for name in ("loc", "mean")
-        for owner in ("scale", "sigma")
-    ),
-    *((name, "scale", _SCALE_ADVICE) for name in ("epsilon", "sensitivity")),
-    *(
-        (name, "sigma", "sigma = dpcore.calibration.gaussian_analytic(...).sigma")
-        for name in ("epsilon", "sensitivity", "delta")
-    ),
-)
-"""Arguments of other packages, an argument of the functions that lack them, and what to do."""
-
 _UNEXPECTED_KEYWORD: Final = re.compile(r".*got an unexpected keyword argument '(.*?)'")
 _TOO_MANY_POSITIONAL: Final = re.compile(r".*takes .*positional arguments? but .* given")
 
 _Choice = TypeVar("_Choice", bound=str)
 _Kind = TypeVar("_Kind")
 _Error = TypeVar("_Error", bound=Exception)
+
+_OUR_PACKAGES: Final = {"dpcore", "numpy", "scipy", "torch", *sys.stdlib_module_names}
+"""Packages whose errors are not those of a user's code."""
+_INNER_ERRORS: Final = (
+    ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+"""Errors of a step within a call, which name no argument."""
+_SHORT_COUNT: Final = re.compile(r"([0-9.]+) ?([kmbgKMBG])")
+_PERCENTAGE: Final = re.compile(r"([0-9]*[.]?[0-9]+) ?%")
+
+_CHECKED_METHODS: Final = {"__call__", "__post_init__", "__repr__", "__str__", "_repr_html_"}
+"""Methods with an underscore whose errors name the argument or field that caused them."""
 
 _MAX_VALUE_WIDTH = 80
 _TRIALS_END = 2**63
@@ -159,40 +122,107 @@ def suggest_word(word: str, words: Iterable[str]) -> str:
 
 
 def suggest_arguments(target: _Target) -> _Target:
-    """Let a function name the intended argument if it has none of the given name.
+    """Let the errors of a function name an argument: of an unknown name, or of another type.
 
-    Calls cost .1 microseconds more; signature, types and documentation stay the function's.
+    An argument is compared with its annotation only after an inner error. Calls cost .1
+    microseconds more. Signature, types and documentation stay the function's.
 
     Args:
-        target: a function or a method; of a class its own constructor changes, so this
-            decorator stands above `dataclass`.
+        target: a function or a method; of a class its own constructor and methods change, so
+            this decorator stands above `dataclass`.
 
     Returns:
         The function with the same arguments; the class itself.
 
     Example:
         >>> @suggest_arguments
-        ... def noisy(x, *, trials=1, rng=None): ...
+        ... def noisy(x: float, *, trials: int = 1, rng=None): return range(trials)
         >>> noisy(0.0, seed=1)
         Traceback (most recent call last):
         TypeError: noisy() got an unexpected keyword argument 'seed' (did you mean 'rng'?)
+        >>> noisy(0.0, trials="many")
+        Traceback (most recent call last):
+        TypeError: trials must be an integer, got 'many'
     """
     if isinstance(target, type):
         target.__init__ = suggest_arguments(target.__init__)  # type: ignore[misc]
+        suggest_in_methods(target)
         return target
 
     @functools.wraps(target)
     def call(*args: Any, **named: Any) -> Any:
         __tracebackhide__ = True
         try:
-            return target(*args, **named)
-        except TypeError as error:
+            result = target(*args, **named)
+        except _INNER_ERRORS as error:
             # With a frame below this one the function has begun, and its errors are its own.
-            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-                raise
-            raise TypeError(_explain_bad_call(target, str(error), args, named)) from None
+            has_begun = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if isinstance(error, TypeError) and not has_begun:
+                raise TypeError(_explain_bad_call(target, str(error), args, named)) from None
+            _require_annotated_types(target, args, named, error)
+            raise
+        return iterate(result, args, named) if is_generator else result
 
+    def iterate(items: Iterator[Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        try:
+            yield from items
+        except _INNER_ERRORS as error:
+            _require_annotated_types(target, args, named, error)
+            raise
+
+    is_generator = inspect.isgeneratorfunction(target)
+    vars(call)["suggests"] = True
     return call  # type: ignore[return-value]
+
+
+def suggest_in_methods(cls: type) -> None:
+    """Decorate the methods and properties that users call, see `suggest_arguments`."""
+    for name, method in list(vars(cls).items()):
+        function: Any = method.fget if isinstance(method, property) else method
+        function = getattr(function, "__func__", function)
+        # A dataclass with slots is made twice, from the same functions.
+        is_new = inspect.isfunction(function) and not hasattr(function, "suggests")
+        if is_new and (name in _CHECKED_METHODS or not name.startswith("_")):
+            decorated = suggest_arguments(function)
+            setattr(cls, name, decorated if function is method else type(method)(decorated))
+
+
+def _require_annotated_types(
+    target: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
+) -> None:
+    """Raise a TypeError for the argument, or the field of a record, that is of another type.
+
+    An error that names its argument stays as it is, and so does an error of a user's code.
+    """
+    trace = error.__traceback__
+    while trace is not None and _is_our_code(trace.tb_frame.f_globals):
+        trace = trace.tb_next
+    if trace is not None or argument_of(error) is not None:
+        return
+    signature, hints = inspect.signature(target), hints_of(target)
+    for name, value in signature.bind(*args, **named).arguments.items():
+        parameter = signature.parameters[name]
+        is_single = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if is_single and value is not parameter.default:
+            _require_type(name, value, hints.get(name, Any), error)
+    record = args[0] if args and next(iter(signature.parameters)) == "self" else None
+    if is_dataclass(record):
+        hints = hints_of(record.__class__)
+        for field in fields(record):
+            # An error of its constructor may come before a field is set.
+            if hasattr(record, field.name):
+                _require_type(field.name, getattr(record, field.name), hints[field.name], error)
+
+
+def _is_our_code(scope: Mapping[str, Any]) -> bool:
+    """Return True for the globals of a module of dpcore or of what dpcore stands on."""
+    return scope.get("__name__", "numpy").split(".")[0] in _OUR_PACKAGES
+
+
+def _require_type(name: str, value: Any, hint: Any, error: Exception) -> None:
+    """Raise a TypeError, caused by an error, for a value that is not of its annotated type."""
+    if not fits_hint(value, hint):
+        raise mistyped(name, describe_hint(hint), value) from error
 
 
 def _explain_bad_call(
@@ -206,8 +236,11 @@ def _explain_bad_call(
             owner = named.get("mechanism", args[0] if args else None)
             return f"{found[0]} ({_write_pair_of(owner, named['dim'])})"
         return found[0] + _suggest_argument(found[1], list(parameters))
-    if not (found := _TOO_MANY_POSITIONAL.match(text)):
-        return text
+    if not _TOO_MANY_POSITIONAL.match(text):
+        advice = (words for ending, words in MISSING_ADVICE if f"missing {ending}" in text)
+        return text + next((f" ({words})" for words in advice), "")
+    if "scale" in parameters or "sigma" in parameters:
+        return f"{text} (noise has no place: the input is what it is added to)"
     if "counts" in parameters:
         return f"{text} (counts are one argument: dpcore.Counts(k, n, k_prime, n_prime))"
     others = [
@@ -234,7 +267,7 @@ def called_here(given: str, names: Sequence[str]) -> str | None:
         >>> called_here("seed", ["claim", "rng"])
         'rng'
     """
-    return next((other for other in _FOREIGN_ARGUMENTS.get(given, ()) if other in names), None)
+    return next((other for other in FOREIGN_ARGUMENTS.get(given, ()) if other in names), None)
 
 
 def _suggest_argument(given: str, names: Sequence[str]) -> str:
@@ -243,11 +276,11 @@ def _suggest_argument(given: str, names: Sequence[str]) -> str:
     if other is None:
         advice = (
             f" ({words})"
-            for one, owner, words in _ARGUMENT_ADVICE
+            for one, owner, words in ARGUMENT_ADVICE
             if one == given and owner in names
         )
         return next(advice, "") or suggest_word(given, names)
-    return f" (did you mean {_SUGGESTED_FORMS.get((given, other), repr(other))}?)"
+    return f" (did you mean {SUGGESTED_FORMS.get((given, other), repr(other))}?)"
 
 
 def make_getattr(module: str) -> Callable[[str], Any]:
@@ -505,6 +538,9 @@ def count(name: str, value: Any) -> int:
         100000000
     """
     requirement = "a whole number at least 1 and below 2**63"
+    if isinstance(value, str) and (parts := _SHORT_COUNT.fullmatch(value)):
+        zeros = {"k": 3, "m": 6, "b": 9, "g": 9}[parts[2].lower()]
+        raise invalid(name, f"{requirement} (did you mean '{parts[1]}e{zeros}'?)", value)
     if not (_is_number(value) or isinstance(value, str)):
         raise mistyped(name, requirement, value)
     try:
@@ -668,6 +704,10 @@ def instance(name: str, value: Any, kind: type[_Kind]) -> _Kind:
 
 def confidence_level(value: Any, name: str = "confidence") -> float:
     """Check a probability strictly between 0 and 1, such as a confidence, and return it."""
+    percentage = _PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
+    if percentage or (_is_number(value) and 50 < value < 100):
+        share = (float(percentage[1]) if percentage else value) / 100
+        raise invalid(name, f"a finite number above 0 and below 1 (did you mean {share:g}?)", value)
     return real(name, value, low=0.0, high=1.0, open_low=True, open_high=True)
 
 
@@ -700,12 +740,13 @@ def require_path(name: str, path: Any) -> Path:
 
 
 @contextlib.contextmanager
-def name_path_errors(path: Path, purpose: str) -> Iterator[None]:
-    """Let errors of a file system name the argument `path`, and not a file beside it.
+def name_path_errors(path: Path, purpose: str, name: str = "path") -> Iterator[None]:
+    """Let errors of a file system name an argument, and not a file beside it.
 
     Args:
         path: the file.
         purpose: what is done with it, such as "written".
+        name: the argument.
 
     Raises:
         OSError: of the same kind and number.
@@ -713,5 +754,5 @@ def name_path_errors(path: Path, purpose: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        text = f"path must be a file that can be {purpose} ({error.strerror or error})"
-        raise type(error)(error.errno, text, os.fspath(path)) from error
+        text = f"{name} must be a file that can be {purpose} ({error.strerror or error})"
+        raise about(type(error)(error.errno, text, os.fspath(path)), name) from error

@@ -20,12 +20,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
-from .errors import instance, integer, invalid, real, suggest_arguments
+from .advice import advise_on_attribute
+from .errors import (
+    instance,
+    integer,
+    invalid,
+    real,
+    suggest_arguments,
+    suggest_in_methods,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = npt.NDArray[Any]
+Rows = np.ndarray[tuple[int, int], np.dtype[Any]]
 Codes = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -104,10 +113,25 @@ def set_fields(record: Any, **values: Any) -> None:
 class Shown:
     """Display of a result or model: `repr` is one line, `str` complete, a notebook shows a table.
 
-    A dataclass gets all three; any other class has its own `repr` and `str`.
+    A dataclass gets all three; any other class has its own `repr` and `str`. An inner error of a
+    method names the argument or the field that is not of its annotated type.
     """
 
     __slots__ = ()
+
+    if not TYPE_CHECKING:  # for mypy every name would be an attribute
+
+        def __getattr__(self, name):
+            """Raise an error that names the attribute that was meant; any other is the usual."""
+            if meant := advise_on_attribute(type(self), name):
+                text = f"{type(self).__name__!r} object has no attribute {name!r}: use {meant}"
+                raise AttributeError(text.format(self))
+            return object.__getattribute__(self, name)
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Let the errors of methods name the argument or field that is wrong."""
+        super().__init_subclass__(**more)
+        suggest_in_methods(cls)
 
     def __repr__(self) -> str:
         """Return the constructor call; if it is not a short line, as much of it as fits."""
@@ -126,6 +150,9 @@ class Shown:
         from .report.card import record_to_html
 
         return record_to_html(self)
+
+
+suggest_in_methods(Shown)
 
 
 class Record(Shown):

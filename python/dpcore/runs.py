@@ -15,7 +15,7 @@ from typing import Any
 from .auditing.request import Arguments
 from .auditing.run import collect_arguments, count_shards, finish_audit, run_arguments
 from .auditing.run_files import RunFile, open_run, read_run
-from .errors import about, flag, integer, invalid, mistyped, require_path
+from .errors import about, flag, integer, invalid, mistyped, require_path, suggest_arguments
 from .results.audits import Audit
 from .results.evidence import unite_digests
 from .sampling.driver import Done, Range
@@ -33,6 +33,7 @@ _MAX_SHOWN_RANGES = 8
 FilePath = str | os.PathLike[str]
 
 
+@suggest_arguments
 class MissingPartsError(ValueError):
     """Error about trials of a run that none of the files holds.
 
@@ -48,6 +49,7 @@ class MissingPartsError(ValueError):
         self.ranges = tuple(ranges)
 
 
+@suggest_arguments
 def begin_run(
     path: FilePath,
     mechanism: Any,
@@ -110,6 +112,7 @@ def continue_run(
         return report
 
 
+@suggest_arguments
 def count_part(
     path: FilePath,
     mechanism: Any,
@@ -180,6 +183,7 @@ def _name_run(run: RunFile) -> str:
     return f"run {'' if run.fixed is None else run.fixed.digest[:8]}"
 
 
+@suggest_arguments
 def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
     """Merge the parts of a run into its audit.
 

@@ -242,7 +242,7 @@ def test_an_infinite_ratio_of_a_function_is_an_event_above_every_finite_one(owne
     assert score.refuted
     choice = choose_as_stated(StatedLogRatio(Stated(owner), UNIT), sides_of(owner), Goal(5000))
     assert str(choice.event) == f"log ratio that the mechanism states {text}"
-    assert choice.event.of_scores(np.array([-math.inf, -1e9, 0.0, 1e9, math.inf])).sum() == 1
+    assert choice.event._of_scores(np.array([-math.inf, -1e9, 0.0, 1e9, math.inf])).sum() == 1
 
 
 def sides_of(owner):

@@ -21,7 +21,7 @@ import dpcore
          "not refuted by this attack", ""),
         ("audit half-noise --epsilon 1 --dim 1 --seed 1 --trials 1e5", 1, "refuted", ""),
         # The parser's own errors and those of dpcore.
-        ("audit laplace --epsilon one", 2, "", "error: Invalid value for '--epsilon'"),
+        ("audit laplace --epsilon one", 2, "", "error: --epsilon must be a number, got 'one'"),
         ("audit laplace --epsilon 1 --trials 0", 2, "", "error: --trials must be a whole number"),
         ("audit OWN:raising --x 0 --x-prime 1 --claim 1", 3, "",
          "raising failed: ValueError: block must be luckier (noisy.py, line 17)"),

@@ -296,7 +296,8 @@ def loaded(name):
 
 def test_the_plugin_loads_messages_alone():
     found = loaded("dpcore.pytest_plugin") - loaded("dpcore")
-    assert found == {"dpcore.pytest_plugin", "dpcore.errors", "dpcore.packages"}
+    inner = {f"dpcore.{name}" for name in ("advice", "annotations", "errors", "packages")}
+    assert found == {"dpcore.pytest_plugin", *inner}
     assert {"dpcore.auditing.run", "scipy"} <= loaded("dpcore.auditing.run, scipy")
 
 

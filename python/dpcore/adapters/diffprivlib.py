@@ -57,6 +57,8 @@ class DiffPrivLib(Adapter):
 
     mechanism: Any
 
+    wrapped: ClassVar[tuple[str, ...]] = ("a mechanism of diffprivlib", "randomise")
+
     reproducible: ClassVar[bool] = False
 
     @property

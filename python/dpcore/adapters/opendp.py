@@ -83,6 +83,7 @@ class OpenDP(Adapter):
     measurement: Any
     d_in: Any = None
 
+    wrapped: ClassVar[tuple[str, ...]] = ("a measurement of OpenDP", "input_metric")
     reproducible: ClassVar[bool] = False
     default_trials: ClassVar[int] = 10_000
 

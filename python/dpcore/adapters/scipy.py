@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, numeric
+from ..errors import invalid, mistyped, numeric
 from ..packages import has_all
 from ..records import Shown
+from ..streams import check_size
 
 
 class Adapter(Shown):
@@ -26,6 +27,7 @@ class Adapter(Shown):
         thread_safe: True if several threads may draw at once.
         default_trials: counted draws on each side of a `dp_audit` that nobody gave `trials`; None
             is its usual number. It never depends on a clock.
+        wrapped: what the first field holds, and the methods of which it has one.
     """
 
     __slots__ = ()
@@ -33,6 +35,14 @@ class Adapter(Shown):
     reproducible: ClassVar[bool] = True
     thread_safe: ClassVar[bool] = False
     default_trials: ClassVar[int | None] = None
+    wrapped: ClassVar[tuple[str, ...]] = ("an object of another package",)
+
+    def __post_init__(self) -> None:
+        """Check that the object is of the other package."""
+        name, (requirement, *methods) = self.__match_args__[0], self.wrapped  # type: ignore[attr-defined]
+        value = getattr(self, name)
+        if isinstance(value, type) or not any(has_all(value, method) for method in methods):
+            raise mistyped(name, requirement, value)
 
     @property
     def stated(self) -> tuple[float, float] | None:
@@ -105,6 +115,13 @@ class ScipyNoise(Adapter):
 
     distribution: Any
 
+    wrapped: ClassVar[tuple[str, ...]] = (
+        "a distribution of scipy.stats with its parameters",
+        "dist",
+        "_dist",
+        "sample",
+    )
+
     def __repr__(self) -> str:
         frozen = self.distribution
         if has_all(frozen, "dist"):
@@ -131,7 +148,7 @@ class ScipyNoise(Adapter):
             ValueError: if the noise has another shape than x.
         """
         point = read_numbers(x)
-        wanted = (size, *point.shape)
+        wanted = (check_size(size, point.size), *point.shape)
         noise = np.asarray(self._noise(wanted, rng))
         # scipy leaves out a size and a dimension of 1.
         if _drop_unit_lengths(noise.shape) != _drop_unit_lengths(wanted):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..errors import invalid, mistyped, show
 from ..events.event import numpy_of
 from ..packages import has_all
-from ..streams import seeded_torch
+from ..streams import check_size, seeded_torch
 from .scipy import Adapter, read_numbers
 
 
@@ -45,6 +45,8 @@ class TorchNoise(Adapter):
     """
 
     distribution: Any
+
+    wrapped: ClassVar[tuple[str, ...]] = ("a distribution of torch", "sample")
 
     def __repr__(self) -> str:
         return f"TorchNoise({show(self.distribution)})"
@@ -114,6 +116,8 @@ class TorchModule(Adapter):
 
     module: Any
 
+    wrapped: ClassVar[tuple[str, ...]] = ("a module of torch", "forward")
+
     def __repr__(self) -> str:
         return f"TorchModule({show(self.module)})"
 
@@ -149,7 +153,7 @@ class TorchModule(Adapter):
         torch = import_module("torch")
         refuse_mixing(self.module)
         point = self._placed(torch, x)
-        batch = point.unsqueeze(0).repeat(size, *(1 for _ in point.shape))
+        batch = point.unsqueeze(0).repeat(check_size(size, point.numel()), *([1] * point.dim()))
         with seeded_torch(rng), torch.no_grad():
             found = self.module(batch)
         if not isinstance(found, torch.Tensor):
@@ -194,8 +198,14 @@ def _keeps_float64(module: Any) -> bool:
 
 def _make_tensor(x: Any) -> Any:
     torch = import_module("torch")
+    if isinstance(x, torch.Tensor):
+        return x
     # A copy: torch warns of arrays that are not writeable, as those of a pair are.
-    return x if isinstance(x, torch.Tensor) else torch.from_numpy(read_numbers(x).copy())
+    numbers = read_numbers(x).copy()
+    try:
+        return torch.from_numpy(numbers)
+    except TypeError:
+        raise mistyped("x", "numbers of a type that torch has", x) from None
 
 
 def _device_type(held: Iterator[Any]) -> str:

@@ -22,7 +22,7 @@ from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
 from ..events.event import Score, score_attribute, scores_of
 from ..mechanisms.declarations import name_of
-from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, SeenOutput, Shown
+from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, Rows, SeenOutput, Shown
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
 from .arrays import EXACT, Grain, grain_of, grains_of, read_both_sides
@@ -617,14 +617,14 @@ class NumericAttack(ScoreAttack):
             return ()
         return tuple(self.make_scores(*rows)) or fallback
 
-    def make_scores(self, rows: Array, rows_prime: Array) -> Iterable[Score]:
+    def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterable[Score]:
         """Make scores from pilot outputs as rows of numbers, shapes `(size, columns)`."""
         raise NotImplementedError(f"{type(self).__name__} makes no scores of numbers")
 
 
 def power_below(size: int) -> int:
     """Return the largest power of two up to a size, at least 1."""
-    return 1 << (max(1, size).bit_length() - 1)
+    return 1 << (int(max(1, size)).bit_length() - 1)
 
 
 def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:

@@ -20,7 +20,7 @@ from .. import _core
 from ..errors import choice, instance, integer, invalid, suggest_arguments
 from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
 from ..packages import require_module
-from ..records import Array, Floats, Ints, Record
+from ..records import Array, Floats, Ints, Record, Rows
 from . import arrays
 from .arrays import Grain, Merged, atoms_of, has_frequent_rows, loose_of, read_numbers
 from .attack import NumericAttack
@@ -162,7 +162,7 @@ class Discriminant(NumericAttack):
     least_columns: ClassVar[int] = 2
 
     @np.errstate(over="ignore", invalid="ignore")
-    def make_scores(self, rows: Array, rows_prime: Array) -> list[Score]:
+    def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
         """Make at most two scores."""
         if has_frequent_rows(rows, rows_prime):
             return []
@@ -530,7 +530,7 @@ class Classifier(NumericAttack):
         choice("model", self.model, _MODEL_NAMES)
         object.__setattr__(self, "rows", integer("rows", self.rows, 2))
 
-    def make_scores(self, rows: Array, rows_prime: Array) -> Iterator[Score]:
+    def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
         """Fit the log odds of each model on pilot outputs.
 
         Raises:

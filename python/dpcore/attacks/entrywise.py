@@ -335,7 +335,7 @@ class Coordinatewise(AuditAttack):
             TypeError: if outputs or pair do not hold real numbers.
             ValueError: as for `choose`.
         """
-        goal = Goal(10 * max(1, len(np.asarray(outputs))))
+        goal = Goal(10 * max(1, len(np.atleast_1d(outputs))))
         return self.choose(outputs, outputs_prime, pair, goal).event
 
     def choose(

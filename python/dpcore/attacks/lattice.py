@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import choice, flag, integer, invalid, real
 from ..events.event import Score
 from ..pairs.differences import group_columns
-from ..records import Array, Flags, Floats, Ints, Pair, set_fields
+from ..records import Array, Flags, Floats, Ints, Pair, Rows, set_fields
 from . import arrays
 from .arrays import Merged, Places, has_frequent_rows, read_numbers
 from .attack import NumericAttack, ScoreAttack
@@ -202,7 +202,7 @@ class Residues(NumericAttack):
 
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
-    def make_scores(self, rows: Array, rows_prime: Array) -> list[Score]:
+    def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
         """Make at most three scores; none where no residue differs between the sides."""
         most = int(np.clip(_COUNTED_NUMBERS // rows.shape[1], *_COUNTED_ROWS))
         sides = [rows[:most], rows_prime[:most]]

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import invalid
 from ..events.event import BITS, Score
-from ..records import Array, Flags, Floats, Ints, Record, set_fields
+from ..records import Array, Flags, Floats, Ints, Record, Rows, set_fields
 from . import arrays
 from .arrays import MAX_CLUSTER_TOLERANCES, Grain, Places, has_frequent_rows, read_numbers
 from .attack import NumericAttack
@@ -395,7 +395,7 @@ class Products(NumericAttack):
     least_columns: ClassVar[int] = 2
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
-    def make_scores(self, rows: Array, rows_prime: Array) -> Iterator[Score]:
+    def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
         """Make at most six scores; none where no columns differ together between the sides."""
         if has_frequent_rows(rows, rows_prime):
             return

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import invalid, real
 from ..events.event import Above, Score
-from ..records import Array, Counts, Floats, Ints, set_fields
+from ..records import Array, Counts, Floats, Ints, Rows, set_fields
 from . import arrays
 from .arrays import Atoms, Grain, Merged, Words, atoms_of, read_both_sides, read_numbers
 from .attack import Choice, Goal, NumericAttack
@@ -285,7 +285,8 @@ class Support(NumericAttack):
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
         """Choose rare values of one side alone, where the pilot is small enough to look through."""
-        if sum(map(np.size, (*outputs, *outputs_prime))) > MOST_SOUGHT:
+        size = sum(map(np.size, (*outputs, *outputs_prime)))
+        if 0 in (len(outputs), len(outputs_prime)) or size > MOST_SOUGHT:
             return None
         if all(side.dtype.kind in "buif" for side in (*outputs, *outputs_prime)):
             return find_rare_values(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
@@ -308,7 +309,7 @@ class Support(NumericAttack):
 
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
-    def make_scores(self, rows: Array, rows_prime: Array) -> Iterator[Score]:
+    def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
         """Make scores that are small whole numbers or extremes, one for each hypothesis."""
         sides = rows, rows_prime
         grains = arrays.grains_of(*sides)

@@ -300,7 +300,11 @@ def request_of(
     errors.flag("same_bits", given.same_bits)
     find_declaration(BOUNDS[given.bound]).check_delta(given.bound, delta)
     check_curve(claim, delta, given.bound)
-    pilot = None if given.pilot is None else errors.integer("pilot", errors.whole(given.pilot), 2)
+    pilot = (
+        None
+        if given.pilot is None
+        else errors.integer("pilot", errors.whole(given.pilot), 2, 2**63 - 1)
+    )
     block = (
         None
         if given.block is None

@@ -308,7 +308,7 @@ def guesses_needed(
         (8932, 15)
     """
     claim = real("claim", claim, low=0.0)
-    canaries, limit = integer("canaries", whole(canaries), 1), bound_of(bound, "one_run")
+    canaries, limit = integer("canaries", whole(canaries), 1, 2**63 - 1), bound_of(bound, "one_run")
     delta, alpha = delta_level(delta), 1.0 - confidence_level(confidence)
 
     def refutes(guesses: int) -> bool:
@@ -435,7 +435,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
 
 def _check_counts(canaries: int, guesses: int, correct: int) -> tuple[int, int, int]:
-    canaries = integer("canaries", canaries, 1)
+    canaries = integer("canaries", canaries, 1, 2**63 - 1)
     guesses = integer("guesses", guesses, 1, canaries)
     return canaries, guesses, integer("correct", correct, 0, guesses)
 

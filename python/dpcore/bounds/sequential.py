@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import errors
+from ..errors import suggest_arguments
 from ..records import Counts, Floats
 from .binomial import Declared
 from .canaries import bisect_largest
@@ -161,6 +162,7 @@ class Martingale:
         self._followers = np.full(parts, -math.log(parts))
         self._best = 0.0
 
+    @suggest_arguments
     def update(
         self,
         k: int,

@@ -158,6 +158,8 @@ class Claim(Record):
         """
         from scipy.special import ndtri
 
+        if np.shape(p) != np.shape(q):
+            raise invalid("p", f"of the shape of q, {np.shape(q)}", np.shape(p))
         epsilons, deltas = self.tangents()
         allowed = np.full(np.shape(q), 1.0) if epsilons.size else q
         for slope, delta in zip(np.exp(epsilons).tolist(), deltas.tolist(), strict=True):

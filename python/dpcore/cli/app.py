@@ -10,19 +10,20 @@ import inspect
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
 
 from .. import __version__, _core, experiments
-from ..errors import argument_of, called_here
+from ..errors import argument_of, called_here, suggest_arguments
 from ..progress import WORDING
 from ..streams import threads_of
 from . import options
@@ -441,6 +442,7 @@ def _refuse_ignored_options(what: str, context: typer.Context, *allowed: str) ->
             raise Usage(f"{what} only lists names, and takes no other option than --json")
 
 
+@suggest_arguments
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line.
 
@@ -463,6 +465,21 @@ def main(args: Sequence[str] | None = None) -> int:
         WORDING.reset(held)
 
 
+_NUMBER_COMPLAINT: Final = re.compile("Input should be a valid (number|integer)")
+
+
+def _describe_bad_number(text: str, kind: str, words: list[str]) -> str:
+    """Return the complaint about an option that is not a number, with its value."""
+    option = text.partition("'")[2].partition("'")[0]
+    found = [word.partition("=") for word in words if word.partition("=")[0] == option]
+    value = found[0][2] or words[words.index(option) + 1] if found else ""
+    share = value.removesuffix("%")
+    meant = ""
+    if share != value and share.replace(".", "", 1).isdigit():
+        meant = f" (did you mean {float(share) / 100:g}?)"
+    return f"{option} must be {'an' if kind == 'integer' else 'a'} {kind}, got {value!r}{meant}"
+
+
 def _parse_words(words: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
@@ -482,6 +499,8 @@ def _parse_words(words: list[str]) -> int:
         if given == "eps" and any(word in SYSTEMS for word in words):
             # Of a system it is what the system is run with.
             here = "epsilon"
+        if (kind := _NUMBER_COMPLAINT.search(text)) is not None:
+            text = _describe_bad_number(text, kind[1], words)
         if here is not None:
             less = " (1 - alpha)" if given == "alpha" else ""
             text = f"No such option: --{given.replace('_', '-')} (did you mean --{here}{less}?)"

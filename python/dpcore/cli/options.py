@@ -600,7 +600,7 @@ def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
         # Of dpcore's own complaints only these are about what a user's function returned.
         if argument.startswith("outputs of "):
             raise Failure(spell_proposals(text), called) from error
-        if not isinstance(error, (TypeError, ValueError)):
+        if not isinstance(error, (TypeError, ValueError)) and not argument:
             raise
         if argument or _is_own(error):
             # Who writes the same words, but is not dpcore, is quoted as it stands.

@@ -91,7 +91,8 @@ def by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) 
 
 def read_coordinates(name: str, value: Any) -> Floats:
     """Read a number or a vector of finite numbers, as a vector."""
-    return vector(name, [value] if np.ndim(value) == 0 else value)
+    ndim = numeric(name, "a number or a vector of finite numbers", value).ndim
+    return vector(name, [value] if ndim == 0 else value)
 
 
 def read_deviations(name: str, value: Any) -> Floats:
@@ -410,7 +411,8 @@ def gaussian_renyi(
     means = read_coordinates("mean0", mean0), read_coordinates("mean1", mean1)
     same_length(mean0=means[0], mean1=means[1])
     shift = means[0] - means[1]
-    if max(np.ndim(sigma0), np.ndim(sigma1)) == 2:
+    need = "numbers above 0 or a covariance matrix"
+    if max(numeric(f"sigma{i}", need, one).ndim for i, one in enumerate((sigma0, sigma1))) == 2:
         spreads = read_covariance("sigma0", sigma0), read_covariance("sigma1", sigma1)
         return correlated_divergence(a, shift, *spreads)
     wide = read_deviations("sigma0", sigma0), read_deviations("sigma1", sigma1)

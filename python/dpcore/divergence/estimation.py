@@ -574,7 +574,7 @@ def refuse_laws(y0: Any, y1: Any) -> None:
         return
     try:
         p, q = (np.asarray(one, np.float64) for one in (y0, y1))
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return
     is_law = [one.ndim == 1 and one.size > 1 and (one >= 0.0).all() for one in (p, q)]
     if all(is_law) and p.size == q.size and max(abs(p.sum() - 1.0), abs(q.sum() - 1.0)) < 1e-9:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, delta_level, invalid, numeric, suggest_arguments
+from ..errors import confidence_level, delta_level, integer, invalid, numeric, suggest_arguments
 from ..records import Flags, Floats, Record, Result
 from .certificates import Certificate, HeldOut, epsilon_hat, epsilon_lower
 from .points import freeze_arrays
@@ -387,6 +387,10 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
     def __post_init__(self) -> None:
         """Freeze the arrays."""
         freeze_arrays(self, "belief", "alphas", "value", "std_error", "resolved", "ceiling", "kl")
+        for name in ("value", "std_error", "resolved", "ceiling"):
+            array = getattr(self, name)
+            if array is not None and array.shape != (2, len(self.alphas)):
+                raise invalid(name, f"of shape (2, {len(self.alphas)})", array.shape)
 
     @property
     def certified(self) -> Floats | None:
@@ -439,6 +443,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
 
     def resolved_curve(self, direction: int) -> tuple[Floats, Floats]:
         """Return the orders above 1 up to the first unresolved one, and the curve to convert."""
+        integer("direction", direction, 0, 1)
         above = self.alphas > 1.0
         kept = above & np.logical_and.accumulate(self.resolved[direction] | ~above)
         # D_alpha never falls with alpha and is never negative.

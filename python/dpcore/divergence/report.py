@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..errors import invalid
+from ..errors import invalid, mistyped
+from ..packages import has_all
 from ..records import Floats
 from ..report.figures import (
     cycle_colour,
@@ -382,6 +383,8 @@ def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
     given = list(np.ravel(np.array(ax, dtype=object)))
     if len(given) != 2:
         raise invalid("ax", "2 axes", len(given))
+    if not has_all(given[0], "figure"):
+        raise mistyped("ax", "2 axes", ax)
     return given[0].figure, given, False
 
 

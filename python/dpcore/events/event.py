@@ -592,7 +592,7 @@ class Above(EventRecord, word="Above"):
         Raises:
             ValueError: if the score does not return one real number per output.
         """
-        answers: npt.NDArray[np.bool_] = self.of_scores(scores_of(self.score, outputs))
+        answers: npt.NDArray[np.bool_] = self._of_scores(scores_of(self.score, outputs))
         return answers
 
     @property
@@ -606,17 +606,17 @@ class Above(EventRecord, word="Above"):
         if found is not None:
             return self._held(found)
         scores = scores_of(self.score, move_to_host(outputs))
-        answers = self.of_scores(scores)
+        answers = self._of_scores(scores)
         return Seen((hits_of(answers),), count_nan(outputs), answers, scores)
 
     def _held(self, scores: DeviceScores) -> Seen:
         """Count the event on the device of the outputs; only the answers are copied."""
         edge = cache_per_device(self, scores.outputs, lambda like, _: np.array([self.threshold]))
-        answers = self.of_scores(scores.settled(edge))
+        answers = self._of_scores(scores.settled(edge))
         answers = answers if isinstance(answers, np.ndarray) else numpy_of(answers)
         return Seen((hits_of(answers),), scores.outputs.count_nan(), answers, scores)
 
-    def of_scores(self, scores: Any) -> Any:
+    def _of_scores(self, scores: Any) -> Any:
         """Decide the event from scores, shape `(size,)`."""
         return scores >= self.threshold if self.side == "above" else scores < self.threshold
 

@@ -215,9 +215,10 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 def read_rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
     """Convert outputs to a table of real numbers, shape `(size, dim)`."""
     values = np.asarray(outputs)
-    if values.dtype.kind not in "buif":
-        raise mistyped("outputs", "real numbers", outputs)
-    flat = values.reshape(len(values), -1) if values.size else values.reshape(len(values), dim)
+    if values.dtype.kind not in "buif" or values.ndim == 0:
+        raise mistyped("outputs", "an array of real numbers, a row for each output", outputs)
+    flat = values.reshape(len(values), -1) if values.size else np.empty((len(values), 0))
+    flat = flat if len(values) else flat.reshape(0, dim)
     if flat.shape[1] != dim:
         raise invalid("outputs", f"of shape (size, {dim})", values.shape)
     return flat

@@ -11,7 +11,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -37,6 +37,8 @@ from .declarations import dotted_name, mechanism_attribute, name_of
 
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
+_SIZE_NAMES: Final = {"size", "n", "m", "k", "shape", "count", "number", "n_samples", "trials"}
+"""Names of the second argument of a mechanism, which may have a default."""
 _NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)
 _GeneratorStyle = Literal["position", "keyword"]
 
@@ -91,6 +93,12 @@ def refuse_signature(function: Any, name: str) -> None:
     Raises:
         TypeError: if its arguments are called (x, size) or (x, rng, size).
     """
+    if not inspect.isroutine(function):
+        return
+    # A builtin may have no signature.
+    with suppress(ValueError):
+        if name == "mechanism":
+            _refuse_setting(function, name, list(inspect.signature(function).parameters.values()))
     if not inspect.isfunction(function):
         return
     names = [one.name for one in inspect.signature(function).parameters.values() if one.kind < 2]
@@ -99,6 +107,19 @@ def refuse_signature(function: Any, name: str) -> None:
         raise mistyped(name, need, function)
     if names[1:3] == ["rng", "size"]:
         raise mistyped(name, "a function of (x, size, rng), in this order", function)
+
+
+def _refuse_setting(function: Any, name: str, parameters: list[inspect.Parameter]) -> None:
+    """Refuse a function of another package whose second argument is a setting, not a size."""
+    second = parameters[1] if len(parameters) > 1 else None
+    if second is None or second.name in {*_SIZE_NAMES, "rng"}:
+        return
+    is_setting = not isinstance(second.default, int) and second.default is not second.empty
+    if second.kind is second.KEYWORD_ONLY or (is_setting and second.kind < 2):
+        called = function.__name__.replace("<lambda>", "f")
+        call = f"dpcore.repeat(lambda x: {called}(x, ...)) makes one"
+        need = f"a function of (x, size, rng), not with {second} in second place ({call})"
+        raise mistyped(name, need, function)
 
 
 def answers_once(function: Callable[..., Any]) -> bool:

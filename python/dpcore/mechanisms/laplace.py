@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, suggest_arguments
+from ..errors import choice, invalid, suggest_arguments
 from .native import LN2, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
 
 Variant = Literal["two_branch", "sign", "centred"]
@@ -59,5 +59,8 @@ class Laplace(Primitive):
 
     def __post_init__(self) -> None:
         """Check the fields."""
+        if isinstance(self.variant, (int, float)):
+            need = "the only number (noise has no place: the input is what it is added to)"
+            raise invalid("scale", need, (self.scale, self.variant))
         object.__setattr__(self, "scale", positive("scale", self.scale))
         choice("variant", self.variant, get_args(Variant))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -117,15 +117,6 @@ class Native(Shown):
     """Base of native mechanisms: a call samples the mechanism in the core."""
 
     __slots__ = ()
-
-    if not TYPE_CHECKING:  # for mypy every name would be an attribute
-
-        def __getattr__(self, name):
-            """Raise an error that says how to draw; any other is the usual one."""
-            if name in ("sample", "rvs", "draw"):
-                call = f"dpcore.sample({self!r}, x, size)"
-                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}: {call}")
-            return object.__getattribute__(self, name)
 
     def __call__(self, x: npt.ArrayLike, size: int, rng: Rng = None) -> npt.NDArray[Any]:
         """Draw outputs on `x`.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..errors import about, invalid, mistyped, real, suggest_arguments
 from ..packages import has_all, is_tensor
 from ..records import Record, Shown
-from ..streams import Generators, quiet_seed
+from ..streams import Generators, check_size, quiet_seed
 from .declarations import mechanism_attribute, name_of
 
 _PROBE_SENTENCE: Final = (
@@ -308,7 +308,8 @@ def texts_of(name: str, value: Any, *, fewest: int = 1) -> tuple[str, ...]:
     requirement = "a list of at least one text" if fewest else "a list of texts"
     if isinstance(value, (str, bytes)):
         raise mistyped(name, f"{requirement}, not a single string", value)
-    if not isinstance(value, Iterable) or isinstance(value, Mapping):
+    is_scalar = isinstance(value, Mapping) or getattr(value, "ndim", 1) == 0
+    if not isinstance(value, Iterable) or is_scalar:
         raise mistyped(name, requirement, value)
     texts = tuple(value)
     if len(texts) < fewest:
@@ -446,7 +447,7 @@ class Rewriter(Shown):
             TypeError: if x is no string, or a rewrite is none.
             ValueError: if x is empty.
         """
-        texts = [text_of("x", x)] * size
+        texts = [text_of("x", x)] * check_size(size, 1)
         found = self.rewrite(texts, **({"rng": rng} if takes_rng(self.rewrite) else {}))
         for text in found:
             if not isinstance(text, str):

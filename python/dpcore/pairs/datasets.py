@@ -48,7 +48,8 @@ class Records(Record, word="Records"):
 
     def contains(self, x: Any) -> bool:
         """Return True if x is a sequence of `dim` such records."""
-        if not isinstance(x, (Sequence, np.ndarray)) or isinstance(x, str) or len(x) != self.dim:
+        is_sequence = isinstance(x, Sequence) or (isinstance(x, np.ndarray) and x.ndim > 0)
+        if not is_sequence or isinstance(x, str) or len(x) != self.dim:
             return False
         records: Iterable[Any] = x
         if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any, Final, Literal, TypedDict
 
 import numpy as np
 
 from .. import errors
 from ..attacks import Attack, AttackName, Auto, named
+from ..attacks.threshold import Coordinate
 from ..auditing.provenance import provenance_of
 from ..bounds.binomial import RecordedBound, find_declaration
 from ..claims.trade_off import GDP, Claim, find_remote_tangent
+from ..events import Above
 from ..mechanisms.answers import rows_of, to_object_array
 from ..pairs.differences import inputs_equal
 from ..progress import Progress
-from ..records import Array, Pair
+from ..records import Array, Counts, Pair
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
 from ..sampling.columns import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
@@ -45,6 +47,12 @@ from .sides import (
     refuse_unlike_marks,
 )
 from .text_files import STDIN, Reader
+
+_MATRIX_CELLS: Final = ("tp", "fn", "fp", "tn")
+_MATRIX_REMARK: Final = (
+    "an output is a guess, 1 for a row of x and 0 for one of x'; the bound holds only if the "
+    "threshold of the guesses was fixed before these outputs were seen"
+)
 
 _TIE_STREAM: Final = 18
 """Names the stream of the coins that part equal scores."""
@@ -125,7 +133,7 @@ def _split_guesses(wanted: Any, canaries: int) -> tuple[int, int]:
     return (total + 1) // 2, total // 2
 
 
-def doubts_of_coins(sides: Sides) -> tuple[str, ...]:
+def doubts_of_coins(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
     """List evidence against a fair coin for every canary: far too many or few were included.
 
     The chance of such a number is at most ``2 exp(-2 (k - m/2)^2 / m)`` (Hoeffding, 1963).
@@ -226,7 +234,9 @@ def audit_outputs(
             (numbers, strings, tuples, lists of changing length), a pandas, polars or pyarrow
             table or column, a torch tensor, or the path of a file, see `format` ("-" is standard
             input). None is a missing output. For one run the scores of the included canaries,
-            shape `(size,)`. With `label` those of both sides.
+            shape `(size,)`. With `label` those of both sides. A mapping with the counts `tp`, `fn`
+            (rows of x), `fp` and `tn` (rows of x') is a confusion matrix of guesses whose
+            threshold was fixed before: all of them are counted.
         outputs_prime: outputs on `x_prime`, shape `(size', ...)`; another number of rows will do.
         rows: "independent" or "one_run"; there is no default.
         claim: epsilon that somebody claims, or a curve of `dpcore.claims` such as `GDP(1.0)`, or
@@ -324,6 +334,14 @@ def audit_outputs(
     if paired and groups is not None:
         requirement = "False where groups are given (keep one row of each pair of groups)"
         raise errors.invalid("paired", requirement, paired)
+    stated: dict[str, Any] = {
+        "rows": kind, "claim": claim, "delta": delta, "confidence": confidence, "bound": limit,
+        "seed": seed_of(rng), "paired": paired, "arranged": arranged, "provenance": (made,),
+    }  # fmt: skip
+    matrix = _read_matrix(outputs) if outputs_prime is None and label is None else None
+    if matrix is not None:
+        _refuse_with_matrix(attack=attack, count_share=count_share, guesses=guesses, groups=groups)
+        return _audit_matrix(matrix, _make_pair(pair), stated)
     with Progress("reading", None, progress) as bar:
         reader = Reader(header, sep, encoding, format, bar)
         sides, names, titles, numbers = _read_sides(
@@ -334,12 +352,11 @@ def audit_outputs(
             refuse_row_numbers(side, name, titles)
         if selects_all_columns(column):
             refuse_clocks(sides, titles)
-    stated: dict[str, Any] = {
-        "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
-        "bound": limit, "seed": seed_of(rng), "paired": paired, "arranged": arranged,
+    stated |= {
+        "names": names,
         "groups": numbers and (int(numbers[0].max()) + 1, int(numbers[1].max()) + 1),
-        "provenance": (made,), "files": tuple(reader.tables) if source else (),
-    }  # fmt: skip
+        "files": tuple(reader.tables) if source else (),
+    }
     with Progress(f"auditing {len(sides[0]):,} and {len(sides[1]):,} rows", None, progress):
         if stated["rows"] == "one_run":
             report, warned = _audit_canaries(sides, guesses, stated), tuple[str, ...]()
@@ -352,8 +369,66 @@ def audit_outputs(
     return report
 
 
+def _read_matrix(outputs: Any) -> tuple[int, int, int, int] | None:
+    """Read a confusion matrix in counts, with keys tp, fn, fp and tn; None for anything else."""
+    if not isinstance(outputs, Mapping):
+        return None
+    cells = {str(key).lower(): value for key, value in outputs.items()}
+    if not cells.keys() & set(_MATRIX_CELLS):
+        return None
+    if cells.keys() != set(_MATRIX_CELLS):
+        raise errors.invalid("outputs", f"a mapping with {', '.join(_MATRIX_CELLS)}", outputs)
+    tp, fn, fp, tn = (errors.integer(name, cells[name], 0) for name in _MATRIX_CELLS)
+    errors.integer("tp + fn", tp + fn, 1)
+    errors.integer("fp + tn", fp + tn, 1)
+    return tp, fn, fp, tn
+
+
+def _refuse_with_matrix(**others: Any) -> None:
+    for name, value in others.items():
+        if value is not None:
+            raise errors.invalid(name, "None where outputs are a confusion matrix", value)
+
+
+def _audit_matrix(
+    matrix: tuple[int, int, int, int], pair: Pair, stated: dict[str, Any]
+) -> OutputsAudit:
+    """Make the audit of guesses that were counted elsewhere; a guess is the event."""
+    tp, fn, fp, tn = matrix
+    stated |= {
+        "names": ("confusion matrix",) * 2,
+        "attack": "guesses counted before",
+        "remarks": (_MATRIX_REMARK,),
+    }
+    _state_tangent(stated)
+    if stated["rows"] == "one_run":
+        doubts = doubts_of_coins((range(tp + fn), range(fp + tn)))
+        return OutputsAudit(
+            **stated, evidence=Guesses(tp + fp, tp, fn + tn, tn, sum(matrix)), doubts=doubts
+        )
+    sides: tuple[Literal["above", "below"], ...] = "above", "below"
+    audits = [
+        OutputsAudit(
+            **stated, evidence=Counts(hits, tp + fn, hits_prime, fp + tn), pair=pair,
+            event=Above(Coordinate(0), 0.5, side), direction=direction,
+        )
+        for side, hits, hits_prime, direction in zip(
+            sides, (tp, fn), (fp, tn), ("x", "x_prime"), strict=True
+        )
+    ]  # fmt: skip
+    # Both guesses have the same two limits of Clopper and Pearson; other bounds hold for one.
+    free = stated["bound"] == "clopper_pearson"
+    return max(audits, key=lambda audit: audit.epsilon_lower) if free else audits[0]
+
+
 def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:
     found, how = guess_canaries(sides, guesses, stated["seed"])
+    _state_tangent(stated)
+    return OutputsAudit(**stated, evidence=found, attack=how, doubts=doubts_of_coins(sides))
+
+
+def _state_tangent(stated: dict[str, Any]) -> None:
+    """State the tangent to a claim that is a curve, where no pilot chooses one."""
     if isinstance(stated["claim"], Claim):
         stated |= {"delta": _REPORT_DELTA, "tangent": stated["claim"].epsilon(_REPORT_DELTA)}
         # A curve that implies no epsilon there has a tangent elsewhere, where delta is known.
@@ -361,7 +436,6 @@ def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> Outpu
             start = 0.0, float(stated["claim"].delta(0.0))
             remote = find_remote_tangent(stated["claim"])
             stated["tangent"], stated["delta"] = start if start[1] < 1.0 else remote
-    return OutputsAudit(**stated, evidence=found, attack=how, doubts=doubts_of_coins(sides))
 
 
 @np.errstate(over="ignore", invalid="ignore")

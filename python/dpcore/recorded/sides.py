@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import about, argument_of, invalid, masked, mistyped
+from ..errors import about, argument_of, invalid, masked, mistyped, name_path_errors
 from ..packages import has_all
 from ..records import Array
 from . import frames, text_files
@@ -241,7 +241,8 @@ def read_titled(value: Any, column: Any, name: str, reader: Reader) -> tuple[Any
     """
     table = None
     if is_path(value):
-        table = read_table(Path(value), column, None, reader)
+        with name_path_errors(Path(value), "read", name):
+            table = read_table(Path(value), column, None, reader)
         if column is None and table.found.kind == "npy":
             # An array is an output whole, whatever its shape.
             reader.tables.append(frames.describe_table(table, []))
@@ -409,7 +410,8 @@ def _open_table(
         parsed = ALL if is_whole else [*frames.list_wanted(column), groups]
     if is_path(outputs):
         try:
-            return read_table(Path(outputs), parsed, label, reader)
+            with name_path_errors(Path(outputs), "read", "outputs"):
+                return read_table(Path(outputs), parsed, label, reader)
         except ValueError as error:
             text = str(error)
             if groups is None or not text.endswith(f"got {groups!r}"):

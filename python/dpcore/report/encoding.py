@@ -21,7 +21,7 @@ from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
-from ..errors import invalid, mistyped, name_path_errors, require_path
+from ..errors import integer, invalid, mistyped, name_path_errors, require_path
 from ..events import Vote
 from ..mechanisms.commands import Tool
 from ..mechanisms.declarations import NATIVE, is_native, name_of
@@ -431,7 +431,8 @@ def parse_object(text: Any) -> dict[str, Any]:
 
 def write_json(result: records.Result, indent: int | None) -> str:
     """Write the result of `to_dict` as strict JSON."""
-    return json.dumps(result.to_dict(), allow_nan=False, indent=indent)
+    spaces = None if indent is None else integer("indent", indent, 0, 64)
+    return json.dumps(result.to_dict(), allow_nan=False, indent=spaces)
 
 
 def read_json(cls: type[_AnyResult], text: Any) -> _AnyResult:

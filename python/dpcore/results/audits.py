@@ -16,7 +16,7 @@ from .. import bounds, exact
 from ..bounds import power
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
-from ..errors import delta_level, instance, integer, invalid, mistyped
+from ..errors import delta_level, instance, integer, invalid, mistyped, suggest_arguments
 from ..events import event_of
 from ..mechanisms.declarations import is_native, mechanism_attribute, name_of
 from ..records import Counts, one_line
@@ -27,12 +27,6 @@ from . import evidence
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MEANT_ATTRIBUTES: Final = {
-    "summary": "print(report)",
-    "epsilon": "epsilon_lower, epsilon_hat or claim",
-}
-"""Names that people expect an audit to have, and what they mean."""
-
 _STEPS_BELOW_CLAIM = 10
 _GRID_RATIO = 1.02
 _MAX_GRID_EPSILON = 64.0
@@ -42,18 +36,10 @@ _PERFECT_GUESS: Final = 1.0 - 1e-9, 1e-9
 """Rates that the slices of a perfect event are bet on with: nearly the largest stakes."""
 
 
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the fields say what it is
     __doc__ = evidence.Evidence.__doc__
-
-    if not TYPE_CHECKING:  # for mypy every name would be an attribute
-
-        def __getattr__(self, name):
-            """Raise an error that names what was meant; any other is the usual one."""
-            if name in _MEANT_ATTRIBUTES:
-                meant = _MEANT_ATTRIBUTES[name]
-                raise AttributeError(f"an audit has no attribute {name!r}: {meant}")
-            return object.__getattribute__(self, name)
 
     @property
     def epsilon_lower(self) -> float:
@@ -125,7 +111,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def exchange_findings(self) -> Audit:
         """Return the same audit with its event and its other finding exchanged."""
         finding = self.floating_point
-        assert finding is not None
+        if finding is None:
+            raise invalid("floating_point", "a finding", None)
         own = replace(
             finding, event=self.event, direction=self.direction, counts=self.counts
         )  # fmt: skip

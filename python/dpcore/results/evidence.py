@@ -14,7 +14,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,8 @@ from ..events import SIDES
 from ..pairs import Searched
 from ..records import Counts, Pair, PartsRead, Record, Result, SeenOutput, frozen_array
 
-RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
+Randomness = Literal["seed", "rounding", "own", "not known"]
+RANDOMNESS: Final[tuple[Randomness, ...]] = get_args(Randomness)
 """Sources of a mechanism's randomness, see `Audit.randomness`."""
 
 _RANDOMNESS_FROM_WORST: Final = ("own", "rounding", "seed", "not known")
@@ -683,7 +684,7 @@ class Evidence(Result):
     )
     notes: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), merge_together))
     neighbour: str = field(default="", metadata=field_rule(read_instance(str)))
-    randomness: str = field(
+    randomness: Randomness = field(
         default="not known", metadata=field_rule(one_of(*RANDOMNESS), less_repeated)
     )
     runs_on: str = field(default="", metadata=field_rule(read_instance(str)))

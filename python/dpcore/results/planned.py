@@ -12,7 +12,7 @@ from ..bounds import clopper_pearson, one_run
 from ..bounds.canaries import guesses_power
 from ..bounds.power import certifies
 from ..claims.trade_off import Claim
-from ..errors import count
+from ..errors import count, invalid
 from ..records import Counts, Result
 from .evidence import per_distance
 
@@ -120,7 +120,8 @@ class Plan(Result, word="dpcore.plan/1"):
     def size(self) -> int:
         """Size to choose: trials on each side or, for one run, guesses."""
         size = self.guesses if self.trials is None else self.trials
-        assert size is not None
+        if size is None:
+            raise invalid("trials", "a number of trials where guesses is None", size)
         return size
 
     @property

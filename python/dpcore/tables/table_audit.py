@@ -238,6 +238,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         }
 
     def _require_consistency(self) -> None:
+        real("tolerance", self.tolerance, low=0.0)
         if self.per_input.shape != (self.inputs,):
             raise invalid("per_input", f"{self.inputs} numbers", self.per_input.shape)
         if (self.claim is None) != (self.excess is None):

@@ -388,6 +388,21 @@ def _read_shares(shares: Any) -> list[float]:
     return found
 
 
+def split_text(tokenise: Tokeniser, text: str) -> list[str]:
+    """Return the words that a function makes of a text.
+
+    Raises:
+        TypeError: if they are not strings.
+    """
+    words: Any = tokenise(text)
+    is_list = isinstance(words, Iterable) and not isinstance(words, str)
+    items = list(words) if is_list else [words]
+    if not is_list or not all(isinstance(item, str) for item in items):
+        raise mistyped("tokenise(text)", "a list of strings", words)
+    return items
+
+
+@suggest_arguments
 def words_of(text: str) -> list[str]:
     """List the words of a text, in lower case: runs of letters and digits, inner apostrophes kept.
 
@@ -572,11 +587,8 @@ class Vocabulary(Shown):
             texts.append(" ".join(names[i] for i in chosen if i >= len(self.reserved)))
         return texts
 
-    def _words(self, text: str) -> Sequence[str]:
-        words = self.tokenise(text)
-        if isinstance(words, str) or not all(isinstance(word, str) for word in words):
-            raise mistyped("tokenise(text)", "a list of strings", words)
-        return words
+    def _words(self, text: str) -> list[str]:
+        return split_text(self.tokenise, text)
 
     def _units(self, words: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:
         """Yield every run of words, with the places of its first word and behind its last."""

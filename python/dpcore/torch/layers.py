@@ -374,7 +374,7 @@ class NoiseLayer(torch.nn.Module):
         """Draw noise of scale 1: float64 of that shape, which the caller may overwrite."""
         raise NotImplementedError
 
-    def forward(self, x: Any, generator: Any = None) -> Any:
+    def forward(self, x: torch.Tensor, generator: torch.Generator | None = None) -> Any:
         """Add noise to x.
 
         Args:

@@ -15,7 +15,7 @@ from ..events.event import numpy_of
 from ..mechanisms.texts import BatchCheck, relative_distances, rounding_of, text_of
 from ..packages import torch
 from ..records import Pair
-from ..streams import quiet_seed, seeded_globals, seeded_torch
+from ..streams import check_size, quiet_seed, seeded_globals, seeded_torch
 from . import encoders
 from .layers import NoiseLayer
 
@@ -33,6 +33,7 @@ class _TextMemory(NamedTuple):
     batches: BatchCheck
 
 
+@suggest_arguments
 class EncoderMechanism:
     """Texts to noisy vectors: `(text, size, rng) -> outputs`, what `mechanism` makes.
 
@@ -146,7 +147,7 @@ class EncoderMechanism:
 
     def tensor(self, x: str, size: int, rng: np.random.Generator) -> Any:
         """Draw the same as a tensor, on the device where the encoder runs."""
-        text = text_of("x", x)
+        text, size = text_of("x", x), check_size(size, 1)
         if self.random(text):
             with seeded_globals(rng), warnings.catch_warnings():
                 # Rows that became zeros are told of by `notes_on`, not in every block.
@@ -309,6 +310,6 @@ def device_of(device: Any) -> Any:
     try:
         place = torch.device(device)
         torch.empty(1, device=place)
-    except (RuntimeError, TypeError, AssertionError, NotImplementedError):
+    except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError):
         raise invalid("device", "one of this machine, such as 'cpu'", device) from None
     return place

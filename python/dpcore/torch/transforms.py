@@ -109,7 +109,7 @@ class Clip(_FittedTransform):
             self.public_rows, rows = len(rows), rows.mean(axis=0)
         self.register_buffer("center", torch.from_numpy(rows.copy()))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> Any:
         """Clip the rows.
 
         Args:
@@ -238,7 +238,7 @@ class Project(_FittedTransform):
         for name, held in (("directions", found), ("mean", mean), ("shares", shares)):
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(held)))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> Any:
         """Project the rows.
 
         Args:
@@ -284,6 +284,7 @@ def count_zeroed(transform: Any) -> int:
     return transform.zeroed if has_all(transform, "zeroed") else 0
 
 
+@errors.suggest_arguments
 class TransformChain(torch.nn.Sequential):
     """Transforms one after the other, of which the last one bounds the rows.
 
@@ -320,6 +321,7 @@ def fitted_steps(transform: Any) -> list[Any]:
     ]  # fmt: skip
 
 
+@errors.suggest_arguments
 class MinMax(torch.nn.Module):
     """Shift and scale each row to smallest entry 0 and largest 1: ``(x - min) / (max - min)``.
 
@@ -345,7 +347,7 @@ class MinMax(torch.nn.Module):
         super().__init__()
         self.zeroed = 0
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> Any:
         """Scale the rows.
 
         Args:
@@ -408,7 +410,7 @@ class Normalise(torch.nn.Module):
         self.norm = errors.choice("norm", norm, NORMS)
         self.zeroed = 0
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: torch.Tensor) -> Any:
         """Normalise the rows.
 
         Args:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import pickle
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -76,6 +77,7 @@ def count_records(name: str, records: Any) -> int:
     """
     is_frame = has_all(records, "iloc")
     is_array = has_all(records, "shape") and bool(records.shape) and not is_frame
+    is_array = is_array and hasattr(records, "__len__")
     if isinstance(records, list | range) or is_array:
         return len(records)
     ways = (
@@ -308,6 +310,7 @@ def _join_canaries(records: Any, canaries: Any, places: npt.NDArray[np.int_]) ->
     return imported_module("torch").cat([records, canaries[places]])
 
 
+@suggest_arguments
 def make_pool(
     processes: int | None = None, prepare: Callable[[], Any] | None = None
 ) -> ProcessPoolExecutor:
@@ -341,6 +344,10 @@ def make_pool(
     if prepare is not None and not callable(prepare):
         raise mistyped("prepare", "a function without arguments or None", prepare)
     # Processes import torch if this one has.
+    try:
+        pickle.dumps(prepare)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        raise invalid("prepare", "a function that pickle can store", prepare) from None
     given = prepare, imported_module("torch") is not None
     pool = ProcessPoolExecutor(many, get_context("spawn"), _start_process, given)
     # The first task starts all processes.

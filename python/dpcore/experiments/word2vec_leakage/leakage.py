@@ -27,7 +27,7 @@ from ...records import Floats, Ints, Record
 from ...sampling.sources import sample
 from ...sensitivity import MinMax, sensitivity
 from ...streams import Rng, seed_of
-from ...text.corpus import Tokeniser, training_texts, words_of
+from ...text.corpus import Tokeniser, split_text, training_texts, words_of
 from ...text.inference.metrics import Measured
 from ...text.words.embedding import Embedding
 
@@ -76,7 +76,7 @@ def split_in_halves(
     share, seed = errors.real("overlap", overlap, low=0.0, high=1.0), seed_of(rng)
     found: dict[tuple[str, ...], str] = {}
     for text in texts_of("texts", texts):
-        found.setdefault(tuple(tokenise(text)), text)
+        found.setdefault(tuple(split_text(tokenise, text)), text)
     found.pop((), None)
     size = len(found) // 2
     if not size:
@@ -345,7 +345,7 @@ class Leakage(Record):
             f"top-{number}: {share} (chance {chance:.4f})"
             for number, share, chance in zip(self.topn, self.shares, self.chance, strict=True)
         ]
-        if self.claimed is not None:
+        if self.claimed is not None and self.true is not None:
             lines.append(f"noise: epsilon claimed {self.claimed:g}, true {self.true:g} (any words)")
         return "\n".join(lines)
 

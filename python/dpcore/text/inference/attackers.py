@@ -13,7 +13,16 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import about, invalid, message, mistyped, numeric, part_of, suggest_arguments
+from ...errors import (
+    about,
+    integer,
+    invalid,
+    message,
+    mistyped,
+    numeric,
+    part_of,
+    suggest_arguments,
+)
 from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import (
     BatchCheck,
@@ -441,6 +450,7 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     Raises:
         ImportError: if scikit-learn is not installed.
     """
+    values = None if values is None else integer("values", values, 0)
     who = "dpcore.text.inference, without attackers of your own,"
     ensembles, linear, neighbours, networks, pipeline, scaling = (
         require_module(f"sklearn.{name}", who)

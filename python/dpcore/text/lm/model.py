@@ -710,7 +710,7 @@ def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = N
             if unknown:
                 raise invalid(f"canaries[{row}]", "words of the vocabulary", unknown[0])
         return list(given)
-    shape = integer("many", many, 1), integer("words", words, 2)
+    shape = integer("many", many, 1, 10**6), integer("words", words, 2, 10**6)
     if not known:
         raise invalid("vocabulary", "one with words", vocabulary)
     drawn = np.random.default_rng(seed_of(rng)).integers(len(known), size=shape)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import flag, instance, integer, invalid, mistyped, real, suggest_arguments
+from ...errors import flag, instance, integer, invalid, mistyped, numeric, real, suggest_arguments
 from ...mechanisms.declarations import name_of
 from ...mechanisms.texts import texts_of
 from ...packages import has_all, require_module
@@ -145,9 +145,10 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         """Check and freeze the fields."""
         flag("per_document", self.per_document)
         for name in ("weights", "shares"):
-            array = frozen_array(np.asarray(getattr(self, name), np.float64))
+            need = f"numbers for {len(self.words):,} words"
+            array = frozen_array(numeric(name, need, getattr(self, name)).astype(np.float64))
             if array.shape != (len(self.words),):
-                raise invalid(name, f"numbers for {len(self.words):,} words", array.shape)
+                raise invalid(name, need, array.shape)
             object.__setattr__(self, name, array)
 
     @property
@@ -460,7 +461,8 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         real("share", self.share, low=0.0, high=1.0, open_low=True, open_high=True)
         integer("hidden", self.hidden, 1)
         integer("epochs", self.epochs, 1)
-        parameters = frozen_array(np.asarray(self.parameters, np.float64))
+        parameters = numeric("parameters", "numbers, the weights of the network", self.parameters)
+        parameters = frozen_array(parameters.astype(np.float64))
         object.__setattr__(self, "parameters", parameters)
 
     @property

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...calibration import RealEpsilon
-from ...errors import instance, invalid, mistyped
+from ...errors import instance, invalid, mistyped, numeric, suggest_arguments
 from ...packages import require_module, torch
 from ...records import Pair, Shown
 from ...streams import Rng
@@ -215,6 +215,7 @@ class Saved:
             raise ValueError(names) from None
 
 
+@suggest_arguments
 class Labelling:
     """A model that predicts the labels of texts.
 
@@ -224,11 +225,14 @@ class Labelling:
 
     labels: npt.NDArray[Any]
 
-    def label_rows(self, head: Any, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def label_rows(self, head: torch.nn.Linear, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the label of each row to which the classifier gives the highest score."""
-        weight = head.weight
+        weight, requirement = head.weight, f"numbers of shape (n, {head.in_features})"
+        vectors = numeric("rows", requirement, rows)
+        if vectors.shape[1:] != (head.in_features,):
+            raise invalid("rows", requirement, vectors.shape)
         with torch.no_grad():
-            scores = head(torch.tensor(rows, dtype=weight.dtype, device=weight.device))
+            scores = head(torch.tensor(vectors, dtype=weight.dtype, device=weight.device))
         found: npt.NDArray[Any] = self.labels[scores.argmax(dim=1).cpu().numpy()]
         return found
 

@@ -88,7 +88,7 @@ class WordDropout(Shown):
         choice("masks", self.masks, MASKS)
         choice("mask", self.mask, MASKED)
 
-    def masked(self, sizes: Any) -> Any:
+    def masked(self, sizes: torch.Tensor) -> Any:
         """Draw which entries are masked, by torch's default generator.
 
         Args:
@@ -133,7 +133,7 @@ class Units(Shown):
         """Return the number of texts."""
         return len(self.sizes)
 
-    def take(self, rows: Any) -> Units:
+    def take(self, rows: torch.Tensor) -> Units:
         """Return the texts of some rows, in the order of the rows; a row may be repeated."""
         sizes = self.sizes[rows]
         first = (torch.cumsum(self.sizes, 0) - self.sizes)[rows]

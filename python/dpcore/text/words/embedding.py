@@ -31,6 +31,7 @@ _CANCELLATION_SHARE: Final = 1e-6
 """Share of the largest squared length below which a squared distance has lost six of 16 digits."""
 
 
+@suggest_arguments
 def word_vectors(path: str | os.PathLike[str]) -> Vectors:
     r"""Read words and their vectors from a JavaScript file with a word a line.
 

@@ -13,7 +13,7 @@ from ...bounds import limits
 from ...calibration import L2Laplace, real_epsilon
 from ...calibration.pure import l2_laplace_divergences
 from ...divergence import canonne_kamath_steinke
-from ...errors import choice, confidence_level, suggest_arguments
+from ...errors import choice, confidence_level, invalid, suggest_arguments
 from ...mechanisms.declarations import mechanism_attribute
 from ...records import Floats, Ints, Record
 from ...report.encoding import encode_value
@@ -137,6 +137,11 @@ class TextReport(Record, word="TextReport"):
     is_exact: bool
     draws: int
     seed: int | None
+
+    def __post_init__(self) -> None:
+        """Check that no word without a vector is counted where it is an error."""
+        if self.unknown == "error" and self.strange:
+            raise invalid("strange", "0 where unknown is 'error'", self.strange)
 
     @property
     def one_word(self) -> float:

@@ -18,7 +18,7 @@ from ...bounds import limits
 from ...mechanisms.texts import Rewriter, texts_of
 from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, check_size, seed_of
-from ..corpus import Tokeniser, words_of
+from ..corpus import Tokeniser, split_text, words_of
 from . import losses
 from .embedding import Embedding
 from .losses import CONFIDENCE, UNKNOWN, TextLoss, TextReport, split_rows
@@ -199,7 +199,9 @@ class WordMechanism(Record):
         numbers: list[int] = []
         lengths = []
         for row, text in enumerate(texts_of("texts", texts)):
-            words, found = self._number_words(f"texts[{row}]", text, list(tokenise(text)), unknown)
+            words, found = self._number_words(
+                f"texts[{row}]", text, split_text(tokenise, text), unknown
+            )
             flat += words
             numbers += found
             lengths.append(len(words))
@@ -318,7 +320,7 @@ class WordMechanism(Record):
             words = list(x)
         elif isinstance(x, str):
             is_word = tokenise is None and x in self.vectors
-            words = [x] if is_word else list((tokenise or words_of)(x))
+            words = [x] if is_word else split_text(tokenise or words_of, x)
         else:
             raise errors.mistyped(name, "a word, the number of one, a text or a list of words", x)
         return self._number_words(name, x, words, unknown)

@@ -1,0 +1,109 @@
+"""Names that users of other packages type: of arguments and attributes, and what to type here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FOREIGN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
+    "alpha": ("alphas", "confidence"),
+    "b": ("scale",),
+    "claim": ("epsilon",),
+    "eps": ("claim", "epsilon"),
+    "epsilon": ("claim",),
+    "generator": ("rng", "seed"),
+    "n": ("trials", "size"),
+    "n_jobs": ("threads",),
+    "max_grad_norm": ("clip",),
+    "n_samples": ("trials",),
+    "samples": ("trials",),
+    "noise_multiplier": ("sigma",),
+    "random_state": ("rng", "seed"),
+    "rng": ("seed",),
+    "scale": ("sigma",),
+    "seed": ("rng",),
+    "sigma": ("scale",),
+    "std": ("sigma",),
+    "verbose": ("progress",),
+    "workers": ("threads",),
+    "x": ("pair",),
+    "x_prime": ("pair",),
+}
+"""Names of arguments in other packages, and the names here: the first that a function has."""
+
+SUGGESTED_FORMS: Final = {
+    ("alpha", "confidence"): "confidence = 1 - alpha",
+    ("x", "pair"): "pair = (x, x_prime)",
+    ("x_prime", "pair"): "pair = (x, x_prime)",
+}
+
+MATRIX_ADVICE: Final = "counts are one argument, {'tp': 90, 'fn': 10, 'fp': 20, 'tn': 80}"
+_SCALE_ADVICE: Final = "scale = sensitivity / epsilon, which dpcore.calibration.laplace computes"
+ARGUMENT_ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
+    *(
+        (name, "left_out", "the claim of one step is GDP(1/sigma), without a delta")
+        for name in ("claim", "epsilon", "delta")
+    ),
+    *((name, "outputs_prime", MATRIX_ADVICE) for name in ("tp", "fn", "fp", "tn", "tpr", "fpr")),
+    ("sensitivity", "neighbour", "neighbour= says which inputs are neighbours"),
+    ("device", "pair", "the mechanism chooses it: dpcore.torch.mechanism(encoder, noise, device=)"),
+    *(
+        (name, owner, "noise has no place: the input is what it is added to")
+        for name in ("loc", "mean")
+        for owner in ("scale", "sigma")
+    ),
+    *((name, "scale", _SCALE_ADVICE) for name in ("epsilon", "sensitivity")),
+    *(
+        (name, "sigma", "sigma = dpcore.calibration.gaussian_analytic(...).sigma")
+        for name in ("epsilon", "sensitivity", "delta")
+    ),
+)
+"""Arguments of other packages, an argument of the functions that lack them, and what to do."""
+
+MISSING_ADVICE: Final[tuple[tuple[str, str], ...]] = (
+    ("1 required positional argument: 'x_prime'", "two inputs are two arguments: Pair(x, x_prime)"),
+    ("13 required positional arguments: 'pair'", "dpcore.audit(mechanism, pair) makes one"),
+    ("12 required positional arguments: 'attack'", "dpcore.audit(mechanism, pair) makes one"),
+)
+"""How the complaint about missing arguments goes on, and what to do."""
+
+_ATTRIBUTES: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
+    (
+        "passed ok success failed private is_private is_refuted is_safe result violation",
+        (("refuted", "refuted (True, False or None)"), ("verdict", "verdict")),
+    ),
+    (
+        "eps epsilon lower lower_bound eps_lower",
+        tuple((name, name) for name in ("epsilon_lower", "epsilon_hat", "epsilon", "claim")),
+    ),
+    (
+        "epsilon_upper eps_upper upper upper_bound",
+        (("epsilon_lower", "epsilon_lower (no audit bounds epsilon from above)"),),
+    ),
+    (
+        "pvalue p_value statistic ci confidence_interval",
+        (("epsilon_lower", "epsilon_lower (a bound at confidence)"), ("refuted", "refuted")),
+    ),
+    (
+        "show print summary savefig to_csv to_dataframe",
+        (("lines", "print(report)"), ("plot", "plot()"), ("to_dict", "to_dict()")),
+    ),
+    ("n n_samples sample_size", (("trials", "trials"), ("counts", "counts"))),
+    (
+        "sample rvs draw randomise randomize release",
+        (("steps", "dpcore.sample({}, x, size)"),),
+    ),
+)
+"""Attributes that people expect, and those for them: what the class must have, and its words."""
+
+
+def advise_on_attribute(cls: type, name: str) -> str:
+    """Return what an object of a class has in place of an attribute of another package, or "".
+
+    "{}" in the answer stands for the object.
+
+    Example:
+        >>> advise_on_attribute(complex, "eps")
+        ''
+    """
+    answers = next((answers for names, answers in _ATTRIBUTES if name in names.split()), ())
+    return " or ".join(words for attribute, words in answers if hasattr(cls, attribute))
