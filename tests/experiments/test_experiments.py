@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +13,7 @@ import pytest
 from shared_experiments import get_possible, mark_needs, run_experiment
 
 from dpcore import Audit, experiments
-from dpcore.experiments import get, habernal2022_figure2, reproduce
+from dpcore.experiments import get, habernal2022_figure2, published_systems, reproduce
 from dpcore.published import SYSTEMS
 
 INF = math.inf
@@ -274,6 +275,12 @@ def test_nobody_reads_that_a_false_claim_passes(main_job):
     assert any("ADePT" in line and "refuted by auto, Coordinatewise" in line for line in rows)
     assert "Not refuted says what the attack sees, not that the claim holds." in main_job.table()
     assert max(map(len, lines)) <= 120
+
+
+def test_audits_that_could_not_refute_are_undecided():
+    settings = published_systems.Config(trials=2000, epsilon=20.0, dims=(2,))
+    table = published_systems.run(settings, progress=False).table()
+    assert re.findall(r"(refuted|undecided)$", table, re.M) == ["undecided"] * 9
 
 
 def test_true_losses(main_job):

@@ -26,7 +26,16 @@ from ..text.inference import Attacker, infer, usual
 from . import drawing
 from .base import check_positive, encode_attributes, setting
 from .corpora import TextOptions, read_texts
-from .running import Tabled, audit_cell, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
+from .running import (
+    VERDICT_WORDS,
+    Tabled,
+    audit_cell,
+    cell_seed,
+    group_answers,
+    mean_and_sd,
+    run_jobs,
+    time_run,
+)
 
 NAME = "dptext-encoder"
 
@@ -77,7 +86,8 @@ class Found(Shown):
         epsilons: the epsilon after each epoch.
         counts: of the audit's event.
         event: in words.
-        refuted: whether the epsilon was refuted for the pair.
+        refuted: whether the epsilon was refuted for the pair; None if the audit could not have
+            refuted it.
         certified: the certified bound for the pair.
         exact: the exact loss of the pair under the noise as it is.
         right: that under Laplace noise of the same scale.
@@ -95,7 +105,7 @@ class Found(Shown):
     epsilons: tuple[float, ...]
     counts: Counts
     event: str
-    refuted: bool
+    refuted: bool | None
     certified: float
     exact: float
     right: float
@@ -148,7 +158,7 @@ def measure_trained_system(
         epsilons=model.trained.epsilons,
         counts=audited.counts,
         event=str(audited.event),
-        refuted=audited.refuted is True,
+        refuted=audited.refuted,
         certified=audited.epsilon_lower,
         exact=private.noise.loss(*rows.double().cpu().numpy()),
         right=LaplaceNoise(private.noise.scale).loss(*rows.double().cpu().numpy()),
@@ -258,7 +268,7 @@ class Row(Shown):
     @property
     def refuted(self) -> int:
         """In how many runs its epsilon was refuted."""
-        return sum(run.refuted for run in self.runs)
+        return sum(run.refuted is True for run in self.runs)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -424,7 +434,8 @@ def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
 def _describe_verdict(row: Row) -> str:
     """Format the verdict on a fixed epsilon as a claim, on a learnt one as an unclaimed value."""
     several = f" in {row.refuted} of {len(row.runs)}" if len(row.runs) > 1 else ""
-    found = f"refuted{several}" if row.refuted else "not refuted"
+    rest = VERDICT_WORDS[False if any(run.refuted is False for run in row.runs) else None]
+    found = f"refuted{several}" if row.refuted else rest
     return f"no claim; value {found}" if row.case.learn else found
 
 
@@ -556,6 +567,8 @@ def _make_noise_legend() -> list[Any]:
         ),
         drawing.make_line("certified = claimed", GREY, linestyle="--", linewidth=1.0),
         drawing.make_line("refuted; true loss infinite", linewidth=0.9, **arrow),
-        drawing.make_line("not refuted; infinite", linewidth=0.7, linestyle=":", **arrow),
+        drawing.make_line(
+            "not refuted or undecided; infinite", linewidth=0.7, linestyle=":", **arrow
+        ),
         drawing.make_mark("exact loss, repaired", INK, "_", 7),
     ]

@@ -27,7 +27,7 @@ from ..report.text import format_epsilon
 from ..results.audits import Audit
 from . import drawing
 from .base import Column, SeededSettings, align_columns, encode_attributes, setting
-from .running import Tabled, audit_cell, group_answers, run_jobs, time_run
+from .running import VERDICT_WORDS, Tabled, audit_cell, group_answers, run_jobs, time_run
 
 NAME = "published-systems"
 VOTE = "vote"
@@ -327,7 +327,8 @@ def _format_bound(attack: str, rows: dict[str, Row]) -> str:
 def _format_refuting(rows: dict[str, Row]) -> str:
     hit = refuting_attacks(rows.values())
     if not hit:
-        return "not refuted"
+        is_tested = any(row.audit.refuted is False for row in rows.values())
+        return VERDICT_WORDS[False if is_tested else None]
     return "refuted by all" if len(hit) == len(ATTACKS) else f"refuted by {', '.join(hit)}"
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -43,6 +43,8 @@ def is_partial(found: Any) -> bool:
 
 
 FORMAT = "dpcore.experiment/1"
+VERDICT_WORDS: Final = {True: "refuted", False: "not refuted", None: "undecided"}
+"""Verdicts in tables, by `Audit.refuted` under a claim: None where it could not be refuted."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -416,9 +416,10 @@ def _audit_matrix(
             sides, (tp, fn), (fp, tn), ("x", "x_prime"), strict=True
         )
     ]  # fmt: skip
-    # Both guesses have the same two limits of Clopper and Pearson; other bounds hold for one.
-    free = stated["bound"] == "clopper_pearson"
-    return max(audits, key=lambda audit: audit.epsilon_lower) if free else audits[0]
+    # Two limits that hold at once are those of both guesses; any other bound is of one guess.
+    declared = find_declaration(OUTPUTS_BOUNDS[stated["rows"]][stated["bound"]])
+    has_limits = declared.curves == "point"
+    return max(audits, key=lambda audit: audit.epsilon_lower) if has_limits else audits[0]
 
 
 def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:

@@ -476,7 +476,7 @@ class Verdict(Shown):
         true: epsilon for any two texts.
         exact: exact loss of the largest pair, computed from the declared noise.
         certified: the certified bound.
-        refuted: True if the claim was refuted.
+        refuted: True if the claim was refuted; None if the audit could not have refuted it.
         flags: checks of the noise's structure that found a fault.
         partial: True if Ctrl-C ended it early.
     """
@@ -487,7 +487,7 @@ class Verdict(Shown):
     true: float
     exact: float
     certified: float
-    refuted: bool
+    refuted: bool | None
     flags: tuple[str, ...]
     partial: bool
 
@@ -516,4 +516,4 @@ def audit_claim(case: Case, made: Material, seed: int, config: Any) -> Verdict:
     assert found.declared_loss is not None
     losses = model.true_epsilon, float(found.declared_loss), found.epsilon_lower
     counted = found.seed, found.counts
-    return Verdict(case, *counted, *losses, found.refuted is True, flags, found.partial)
+    return Verdict(case, *counted, *losses, found.refuted, flags, found.partial)

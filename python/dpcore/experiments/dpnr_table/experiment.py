@@ -22,7 +22,15 @@ from ...report.text import align_rows
 from .. import drawing
 from ..base import Column, align_columns, check_positive, encode_attributes, setting
 from ..corpora import TextOptions
-from ..running import Tabled, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
+from ..running import (
+    VERDICT_WORDS,
+    Tabled,
+    cell_seed,
+    group_answers,
+    mean_and_sd,
+    run_jobs,
+    time_run,
+)
 from . import attacks
 from .attacks import CLEAN, ENCODERS, NOISES, Case, Facts, Material, Run, Verdict
 
@@ -363,7 +371,7 @@ _CLAIM_COLUMNS = (
     Column("true", "true", _format_infinite_epsilon),
     Column("exact loss", "exact", _format_infinite_epsilon),
     Column("certified", "certified", ".3f"),
-    Column("claim", lambda one: "refuted" if one.refuted else "not refuted", left=True),
+    Column("claim", lambda one: VERDICT_WORDS[one.refuted], left=True),
     Column("flagged", lambda one: ", ".join(one.flags) or "-", left=True),
 )
 
