@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -659,6 +660,23 @@ def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt
     return array
 
 
+def list_to_floats(value: Any) -> Any:
+    """Return a list or tuple of real numbers as float64, shape `(n,)`; else the value unchanged.
+
+    Distances, relations, native noises and attacks read lists in this form.
+
+    Example:
+        >>> list_to_floats([1, True]), list_to_floats("ab")
+        (array([1., 1.]), 'ab')
+    """
+    if type(value) not in (list, tuple) or not all(isinstance(v, (Real, np.bool_)) for v in value):
+        return value
+    try:
+        return np.array(value, dtype=np.float64)
+    except OverflowError:
+        return value
+
+
 def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.float64]:
     """Check a vector of finite numbers and return it as contiguous and aligned float64.
 
@@ -680,7 +698,7 @@ def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.floa
         array([1., 2.])
     """
     requirement = "a non-empty vector of finite numbers"
-    array = numeric(name, requirement, value)
+    array = numeric(name, requirement, list_to_floats(value))
     with np.errstate(over="ignore"):
         array = np.require(array, np.float64, ("C", "A"))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():

@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
@@ -24,7 +23,6 @@ from .advice import advise_on_attribute
 from .errors import (
     instance,
     integer,
-    invalid,
     real,
     suggest_arguments,
     suggest_in_methods,
@@ -493,10 +491,6 @@ def _show_field(value: Any) -> str:
     return f"array({text})" if value.dtype == np.float64 else f"array({text}, dtype={value.dtype})"
 
 
-def _is_numbers(value: Any) -> bool:
-    return type(value) in (list, tuple) and all(isinstance(v, (Real, np.bool_)) for v in value)
-
-
 def frozen_array(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
     """Make a read-only, C-contiguous copy with the same dtype."""
     copy = np.array(array, order="C", copy=True)
@@ -504,16 +498,42 @@ def frozen_array(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dt
     return copy
 
 
-def _frozen_input(name: str, value: Any) -> Any:
+def _freeze_input(value: Any) -> Any:
     # Subclasses such as masked arrays mean more than their numbers: they pass untouched.
-    if type(value) in (np.ndarray, np.memmap):
-        return frozen_array(value)
-    if not _is_numbers(value):
-        return value
+    return frozen_array(value) if type(value) in (np.ndarray, np.memmap) else value
+
+
+def have_one_content(first: Any, second: Any) -> bool:
+    """Return True if two inputs are of one type and content, items of lists and mappings too.
+
+    Objects that refuse to be compared are equal only to themselves.
+
+    Example:
+        >>> have_one_content([1, None], [1, None]), have_one_content([1], [True])
+        (True, False)
+    """
+    if first is second or type(first) is not type(second):
+        return first is second
+    if type(first) in (list, tuple):
+        return len(first) == len(second) and all(map(have_one_content, first, second))
+    if type(first) is dict:
+        return first.keys() == second.keys() and all(
+            have_one_content(first[key], second[key]) for key in first
+        )
+    if isinstance(first, (float, np.generic)):
+        # By their bytes, as in an array: NaN equals itself and 0.0 differs from -0.0.
+        return _field_key(np.asarray(first)) == _field_key(np.asarray(second))
     try:
-        return frozen_array(np.array(value, dtype=np.float64))
-    except OverflowError:
-        raise invalid(name, "a list of numbers that float64 can hold", value) from None
+        return _fields_equal(first, second)
+    except Exception:
+        return False
+
+
+def _input_key(value: Any) -> Hashable:
+    if type(value) in (list, tuple):
+        return (type(value), *map(_input_key, value))
+    is_number = isinstance(value, (float, np.generic))
+    return _field_key(np.asarray(value) if is_number else value)
 
 
 @suggest_arguments
@@ -522,27 +542,28 @@ class Pair(Record, word="Pair"):
     """Two neighbouring inputs, ordered.
 
     Args:
-        x: the first input: any object. A list or tuple of numbers becomes a float64 array; an
-            array becomes a read-only copy with its dtype; everything else passes untouched.
+        x: the first input: any object. An array becomes a read-only copy with its dtype;
+            everything else is kept unchanged. A function of one answer (`dpcore.repeat`) is called
+            with this object. A mechanism `(x, size, rng)` gets a list or tuple of numbers as an
+            array of bool, int64 or float64, whichever holds it exactly.
         x_prime: the second input, treated alike.
         distance: how far apart the inputs are in a metric claim, finite and above 0; 1 for
             ordinary neighbours, and then not shown: it is a distance in no norm.
 
     Raises:
         TypeError: if `distance` is not a number.
-        ValueError: if `distance` is not finite or not above 0, or a list holds an integer beyond
-            the range of float64.
+        ValueError: if `distance` is not finite or not above 0.
 
     Source:
         Dwork and Roth (2014), definition 2.4 (neighbours); Chatzikokolakis et al. (2013) for the
         metric form.
 
     Example:
-        >>> pair = Pair([0, 0], [1, 1])
-        >>> pair.x.dtype, pair.x.flags.writeable
-        (dtype('float64'), False)
-        >>> pair == Pair([0.0, 0.0], (1, 1))
-        True
+        >>> pair = Pair(np.zeros(2), [1, 1])
+        >>> pair.x.flags.writeable, pair.x_prime
+        (False, [1, 1])
+        >>> pair == Pair(np.zeros(2), [1, 1]), pair == Pair(np.zeros(2), [1.0, 1.0])
+        (True, False)
     """
 
     x: Any
@@ -551,10 +572,26 @@ class Pair(Record, word="Pair"):
 
     def __post_init__(self) -> None:
         """Freeze the inputs and check the distance."""
-        object.__setattr__(self, "x", _frozen_input("x", self.x))
-        object.__setattr__(self, "x_prime", _frozen_input("x_prime", self.x_prime))
+        object.__setattr__(self, "x", _freeze_input(self.x))
+        object.__setattr__(self, "x_prime", _freeze_input(self.x_prime))
         distance = real("distance", self.distance, low=0.0, open_low=True)
         object.__setattr__(self, "distance", distance)
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for inputs of one type and content, so that 1, 1.0 and True differ."""
+        if type(other) is not type(self):
+            return NotImplemented
+        sides = (self.x, other.x), (self.x_prime, other.x_prime)
+        try:
+            same = all(have_one_content(*side) for side in sides)
+        except RecursionError:
+            # Two lists that hold themselves.
+            return False
+        return same and self.distance == other.distance
+
+    def __hash__(self) -> int:
+        """Return a hash that agrees with equality; raise TypeError if an input has no hash."""
+        return hash((Pair, _input_key(self.x), _input_key(self.x_prime), self.distance))
 
 
 @suggest_arguments
@@ -692,6 +729,6 @@ def pair_of(pair: Pair | tuple[Any, Any]) -> Pair:
 
     Example:
         >>> pair_of(([0.0], [1.0]))
-        Pair(x=array([0.]), x_prime=array([1.]))
+        Pair(x=[0.0], x_prime=[1.0])
     """
     return Pair(*pair) if type(pair) is tuple and len(pair) == 2 else instance("pair", pair, Pair)

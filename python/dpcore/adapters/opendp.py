@@ -216,14 +216,17 @@ def _rebuild_measurement(text: str, features: tuple[str, ...], d_in: Any) -> Ope
 
 def _convert_argument(x: Any, carrier: str) -> Any:
     if carrier.startswith("Vec<"):
-        if not isinstance(x, np.ndarray):
+        values = x.tolist() if isinstance(x, np.ndarray) else x
+        if not isinstance(values, (list, tuple)):
             return x
-        return [_convert_exactly(value, carrier[4:-1]) for value in x.tolist()]
+        return [_convert_exactly(unwrap_scalar(value), carrier[4:-1]) for value in values]
     return _convert_exactly(unwrap_scalar(x), carrier)
 
 
 def _convert_exactly(value: Any, kind: str) -> Any:
-    """Convert a whole float to the int or bool of the domain, without any rounding."""
+    """Convert a whole number to the int, float or bool of the domain, without any rounding."""
+    if isinstance(value, int) and kind[0] == "f" and abs(value) <= 2**53:
+        return float(value)
     if isinstance(value, float) and value.is_integer() and kind[0] in "iu":
         return int(value)
     return bool(value) if kind == "bool" and value in (0, 1) else value

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped, numeric
+from ..errors import invalid, list_to_floats, mistyped, numeric
 from ..packages import has_all
 from ..records import Shown
 from ..streams import check_size
@@ -32,6 +32,7 @@ class Adapter(Shown):
 
     __slots__ = ()
 
+    takes_lists: ClassVar[bool] = True
     reproducible: ClassVar[bool] = True
     thread_safe: ClassVar[bool] = False
     default_trials: ClassVar[int | None] = None
@@ -79,11 +80,13 @@ def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
 
 def read_numbers(x: Any) -> npt.NDArray[Any]:
     """Read the input of additive noise as an array of real numbers of any shape."""
-    return numeric("x", "an array of real numbers", x)
+    return numeric("x", "an array of real numbers", list_to_floats(x))
 
 
 def unwrap_scalar(x: Any) -> Any:
-    """Return the Python value in an array of one entry; anything else is unchanged."""
+    """Return the Python value in an array or list of one entry; anything else is unchanged."""
+    if type(x) in (list, tuple) and len(x) == 1:
+        return unwrap_scalar(x[0])
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):
         return x.item()
     return x

@@ -25,6 +25,7 @@ from ..mechanisms.declarations import (
     StatedLogRatio,
     clean_pair,
     declared_loss,
+    inputs_of,
     is_native,
     mechanism_attribute,
     name_of,
@@ -34,7 +35,7 @@ from ..mechanisms.declarations import (
 from ..mechanisms.native import describe_natively
 from ..packages import has_all, imported_attribute
 from ..pairs import Search, Searched, distance
-from ..pairs.differences import inputs_equal
+from ..pairs.differences import inputs_equal, pair_to_floats
 from ..pairs.neighbours import NeighbourArgument, neighbour_of
 from ..records import Counts, Pair
 from ..results.audits import point_of
@@ -44,6 +45,7 @@ from ..sampling.sources import CallableDraws, Course, NativeDraws
 from ..sampling.workers import count_workers, is_dask_client, runs_in
 from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
 from .event_fitting import form_of
+from .list_forms import compare_list_forms, explain_list_errors
 from .provenance import provenance_of
 from .randomness import (
     Heard,
@@ -149,6 +151,7 @@ class UnsettledRequest(CommonArguments):
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
+    form_notes: tuple[str, ...] = ()
     default_trials: int | None = None
     course: Course = field(default_factory=Course, compare=False)
 
@@ -245,7 +248,7 @@ class Request(UnsettledRequest):
     @property
     def known(self) -> Pair:
         """The two inputs as attacks know them."""
-        return self.pair if self.clean is None else self.clean
+        return pair_to_floats(self.pair if self.clean is None else self.clean)
 
     @property
     def stated_scores(self) -> tuple[StatedLogRatio, ...]:
@@ -346,13 +349,17 @@ def request_of(
         default_trials=default,
     )  # fmt: skip
     with watch_inputs(name_of(mechanism), pair):
-        request = _find_form(request)
+        with explain_list_errors(mechanism, pair, seed):
+            request = _find_form(request)
         if settle is not None:
             request = settle(request)
         if budget is not None and one_by_one(mechanism):
             # The number of trials limits the answers that show the form.
             request = _find_form(request)
-        return _probe_mechanism(request)
+        request = _probe_mechanism(request)
+        if request.randomness == "own" or request.attack.times:
+            return request
+        return replace(request, form_notes=compare_list_forms(mechanism, pair, seed))
 
 
 def _check_budget(given: Arguments) -> float | None:
@@ -368,7 +375,8 @@ def _check_budget(given: Arguments) -> float | None:
 def _find_form(request: UnsettledRequest) -> UnsettledRequest:
     """Add the form of the outputs, for which native and timed mechanisms need no call."""
     if not (is_native(request.mechanism) or request.attack.times):
-        called = request.mechanism, request.probe_pair, request.seed, request.course
+        inputs = inputs_of(request.mechanism, request.probe_pair)
+        called = request.mechanism, inputs, request.seed, request.course
         shape, names = form_of(*called, request.start + request.trials)
         request = replace(request, shape=shape, fields=names)
     _check_size(request)
@@ -377,7 +385,7 @@ def _find_form(request: UnsettledRequest) -> UnsettledRequest:
 
 def _default_trials(mechanism: Any, pair: Pair) -> int:
     own = mechanism_attribute(mechanism, "default_trials_on")
-    return (own(pair) if callable(own) else None) or _DEFAULT_TRIALS
+    return (own(inputs_of(mechanism, pair)) if callable(own) else None) or _DEFAULT_TRIALS
 
 
 def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
@@ -522,7 +530,8 @@ def _choose_native_route(
         return route
     if reason or not attack.by_ballot:
         return "sampled"
-    alike = all(np.all(side == side[0]) for side in (pair.x, pair.x_prime))
+    floats = pair_to_floats(pair)
+    alike = all(np.all(side == side[0]) for side in (floats.x, floats.x_prime))
     return "integer" if alike or trials >= _MIN_INTEGER_TRIALS else "sampled"
 
 
@@ -554,6 +563,7 @@ def settle_request(asked: UnsettledRequest) -> Request:
         searched=searched,
         pair_notes=(
             *notes_on(mechanism, pair),
+            *asked.form_notes,
             *(_list_cost_notes(asked, pair) if is_random else ()),
             *_list_seed_notes(asked),
             *format_raised_trials(asked.default_trials, asked.trials),

@@ -13,7 +13,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Final, TypedDict
@@ -38,7 +38,7 @@ from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import make_generator, one_by_one, runs_on
-from ..mechanisms.declarations import is_native, mechanism_attribute
+from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute, name_of
 from ..pairs import Search
 from ..pairs.neighbours import NeighbourArgument
 from ..progress import Progress, interrupted_again
@@ -65,6 +65,7 @@ from .request import (
     settle_request,
 )
 from .run_files import FixedFields, RunFile, open_run
+from .selection import watch_inputs
 
 SETTLED_FIELDS: Final = (
     "mechanism", "pair", "claim", "tangent", "delta", "confidence", "bound", "seed", "floats",
@@ -327,20 +328,32 @@ def run_arguments(
             if request.attack.times:
                 raise invalid("checkpoint", "None for Timing, which nothing repeats", str(run.path))
         if request.attack.times:
-            return audit_timing(request)
+            with watch_lists(request):
+                return audit_timing(request)
         source = request.make_source(request.pair)
         if count is not None and request.stop != "fixed":
             raise invalid("stop", "'fixed' for a run that is counted in parts", request.stop)
         if request.stop == "refuted":
-            return stopped_early(request, source, run)
+            with watch_lists(request):
+                return stopped_early(request, source, run)
         if run is not None and run.fixed is not None:
             fixed = resume_run(request, source, run)
         else:
-            request, fitted = fit_event(request, source)
+            with watch_lists(request):
+                request, fitted = fit_event(request, source)
             fixed = fix_fields(request, source, fitted)
             if run is not None:
                 run.begin(fixed)
-        return (count or count_event)(request, source, fixed, run)
+        with watch_lists(request):
+            return (count or count_event)(request, source, fixed, run)
+
+
+def watch_lists(request: Request) -> AbstractContextManager[None]:
+    """Refuse a change of the inputs by the calls of a block; arrays are read-only."""
+    sides = request.pair.x, request.pair.x_prime
+    if all(type(side) is np.ndarray for side in sides):
+        return nullcontext()
+    return watch_inputs(name_of(request.mechanism), request.pair)
 
 
 def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[str, Any]:
@@ -741,7 +754,7 @@ def audit_timing(request: Request) -> Audit:
     calls = 2 * request.trials
     found = request.attack.timed_counts(
         lambda x: request.mechanism(x, 1, rng),
-        request.pair,
+        inputs_of(request.mechanism, request.pair),
         calls,
         make_generator(request.seed, PILOT, 0, 0),
         pilot=None if request.pilot is None else 2 * request.pilot,

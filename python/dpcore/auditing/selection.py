@@ -31,9 +31,10 @@ from ..attacks.parts import remember_parts
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..events.event import LARGEST, Above, Score, score_attribute, scores_of
 from ..mechanisms import Native
-from ..mechanisms.declarations import clean_pair, is_native, mechanism_attribute
+from ..mechanisms.declarations import clean_pair, inputs_of, is_native, mechanism_attribute
+from ..packages import has_all
 from ..pairs import Search, Searched, explore, zeros_ones
-from ..pairs.differences import fingerprint_input, inputs_equal
+from ..pairs.differences import fingerprint_input, inputs_equal, pair_to_floats
 from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
 from ..records import Counts, Floats, Pair
 from ..sampling.driver import Source
@@ -262,12 +263,14 @@ class Asked:
         search: a plan that proposes pairs, or None.
         neighbour: the relation that the claim speaks of, or None for "these two inputs".
         null: True if the two inputs may be equal.
+        mechanism: what is called with the inputs.
     """
 
     pairs: tuple[Pair, ...]
     search: Search | None = None
     neighbour: Any = None
     null: bool = False
+    mechanism: Any = None
 
     @property
     def first(self) -> Pair:
@@ -293,9 +296,10 @@ class Asked:
             ValueError: if the inputs are equal, which `null` allows; farther apart than
                 `neighbour` says; or given with their own distance and `neighbour`.
         """
-        refuse_iterators("x", pair.x)
-        refuse_iterators("x_prime", pair.x_prime)
-        if not self.null and inputs_equal(pair.x, pair.x_prime):
+        refuse_unreadable("x", pair.x)
+        refuse_unreadable("x_prime", pair.x_prime)
+        inputs = inputs_of(self.mechanism, pair)
+        if not self.null and inputs_equal(inputs.x, inputs.x_prime):
             # Nothing tells equal inputs apart: every mechanism would pass.
             text = message("pair", "different in at least one entry", pair)
             error = ValueError(f"{text} (null=True allows two equal inputs)")
@@ -321,8 +325,9 @@ def parse_pair(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = Fa
     if neighbour is not None:
         neighbour = neighbour_of(neighbour)
     wanted = replace(
-        _list_candidates(mechanism, pair), neighbour=neighbour, null=flag("null", null)
-    )
+        _list_candidates(mechanism, pair), neighbour=neighbour, null=flag("null", null),
+        mechanism=mechanism,
+    )  # fmt: skip
     for one in wanted.pairs:
         if is_native(mechanism):
             dim_of(one)
@@ -330,21 +335,47 @@ def parse_pair(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = Fa
     return wanted
 
 
-def refuse_iterators(name: str, x: Any) -> None:
-    """Refuse an input that is, or holds, an iterator: the first call would use it up.
+def refuse_unreadable(name: str, x: Any) -> None:
+    """Refuse an input that not every call can read, or that holds itself.
 
     Raises:
-        TypeError: if it is an iterator (a generator, an open file), or a list, a tuple or a
-            mapping with one among its items.
+        TypeError: if it is an iterator (a generator, an open file), a socket or a lock, or a list,
+            a tuple or a mapping with one among its items, at any depth.
+        ValueError: if it holds itself, or lists in lists beyond the depth that Python allows.
     """
-    inner = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()
-    if isinstance(x, Iterator) or any(issubclass(kind, Iterator) for kind in set(map(type, inner))):
-        raise mistyped(
-            name,
-            "an input that every call can read, not an iterator, which the first call uses up "
-            "(list(...) of a generator, the text of an open file)",
-            x,
+    try:
+        _refuse_items(name, x, x, set(), set())
+    except RecursionError:
+        raise invalid(name, "an input that does not hold itself", x) from None
+
+
+def _refuse_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) -> None:
+    """Refuse items of an input; `path` are the containers that hold the item."""
+    is_lock = has_all(item, "acquire", "release")
+    if isinstance(item, Iterator) or is_lock or callable(getattr(item, "fileno", None)):
+        kind = f"not a {type(item).__name__}"
+        if isinstance(item, Iterator):
+            kind = "not an iterator, which the first call uses up"
+        requirement = (
+            f"an input that every call can read, {kind} "
+            "(list(...) of a generator, the text of an open file)"
         )
+        raise mistyped(name, requirement, x)
+    if not isinstance(item, (list, tuple, dict)) or id(item) in done:
+        return
+    if id(item) in path:
+        raise RecursionError
+    inner = list(item.values()) if isinstance(item, dict) else item
+    # One object for each kind of plain items: a data set has many.
+    kinds = {type(part): part for part in inner}
+    containers = tuple(kind for kind in kinds if issubclass(kind, (list, tuple, dict)))
+    for part in kinds.values():
+        if not isinstance(part, containers):
+            _refuse_items(name, x, part, path, done)
+    for part in inner if containers else ():
+        if isinstance(part, containers):
+            _refuse_items(name, x, part, path | {id(item)}, done)
+    done.add(id(item))
 
 
 @contextmanager
@@ -484,7 +515,7 @@ def plan_rounds(wanted: Asked, pilot: int, trials: int) -> tuple[tuple[int, int]
 def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
     training = max(1, min(size // 2, _MAX_ROUND_TRAINING_ROWS))
     sides = source.in_one_form(*source.outputs(PILOT, 0, training))
-    known = clean_pair(source.draws.mechanism, pair) or pair
+    known = pair_to_floats(clean_pair(source.draws.mechanism, pair) or pair)
     scores, _ = read_candidates(attack, *sides, known, f"outputs of {source.name}")
     if not scores:
         return -math.inf

@@ -193,7 +193,7 @@ def _read_vector(option: str, text: str) -> Any:
         except (OSError, EOFError, ValueError) as error:
             raise Usage(f"{option} must name an .npy file, got {text} ({error})") from None
     try:
-        return [float(number) for number in text.split(",")]
+        return np.array([float(number) for number in text.split(",")])
     except ValueError:
         requirement = "numbers separated by commas, or @FILE.npy"
         raise Usage(str(invalid(option, requirement, text))) from None

@@ -53,7 +53,7 @@ By the closed form (Balle and Wang, 2018, theorem 8) its delta at epsilon 0.5 is
 Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
 Build = Callable[[], Mechanism]
 
-PAIR = Pair([0.0], [1.0])
+PAIR = Pair(np.array([0.0]), np.array([1.0]))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

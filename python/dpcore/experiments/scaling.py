@@ -42,7 +42,7 @@ from .running import Tabled, run_jobs, time_run
 
 NAME = "scaling"
 
-PAIR = Pair([0.0], [1.0])
+PAIR = Pair(np.array([0.0]), np.array([1.0]))
 CLAIM: Final = 1.0
 
 SECONDS_PER_RESULT: Final = 0.001

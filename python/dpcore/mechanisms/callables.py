@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -307,6 +307,7 @@ class Repeated(Shown):
     seeded: str
     catch: tuple[type[Exception], ...] = ()
     thread_safe: bool = False
+    takes_lists: ClassVar[bool] = True
 
     @property
     def reproducible(self) -> bool:

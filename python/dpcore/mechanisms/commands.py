@@ -72,7 +72,7 @@ class Tool(Shown):
     arguments: tuple[str, ...]
     timeout: float | None = field(default=None, compare=False)
 
-    thread_safe = True
+    takes_lists = thread_safe = True
     """Threads may share the blocks: each of them is a process."""
     seeded_by = f"the seed in {SEED_VARIABLE} (not from a constant or the time)"
     """Source that the randomness of its answers should have, as messages say it."""

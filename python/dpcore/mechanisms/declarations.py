@@ -10,13 +10,14 @@ declares, and `notes_on(pair)`, what a reader of a report should know. An audit 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, mistyped
+from ..pairs.differences import list_to_array, pair_to_floats
 from ..records import Pair, Record, attribute_of, qualified_name
 
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
@@ -78,6 +79,7 @@ class MechanismAttributes:
         words: names of the rows of a mechanism on words.
         thread_safe: True if threads may share it, False if not; None where it does not say.
         reproducible: True if the seed repeats it, False if not; of a function of one answer.
+        takes_lists: True for a function of one answer, which gets a list of numbers unchanged.
         encodes_once: True if its first call on an input takes longer than the others.
         seeded_by: where its randomness should come from.
         way_to_draw: how to draw rows that do not share their noise.
@@ -94,7 +96,7 @@ class MechanismAttributes:
     log_rows = loss_rows = distance_rows = largest_losses = None
     input_names = output_names = words = None
     thread_safe = reproducible = None
-    encodes_once = False
+    takes_lists = encodes_once = False
     seeded_by = way_to_draw = None
     tensor = device_type = torch_threads = None
 
@@ -127,6 +129,27 @@ def is_native(mechanism: Any) -> bool:
         (True, False)
     """
     return NATIVE.get(type(mechanism).__name__) is type(mechanism)
+
+
+def inputs_of(mechanism: Any, pair: Pair) -> Pair:
+    """Return the inputs as a mechanism is called with them.
+
+    A mechanism `(x, size, rng)` computes with arrays: `x * 2` has twice the entries of a list.
+
+    Args:
+        mechanism: any mechanism.
+        pair: the inputs as they were given.
+
+    Returns:
+        The pair itself for functions of one answer; else lists and tuples of numbers are arrays of
+        their own kind, and of float64 for native mechanisms.
+    """
+    if mechanism_attribute(mechanism, "takes_lists"):
+        return pair
+    if is_native(mechanism):
+        return pair_to_floats(pair)
+    x, x_prime = list_to_array(pair.x), list_to_array(pair.x_prime)
+    return pair if x is pair.x and x_prime is pair.x_prime else replace(pair, x=x, x_prime=x_prime)
 
 
 def dotted_name(fn: Any) -> str:
@@ -199,7 +222,7 @@ def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
         pair: its two inputs.
     """
     has_ratio = _get_method(mechanism, "log_ratio") is not None
-    return (StatedLogRatio(mechanism, pair),) if has_ratio else ()
+    return (StatedLogRatio(mechanism, inputs_of(mechanism, pair)),) if has_ratio else ()
 
 
 def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
@@ -221,6 +244,7 @@ def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
     clean = _get_method(mechanism, "clean")
     if clean is None:
         return None
+    pair = inputs_of(mechanism, pair)
     x, x_prime = clean(pair.x), clean(pair.x_prime)
     if x is None or x_prime is None:
         return None
@@ -236,14 +260,14 @@ def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
         delta: of the claim.
     """
     loss = _get_method(mechanism, "loss")
-    found = None if loss is None else loss(pair, delta)
+    found = None if loss is None else loss(inputs_of(mechanism, pair), delta)
     return None if found is None else float(found)
 
 
 def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
     """Return a mechanism's notes on a pair for the reader of a report."""
     notes = _get_method(mechanism, "notes_on")
-    found = () if notes is None else notes(pair)
+    found = () if notes is None else notes(inputs_of(mechanism, pair))
     if not isinstance(found, tuple):
         raise mistyped("notes_on(pair)", "a tuple of strings", found)
     return found

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -418,6 +418,7 @@ class Rewriter(Shown):
 
     rewrite: Callable[..., list[str]]
     claim: float | None = None
+    takes_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the fields."""

@@ -5,15 +5,24 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, integer, invalid, masked, mistyped, show, suggest_arguments
+from ..errors import (
+    choice,
+    integer,
+    invalid,
+    list_to_floats,
+    masked,
+    mistyped,
+    show,
+    suggest_arguments,
+)
 from ..packages import converts_to_array, has_all, is_tensor
-from ..records import Floats, Pair, pair_of
+from ..records import Floats, Pair, frozen_array, pair_of
 
 MAX_SHOWN_CHANGES: Final = 8
 """Entries or records of a pair that are listed with both their values."""
@@ -22,6 +31,7 @@ MOST_CHANGES: Final = 200
 """Added and removed records that are counted; the search costs the square of their number."""
 
 _PLAIN_TYPES: Final = (str, bytes, int, type(None))
+_NUMBER_TYPES: Final = (bool, int, float)
 
 _MAX_EXACT_INTEGER: Final = 2**53
 """Beyond it a float no longer tells neighbouring integers apart."""
@@ -48,13 +58,18 @@ def inputs_equal(first: Any, second: Any) -> bool:
 
     Returns:
         True only for inputs that no function of their values distinguishes, except by the sign of
-        a zero or the type of a number.
+        a zero or the dtype of an array. 1, 1.0 and True differ.
 
     Example:
         >>> missing = np.array([1.0, np.nan])
         >>> inputs_equal(missing, missing.copy()), inputs_equal([1, "a"], [1, "b"])
         (True, False)
     """
+    # numpy's numbers inside lists are the plain ones.
+    first, second = (v.item() if isinstance(v, np.generic) else v for v in (first, second))
+    if isinstance(first, _NUMBER_TYPES) and isinstance(second, _NUMBER_TYPES):
+        alike = first == second or (first != first and second != second)
+        return type(first) is type(second) and alike
     if isinstance(first, _PLAIN_TYPES) and isinstance(second, _PLAIN_TYPES):
         return bool(first == second)
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
@@ -65,8 +80,6 @@ def inputs_equal(first: Any, second: Any) -> bool:
         return first.keys() == second.keys() and all(
             inputs_equal(first[k], second[k]) for k in first
         )
-    if isinstance(first, float) and isinstance(second, float) and first != first:
-        return second != second
     try:
         if np.shape(first) != np.shape(second):
             return False
@@ -156,15 +169,53 @@ def _digest_array(value: Any, left: list[int]) -> Hashable:
     return str(array.dtype), array.shape, content
 
 
+def list_to_array(value: Any) -> Any:
+    """Return a list or tuple of numbers as a read-only array of its own kind.
+
+    Args:
+        value: any object.
+
+    Returns:
+        An array of bool, int64 or float64; the value itself if it is not a list or tuple of real
+        numbers, or if no such array holds it exactly.
+
+    Example:
+        >>> list_to_array([1, 2]).dtype, list_to_array((1, 0.5)), list_to_array([2**70])
+        (dtype('int64'), array([1. , 0.5]), [1180591620717411303424])
+    """
+    if list_to_floats(value) is value:
+        return value
+    items = [item.item() if isinstance(item, np.generic) else item for item in value]
+    is_whole = bool(items) and all(isinstance(item, int) for item in items)
+    is_truth = is_whole and all(isinstance(item, bool) for item in items)
+    try:
+        array = np.array(items, bool if is_truth else np.int64 if is_whole else np.float64)
+    except OverflowError:
+        return value
+    entries = zip(array.tolist(), items, strict=True)
+    if not all(entry == item or (entry != entry and item != item) for entry, item in entries):
+        return value
+    return frozen_array(array)
+
+
+def pair_to_floats(pair: Pair) -> Pair:
+    """Return the pair with lists of numbers as float64 arrays, as attacks read them."""
+    x, x_prime = list_to_floats(pair.x), list_to_floats(pair.x_prime)
+    return pair if x is pair.x and x_prime is pair.x_prime else replace(pair, x=x, x_prime=x_prime)
+
+
 def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
     """Convert an input to an array of real numbers, a number to one entry; else return None.
 
     Args:
-        value: an array, a number, or anything that converts to an array, such as a tensor.
+        value: an array, a number, a list or tuple of numbers, or anything that converts to an
+            array, such as a tensor.
 
     Returns:
         The array in its own type, or None.
     """
+    array = list_to_array(value)
+    value = list_to_floats(value) if array is value else array
     if type(value) is not np.ndarray and (
         isinstance(value, (list, tuple, str, bytes))
         or masked(value)
@@ -305,7 +356,7 @@ def format_changes(pair: Pair) -> str:
 
     Example:
         >>> format_changes(Pair([0, 0, 0], [0, 4, 0]))
-        'entry 1: 0.0 -> 4.0'
+        'entry 1: 0 -> 4'
         >>> format_changes(Pair(["a", "b"], ["a", "c", "b"]))
         "record 1 added: 'c'"
     """
@@ -315,7 +366,8 @@ def format_changes(pair: Pair) -> str:
     unit, x, x_prime = parts
     places = differing_places(x, x_prime)
     if len(x) == len(x_prime):
-        unit = "entry" if isinstance(pair.x, np.ndarray) and pair.x.ndim == 1 else unit
+        numbers = list_to_floats(pair.x)
+        unit = "entry" if isinstance(numbers, np.ndarray) and numbers.ndim == 1 else unit
         changes = [f"{unit} {n}: {show(x[n])} -> {show(x_prime[n])}" for n in places]
     else:
         front = min([*places, len(x), len(x_prime)])

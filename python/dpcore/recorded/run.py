@@ -20,7 +20,7 @@ from ..bounds.binomial import RecordedBound, find_declaration
 from ..claims.trade_off import GDP, Claim, find_remote_tangent
 from ..events import Above
 from ..mechanisms.answers import rows_of, to_object_array
-from ..pairs.differences import inputs_equal
+from ..pairs.differences import inputs_equal, pair_to_floats
 from ..progress import Progress
 from ..records import Array, Counts, Pair
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
@@ -459,7 +459,10 @@ def _audit_runs(
     claim = stated["claim"]
     if claim is not None and not isinstance(claim, Claim):
         claim *= pair.distance
-    found = count_event(sides, attack, pair, share, stated["seed"], settings, paired, groups, claim)
+    known = pair_to_floats(pair)
+    found = count_event(
+        sides, attack, known, share, stated["seed"], settings, paired, groups, claim
+    )
     sides, fitted = found.separate, found.fitted
     if found.tangent is not None:
         stated |= dict(zip(("tangent", "delta"), found.tangent, strict=True))

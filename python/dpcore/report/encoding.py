@@ -24,7 +24,7 @@ from ..claims.trade_off import Claim
 from ..errors import integer, invalid, mistyped, name_path_errors, require_path
 from ..events import Vote
 from ..mechanisms.commands import Tool
-from ..mechanisms.declarations import NATIVE, is_native, name_of
+from ..mechanisms.declarations import NATIVE, inputs_of, is_native, name_of
 from ..packages import imported_module
 from ..pairs import distances
 from ..pairs.differences import inputs_equal
@@ -53,6 +53,8 @@ _UNREPEATED_COMMENTS = {
 _AnyResult = TypeVar("_AnyResult", bound=records.Result)
 
 _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_JSON_TYPES: Final = (bool, int, float, str)
+_INPUT_NAMES: Final = {"x", "x_prime"}
 _LOOSE_RECORDS = (records.Pair, Finding, Slice)
 """Records in which a field may be a mere name."""
 """Native mechanisms by the names that the compiled core has for them too."""
@@ -85,7 +87,7 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
         >>> report = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
         >>> print(format_call(report))  # doctest: +NORMALIZE_WHITESPACE
         dpcore.audit(dpcore.Laplace(scale=1.0, variant='two_branch'),
-            dpcore.Pair([0.0], [1.0]), attack=dpcore.attacks.Auto(),
+            dpcore.Pair(np.array([0.0]), np.array([1.0])), attack=dpcore.attacks.Auto(),
             trials=1000, claim=1.0, confidence=0.95, rng=1, pilot=512)
         >>> eval(format_call(report)) == report
         True
@@ -107,12 +109,13 @@ def make_script(audit: Audit) -> str:
         says where the seed does not repeat the draws.
     """
     mechanism = mechanism_expression(audit.mechanism)
-    imports = ["import dpcore"]
+    pair = pair_expression(audit) or _stored_pair_code(audit)
+    imports = [*["import numpy as np"] * ("np." in pair), "import dpcore"]
     if mechanism is not None and not mechanism.startswith("dpcore."):
         imports.insert(0, f"import {audit.mechanism.__module__}")
     lines = [*imports, ""]
     lines.append(f"mechanism = {mechanism or f'...  # {records.one_line(audit.name, 200)}'}")
-    lines.append(f"pair = {pair_expression(audit) or _stored_pair_code(audit)}")
+    lines.append(f"pair = {pair}")
     if attack_expression(audit) is None:
         lines.append(f"attack = ...  # {records.one_line(audit.attack, 200)}")
     if audit.neighbour and neighbour_expression(audit) is None:
@@ -142,7 +145,8 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
     common += ["stop='refuted'"] if audit.stop == "refuted" else []
     common += ["floats=True"] if audit.floats else []
     common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)
-    common += ["null=True"] if inputs_equal(audit.pair.x, audit.pair.x_prime) else []
+    inputs = inputs_of(audit.mechanism, audit.pair)
+    common += ["null=True"] if inputs_equal(inputs.x, inputs.x_prime) else []
     common += ["source=False"] * any(one.origin == LEFT_OUT for one in audit.provenance)
     attack = f"attack={attack_expression(audit) or 'attack'}"
     return [
@@ -217,17 +221,16 @@ def pair_expression(audit: Audit) -> str | None:
 def _value_to_code(value: Any) -> str | None:
     if isinstance(value, np.ndarray):
         return _vector_to_code(value)
-    shown = repr(value)
     try:
-        same = len(shown) <= 200 and ast.literal_eval(shown) == value
+        shown = repr(value)
+        same = len(shown) <= 200 and records.have_one_content(ast.literal_eval(shown), value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-    # A list of numbers would come back as an array, which this value is not.
-    return shown if same is True and isinstance(value, (str, bytes, bool, int, float)) else None
+    return shown if same else None
 
 
 def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
-    """Return a vector of float64 as code of a list, which `Pair` converts back; else None."""
+    """Return a vector of float64 as code, or None."""
     if array.dtype != np.float64 or array.ndim != 1 or not array.size:
         return None
     entries: list[float] = array.tolist()
@@ -235,12 +238,12 @@ def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
         return None
     # By its text: 0.0 and -0.0 differ.
     if len(entries) > 4 and len(set(map(repr, entries))) == 1:
-        return f"[{entries[0]!r}] * {len(entries)}"
-    return repr(entries) if len(entries) <= _MAX_SHOWN_ENTRIES else None
+        return f"np.array([{entries[0]!r}] * {len(entries)})"
+    return f"np.array({entries!r})" if len(entries) <= _MAX_SHOWN_ENTRIES else None
 
 
 def _stored_pair_code(audit: Audit) -> str:
-    if all(isinstance(side, np.ndarray) for side in (audit.pair.x, audit.pair.x_prime)):
+    if '"repr"' not in json.dumps(encode_value(audit.pair)):
         return "dpcore.Audit.from_json(text).pair  # text: the JSON of this audit"
     return f"...  # {records.one_line(repr((audit.pair.x, audit.pair.x_prime)), 200)}"
 
@@ -281,7 +284,32 @@ def encode_value(value: Any) -> Any:
 def _encode_fields(value: Any) -> dict[str, Any]:
     """Return the fields as plain data, without those that no file holds."""
     held = [f.name for f in fields(value) if f.metadata.get("held", True)]
-    return {name: encode_value(getattr(value, name)) for name in held}
+    record = {name: encode_value(getattr(value, name)) for name in held if name not in _INPUT_NAMES}
+    for name in _INPUT_NAMES & set(held):
+        encode = _encode_input if type(value) is records.Pair else encode_value
+        try:
+            record[name] = encode(getattr(value, name))
+        except RecursionError:
+            record[name] = {"repr": repr(getattr(value, name))}
+    return {name: record[name] for name in held}
+
+
+def _encode_input(value: Any) -> Any:
+    """Convert an input to plain data that keeps the type of every item.
+
+    JSON has lists, booleans, integers and finite floats; tuples, other floats and numpy's scalars
+    are mappings.
+    """
+    if type(value) in (list, tuple):
+        items = [_encode_input(item) for item in value]
+        return items if type(value) is list else {"tuple": items}
+    if type(value) is float and not math.isfinite(value):
+        return {"float": encode_float(value)}
+    if isinstance(value, np.generic) and value.dtype.kind in "buifU" and value.itemsize != 16:
+        return {"scalar": encode_value(np.asarray(value))}
+    if isinstance(value, (bool, int, float, str)) and type(value) not in _JSON_TYPES:
+        return {"repr": repr(value)}
+    return encode_value(value)
 
 
 def _encode_record(word: str, value: Any) -> dict[str, Any]:
@@ -318,6 +346,12 @@ def decode_value(value: Any) -> Any:
         if not isinstance(name, str) or name not in NATIVE:
             raise invalid("native", "the name of one of dpcore's mechanisms", name)
         return NATIVE[name](**_decode_fields(value, "native"))
+    if "tuple" in value:
+        return tuple(decode_value(value["tuple"]))
+    if "float" in value:
+        return _NON_FINITE_WORDS[value["float"]]
+    if "scalar" in value:
+        return decode_value(value["scalar"])[()]
     if "array" in value:
         if np.dtype(value["dtype"]).kind not in "buifU":
             raise invalid("dtype", "one of real numbers or texts", value["dtype"])

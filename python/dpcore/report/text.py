@@ -638,10 +638,13 @@ def format_counts(c: Counts) -> str:
 
 
 def _shorten_value(value: Any) -> str:
+    """Format an input on one line, with its type unless it is an array of floats."""
     if not isinstance(value, np.ndarray):
-        return one_line(repr(value), 60)
+        return f"{one_line(repr(value), 60)} ({type(value).__name__})"
     text = np.array2string(value, separator=", ", threshold=6, edgeitems=2, precision=4)
-    entries = f" ({value.size} entries)" if value.size > 6 else ""
+    notes = [f"{value.size} entries"] if value.size > 6 else []
+    notes += [f"{value.dtype} array"] if value.dtype.kind != "f" else []
+    entries = f" ({', '.join(notes)})" if notes else ""
     return f"{' '.join(text.split())}{entries}"
 
 

@@ -38,7 +38,7 @@ from ..mechanisms.callables import (
     tensor_of,
     torch_threads,
 )
-from ..mechanisms.declarations import is_native, name_of
+from ..mechanisms.declarations import inputs_of, is_native, name_of
 from ..mechanisms.native import Native, describe_natively, fill_outputs
 from ..packages import converts_to_array
 from ..progress import Progress
@@ -276,6 +276,10 @@ class CallableDraws:
     in_pieces: bool = False
     same_bits: bool = False
     native = False
+
+    def __post_init__(self) -> None:
+        """Store the inputs as the mechanism is called with them."""
+        object.__setattr__(self, "pair", inputs_of(self.mechanism, self.pair))
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
         """Draw the requested rows of a block."""

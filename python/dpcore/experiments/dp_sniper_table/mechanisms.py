@@ -420,10 +420,10 @@ def all_differ(dim: int) -> tuple[Pair, ...]:
     Source:
         Ding, Wang, Wang, Zhang and Kifer (2018), the input patterns.
     """
-    ones, half, rest = [1.0] * dim, dim // 2, dim - dim // 2
-    one_of = [2.0] + [0.0] * (dim - 1), [0.0] + [2.0] * (dim - 1)
-    changed = (*one_of, [2.0] * half + [0.0] * rest, [2.0] * dim, [0.0] * dim)
-    crossed = Pair([1.0] * half + [0.0] * rest, [0.0] * half + [1.0] * rest)
+    ones, zeros = np.ones(dim), np.zeros(dim)
+    first, front = np.arange(dim) == 0, np.arange(dim) < dim // 2
+    changed = (2.0 * first, 2.0 * ~first, 2.0 * front, 2.0 * ones, zeros)
+    crossed = Pair(1.0 * front, 1.0 * ~front)
     return (*one_differs(dim), *(Pair(ones, other) for other in changed), crossed)
 
 

@@ -1,0 +1,122 @@
+"""Lists and arrays of the same numbers: what a mechanism returns, or raises, on the other form.
+
+A function of one answer gets the list that was given, a mechanism `(x, size, rng)` an array. The
+probe calls each once per side in the other form, with an equal generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ..errors import list_to_floats
+from ..mechanisms.callables import Repeated, make_generator
+from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute
+from ..pairs.differences import inputs_equal
+from ..records import Pair, frozen_array
+from ..streams import PROBE
+
+_FORMS_STREAM: Final = 2
+"""Last number of the streams of these calls."""
+_ROUNDING: Final = 1e-5
+"""Relative difference of numbers that another order of additions may cause."""
+
+
+class _Forms(NamedTuple):
+    """An input of numbers in the form that a mechanism gets, and in the other form."""
+
+    mechanism: Any
+    seed: int
+    side: int
+    passed: Any
+    other: Any
+
+    def answer(self, x: Any) -> Any:
+        """Return one answer on a copy of the input, which the call may change."""
+        rng = make_generator(self.seed, PROBE, self.side, 0, _FORMS_STREAM)
+        return self.mechanism(list(x) if type(x) is list else x, 1, rng)
+
+    def is_answered(self, x: Any) -> bool:
+        try:
+            self.answer(x)
+        except Exception:
+            return False
+        return True
+
+
+@contextmanager
+def explain_list_errors(mechanism: Any, pair: Pair, seed: int) -> Iterator[None]:
+    """Add a note to an error that a list causes and a float64 array does not."""
+    try:
+        yield
+    except Exception as error:
+        for forms in _iterate_forms(mechanism, pair, seed):
+            wants_floats = isinstance(forms.other, np.ndarray) and forms.is_answered(forms.other)
+            if wants_floats and not forms.is_answered(forms.passed):
+                name, dtype = _name_form(forms.passed), ""
+                origin = f"{name}, as in pair="
+                if isinstance(forms.passed, np.ndarray):
+                    origin, dtype = f"{name} of the numbers in pair=", ", float"
+                error.add_note(
+                    f"x was passed as {origin}; numpy.asarray(x{dtype}) in the function makes an "
+                    f"array that works, or give pair=(np.array(...{dtype}), np.array(...{dtype}))"
+                )
+                break
+        raise
+
+
+def compare_list_forms(mechanism: Any, pair: Pair, seed: int) -> tuple[str, ...]:
+    """Return a note if the same numbers in two forms give different answers."""
+    for forms in _iterate_forms(mechanism, pair, seed):
+        try:
+            answer, other = (forms.answer(x) for x in (forms.passed, forms.other))
+            differ = not _are_alike(answer, other) and _are_alike(
+                answer, forms.answer(forms.passed)
+            )
+        except Exception:
+            # A function of one form has no other answer to compare.
+            continue
+        if differ:
+            names = [_name_form(x) for x in (forms.passed, forms.other)]
+            passed = names[0].partition(" ")[2]
+            both = " and ".join(names if passed != "array" else names[::-1])
+            return (f"{both} give different answers here; the {passed} was passed",)
+    return ()
+
+
+def _iterate_forms(mechanism: Any, pair: Pair, seed: int) -> Iterator[_Forms]:
+    """Yield both forms of each input that is a list or tuple of numbers.
+
+    Native noises, commands and adapters read both alike; what a function with its own randomness
+    returns depends on more than the form.
+    """
+    is_function = isinstance(mechanism, Repeated) and mechanism.reproducible
+    if is_native(mechanism) or (mechanism_attribute(mechanism, "takes_lists") and not is_function):
+        return
+    inputs = inputs_of(mechanism, pair)
+    for side, (x, passed) in enumerate(((pair.x, inputs.x), (pair.x_prime, inputs.x_prime))):
+        floats = list_to_floats(x)
+        # A rounded number is another input, not another form.
+        if floats is not x and floats.tolist() == list(x):
+            is_float = isinstance(passed, np.ndarray) and passed.dtype == np.float64
+            yield _Forms(mechanism, seed, side, passed, x if is_float else frozen_array(floats))
+
+
+def _name_form(x: Any) -> str:
+    if not isinstance(x, np.ndarray):
+        return f"a {type(x).__name__}"
+    return (
+        "an array" if x.dtype == np.float64 else f"a{'n' * (x.dtype.kind == 'i')} {x.dtype} array"
+    )
+
+
+def _are_alike(answer: Any, other: Any) -> bool:
+    """Return True for numbers that differ by rounding only, or equal objects."""
+    first, second = (np.asarray(value) for value in (answer, other))
+    if first.dtype.kind in "buifc" and second.dtype.kind in "buifc":
+        same = first.shape == second.shape
+        return same and np.allclose(first, second, rtol=_ROUNDING, atol=0.0, equal_nan=True)
+    return inputs_equal(first.tolist(), second.tolist())
