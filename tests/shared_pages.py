@@ -45,7 +45,7 @@ AUDITS = {
     "no pilot": audit(Laplace(1.0), trials=50, claim=1.0, rng=1),
     "own objects": audit(
         lambda x, size, rng: rng.normal(size=size),
-        Pair(NASTY, {"a": 1}),
+        Pair(NASTY, {"a": range(1)}),
         attack=positive,
         trials=1000,
         claim=1.0,

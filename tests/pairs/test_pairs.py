@@ -149,7 +149,7 @@ def test_replace_and_add_remove_against_a_naive_definition():
 @pytest.mark.parametrize(
     ("x", "x_prime", "text"),
     [
-        ([0, 1, 2], [0, 5, 2], "entry 1: 1.0 -> 5.0"),
+        ([0, 1, 2], [0, 5, 2], "entry 1: 1 -> 5"),
         ([1.0, np.nan, np.nan], [1.0, np.nan, 2.0], "entry 2: nan -> 2.0"),
         (np.arange(3), np.array([0, 7, 1, 2]), "record 1 added: 7"),
         (np.eye(2), np.array([[1.0, 0.0], [3.0, 1.0]]),
@@ -162,7 +162,7 @@ def test_replace_and_add_remove_against_a_naive_definition():
         (b"ab", b"acb", "byte 1 added: 99"),
         ({"a": 1}, {"a": 2}, "x: {'a': 1} -> {'a': 2}"),
         (["a"], ["a"], "no difference"),
-        ([0] * 11, [1] * 11, "entry 7: 0.0 -> 1.0 and 3 more"),
+        ([0] * 11, [1] * 11, "entry 7: 0 -> 1 and 3 more"),
     ],
 )  # fmt: skip
 def test_what_differs_is_listed_with_its_place(x, x_prime, text):

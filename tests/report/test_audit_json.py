@@ -322,7 +322,7 @@ def test_junk_in_a_record_never_crashes(report, name, value):
 
 def test_pickles_copies_and_what_is_read_from_bytes_are_equal():
     assert Audit.from_json(REPORT.to_json().encode()) == REPORT
-    for report in (REPORT, audit(noisy, ([0.0], [1.0]), trials=100, rng=1)):
+    for report in (REPORT, audit(noisy, (np.zeros(1), np.ones(1)), trials=100, rng=1)):
         for again in (pickle.loads(pickle.dumps(report)), copy.deepcopy(report)):
             assert (again, hash(again)) == (report, hash(report))
             assert not again.pair.x.flags.writeable

@@ -161,7 +161,7 @@ def test_long_inputs_are_shortened():
             return "a  b\n1  2\n"
 
     report = audit(mechanism, (Table(), 1), trials=100, attack=attack)
-    assert rows(report)["pair"] == "x = a b 1 2, x' = 1"
+    assert rows(report)["pair"] == "x = a b 1 2 (Table), x' = 1 (int)"
 
 
 def test_html_is_escaped():

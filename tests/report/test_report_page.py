@@ -358,7 +358,7 @@ def test_a_long_pair_is_read_from_the_data():
     found = audit(noisy, pair, trials=1000, claim=1.0, rng=1)
     assert run(found, text=found.to_json()) == found
     ones = audit(Laplace(1.0), dpcore.pairs.zeros_ones(200), trials=100, claim=1.0, rng=1)
-    assert "[0.0] * 200, [1.0] * 200" in encoding.format_call(ones)
+    assert "np.array([0.0] * 200), np.array([1.0] * 200)" in encoding.format_call(ones)
     assert eval(encoding.format_call(ones)) == ones
 
 

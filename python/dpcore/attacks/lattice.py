@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from ..errors import choice, flag, integer, invalid, real
+from ..errors import choice, flag, integer, invalid, list_to_floats, real
 from ..events.event import Score
 from ..pairs.differences import group_columns
 from ..records import Array, Flags, Floats, Ints, Pair, Rows, set_fields
@@ -603,6 +603,7 @@ def _group_entries(outputs: Array, pair: Pair) -> Sequence[_Group]:
 
 def _as_finite_vector(side: Any, dim: int) -> Floats | None:
     """Return an input as one finite number per output entry, None if it is no such thing."""
+    side = list_to_floats(side)
     if not isinstance(side, np.ndarray) or side.dtype.kind not in "iuf" or side.size != dim:
         return None
     values = side.astype(np.float64).ravel()

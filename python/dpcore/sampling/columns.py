@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.trade_off import Claim
-from ..errors import about
+from ..errors import about, list_to_floats
 from ..events.event import Held
 from ..records import Array, Pair, one_line
 
@@ -262,7 +262,8 @@ def _iterate_constant_parts(
 
 def _is_entry_changed(pair: Pair, place: int, outputs: Array) -> bool:
     """Return True if the inputs are arrays of the form of an output and differ in this entry."""
-    inputs = [np.asarray(side) for side in (pair.x, pair.x_prime) if isinstance(side, np.ndarray)]
+    sides = list_to_floats(pair.x), list_to_floats(pair.x_prime)
+    inputs = [np.asarray(side) for side in sides if isinstance(side, np.ndarray)]
     size = math.prod(outputs.shape[1:])
     if len(inputs) < 2 or size < 2 or any(side.size != size for side in inputs):
         return False

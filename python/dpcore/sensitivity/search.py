@@ -476,7 +476,7 @@ def _follow_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], 
     while stretches:
         _, _, first, last = heapq.heappop(stretches)
         ends = first, (first + last) // 2, last
-        # A pair makes arrays of lists of numbers, as the relation's own pairs are.
+        # A pair makes arrays read-only, as the relation's own pairs are.
         points = [Pair(x := point(n), x).x for n in ends]
         if last > first + 1:
             values = probe.outputs(points)

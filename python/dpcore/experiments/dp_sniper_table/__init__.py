@@ -26,6 +26,7 @@ import numpy as np
 
 from ...bounds.unconditional import berger_boos
 from ...errors import choice, integer
+from ...pairs.differences import pair_to_floats
 from ...records import Counts, Floats, Pair, Shown
 from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ...report.text import format_epsilon
@@ -327,7 +328,7 @@ def exact_supremum(name: str, pairs: Iterable[Pair]) -> float:
         0.1
     """
     loss = LOSSES[choice("name", name, tuple(LOSSES))]
-    sides = [(pair.x, pair.x_prime) for pair in pairs]
+    sides = [(pair.x, pair.x_prime) for pair in map(pair_to_floats, pairs)]
     return max(max(loss(x, x_prime), loss(x_prime, x)) for x, x_prime in sides)
 
 

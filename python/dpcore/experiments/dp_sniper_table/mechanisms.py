@@ -407,8 +407,8 @@ def one_differs(dim: int) -> tuple[Pair, ...]:
     Source:
         Ding, Wang, Wang, Zhang and Kifer (2018), the input patterns.
     """
-    ones = [1.0] * dim
-    return tuple(Pair(ones, [first, *ones[1:]]) for first in (0.0, 2.0))
+    ones, first = np.ones(dim), np.arange(dim) == 0
+    return tuple(Pair(ones, ones + step * first) for step in (-1.0, 1.0))
 
 
 def all_differ(dim: int) -> tuple[Pair, ...]:
