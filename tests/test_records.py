@@ -29,13 +29,27 @@ ARRAYS = hnp.arrays(
 )
 def test_a_pair_keeps_the_two_objects_that_it_was_given(value):
     pair = Pair(value, value)
-    assert pair.x is value and pair.x_prime is value
+    assert pair.x is value
+    assert pair.x_prime is value
 
 
-UNEQUAL = [1, 1.0, True, np.int64(1), np.float64(1.0), np.float32(1.0), np.bool_(True), "1", -0.0, 0.0]
+UNEQUAL = [
+    1,
+    1.0,
+    True,
+    np.int64(1),
+    np.float64(1.0),
+    np.float32(1.0),
+    np.bool_(True),
+    "1",
+    -0.0,
+    0.0,
+]
 
 
-@pytest.mark.parametrize("wrap", [lambda v: v, lambda v: [v], lambda v: (v, [v]), lambda v: {"a": v}])
+@pytest.mark.parametrize(
+    "wrap", [lambda v: v, lambda v: [v], lambda v: (v, [v]), lambda v: {"a": v}]
+)
 def test_equality_and_hash_compare_types_and_content(wrap):
     pairs = [Pair(wrap(value), None) for value in UNEQUAL]
     for place, pair in enumerate(pairs):

@@ -17,6 +17,7 @@ from ..mechanisms.callables import Repeated, make_generator
 from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute
 from ..pairs.differences import inputs_equal
 from ..records import Pair, frozen_array
+from ..sampling.sources import Course
 from ..streams import PROBE
 
 _FORMS_STREAM: Final = 2
@@ -30,6 +31,7 @@ class _Forms(NamedTuple):
 
     mechanism: Any
     seed: int
+    course: Course
     side: int
     passed: Any
     other: Any
@@ -37,6 +39,7 @@ class _Forms(NamedTuple):
     def answer(self, x: Any) -> Any:
         """Return one answer on a copy of the input, which the call may change."""
         rng = make_generator(self.seed, PROBE, self.side, 0, _FORMS_STREAM)
+        self.course.drew(1)
         return self.mechanism(list(x) if type(x) is list else x, 1, rng)
 
     def is_answered(self, x: Any) -> bool:
@@ -48,12 +51,12 @@ class _Forms(NamedTuple):
 
 
 @contextmanager
-def explain_list_errors(mechanism: Any, pair: Pair, seed: int) -> Iterator[None]:
+def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[None]:
     """Add a note to an error that a list causes and a float64 array does not."""
     try:
         yield
     except Exception as error:
-        for forms in _iterate_forms(mechanism, pair, seed):
+        for forms in _iterate_forms(mechanism, pair, seed, course):
             wants_floats = isinstance(forms.other, np.ndarray) and forms.is_answered(forms.other)
             if wants_floats and not forms.is_answered(forms.passed):
                 name, dtype = _name_form(forms.passed), ""
@@ -68,9 +71,9 @@ def explain_list_errors(mechanism: Any, pair: Pair, seed: int) -> Iterator[None]
         raise
 
 
-def compare_list_forms(mechanism: Any, pair: Pair, seed: int) -> tuple[str, ...]:
+def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> tuple[str, ...]:
     """Return a note if the same numbers in two forms give different answers."""
-    for forms in _iterate_forms(mechanism, pair, seed):
+    for forms in _iterate_forms(mechanism, pair, seed, course):
         try:
             answer, other = (forms.answer(x) for x in (forms.passed, forms.other))
             differ = not _are_alike(answer, other) and _are_alike(
@@ -87,7 +90,7 @@ def compare_list_forms(mechanism: Any, pair: Pair, seed: int) -> tuple[str, ...]
     return ()
 
 
-def _iterate_forms(mechanism: Any, pair: Pair, seed: int) -> Iterator[_Forms]:
+def _iterate_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[_Forms]:
     """Yield both forms of each input that is a list or tuple of numbers.
 
     Native noises, commands and adapters read both alike; what a function with its own randomness
@@ -102,7 +105,9 @@ def _iterate_forms(mechanism: Any, pair: Pair, seed: int) -> Iterator[_Forms]:
         # A rounded number is another input, not another form.
         if floats is not x and floats.tolist() == list(x):
             is_float = isinstance(passed, np.ndarray) and passed.dtype == np.float64
-            yield _Forms(mechanism, seed, side, passed, x if is_float else frozen_array(floats))
+            yield _Forms(
+                mechanism, seed, course, side, passed, x if is_float else frozen_array(floats)
+            )
 
 
 def _name_form(x: Any) -> str:

@@ -349,7 +349,7 @@ def request_of(
         default_trials=default,
     )  # fmt: skip
     with watch_inputs(name_of(mechanism), pair):
-        with explain_list_errors(mechanism, pair, seed):
+        with explain_list_errors(mechanism, pair, seed, course):
             request = _find_form(request)
         if settle is not None:
             request = settle(request)
@@ -359,7 +359,7 @@ def request_of(
         request = _probe_mechanism(request)
         if request.randomness == "own" or request.attack.times:
             return request
-        return replace(request, form_notes=compare_list_forms(mechanism, pair, seed))
+        return replace(request, form_notes=compare_list_forms(mechanism, pair, seed, course))
 
 
 def _check_budget(given: Arguments) -> float | None:

@@ -122,7 +122,9 @@ class FixedFields:
             if mine[name] != theirs[name]:
                 return name, mine[name], theirs[name]
         for name, value in mine["audit"].items():
-            if name not in _UNCOMPARED and value != theirs["audit"].get(name):
+            # As text: 1, 1.0 and True are equal, and other inputs.
+            texts = json.dumps(value), json.dumps(theirs["audit"].get(name))
+            if name not in _UNCOMPARED and texts[0] != texts[1]:
                 return name, value, theirs["audit"].get(name)
         sources = ([one.sha256 for one in run.audit["provenance"]] for run in (self, other))
         versions = ([one.versions for one in run.audit["provenance"]] for run in (self, other))

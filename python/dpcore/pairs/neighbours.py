@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .. import errors
 from ..records import Floats, Pair, Record, attribute_of
-from .differences import Norm, dimension, distance, distances
+from .differences import Norm, dimension, distance, distances, pair_to_floats
 
 Which = Literal["one", "all"]
 WHICH: Final[tuple[Which, ...]] = get_args(Which)
@@ -579,7 +579,7 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
     """
     relation: Any = neighbour_of(neighbour)
     if domain_attribute(relation, "apart") is None:
-        if not relation.holds(pair, _AnyInput()):
+        if not relation.holds(pair_to_floats(pair), _AnyInput()):
             found = distances(pair) or (pair.x, pair.x_prime)
             raise errors.invalid("pair", f"two neighbours by {format_neighbour(relation)}", found)
         return

@@ -17,7 +17,7 @@ from ..bounds import BOUNDS, clopper_pearson, power
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
-from ..mechanisms.declarations import is_native, mechanism_attribute
+from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute
 from ..pairs import distances
 from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..records import Counts, Pair, one_line
@@ -81,7 +81,9 @@ def describe_neighbours(audit: audits.Audit) -> str:
         The relation that the pair was checked against; without one, that the claim is read as one
         about these two inputs.
     """
-    if inputs_equal(audit.pair.x, audit.pair.x_prime):
+    # JSON keeps only the name of most mechanisms.
+    pair = inputs_of(audit.mechanism, audit.pair) if callable(audit.mechanism) else audit.pair
+    if inputs_equal(pair.x, pair.x_prime):
         return "the two inputs are equal: whatever is found is a false alarm"
     if audit.neighbour:
         return f"{audit.neighbour}, which holds for this pair"
