@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import sys
 import threading
@@ -27,6 +28,10 @@ def padded(r, rng):
 
 def upsampled(r, rng):
     return len(r * 3) + rng.laplace()
+
+
+def with_method(x, rng):
+    return x.sum() + rng.laplace()
 
 
 def summed(x, rng):
@@ -99,7 +104,8 @@ def test_a_list_is_not_repeated_by_a_product():
         with_floats.notes
     )
     arrays = audit(doubled, (np.array([0.0]), np.array([1.0])), claim=1.0, **MANY)
-    assert arrays.counts == with_floats.counts and not any("answers" in n for n in arrays.notes)
+    assert arrays.counts == with_floats.counts
+    assert not any("answers" in note for note in arrays.notes)
 
 
 def test_whole_numbers_where_floats_are_needed_are_named():
@@ -116,8 +122,8 @@ def test_whole_numbers_where_floats_are_needed_are_named():
 @pytest.mark.parametrize(
     ("mechanism", "x", "texts"),
     [
-        (repeat(lambda x, rng: x.sum() + rng.laplace()), [0.0], ["as a list, as in pair=", "asarray(x)"]),
-        (repeat(lambda x, rng: x.sum() + rng.laplace()), (0,), ["as a tuple, as in pair="]),
+        (repeat(with_method), [0.0], ["as a list, as in pair=", "asarray(x)"]),
+        (repeat(with_method), (0,), ["as a tuple, as in pair="]),
         (lambda x, size, rng: np.add(x, 0.5, out=x.copy()) + rng.random((size, 1)), [0],
          ["as an int64 array of the numbers in pair=", "asarray(x, float)"]),
     ],
@@ -140,7 +146,8 @@ def test_sound_functions_have_no_note_on_forms():
     for mechanism in (repeat(summed), lambda x, size, rng: x[0] + rng.laplace(size=size)):
         for inputs in (([0], [1]), ([0.0], [1.0]), ([True], [False]), ((0.5,), (0,))):
             report = audit(mechanism, inputs, claim=1.0, **FEW)
-            assert report.refuted is False and not any("answers" in n for n in report.notes)
+            assert report.refuted is False
+            assert not any("answers" in note for note in report.notes)
 
 
 def test_a_command_and_functions_with_their_own_randomness_are_not_called_in_another_form():
@@ -157,7 +164,8 @@ def test_a_command_and_functions_with_their_own_randomness_are_not_called_in_ano
     )
     tool = command([sys.executable, "-c", code, "{x}", "{size}"])
     report = audit(tool, ([1, True], [2, None]), claim=1.0, trials=500, rng=1)
-    assert report.refuted and any("[1, true]" in str(seen) for seen in report.inside)
+    assert report.refuted
+    assert any("[1, true]" in str(seen) for seen in report.inside)
 
 
 EQUAL = [[1], [1.0], [True], (1,), [[1]], [1, None]]
@@ -183,8 +191,8 @@ def test_large_whole_numbers_differ():
 VALUES = [
     [1, 1.0, True, None, "nan", float("nan"), float("inf"), -0.0, 2**70],
     (1, (2.0, [3, ()]), []), [np.float64(1.0), np.int64(1), np.float32(0.1), np.bool_(True)],
-    np.float16("nan"), np.uint8(3), np.str_("a"), (), 1, 1.0, True, None, np.arange(3), "a", float("-inf"),
-    ["repr", "tuple"],
+    np.float16("nan"), np.uint8(3), np.str_("a"), (), 1, 1.0, True, None, np.arange(3), "a",
+    float("-inf"), ["repr", "tuple"],
 ]  # fmt: skip
 
 
@@ -230,7 +238,7 @@ def cyclic():
     [
         (lambda: (n for n in range(3)), TypeError, "not an iterator"),
         (lambda: [[(n for n in range(3))]], TypeError, "not an iterator"),
-        (lambda: open(__file__), TypeError, "not an iterator"),
+        (lambda: io.StringIO("a"), TypeError, "not an iterator"),
         (socket.socket, TypeError, "not a socket"),
         (threading.Lock, TypeError, "not a lock"),
         (lambda: {"a": [threading.Condition()]}, TypeError, "not a Condition"),
@@ -254,4 +262,4 @@ def test_objects_with_a_strange_equality_are_handed_over():
     shared = [1]
     for x in (Strange(), [Strange()], [shared, shared]):
         report = audit(repeat(lambda x, rng: rng.random()), (x, "other"), **FEW)
-        assert report.pair.x is x and report == report
+        assert report.pair.x is x
