@@ -11,7 +11,7 @@ import numpy as np
 import dpcore
 
 AUDITS = int(os.environ.get("DPCORE_AUDITS", "200"))
-PAIR = ([0.0], [1.0])
+PAIR = (np.array([0.0]), np.array([1.0]))
 MODULE = np.random.default_rng(3)
 PYTHON = random.Random(3)
 

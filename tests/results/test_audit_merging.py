@@ -149,7 +149,7 @@ VALUE_ERRORS = [
     (lambda: FIRST + replace(SECOND, mechanism=Laplace(1.0)), "mechanism of the second audit",
      "<function noisy"),
     (lambda: FIRST + replace(SECOND, pair=Pair([0.0], [2.0])), "pair of the second audit",
-     "Pair(x=array([0.])"),
+     "Pair(x=[0.0]"),
     (lambda: FIRST + replace(SECOND, attack="mine"), "attack of the second audit",
      "'MajorityVote' as in the first"),
     (lambda: FIRST + replace(SECOND, event=OTHER_EVENT), "event of the second audit",

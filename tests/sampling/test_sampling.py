@@ -356,14 +356,14 @@ def test_no_two_calls_of_a_callable_share_a_stream():
         return x + rng.laplace(size=(size, 1))
 
     arguments = {"claim": 1.0, "trials": 1000, "block": 100, "rng": 1}
-    dpcore.audit(recording, ([0.0], [1.0]), attack=MajorityVote(), **arguments)
+    dpcore.audit(recording, (np.zeros(1), np.ones(1)), attack=MajorityVote(), **arguments)
     # One probe of the form, six short calls, one pilot call and ten blocks on each side; and two
     # streams drawn twice, a row and a block of them, to see whose randomness it is.
     assert (len(first), len(set(first))) == (2 + 12 + 2 + 20 + 4, len(first) - 2)
     voted = set(first)
 
     first.clear()
-    report = dpcore.audit(recording, ([0.0], [1.0]), **arguments)
+    report = dpcore.audit(recording, (np.zeros(1), np.ones(1)), **arguments)
     # The pilot is drawn in two parts, that the attack learns from and that chooses its event.
     assert report.pilot > 200
     assert len(first) > 1 + 12 + 4 + 20 + 4
