@@ -139,7 +139,7 @@ def test_diffprivlib_is_audited(dpl):
 def test_diffprivlib_brings_its_own_pair_and_claim(dpl):
     mechanism = adapt(dpl.Laplace(epsilon=2.0, sensitivity=1.0))
     report = dpcore.audit(mechanism, attack=above_half, trials=2000)
-    assert (report.claim, report.pair) == (2.0, dpcore.Pair([0.0], [1.0]))
+    assert (report.claim, report.pair) == (2.0, dpcore.Pair(np.array([0.0]), np.array([1.0])))
     with pytest.raises(ValueError, match="pair must be at L1 distance at most 1"):
         dpcore.audit(mechanism, ([0.0], [5.0]), attack=above_half, trials=2000)
 

@@ -64,7 +64,8 @@ def test_so_does_the_default_attack_and_finds_what_there_is():
     needed = "another pair of texts (worst_pair of an encoder): on this one the declared noise"
     for words in (
         "exact loss   2.7500 for this pair (computed from the declared noise, not",
-        "x = 'the flu is back again' (str), x' = 'cancer' (str)", "note         lengths are all that is told",
+        "x = 'the flu is back again' (str), x' = 'cancer' (str)",
+        "note         lengths are all that is told",
         "encoded      L1 5.5, L2 4.272, Linf 4, 2 of 2 entries changed", f"needed       {needed}",
     ):  # fmt: skip
         assert words in str(report)
