@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, numeric
+from ..mechanisms.callables import catch_of
 from ..packages import has_all
 from ..records import Shown
 from ..streams import check_size
@@ -43,6 +44,7 @@ class Adapter(Shown):
         value = getattr(self, name)
         if isinstance(value, type) or not any(has_all(value, method) for method in methods):
             raise mistyped(name, requirement, value)
+        catch_of(getattr(self, "catch", ()))
 
     @property
     def stated(self) -> tuple[float, float] | None:

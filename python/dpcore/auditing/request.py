@@ -43,6 +43,7 @@ from ..sampling.driver import Source
 from ..sampling.sources import CallableDraws, Course, NativeDraws
 from ..sampling.workers import count_workers, is_dask_client, runs_in
 from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
+from .call_sizes import compare_call_sizes
 from .event_fitting import form_of
 from .provenance import provenance_of
 from .randomness import (
@@ -149,6 +150,7 @@ class UnsettledRequest(CommonArguments):
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
+    probe_notes: tuple[str, ...] = ()
     default_trials: int | None = None
     course: Course = field(default_factory=Course, compare=False)
 
@@ -381,7 +383,7 @@ def _default_trials(mechanism: Any, pair: Pair) -> int:
 
 
 def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
-    """Add what a few calls show: dependent rows, and the source of the randomness.
+    """Add what a few calls show: dependent rows, laws of calls, the source of the randomness.
 
     Either may be refused: one noise for all rows, randomness that threads or processes share.
     """
@@ -393,7 +395,9 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
         return replace(request, randomness="own") if own else request
     source, trials = request.make_source(request.probe_pair), request.start + request.trials
     draws = Heard(**vars(source.draws), course=request.course)
-    request = replace(request, doubted=replace(source, draws=draws).doubts())
+    doubts = replace(source, draws=draws).doubts()
+    sizes_differ, notes = compare_call_sizes(draws, trials)
+    request = replace(request, doubted=(*doubts, *sizes_differ), probe_notes=notes)
     found = "own" if own else classify_randomness(draws, trials)
     request = replace(request, randomness=found)
     shared = _find_shared(request)
@@ -557,6 +561,7 @@ def settle_request(asked: UnsettledRequest) -> Request:
             *(_list_cost_notes(asked, pair) if is_random else ()),
             *_list_seed_notes(asked),
             *format_raised_trials(asked.default_trials, asked.trials),
+            *asked.probe_notes,
             *((advice,) if advice else ()),
         ),
     )
