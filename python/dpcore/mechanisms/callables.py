@@ -44,8 +44,11 @@ from .declarations import dotted_name, mechanism_attribute, name_of
 
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
-_SIZE_NAMES: Final = {"size", "n", "m", "k", "shape", "count", "number", "n_samples", "trials"}
-"""Names of the second argument of a mechanism, which may have a default."""
+_NO_SETTINGS: Final = {
+    "size", "n", "m", "k", "shape", "count", "number", "n_samples", "trials", "rng", "generator",
+    "random_state", "seed",
+}  # fmt: skip
+"""Names of a second argument that is a size or a source of randomness, which may have a default."""
 _REPEATED_FAILURES: Final = 4
 """Calls on each input that show which of them raises."""
 _MAX_REPEATED_CALLS: Final = 64
@@ -124,7 +127,7 @@ def refuse_signature(function: Any, name: str) -> None:
 def _refuse_setting(function: Any, name: str, parameters: list[inspect.Parameter]) -> None:
     """Refuse a function of another package whose second argument is a setting, not a size."""
     second = parameters[1] if len(parameters) > 1 else None
-    if second is None or second.name in {*_SIZE_NAMES, "rng"}:
+    if second is None or second.name in _NO_SETTINGS:
         return
     is_setting = not isinstance(second.default, int) and second.default is not second.empty
     if second.kind is second.KEYWORD_ONLY or (is_setting and second.kind < 2):
