@@ -257,3 +257,14 @@ def test_outputs_of_any_kind_are_compared(make):
 def test_streams_are_their_own():
     rng = make_generator(3, 4, 0, call_sizes._FIRST_CALL_NUMBER)
     assert rng.random() != make_generator(3, 4, 0, 0).random()
+
+
+def test_the_columns_that_are_compared_are_stated():
+    for columns, shown in ((1024, None), (2500, "in 834 of 2,500 columns")):
+        report = dpcore.audit(
+            lambda x, size, rng, columns=columns: rng.normal(size=(size, columns)),
+            (np.array([0.0]), np.array([1.0])), claim=1.0, trials=3200, pilot=200, rng=1,
+            attack=dpcore.attacks.Threshold(),
+        )  # fmt: skip
+        notes = [note for note in report.notes if "single outputs" in note]
+        assert [shown in note for note in notes] == ([] if shown is None else [True])

@@ -686,16 +686,16 @@ class OfParts(Record, word="OfParts"):
     def __str__(self) -> str:
         """Return one line for a report, which names the parts."""
         names, text = self.parts.names(), score_name(self.score)
-        said = self._name_entries(text)
+        sentence = self._name_entries(text)
         if len(names) == 1:
-            said = said.replace("the output's cell", f"the cell of {names[0]}")
-            return said.replace("the output", names[0])
-        if said != text:
-            return said.replace(" entries", " parts")
+            sentence = sentence.replace("the output's cell", f"the cell of {names[0]}")
+            return sentence.replace("the output", names[0])
+        if sentence != text:
+            return sentence.replace(" entries", " parts")
         more = f" and {len(names) - _SHOWN_PARTS} more" if len(names) > _SHOWN_PARTS else ""
         listed = f"parts ({', '.join(names[:_SHOWN_PARTS])}{more})"
-        said = text.replace("entries", listed, 1)
-        return said if said != text else f"{text} of the {listed}"
+        sentence = text.replace("entries", listed, 1)
+        return sentence if sentence != text else f"{text} of the {listed}"
 
 
 @remember_parts()

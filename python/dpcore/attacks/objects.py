@@ -323,9 +323,9 @@ class Bunch:
     def view(self, kind: str) -> list[Any]:
         """Return another form of the items: parsed texts, keys of mappings, pairs as mappings."""
         kinds = {"keys": MAPPING, "pairs": SEQUENCE, "message": RAISED, **_DIGIT_VIEWS}
-        wanted = kinds.get(kind, TEXT)
-        where, found = self.rows if wanted == SEQUENCE else self.of_kind(wanted)
-        return self._spread(where, [view_item(one, kind) for one in found])
+        source = kinds.get(kind, TEXT)
+        where, items = self.rows if source == SEQUENCE else self.of_kind(source)
+        return self._spread(where, [view_item(item, kind) for item in items])
 
     def longest(self) -> int:
         """Return the number of bits of the longest whole number."""

@@ -461,7 +461,7 @@ def _fill_columns(node: Node, wanted: _PartColumns, columns: Floats) -> None:
         entries = [one for one in wanted if one[0] and one[0][0][0] == "entry"]
         if len(entries) < len(wanted):
             _fill_columns(
-                restore_rows(node), [one for one in wanted if one not in entries], columns
+                restore_rows(node), [column for column in wanted if column not in entries], columns
             )
         wanted = entries
     held, texts = open_node(node)

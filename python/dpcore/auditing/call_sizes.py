@@ -67,7 +67,7 @@ _ROW_NAMES: Final = ("first", "middle", "last")
 def plan_call_sizes(block: int, trials: int) -> tuple[int, int]:
     """Return the calls of each of the two sizes per side, and the rows of the longer ones.
 
-    Where they would be too few, there are no calls.
+    There are no calls where they would be too few.
     """
     calls = min(_MAX_CALLS, trials // (2 * _TRIALS_PER_CALL))
     rows = min(_MAX_ROWS, block, max(_MIN_ROWS, trials // _TRIALS_PER_ROW))
@@ -82,7 +82,7 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
         trials: of the audit; they limit the calls.
 
     Returns:
-        Contradictions to one law, and a note where calls are too slow to be compared.
+        Contradictions to one law, and a note where calls are too slow, or columns too many.
     """
     calls, rows = plan_call_sizes(draws.block, trials)
     if not calls or one_by_one(draws.mechanism):
@@ -93,13 +93,21 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
             f"a call takes more than {MAX_CALL_SECONDS} s: single outputs were not compared with "
             "rows of longer calls",
         )
-    sides = [_read_columns(side) for side in _draw_sides(draws, calls, rows)]
+    outputs = _draw_sides(draws, calls, rows)
+    sides = [_read_columns(side) for side in outputs]
     n_tests = _TESTS_PER_COLUMN * sum(side[0].shape[1] for side in sides)
     p_values = {}
     for place, name in enumerate(_ROW_NAMES, 1):
         chosen = np.r_[:calls, place * calls : (place + 1) * calls]
         p_values[name] = n_tests * min(_find_p_value(side[chosen], slack) for side, slack in sides)
-    return _describe_difference(p_values), ()
+    columns = sum(table.shape[1] for table in split_by_kind(outputs[0]))
+    if columns <= _MAX_COLUMNS:
+        return _describe_difference(p_values), ()
+    compared = len(range(0, columns, -(-columns // _MAX_COLUMNS)))
+    return _describe_difference(p_values), (
+        f"single outputs were compared with rows of longer calls in {compared:,} of {columns:,} "
+        "columns",
+    )
 
 
 def _draw_sides(draws: Heard, calls: int, rows: int) -> list[Array]:
