@@ -338,7 +338,8 @@ ALLOWED = {
         "label= names an attribute", "give finer ones, or leave group out", "encoding=",
         "format=", "column=", "write nan where", "block= asks",
         "dpcore.text.split", "words_of, for functions",
-        "COUNTEREXAMPLES", "read_corpus reads", "dpcore.audit_table compares all",
+        "COUNTEREXAMPLES", "read_corpus reads", "in dpcore.repeat(function, catch=...)",
+        "dpcore.audit_table compares all",
     ],
     "states a rule or a fact, and proposes no call": [
         "same_bits=False): the seed", "left alone for stop='refuted'", "rows='independent', or",

@@ -162,8 +162,11 @@ def test_a_confusion_matrix_is_taken_as_counts():
     for wrong in ({"tp": -1}, {"fn": 1.5}, {"tp": 0, "fn": 0}):
         with pytest.raises((TypeError, ValueError), match=r"^(tp|fn|tp \+ fn) must be an integer"):
             dpcore.audit_outputs(matrix | wrong, rows="independent")
-    with pytest.raises(ValueError, match="attack must be None where outputs are a confusion"):
-        dpcore.audit_outputs(matrix, rows="independent", attack="auto")
+    unused = {"attack": "auto", "column": "a", "label_x": 1, "groups_prime": [1], "header": "no"}
+    for name, value in unused.items():
+        text = f"^{name} must be None where outputs are a confusion matrix, got"
+        with pytest.raises(ValueError, match=text):
+            dpcore.audit_outputs(matrix, rows="independent", **{name: value})
 
 
 @pytest.mark.parametrize(

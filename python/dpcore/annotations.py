@@ -71,7 +71,8 @@ def fits_hint(value: Any, hint: Any) -> bool:
     if not isinstance(value, kind):
         return False
     if isinstance(value, np.ndarray) and kind is not np.ndarray:
-        return value.ndim > 0
+        items = value if value.dtype == object else value[:1] if value.ndim else ()
+        return value.ndim > 0 and all(fits_hint(item, part) for item in items for part in parts[:1])
     if isinstance(value, np.ndarray):
         lengths = get_args(parts[0]) if parts else (...,)
         is_shaped = value.ndim > 0 if ... in lengths else value.ndim == len(lengths)

@@ -195,10 +195,7 @@ def _require_annotated_types(
 
     An error that names its argument stays as it is, and so does an error of a user's code.
     """
-    trace = error.__traceback__
-    while trace is not None and _is_our_code(trace.tb_frame.f_globals):
-        trace = trace.tb_next
-    if trace is not None or argument_of(error) is not None:
+    if passes_user_code(error) or argument_of(error) is not None:
         return
     signature, hints = inspect.signature(target), hints_of(target)
     for name, value in signature.bind(*args, **named).arguments.items():
@@ -213,6 +210,14 @@ def _require_annotated_types(
             # An error of its constructor may come before a field is set.
             if hasattr(record, field.name):
                 _require_type(field.name, getattr(record, field.name), hints[field.name], error)
+
+
+def passes_user_code(error: BaseException) -> bool:
+    """Return True if an error passed through code that is not dpcore's or of what it stands on."""
+    trace = error.__traceback__
+    while trace is not None and _is_our_code(trace.tb_frame.f_globals):
+        trace = trace.tb_next
+    return trace is not None
 
 
 def _is_our_code(scope: Mapping[str, Any]) -> bool:

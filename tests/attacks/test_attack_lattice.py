@@ -431,6 +431,6 @@ def test_scores_are_records_in_words():
         assert_kept(score)
         assert score.merged
     assert scores[0] != FinerThan(53, -0.5, 0.25)
-    assert str(scores[0]) == "[entry 0 is in [-0.5, 0.5) and no multiple of 2^-53]"
-    assert str(scores[1]) == "[each of 2 entries is in [-1, 0) and no multiple of 2^-52]"
+    assert str(scores[0]) == "entry 0 is in [-0.5, 0.5) and no multiple of 2^-53"
+    assert str(scores[1]) == "each of 2 entries is in [-1, 0) and no multiple of 2^-52"
     assert str(scores[2]) == "log ratio of the lowest set bits of entries 0, 3"

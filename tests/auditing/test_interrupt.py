@@ -289,11 +289,11 @@ def read_printed(code):
 def test_a_real_interrupt_of_a_count(mechanism, options):
     printed = read_printed(f"""
 def slow(x, size, rng):
-    time.sleep(0.01)
+    time.sleep(0.002)
     return x + rng.laplace(size=(size, len(x)))
 given = dict(pair=dpcore.pairs.zeros_ones(3), claim=1.0, rng=1, pilot=500, {options})
 dpcore.audit({mechanism}, **given | dict(trials=100))
-later(1.0)
+later(2.0)
 report = dpcore.audit({mechanism}, **given)
 waited = time.process_time() - sent[0]
 c = report.counts

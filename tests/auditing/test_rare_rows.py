@@ -197,6 +197,20 @@ def name_index(frame, second):
     return frame.rename_axis("bob" if second else "alice")
 
 
+def set_attrs(frame, second):
+    frame.attrs["of"] = "bob" if second else "alice"
+    return frame
+
+
+def set_zone(frame, second):
+    times = pandas.date_range("2020", periods=len(frame), tz="CET" if second else "UTC")
+    return frame.assign(seen=times)
+
+
+def order_categories(frame, second):
+    return frame.assign(sex=pandas.Categorical(frame["sex"], ["m", "f"], ordered=second))
+
+
 FACTS = [
     (draw_fields("alice", "bob"), 'same field names .* tell the input: "alice" on x, "bob" on x\''),
     (draw_rows_as(list, tuple), "same type of the rows .* tells the input: list on x, tuple on x'"),
@@ -207,6 +221,9 @@ FACTS = [
      'same columns .* the columns tell the input: "alice" on x, "bob" on x\''),
     (draw_frames(change_categories), 'same categories of column \'sex\' .*"d" on x, "f" on x\''),
     (draw_frames(shift_index), r"same start of the index .* \(0, 1\) on x, \(5, 1\) on x'"),
+    (draw_frames(set_attrs), "same attrs of the frame .*alice.* on x, .*bob.* on x'"),
+    (draw_frames(set_zone), "same time zone of column 'seen' .*\"UTC\" on x, \"CET\" on x'"),
+    (draw_frames(order_categories), "same order of the categories of column 'sex' .*False,. on x"),
     (draw_frames(name_index),
      'same name of the index .* tells the input: "alice" on x, "bob" on x\''),
 ]  # fmt: skip
@@ -274,7 +291,7 @@ def draw_labels(x, size, rng):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "shown"), [(draw_cities, 'field "city"'), (draw_labels, 'field "index"')]
+    ("mechanism", "shown"), [(draw_cities, "city is"), (draw_labels, "index >= ")]
 )
 def test_a_field_and_an_index_that_does_not_number_the_rows_are_counted(mechanism, shown):
     report = dpcore.audit(mechanism, UNIT, claim=1.0, trials=2000, rng=1)

@@ -202,15 +202,16 @@ def test_caught_exceptions_are_symbols_and_every_draw_counts():
     outputs = repeat(fragile, catch=(ValueError, KeyError))(0.0, 2000, rng())
     twin = rng().laplace(size=2000)
     assert (outputs.shape, outputs.dtype) == ((2000,), object)
-    assert [v == Raised("ValueError") for v in outputs] == (twin < -1.0).tolist()
-    assert [v == Raised("KeyError") for v in outputs] == (twin > 3.0).tolist()
+    assert raised(outputs).tolist() == (twin < -1.0).tolist()
+    assert raised(outputs, "KeyError").tolist() == (twin > 3.0).tolist()
+    assert outputs[twin < -1.0][0] == Raised("ValueError", f"negative: {twin[twin < -1.0][0]}")
     kept = [v for v in outputs if not isinstance(v, Raised)]
     assert kept == twin[(twin >= -1.0) & (twin <= 3.0)].tolist()
     assert all(type(v) is float for v in kept)
 
 
-def raised(outputs):
-    return np.array([v == Raised("ValueError") for v in outputs])
+def raised(outputs, name="ValueError"):
+    return np.array([isinstance(v, Raised) and v.name == name for v in outputs])
 
 
 def test_an_audit_counts_exceptions():
@@ -237,7 +238,7 @@ def test_other_exceptions_pass_through_untouched():
 def test_symbols_may_be_mappings_and_heirs_of_what_is_caught_which_keep_their_names():
     assert repeat(lambda x: [{"a": 1}], catch=ValueError)(0, 1, rng()).tolist() == [({"a": 1},)]
     keyed = repeat(lambda x: {}[x], catch=LookupError)
-    assert keyed(0, 2, rng()).tolist() == [Raised("KeyError")] * 2
+    assert keyed(0, 2, rng()).tolist() == [Raised("KeyError", "0")] * 2
 
 
 def test_with_catch_all_answers_are_symbols():
@@ -299,9 +300,10 @@ def test_threads_count_what_one_thread_counts():
     ("answers", "dtype", "shape"),
     [
         ([1.5, 2.5], "f", (2,)), ([1, 2], "i", (2,)), ([True, False], "b", (2,)),
-        ([np.float32(1.0), 2.0], "f", (2,)), ([[1, 2], [3, 4]], "i", (2, 2)),
-        ([(1, 2), (3.0, 4.0)], "f", (2, 2)), ([np.zeros(3), [1, 2, 3]], "f", (2, 3)),
-        ([np.zeros(()), 1.0], "f", (2,)), ([np.zeros((2, 3)), np.ones((2, 3))], "f", (2, 2, 3)),
+        ([np.float32(1.0), 2.0], "O", (2,)), ([[1, 2], [3, 4]], "i", (2, 2)),
+        ([(1, 2), (3.0, 4.0)], "O", (2,)), ([np.zeros(3), [1, 2, 3]], "O", (2,)),
+        ([(1, 2.0), (3, 4.0)], "f", (2, 2)), ([np.float64(1.0), 2.0], "f", (2,)),
+        ([np.zeros(()), 1.0], "O", (2,)), ([np.zeros((2, 3)), np.ones((2, 3))], "f", (2, 2, 3)),
         (["a", "b\0"], "O", (2,)), ([None, 1.5], "O", (2,)), ([1, "1"], "O", (2,)),
         ([("a", 1), ("b", 2)], "O", (2,)), ([(1, 2), (1, None)], "O", (2,)),
         ([["a", 1], ["b\0", 2]], "O", (2, 2)), ([2**63, -1], "O", (2,)), ([2**70, 1], "O", (2,)),
@@ -313,7 +315,7 @@ def test_answers_become_an_array(answers, dtype, shape):
     assert (outputs.dtype.kind, outputs.shape) == (dtype, shape)
     if dtype == "O" and len(shape) == 1:
         assert list(map(type, outputs)) == list(map(type, answers))
-        assert outputs.tolist() == answers
+        assert list(map(repr, outputs)) == list(map(repr, answers))
     else:
         assert np.array_equal(outputs, np.array([np.array(a, dtype=dtype) for a in answers]))
 
@@ -330,7 +332,7 @@ def test_answers_without_a_common_shape_are_one_output_each(answers):
     each = iter(answers)
     outputs = repeat(lambda x: next(each))(0, len(answers), rng())
     assert outputs.shape == (len(answers),)
-    assert all(one is other for one, other in zip(outputs, answers, strict=True))
+    assert str(outputs.tolist()) == str(answers)
 
 
 def test_the_length_of_an_answer_is_counted():

@@ -44,7 +44,7 @@ ROWS = {
     "tuples": (objects((1, "a"), (1, "a")), [True]),
     "nan objects": (objects(NAN, float("nan")), [True]),
     "lists": (objects([1, 2], [1, 2]), [True]),
-    "arrays": (objects(np.zeros(2), np.zeros(2)), [False]),
+    "arrays": (objects(np.zeros(2), np.zeros(2)), [True]),
     "nothing": (objects(None, None), [True]),
     "deep": (np.ones((2, 2, 2)), [True] * 4),
 }
@@ -88,7 +88,9 @@ def test_every_kind_has_an_order_to_look_at(name):
 
 def test_odd_objects_never_crash():
     odd = objects(*[Odd() for _ in range(40)])
-    assert (same_rows(odd), len(set(list_sequences(odd)[1].tolist()))) == (None, 40)
+    # Without a state of their own they are one value.
+    assert same_rows(odd) is not None
+    assert len(set(list_sequences(odd)[1].tolist())) == 40
     assert compare_neighbours(odd, np.zeros(40, bool)) is not None
 
 

@@ -328,7 +328,7 @@ VALUE_ERRORS = [
     (fit(lr=1e30), "lr", "small enough that training does not diverge"),
     (fit(vocabulary=Vocabulary(["a"], "drop")), "vocabulary", "with unknown='token'"),
     (lambda: lm.canaries(WORDS, ["find xylophones"]), "canaries[0]", "words of the vocabulary"),
-    (lambda: lm.canaries(WORDS, 2, words=1), "words", "an integer at least 2"),
+    (lambda: lm.canaries(WORDS, 2, words=1), "words", "an integer from 2 to 1000000"),
     (lambda: lm.fit(["[MASK] [MASK]"] * 30, VALID), "vocabulary", "given where all words"),
     (lambda: fit(vocabulary=Vocabulary(["a"], "token"), start=fit()())(), "vocabulary", "of start"),
     (lambda: fit(hidden=5, start=fit()())(), "hidden", "4, as that of start"),

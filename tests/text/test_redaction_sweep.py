@@ -116,6 +116,8 @@ def test_it_is_shown_as_text_page_and_picture(found, tmp_path):
     assert text.startswith("Redaction of 160 sensitive and 160 safe texts, 2 splits")
     for question in ("Which set", "Which document", "Which words"):
         assert question in text
+    assert "guarantees nothing for one document" in text
+    assert sum(label == "note" for label, _ in found.lines()) >= 4
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["points"][6]["level"] is None
     page = found.to_html(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, message
-from ..mechanisms.callables import stack_answers
+from ..mechanisms.answers import AnswerKeeper
+from ..mechanisms.callables import Catch, catch_of, collect_answers, keep_answers
 from ..packages import has_all
 from ..records import Pair
 from .scipy import Adapter, pure_epsilon, unwrap_scalar
@@ -42,6 +43,7 @@ class DiffPrivLib(Adapter):
 
     Args:
         mechanism: an instance of a class in `diffprivlib.mechanisms`, or of a transformer.
+        catch: a class of exceptions, or several, that are outcomes; see `dpcore.repeat`.
 
     Source:
         Holohan, Braghin, Mac Aonghusa and Levacher (2019), Diffprivlib.
@@ -56,6 +58,7 @@ class DiffPrivLib(Adapter):
     """
 
     mechanism: Any
+    catch: type[Exception] | Catch = ()
 
     wrapped: ClassVar[tuple[str, ...]] = ("a mechanism of diffprivlib", "randomise")
 
@@ -136,9 +139,11 @@ class DiffPrivLib(Adapter):
             ValueError: if the answers have several shapes.
         """
         randomise, value = self.mechanism.randomise, unwrap_scalar(x)
-        return stack_answers([randomise(value) for _ in range(size)], repr(self))
+        answers, catch = AnswerKeeper(repr(self)), catch_of(self.catch)
+        keep_answers(answers, randomise, value, size, catch)
+        return collect_answers(answers, catch)
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[bytes, Any]]:
         """Pickle the mechanism without the system's entropy source, which has no state.
 
         Raises:
@@ -147,7 +152,7 @@ class DiffPrivLib(Adapter):
         """
         buffer = io.BytesIO()
         _MechanismPickler(buffer).dump(self.mechanism)
-        return _rebuild_mechanism, (buffer.getvalue(),)
+        return _rebuild_mechanism, (buffer.getvalue(), self.catch)
 
 
 class _MechanismPickler(pickle.Pickler):
@@ -160,5 +165,5 @@ class _MechanismPickler(pickle.Pickler):
         return NotImplemented
 
 
-def _rebuild_mechanism(content: bytes) -> DiffPrivLib:
-    return DiffPrivLib(pickle.loads(content))
+def _rebuild_mechanism(content: bytes, catch: Catch) -> DiffPrivLib:
+    return DiffPrivLib(pickle.loads(content), catch)

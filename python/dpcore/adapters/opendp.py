@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from ..claims.renyi import ZCDP
 from ..errors import about, invalid
-from ..mechanisms.callables import stack_answers
+from ..mechanisms.answers import AnswerKeeper
+from ..mechanisms.callables import Catch, catch_of, collect_answers, keep_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
 from .scipy import Adapter, unwrap_scalar
 
@@ -62,6 +63,7 @@ class OpenDP(Adapter):
         d_in: distance of the two inputs in the measurement's input metric; with it, `stated` is
             what `measurement.map(d_in)` says, if that is an epsilon or an (epsilon, delta), and
             `curve` is its `claims.ZCDP`, if that is a rho.
+        catch: a class of exceptions, or several, that are outcomes; see `dpcore.repeat`.
 
     Source:
         Gaboardi, Hay and Vadhan (2020), A Programming Framework for OpenDP.
@@ -82,6 +84,7 @@ class OpenDP(Adapter):
 
     measurement: Any
     d_in: Any = None
+    catch: type[Exception] | Catch = ()
 
     wrapped: ClassVar[tuple[str, ...]] = ("a measurement of OpenDP", "input_metric")
     reproducible: ClassVar[bool] = False
@@ -196,7 +199,9 @@ class OpenDP(Adapter):
         """
         measurement = self.measurement
         argument = _convert_argument(x, str(measurement.input_carrier_type))
-        return stack_answers([measurement(argument) for _ in range(size)], repr(self))
+        answers, catch = AnswerKeeper(repr(self)), catch_of(self.catch)
+        keep_answers(answers, measurement, argument, size, catch)
+        return collect_answers(answers, catch)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Rebuild from OpenDP's own serialisation, with the features that are enabled here."""
@@ -205,13 +210,14 @@ class OpenDP(Adapter):
             mod.serialize(self.measurement),
             tuple(sorted(mod.GLOBAL_FEATURES)),
             self.d_in,
+            self.catch,
         )
 
 
-def _rebuild_measurement(text: str, features: tuple[str, ...], d_in: Any) -> OpenDP:
+def _rebuild_measurement(text: str, features: tuple[str, ...], d_in: Any, catch: Catch) -> OpenDP:
     mod = import_module("opendp.mod")
     mod.enable_features(*features)
-    return OpenDP(mod.deserialize(text), d_in)
+    return OpenDP(mod.deserialize(text), d_in, catch)
 
 
 def _convert_argument(x: Any, carrier: str) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, list_to_floats, mistyped, numeric
+from ..mechanisms.callables import catch_of
 from ..packages import has_all
 from ..records import Shown
 from ..streams import check_size
@@ -44,6 +45,7 @@ class Adapter(Shown):
         value = getattr(self, name)
         if isinstance(value, type) or not any(has_all(value, method) for method in methods):
             raise mistyped(name, requirement, value)
+        catch_of(getattr(self, "catch", ()))
 
     @property
     def stated(self) -> tuple[float, float] | None:
@@ -151,12 +153,12 @@ class ScipyNoise(Adapter):
             ValueError: if the noise has another shape than x.
         """
         point = read_numbers(x)
-        wanted = (check_size(size, point.size), *point.shape)
-        noise = np.asarray(self._noise(wanted, rng))
+        shape = (check_size(size, point.size), *point.shape)
+        noise = np.asarray(self._noise(shape, rng))
         # scipy leaves out a size and a dimension of 1.
-        if _drop_unit_lengths(noise.shape) != _drop_unit_lengths(wanted):
-            raise invalid(f"noise of {self.name}", f"of shape {wanted} like x", noise.shape)
-        return point + noise.reshape(wanted)
+        if _drop_unit_lengths(noise.shape) != _drop_unit_lengths(shape):
+            raise invalid(f"noise of {self.name}", f"of shape {shape} like x", noise.shape)
+        return point + noise.reshape(shape)
 
     def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
         frozen = self.distribution

@@ -26,9 +26,9 @@ from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, Rows, SeenOu
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
 from .arrays import EXACT, Grain, grain_of, grains_of, read_both_sides
-from .bins import Marks, marks_of, scale_of, sorted_values
+from .bins import Marks, marks_of, place_between, scale_of, sorted_values
 from .candidates import OfParts, read_candidates
-from .parts import Part, Parts, remember_parts
+from .parts import DERIVED, Part, Parts, remember_parts
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds
@@ -51,6 +51,13 @@ WIDE: Final = (
 )
 _LOWERED_CAUTION_PENALTY: Final = 1000.0
 """Penalty of an event that needs a smaller caution than the first: it ranks below the rest."""
+_MIN_GAP_SPREADS: Final = 3.0
+"""A gap between the sides is wide if it is longer than so many times the spread of either side: of
+Laplace noise, whose pilot spreads over 12 scales, less than one output in 10^9 crosses it."""
+_MAX_GAP_ERRORS: Final = 0.25
+"""Share of the outputs that may lie on the wrong side of a threshold near such a gap."""
+_GAP_MERIT_RATIO: Final = 0.9
+"""Share of the usual choice's merit that such an event must promise: rounding lowers it."""
 _MAX_FLAG_THRESHOLDS: Final = 2
 _UNPENALISED_CAUTIONS: Final = 2
 """Smaller cautions that do not do so for a part of at most two thresholds."""
@@ -106,6 +113,7 @@ class Choice:
             below 0 where that is nothing, but the larger the better still; minus infinity where
             the score has no threshold but within rounding: then nothing is counted (`counted`).
         counts: what the pilot counted; `counts.k` belongs to x.
+        is_clear: True if a wide gap separates the sides on the pilot, see `choose_plainest`.
         rounding: the event that would have been chosen had nothing been rounded, where it promises
             clearly more; what it shows is the code as it runs.
     """
@@ -115,6 +123,7 @@ class Choice:
     merit: float
     counts: Counts
     rounding: Choice | None = None
+    is_clear: bool = False
 
     @property
     def counted(self) -> Above | Never:
@@ -268,6 +277,74 @@ def _choose_threshold(
         return found
     raw = _choose_event(score, points, (plain, plain, plain), sizes, goal)
     return replace(found, rounding=raw if raw.merit > rounded_merit(found.merit) else None)
+
+
+def cost_of(choice: Choice) -> int:
+    """Return the nanoseconds per output that the score declares."""
+    return int(score_attribute(choice.event.score, "cost"))
+
+
+def merit_of(choice: Choice) -> float:
+    """Return the merit, as a sort key."""
+    return choice.merit
+
+
+def rank_of(choice: Choice) -> tuple[int, int]:
+    """Return the plainness of the score and its cost, as a sort key."""
+    return int(score_attribute(choice.event.score, "plainness")), cost_of(choice)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def choose_plainest(
+    choices: Sequence[Choice], outputs: Array, outputs_prime: Array, usual: Choice | None = None
+) -> Choice:
+    """Return the plainest event that separates the sides by a wide gap, or else the usual choice.
+
+    Args:
+        choices: at least one.
+        outputs: pilot outputs on x, on which they were judged, shape `(size, ...)`.
+        outputs_prime: the same on x'.
+        usual: the choice where no event separates the sides. Defaults to the largest merit.
+
+    Returns:
+        The choice, with a whole threshold where the values of the score are integers.
+    """
+    sides, usual = (outputs, outputs_prime), usual or max(choices, key=merit_of)
+    least, most = _GAP_MERIT_RATIO * usual.merit, min(DERIVED, rank_of(usual)[0])
+    plain = [each for each in choices if each.merit >= least and rank_of(each)[0] <= most]
+    placed = [_place_in_gap(choice, sides) for choice in plain]
+    chosen = min((choice for choice in placed if choice.is_clear), key=rank_of, default=usual)
+    event, kinds = chosen.event, {side.dtype.kind for side in sides}
+    # Floats of an array may be broken numbers later; entries of objects keep their kind.
+    is_kept = kinds <= {*"bui"} or (isinstance(event.score, OfParts) and not kinds <= {*"buif"})
+    if is_kept and score_attribute(event.score, "alone"):
+        values = np.concatenate([scores_of(event.score, side) for side in sides])
+        if (values == np.rint(values)).all():
+            event = replace(event, threshold=float(np.ceil(event.threshold)))
+    return replace(chosen, event=event)
+
+
+def _place_in_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
+    """Return the choice with its threshold in the wide gap between the sides, if there is one."""
+    counts, is_x = choice.counts, choice.direction == "x"
+    own = counts if is_x else counts.swapped()
+    errors = (own.n - own.k) / own.n + own.k_prime / own.n_prime
+    if choice.merit <= 0.0 or errors > _MAX_GAP_ERRORS:
+        return choice
+    values = [sorted_values(scores_of(choice.event.score, side)) for side in sides]
+    numerator, rest = values if is_x else values[::-1]
+    if numerator.size < len(sides[0 if is_x else 1]) or not rest.size:
+        return choice
+    low, high = (rest, numerator) if choice.event.side == "above" else (numerator, rest)
+    gap, spread = high[0] - low[-1], max(low[-1] - low[0], high[-1] - high[0])
+    if not gap > _MIN_GAP_SPREADS * spread:
+        return choice
+    if own.n > numerator.size or math.isinf(gap):
+        # Further draws were counted at the threshold that was chosen.
+        return replace(choice, is_clear=errors == 0.0)
+    event = replace(choice.event, threshold=float(place_between(low[-1], high[0])))
+    exact = replace(own, k=own.n, k_prime=0)
+    return replace(choice, event=event, counts=exact if is_x else exact.swapped(), is_clear=True)
 
 
 def remarks_on(
@@ -551,7 +628,7 @@ class ScoreAttack(AuditAttack):
             raise not_applicable(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
         choices = choose_events(scores, rest, rest_prime, Goal(10 * len(outputs)))
-        return max(choices, key=lambda found: found.merit).counted
+        return choose_plainest(choices, rest, rest_prime).counted
 
     @property
     def scoring(self) -> ScoreAttack:

@@ -12,17 +12,19 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import instance, mistyped
-from ..events.event import Score, score_attribute, score_name, scores_of
+from ..events.event import Score, ScoreAttributes, score_attribute, score_name, scores_of
 from ..mechanisms.answers import to_object_array as listed
 from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
 from .objects import ABSENT, DELIMITERS, WORD, Bunch, Texts, is_hashable, parse_number, view_item
-from .parts import Node, Part, Parts, open_node, read_part, remember_parts, rows_within
+from .parts import DERIVED, Node, Part, Parts, open_node, read_part, remember_parts, rows_within
 
 Steps = tuple[tuple[str, Any], ...]
 
@@ -68,6 +70,8 @@ _MAX_SINGLE_PARTS: Final = 2
 """Parts that an attack is also fitted on by themselves."""
 _MAX_WHOLE_VALUES: Final = 8
 """Whole values that are tried beside their letters."""
+_MAX_FORMS: Final = 64
+"""Forms of the objects at one place that are compared, the most frequent ones."""
 _SHOWN_PARTS: Final = 3
 """Parts that a report names."""
 _ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
@@ -78,6 +82,11 @@ class _RankedPart:
     merit: float
     order: int
     part: Part
+    is_separate: bool
+
+    def rank(self, part: Part) -> tuple[int, int]:
+        """Return the order of a part with these values; how plain it is counts if they separate."""
+        return part.plainness if self.is_separate else DERIVED + 1, part.cost
 
 
 class _ColumnScreen:
@@ -107,18 +116,21 @@ class _ColumnScreen:
         if key in self.copies:
             # A plainer part of the same values stands for the one that was found first.
             known = self.copies[key]
-            known.part = min(known.part, part, key=lambda one: one.cost)
+            known.part = min(known.part, part, key=known.rank)
             return
         self.total += 1
-        merit = chi_square_deviate(column[: self.split], column[self.split :])
-        self.copies[key] = _RankedPart(merit, self.total, part)
+        sides = column[: self.split], column[self.split :]
+        (low, high), (low_prime, high_prime) = ((side.min(), side.max()) for side in sides)
+        is_separate = bool(low > high_prime or low_prime > high)
+        self.copies[key] = _RankedPart(chi_square_deviate(*sides), self.total, part, is_separate)
         self.columns[self.total] = column
         self.kept.append(self.copies[key])
         if len(self.kept) > 4 * self.most:
             self._drop()
 
     def _drop(self) -> None:
-        self.kept = sorted(self.kept, key=lambda one: (-one.merit, one.order))[: self.most]
+        self.kept.sort(key=lambda each: (each.rank(each.part)[0], -each.merit, each.order))
+        del self.kept[self.most :]
         self.columns = {one.order: self.columns[one.order] for one in self.kept}
 
     def best(self, *sides: Array) -> Parts:
@@ -129,7 +141,7 @@ class _ColumnScreen:
         """
         self._drop()
         orders: dict[Part, int] = {}
-        for one in sorted(self.kept, key=lambda one: (one.part.cost, one.order)):
+        for one in sorted(self.kept, key=lambda each: (*each.rank(each.part), each.order)):
             orders.setdefault(one.part, one.order)
         parts, first = Parts(tuple(orders)), 0
         for side in sides:
@@ -223,7 +235,8 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
     screen = _ColumnScreen(split, _MAX_KEPT_PARTS)
     for i, column in enumerate(np.concatenate(sides).reshape(-1, width).T):
         found: list[tuple[Part, Floats, float]] = []
-        for part in _parts_of_array(column, (("entry", i),) if outputs.ndim > 1 else ()):
+        index = tuple(map(int, np.unravel_index(i, outputs.shape[1:])))
+        for part in _parts_of_array(column, (("entry", index),) if index else ()):
             if part.measure in ("bit", "modulo"):
                 derived = np.full(len(column), np.nan)
                 read_part(column, None, part, derived)
@@ -358,8 +371,8 @@ def _steps_inwards(
     elif texts is not None:
         yield from _steps_into_texts(Bunch(held.tolist()))
     elif held.ndim > 1:
-        rows = held.reshape(len(held), math.prod(held.shape[1:]))
-        yield from ((("entry", i), rows[:, i]) for i in range(rows.shape[1]))
+        indexes = np.ndindex(held.shape[1:])
+        yield from ((("entry", index), held[(slice(None), *index)]) for index in indexes)
     else:
         yield from ((("field", name), held[name]) for name in held.dtype.names or ())
 
@@ -418,9 +431,15 @@ def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
     kinds = bunch.present
     if objects.MISSING in kinds:
         yield Part(steps, "there")
-    # The most frequent kind is what all others leave.
-    usual = max(kinds, key=lambda kind: int((bunch.kinds == kind).sum()))
-    yield from (Part(steps, "kind", kind) for kind in kinds if kind not in (objects.MISSING, usual))
+    # The most frequent kind is what all others leave. Exceptions have names instead.
+    plain = [kind for kind in kinds if kind != objects.RAISED]
+    usual = max(plain, key=lambda kind: int((bunch.kinds == kind).sum()), default=None)
+    yield from (Part(steps, "kind", kind) for kind in plain if kind not in (objects.MISSING, usual))
+    names = Counter(exception.name for exception in bunch.of_kind(objects.RAISED)[1])
+    if len(names) + len(kinds) > 2:
+        yield from (Part(steps, "raises", name) for name, _ in names.most_common())
+    forms = Counter(form for form in bunch.forms if form is not None).most_common()
+    yield from (Part(steps, "form", form) for form, _ in forms[1:_MAX_FORMS])
 
 
 def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | int]:
@@ -505,6 +524,12 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
             yield from ((("place", -1 - i), held) for i, held in ends)
         if all(_is_pairs(row) for row in rows[:_VIEW_SAMPLE_OUTPUTS]):
             yield ("view", "pairs"), bunch.view("pairs")
+    if objects.NUMBER in kinds:
+        numbers = bunch.of_kind(objects.NUMBER)[1]
+        for kind, *names in ((Decimal, "digits"), (Fraction, "numerator", "denominator")):
+            exact = [number for number in numbers if isinstance(number, kind)]
+            if exact and _merges_numbers(exact):
+                yield from ((("view", name), bunch.view(name)) for name in names)
     if objects.MAPPING in kinds:
         maps = bunch.maps[1]
         keys = Counter(key for one in maps for key in one)
@@ -512,7 +537,15 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
         spaced = maps[:: max(1, len(maps) // (4 * _VIEW_SAMPLE_OUTPUTS))]
         if _order_changes([list(one) for one in spaced]):
             yield ("view", "keys"), bunch.view("keys")
+    if objects.RAISED in kinds:
+        yield ("view", "message"), bunch.view("message")
     yield from _steps_into_texts(bunch)
+
+
+def _merges_numbers(numbers: list[Any]) -> bool:
+    """Return True if float64 rounds different exact numbers to one."""
+    rounded = {objects.read_complex(number) for number in numbers}
+    return len(set(map(objects.as_hashable, numbers))) > len(rounded)
 
 
 def _is_pairs(row: Any) -> bool:
@@ -612,26 +645,57 @@ class OfParts(Record, word="OfParts"):
         """Return the scores of outputs of any kind, shape `(size,)`."""
         return scores_of(self.score, self.parts(np.asarray(outputs)))
 
+    @property
+    def _own_part(self) -> Part | None:
+        """The part whose value the score is, or None."""
+        is_value = len(self.parts.parts) == 1 and score_attribute(self.score, "alone") is not None
+        return self.parts.parts[0] if is_value else None
+
+    @property
+    def plainness(self) -> int:
+        """That of the part whose value it is."""
+        return ScoreAttributes.plainness if self._own_part is None else self._own_part.plainness
+
+    @property
+    def whole(self) -> bool:
+        """True if it is a whole number for every output."""
+        part = self._own_part
+        return bool(score_attribute(self.score, "whole")) if part is None else part.is_whole
+
+    @property
+    def letters(self) -> bool:
+        """True if it is the code of a letter."""
+        return self._own_part is not None and self._own_part.measure == "letter"
+
+    @property
+    def sentences(self) -> tuple[str, str] | None:
+        """The sentences that are true where a flag is 1 and where it is 0; None for others."""
+        part = self._own_part
+        if part is not None:
+            return (part.say(True), part.say(False)) if part.is_flag else None
+        first, second = score_attribute(self.score, "sentences") or ("", "")
+        return (self._name_entries(first), self._name_entries(second)) if first else None
+
+    def _name_entries(self, text: str) -> str:
+        """Return a text in which the names of the parts stand for "entries 3, 4 and 7"."""
+        names = self.parts.names()
+        return _ENTRY_PATTERN.sub(
+            lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
+        )
+
     def __str__(self) -> str:
         """Return one line for a report, which names the parts."""
         names, text = self.parts.names(), score_name(self.score)
-        if text == "entry 0" and self.parts.parts[0].is_flag:
-            return f"[{names[0]}][{self.parts.parts[0].say(False)}]"
-
-        def name_entries(found: re.Match[str]) -> str:
-            """Return "3, 4 and 7" as the names of these parts."""
-            return re.sub(r"\d+", lambda number: names[int(number[0])], found[1])
-
-        said = _ENTRY_PATTERN.sub(name_entries, text)
+        sentence = self._name_entries(text)
         if len(names) == 1:
-            said = said.replace("the output's cell", f"the cell of {names[0]}")
-            return said.replace("the output", names[0])
-        if said != text:
-            return said.replace(" entries", " parts")
+            sentence = sentence.replace("the output's cell", f"the cell of {names[0]}")
+            return sentence.replace("the output", names[0])
+        if sentence != text:
+            return sentence.replace(" entries", " parts")
         more = f" and {len(names) - _SHOWN_PARTS} more" if len(names) > _SHOWN_PARTS else ""
         listed = f"parts ({', '.join(names[:_SHOWN_PARTS])}{more})"
-        said = text.replace("entries", listed, 1)
-        return said if said != text else f"{text} of the {listed}"
+        sentence = text.replace("entries", listed, 1)
+        return sentence if sentence != text else f"{text} of the {listed}"
 
 
 @remember_parts()

@@ -351,7 +351,7 @@ class FinerThan(Merged, word="FinerThan"):
         >>> score(np.array([[0.25], [0.1 / 8], [0.7]])).tolist()
         [0.0, 1.0, 0.0]
         >>> print(score)
-        [entry 0 is in [-0.5, 0.5) and no multiple of 2^-53]
+        entry 0 is in [-0.5, 0.5) and no multiple of 2^-53
     """
 
     exponent: int
@@ -395,7 +395,12 @@ class FinerThan(Merged, word="FinerThan"):
         several = f"{which} of {len(self.columns)} entries"
         name = f"entry {self.columns[0]}" if len(self.columns) == 1 else several
         window = f"[{self.low:.6g}, {self.high:.6g})"
-        return f"[{name} is in {window} and no multiple of 2^{-self.exponent}]"
+        return f"{name} is in {window} and no multiple of 2^{-self.exponent}"
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """The sentences that are true where it is 1 and where it is 0."""
+        return str(self), f"not: {self}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -548,7 +553,7 @@ class FloatLattice(ScoreAttack):
         >>> rng = np.random.default_rng(1)
         >>> outputs = rng.laplace(0.0, 10.0, (2000, 1)), 1.0 + rng.laplace(0.0, 10.0, (2000, 1))
         >>> print(FloatLattice().candidates(*outputs, Pair([0.0], [1.0]))[0])
-        [entry 0 is in [-0.5, 0.5) and no multiple of 2^-53]
+        entry 0 is in [-0.5, 0.5) and no multiple of 2^-53
     """
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:

@@ -14,7 +14,8 @@ import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
-from numbers import Integral, Number
+from decimal import Decimal
+from numbers import Integral, Number, Rational
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from ..errors import mistyped
 from ..events.event import numpy_of
 from ..mechanisms.answers import is_table_class, table_to_mapping
+from ..mechanisms.callables import Raised
 from ..packages import converts_to_array, is_tensor
 from ..records import Array, Flags, Floats, Ints
 from .arrays import Places
@@ -151,7 +153,7 @@ class _AbsentType:
 ABSENT: Final = _AbsentType()
 """Stands where an output has no such place."""
 
-NOTHING, NUMBER, TEXT, BYTES, SEQUENCE, MAPPING, SET, OTHER = range(8)
+NOTHING, NUMBER, TEXT, BYTES, SEQUENCE, MAPPING, SET, OTHER, RAISED = range(9)
 """The kinds of objects."""
 
 MISSING: Final = -1
@@ -244,7 +246,7 @@ class Bunch:
 
     def __init__(self, items: list[Any]) -> None:
         """Sort the items by kind."""
-        self.items = items
+        self.items = self._returned = items
         classes: set[Any] = set(map(type, items))
         if classes & _MUTABLE_BYTES:
             # They have no hash, and are equal to the bytes that they hold.
@@ -274,8 +276,19 @@ class Bunch:
         try:
             return where, np.array(found, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            values = np.array([_read_complex(one) for one in found], dtype=np.complex128)
+            values = np.array([read_complex(one) for one in found], dtype=np.complex128)
         return where, values if values.imag.any() else values.real
+
+    @functools.cached_property
+    def forms(self) -> list[str | None]:
+        """The form of every item, see `form_of`; None where it is absent."""
+        items = self._returned
+        classes: set[Any] = set(map(type, items))
+        has_one = len(classes) == 1 and not any(map(has_many_forms, classes))
+        # Only zeros of floats have another form.
+        if has_one or (classes == {float} and 0.0 not in items):
+            return [form_of(items[0])] * len(items)
+        return [None if item is ABSENT else form_of(item) for item in items]
 
     @functools.cached_property
     def whole(self) -> tuple[Places, list[int]]:
@@ -309,9 +322,10 @@ class Bunch:
 
     def view(self, kind: str) -> list[Any]:
         """Return another form of the items: parsed texts, keys of mappings, pairs as mappings."""
-        wanted = {"keys": MAPPING, "pairs": SEQUENCE}.get(kind, TEXT)
-        where, found = self.rows if wanted == SEQUENCE else self.of_kind(wanted)
-        return self._spread(where, [view_item(one, kind) for one in found])
+        kinds = {"keys": MAPPING, "pairs": SEQUENCE, "message": RAISED, **_DIGIT_VIEWS}
+        source = kinds.get(kind, TEXT)
+        where, items = self.rows if source == SEQUENCE else self.of_kind(source)
+        return self._spread(where, [view_item(item, kind) for item in items])
 
     def longest(self) -> int:
         """Return the number of bits of the longest whole number."""
@@ -345,14 +359,12 @@ class Bunch:
         for found in itertools.zip_longest(*entries, fillvalue=ABSENT):
             yield self._spread(where, list(found))
 
-    @functools.cached_property
-    def _flat_rows(self) -> list[Any]:
-        return [_flatten_row(row) for row in self.rows[1]]
-
-    def entry(self, number: int) -> list[Any]:
-        """Return the entries at one place of the sequences as an array of them would have it."""
-        found = [row[number] if len(row) > number else ABSENT for row in self._flat_rows]
-        return self._spread(self.rows[0], found)
+    def entry(self, index: Any) -> list[Any]:
+        """Return the entries at an index of the sequences, as an array of them would have it."""
+        items = self.items
+        for place in np.atleast_1d(index).tolist():
+            items = Bunch(items).place(place)
+        return items
 
     @functools.cached_property
     def maps(self) -> tuple[Places, list[Mapping[Any, Any]]]:
@@ -406,17 +418,6 @@ _BUILTIN_SEQUENCES: Final = {list, tuple}
 _NUMBER_PATTERN: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
-def _flatten_row(row: Any) -> Any:
-    """Return a row of rows in row-major order; any other row as it is."""
-    if not (len(row) and isinstance(row[0], (list, tuple, np.ndarray))):
-        return row
-    try:
-        return np.array(row, dtype=object).ravel().tolist()
-    except ValueError:
-        # Rows of different lengths are no array.
-        return row
-
-
 def view_item(item: Any, kind: str) -> Any:
     """Return one item in another form; `ABSENT` where it has none."""
     if kind == "words":
@@ -425,12 +426,55 @@ def view_item(item: Any, kind: str) -> Any:
         return list(map(float, _NUMBER_PATTERN.findall(item)))
     if kind == "keys":
         return list(as_mapping(item))
+    if kind in _DIGIT_VIEWS:
+        return _read_digits(item, kind)
+    if kind == "message":
+        return item.message
     if kind.startswith("fields "):
         return item.split(kind[-1])
     try:
         return dict(item) if kind == "pairs" else json.loads(item)
     except (TypeError, ValueError, RecursionError):
         return ABSENT
+
+
+def _read_digits(item: Any, kind: str) -> Any:
+    """Return the digits of a decimal number, or one part of a fraction, as a whole number."""
+    if kind != "digits":
+        return int(getattr(item, kind)) if isinstance(item, Rational) else ABSENT
+    if not isinstance(item, Decimal) or not item.is_finite():
+        return ABSENT
+    sign, digits, _ = item.as_tuple()
+    return int("".join(map(str, digits))) * (-1 if sign else 1)
+
+
+def form_of(item: Any) -> str:
+    """Return what an equal object may differ in: its type, and how the number is written.
+
+    Scalars of numpy have the form of Python's numbers, which most functions cannot tell apart.
+
+    Example:
+        >>> form_of(np.float64(1.0)), form_of(True), form_of(Decimal("1.50"))
+        ('float', 'bool', 'Decimal with 2 decimal places')
+    """
+    cls = type(item)
+    name = _FORM_NAMES.get(cls, cls.__name__)
+    if issubclass(cls, Decimal):
+        exponent = item.as_tuple().exponent
+        # Of infinity and NaN it is a letter.
+        places = -exponent if isinstance(exponent, int) else exponent
+        return f"{name} with {places} decimal place{'' if places == 1 else 's'}"
+    if name == "float" and item == 0.0 and math.copysign(1.0, item) < 0.0:
+        return "negative zero"
+    dtype = getattr(item, "dtype", None) if name == cls.__name__ else None
+    return name if dtype is None else f"{name} of {dtype}"
+
+
+@functools.lru_cache(maxsize=256)
+def has_many_forms(cls: type) -> bool:
+    """Return True for a class whose objects differ in their form."""
+    is_number = issubclass(cls, (float, np.floating, Decimal))
+    return is_number or (hasattr(cls, "dtype") and not issubclass(cls, np.generic))
 
 
 def as_sequence(item: Any) -> Sequence[Any]:
@@ -503,6 +547,8 @@ def _classify_type(cls: Any) -> int:
         return BYTES
     if issubclass(cls, (Number, np.bool_, np.datetime64, *_TIME_TYPES)):
         return NUMBER
+    if cls is Raised:
+        return RAISED
     if issubclass(cls, Mapping) or is_dataclass(cls) or is_table_class(cls):
         return MAPPING
     if issubclass(cls, Set):
@@ -510,11 +556,16 @@ def _classify_type(cls: Any) -> int:
     return SEQUENCE if issubclass(cls, Sequence) or converts_to_array(cls) else OTHER
 
 
+_DIGIT_VIEWS: Final = {name: NUMBER for name in ("digits", "numerator", "denominator")}
+"""Views of exact numbers, which a float64 would round."""
+_FORM_NAMES: Final[dict[type, str]] = {
+    np.float64: "float", np.int64: "int", np.bool_: "bool", np.str_: "str", np.bytes_: "bytes",
+}  # fmt: skip
 _MUTABLE_BYTES: Final = frozenset((bytearray, memoryview))
 _TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 
 
-def _read_complex(item: Any) -> complex:
+def read_complex(item: Any) -> complex:
     """Read a number of any kind; infinite beyond the range of float64, NaN for other objects."""
     try:
         return complex(item)

@@ -8,7 +8,7 @@ objects.
 
 from __future__ import annotations
 
-import math
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,31 +19,60 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import choice, instance
-from ..mechanisms.answers import bytes_of
+from ..mechanisms.answers import bytes_of, restore_rows
 from ..records import Array, Floats, Record
 from . import objects
 from .arrays import Words
-from .objects import ABSENT, BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Texts
+from .objects import (
+    ABSENT,
+    BYTES,
+    MISSING,
+    NUMBER,
+    OTHER,
+    SEQUENCE,
+    SET,
+    TEXT,
+    WORD,
+    Bunch,
+    Texts,
+    form_of,
+)
 
 STEPS: Final = ("entry", "field", "place", "key", "view")
 MEASURES: Final = (
     "kind", "value", "real", "imaginary", "word", "length", "letter", "count", "number", "holds",
-    "which", "there", "bit", "is", "times", "near", "modulo",
+    "which", "there", "bit", "is", "times", "near", "modulo", "form",
+    "raises",
 )  # fmt: skip
 _VIEW_NAMES: Final = {
-    "json": "the JSON", "words": "the words", "numbers": "the numbers written", "keys": "the keys",
-    "pairs": "the pairs",
+    "json": "", "pairs": "", "words": "word", "numbers": "number written", "keys": "key",
+    "fields ,": "field between commas", "fields ;": "field between semicolons",
+    "fields \t": "field between tabs", "fields |": "field between bars",
+    "digits": "digit", "numerator": "numerator", "denominator": "denominator",
+    "message": "message",
 }  # fmt: skip
+"""What a place of each view is called; nothing for a view that shows what the text itself says."""
+_PLAIN_NAME: Final = re.compile(r"(?!(?:output|value)$)[^\W\d][\w.:/-]*")
+_MAX_NAME_CHARACTERS: Final = 56
+_MAX_VALUE_CHARACTERS: Final = 80
+_MAX_SENTENCE_CHARACTERS: Final = 100
+_DERIVED_VIEWS: Final = ("numbers", "digits", "numerator", "denominator")
+DERIVED: Final = 4
+"""Plainness of numbers derived from an output, such as a length or how often a letter occurs."""
+_WHOLE_VIEWS: Final = ("message", "numerator", "denominator")
+_VIEW_PLAINNESS: Final = {"json": 0, "pairs": 0, **dict.fromkeys(_DERIVED_VIEWS, DERIVED)}
+_FIELD_PLAINNESS: Final = 2
+_LETTER_PLAINNESS: Final = 3
 _KIND_NAMES: Final = (
     "None", "a number", "a string", "a string of bytes", "a sequence", "a mapping", "a set",
-    "another object",
+    "another object", "an exception",
 )  # fmt: skip
 _MEASURE_NAMES: Final = {
     "value": "", "length": "length", "real": "real part", "imaginary": "imaginary part",
     "number": "number written", "which": "outcome", "modulo": "remainder modulo {0:g}",
     "near": "number of members from {0[0]:.6g} to {0[1]:.6g}",
 }  # fmt: skip
-_PLAIN_MEASURES: Final = ("kind", "value", "holds", "there", "bit", "is")
+_PLAIN_MEASURES: Final = ("kind", "value", "holds", "there", "bit", "is", "raises")
 _DERIVED_MEASURES: Final = ("word", "times", "near", "modulo")
 _PLAIN_COST: Final = 20
 Node = Array | list[Any]
@@ -62,10 +91,11 @@ class Part(Record, word="Part"):
         steps: how it is reached, pairs of one of `STEPS` and a number, a name or a key; places
             of a sequence count from its end where they are below 0.
         measure: one of `MEASURES`.
-        argument: which kind (its number in `objects`), which word of 32 bits, which place of a
-            letter (from the end where it is below 0), which letter is counted, which member is
-            looked for or counted, which bit, the value compared with, the interval of "near", the
-            modulus, or the table of outcomes.
+        argument: which kind (its number in `objects`), which form, which word of 32 bits, which
+            place of a letter (from the end where it is below 0), which letter is counted, which
+            member is looked for or counted, which bit, the value compared with, the interval of
+            "near", the modulus, the table of outcomes, or the
+            name of an exception.
 
     Raises:
         TypeError: if `measure` is not a string.
@@ -85,20 +115,29 @@ class Part(Record, word="Part"):
     @property
     def is_flag(self) -> bool:
         """True if it is 1 or 0 for what is so or not."""
-        return self.measure in ("kind", "holds", "there", "bit", "is")
+        return self.measure in ("kind", "form", "holds", "there", "bit", "is", "raises")
 
     @property
     def is_whole(self) -> bool:
         """True if it is a whole number that no rounding may have moved: a flag, count or code."""
         return self.measure not in ("value", "real", "imaginary", "number", "modulo")
 
+    @property
+    def plainness(self) -> int:
+        """Rank for readers: 0 whole output, 1 key or column, 2 word, 3 letter, 4 derived number."""
+        views = [which for kind, which in self.steps if kind == "view"]
+        inner = [_VIEW_PLAINNESS.get(view, _FIELD_PLAINNESS) for view in views]
+        is_plain = self.measure in _PLAIN_MEASURES and self.measure != "bit"
+        own = 0 if is_plain or self.measure in ("real", "imaginary") else DERIVED
+        own = _LETTER_PLAINNESS if self.measure == "letter" else own
+        return max(own, *inner, int(any(kind != "view" for kind, _ in self.steps)))
+
     def __str__(self) -> str:
-        """Return what a report calls it, such as ``length of field "name"``."""
+        """Return what a report calls it, such as ``length of name``."""
         if self.is_flag:
             return self.say(True)
-        where = [_step_name(*step) for step in reversed(self.steps)]
-        own = self._measured()
-        return " of ".join([own, *where] if own else where) or "value"
+        where, own = _name_place(self.steps), self._measured()
+        return f"{own} of {where}" if own and where else own or where or "value"
 
     @property
     def cost(self) -> int:
@@ -108,41 +147,76 @@ class Part(Record, word="Part"):
 
     def say(self, is_so: bool) -> str:
         """Return the sentence that a flag is 1, or that it is 0."""
-        where, one = " of ".join(_step_name(*step) for step in reversed(self.steps)), self.argument
+        where, one = _name_place(self.steps), self.argument
         if self.measure == "bit":
             return f"bit {one}{' of ' if where else ''}{where} is {int(is_so)}"
         if self.measure == "holds":
             verb = "contains" if is_so else "does not contain"
-            return f"{where} {verb} {_quote_value(one)}".lstrip()
+            return f"{where or 'output'} {verb} {_quote_value(one)}"
+        if self.measure == "raises":
+            verbs = (
+                ("ends with", "does not end with") if " " in one else ("raises", "does not raise")
+            )
+            return f"{where} {verbs[not is_so]} {one}".lstrip()
         if self.measure == "there":
             return f"{where or 'output'} is {'there' if is_so else 'missing'}"
-        named = _KIND_NAMES[one] if self.measure == "kind" else _quote_value(one)
-        return f"{where or 'output'} is {'' if is_so else 'not '}{named}"
+        start = f"{where or 'output'} is {'' if is_so else 'not '}"
+        room = min(_MAX_VALUE_CHARACTERS, _MAX_SENTENCE_CHARACTERS - len(start))
+        if self.measure in ("kind", "form"):
+            return start + (_KIND_NAMES[one] if self.measure == "kind" else f"of type {one}")
+        return start + _quote_value(one, room)
 
     def _measured(self) -> str:
         one = self.argument
         if self.measure == "letter":
-            end = f"letter {one + 1} from the start" if one >= 0 else f"letter {-one} from the end"
-            return f"code of {end}"
+            return _name_rank("letter", one)
         if self.measure in ("count", "times"):
             return f"number of {_quote_value(chr(one) if self.measure == 'count' else one)}"
         if self.measure == "word":
             return f"bits {WORD * one} to {WORD * one + WORD - 1}"
+        if self.measure == "length" and self.steps and self.steps[-1][0] == "view":
+            return "number"
         return _MEASURE_NAMES[self.measure].format(one)
 
 
-def _quote_value(value: Any) -> str:
-    """Return a value as a report shows it, texts in double quotes."""
-    text = f'"{value}"' if isinstance(value, str) and '"' not in value else repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def _quote_value(value: Any, room: int = _MAX_VALUE_CHARACTERS) -> str:
+    """Return a value as a report shows it, texts in double quotes, cut to so many characters."""
+    is_plain = isinstance(value, str) and value.isprintable() and '"' not in value
+    text = f'"{value}"' if is_plain else repr(value)
+    return text if len(text) <= room else f"{text[: room - 3]}..."
 
 
-def _step_name(kind: str, which: Any) -> str:
-    if kind == "view":
-        return _VIEW_NAMES.get(which, f"the fields between {which[-1]!r}")
-    if kind == "place":
-        return f"place {which}" if which >= 0 else f"place {-which} from the end"
-    return f"{kind} {which}" if kind == "entry" else f"{kind} {_quote_value(which)}"
+def _name_rank(noun: str, place: int) -> str:
+    """Return the name of a word or letter at a place, counted from 1 on."""
+    noun, _, rest = noun.partition(" ")
+    number = f"{place + 1}" if place >= 0 else f"{-place} from the end"
+    return f"{noun} {number} {rest}".rstrip()
+
+
+def _name_place(steps: tuple[tuple[str, Any], ...]) -> str:
+    """Return what the user calls a place, as in ``layer.weight[0, 0]``; empty for the output."""
+    name, noun, is_index = "", "", False
+    for kind, which in steps:
+        of = f" of {name}" if name else ""
+        indexes = f"{which}".strip("(,)") if kind in ("place", "entry") else _quote_value(which)
+        if kind == "view":
+            noun = _VIEW_NAMES.get(which, "field")
+        elif noun:
+            name, noun = _name_rank(noun, which) + of, ""
+        elif kind in ("key", "field") and not name and isinstance(which, str):
+            name = which if _PLAIN_NAME.fullmatch(which) else _quote_value(which)
+        elif is_index and kind in ("place", "entry"):
+            name = f"{name[:-1]}, {indexes}]"
+        else:
+            name = f"{name or 'output'}[{indexes}]"
+        is_index = kind in ("place", "entry") and name.endswith("]")
+    if noun:
+        if noun in _WHOLE_VIEWS:
+            return f"the {noun}"
+        noun, _, rest = noun.partition(" ")
+        name = f"{noun}s {rest}".strip() + (f" of {name}" if name else "")
+    half = _MAX_NAME_CHARACTERS // 2
+    return name if len(name) <= _MAX_NAME_CHARACTERS else f"{name[:half]}...{name[3 - half :]}"
 
 
 def _read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None:
@@ -154,8 +228,13 @@ def _read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> N
     elif part.measure == "kind":
         kind = {"U": TEXT, "S": BYTES, "V": SEQUENCE}.get(array.dtype.kind, NUMBER)
         out[:] = kind == part.argument
-    elif part.measure == "there":
-        out[:] = 1.0
+    elif part.measure in ("there", "raises"):
+        out[:] = part.measure == "there"
+    elif part.measure == "form":
+        form, is_negative = form_of(array[0]) if array.size else "", np.zeros(len(array), np.bool_)
+        if array.dtype == np.float64:
+            form, is_negative = "float", (array == 0.0) & np.signbit(array)
+        out[:] = np.where(is_negative, part.argument == "negative zero", part.argument == form)
     elif part.measure == "is":
         out[:] = array == part.argument if texts is not None else 0.0
     elif texts is not None:
@@ -230,8 +309,14 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     """Write one measure of Python objects to `out`, which stays NaN for objects without it."""
     if part.measure == "kind":
         out[:] = bunch.kinds == part.argument
+    elif part.measure == "form":
+        out[:] = [form == part.argument for form in bunch.forms]
     elif part.measure == "there":
         out[:] = bunch.kinds != MISSING
+    elif part.measure == "raises":
+        where, raised = bunch.of_kind(objects.RAISED)
+        out[:] = 0.0
+        out[where] = [exception.name == part.argument for exception in raised]
     elif part.measure == "length":
         out[:] = bunch.lengths()
     elif part.measure == "is":
@@ -375,7 +460,9 @@ def _fill_columns(node: Node, wanted: _PartColumns, columns: Floats) -> None:
         # What an output answers must not depend on whether all in its block have one shape.
         entries = [one for one in wanted if one[0] and one[0][0][0] == "entry"]
         if len(entries) < len(wanted):
-            _fill_columns(node.tolist(), [one for one in wanted if one not in entries], columns)
+            _fill_columns(
+                restore_rows(node), [column for column in wanted if column not in entries], columns
+            )
         wanted = entries
     held, texts = open_node(node)
     below: dict[tuple[str, Any], _PartColumns] = defaultdict(list)
@@ -417,11 +504,14 @@ def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
     if isinstance(held, Bunch):
         if kind == "field" and not isinstance(which, str):
             return None
-        return {"entry": held.entry, "place": held.place}.get(kind, held.key)(which)
+        readers: dict[str, Any] = {"entry": held.entry, "place": held.place}
+        items: list[Any] = readers.get(kind, held.key)(which)
+        return items
     names: Sequence[str] = held.dtype.names or ()
     if kind == "entry" and held.ndim > 1:
-        rows = held.reshape(len(held), math.prod(held.shape[1:]))
-        return rows[:, which] if which < rows.shape[1] else None
+        index = which if isinstance(which, tuple) else (which,)
+        is_inside = len(index) == held.ndim - 1 and all(map(int.__lt__, index, held.shape[1:]))
+        return np.asarray(held[(slice(None), *index)]) if is_inside else None
     if kind == "place" and -len(names) <= which < len(names):
         # A row of fields is a tuple where it came among objects.
         which = names[which]

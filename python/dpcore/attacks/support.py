@@ -90,12 +90,25 @@ class Outside(Merged, word="Outside"):
                 scores[part] += (values < self.lows[i]) | (values > self.highs[i])
         return scores
 
+    whole = True
+
+    @property
+    def sentences(self) -> tuple[str, str] | None:
+        """That the entry is outside its range, and that it is not; None for several entries."""
+        used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
+        if used.size != 1:
+            return None
+        name, low, high = f"entry {used[0]}", float(self.lows[used[0]]), float(self.highs[used[0]])
+        text = f"{name} < {low:.10g}" if high == np.inf else f"{name} > {high:.10g}"
+        if np.isfinite([low, high]).all():
+            text = f"{name} is outside [{low:.10g}, {high:.10g}]"
+        return text, f"not: {text}"
+
     def __str__(self) -> str:
         """Return one line for a report."""
+        if self.sentences is not None:
+            return self.sentences[0]
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
-        if used.size == 1:
-            low, high = float(self.lows[used[0]]), float(self.highs[used[0]])
-            return f"entry {used[0]} is outside [{low:.10g}, {high:.10g}]"
         return f"number of entries outside their ranges ({used.size} of them have one)"
 
 
@@ -121,6 +134,8 @@ class Repeats(Merged, word="Repeats"):
 
     tolerance: float
     relative: float = 0.0
+
+    whole = True
 
     def __post_init__(self) -> None:
         """Check the tolerances."""
@@ -188,6 +203,16 @@ class AtAtoms(Merged, word="AtAtoms"):
             scores += sign * ((values >= low) & (values <= high))
         return scores
 
+    whole = True
+
+    @property
+    def sentences(self) -> tuple[str, str] | None:
+        """The sentences of the larger and smaller value of a single atom; None for several."""
+        if self.entries.size != 1:
+            return None
+        text = f"entry {self.entries[0]} equals {0.5 * (self.lows[0] + self.highs[0]):.10g}"
+        return (text, f"not: {text}") if self.signs[0] > 0 else (f"not: {text}", text)
+
     def __str__(self) -> str:
         """Return one line for a report."""
         middle = 0.5 * (self.lows + self.highs)
@@ -223,6 +248,7 @@ class AtRows(Merged, word="AtRows"):
     codes: Words
     signs: Ints
 
+    whole = True
     cost = 1_000
     """Nanoseconds per output that it is taken to cost: among equals any other score is simpler."""
 

@@ -69,6 +69,7 @@ class Coordinate(Record, word="Coordinate"):
     index: int
 
     cost = 2
+    plainness = 1
 
     def __post_init__(self) -> None:
         """Check the index."""
@@ -304,6 +305,8 @@ class Special(Merged, word="Special"):
 
     kind: str
 
+    whole = True
+
     def __post_init__(self) -> None:
         """Check the kind."""
         choice("kind", self.kind, ("nan", "inf"))
@@ -333,6 +336,8 @@ class NegativeZeros(Merged, word="NegativeZeros"):
         >>> NegativeZeros()(np.array([[-0.0, 0.0], [-0.0, -0.0]])).tolist()
         [1.0, 2.0]
     """
+
+    whole = True
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the numbers, shape `(size,)`; 0 for outputs that are not floats."""

@@ -16,7 +16,15 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.attack import Choice, Goal, ScoreAttack, choose_events, not_applicable, remarks_on
+from ..attacks.attack import (
+    Choice,
+    Goal,
+    ScoreAttack,
+    choose_events,
+    choose_plainest,
+    not_applicable,
+    remarks_on,
+)
 from ..attacks.candidates import read_candidates
 from ..bounds import Martingale
 from ..claims.trade_off import Claim
@@ -295,7 +303,8 @@ class Sequence:
         level = self.request.delta, self.request.confidence
         goal = Goal(min(trials, 2 * seen), *level, claim=self._sought)
         found = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
-        best, self.remarks = max(found, key=lambda choice: choice.merit), remarks_on(found, outputs)
+        best = choose_plainest(found, outputs[1::2], outputs_prime[1::2])
+        self.remarks = remarks_on(found, outputs)
         self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])
         return replace(best, event=best.counted)  # type: ignore[arg-type]
 

@@ -16,14 +16,30 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attacks import FloatLattice
-from ..attacks.attack import Choice, Fitted, Goal, ScoreAttack, choose_events, remarks_on
+from ..attacks.attack import (
+    Choice,
+    Fitted,
+    Goal,
+    ScoreAttack,
+    choose_events,
+    cost_of,
+    merit_of,
+    rank_of,
+    remarks_on,
+)
 from ..attacks.candidates import has_rare_presence, read_candidates
 from ..attacks.threshold import sign_scores
 from ..claims.trade_off import Claim
 from ..errors import about, show
 from ..events.event import Event, Never, Score, evaluate_event, scores_of
 from ..mechanisms import answers
-from ..mechanisms.callables import call_mechanism, make_generator, makes_tensors, one_by_one
+from ..mechanisms.callables import (
+    call_mechanism,
+    explain_failures,
+    make_generator,
+    makes_tensors,
+    one_by_one,
+)
 from ..mechanisms.declarations import name_of
 from ..records import Counts, Floats, Pair, SeenOutput, one_line
 from ..results.evidence import numerator_first
@@ -34,10 +50,8 @@ from ..streams import PILOT, PROBE
 from .selection import (
     Sides,
     choose_as_stated,
-    cost_of,
     draw_first_outputs,
     marks_on,
-    merit_of,
     select_event,
 )
 
@@ -106,6 +120,17 @@ def form_of(
         ValueError: if a fact stated once per call distinguishes the two inputs, see
             `call_facts`; if outputs hold themselves.
     """
+
+    def make_rng(side: int, number: int) -> np.random.Generator:
+        return make_generator(seed, PROBE, side, number)
+
+    with explain_failures(mechanism, (pair.x, pair.x_prime), _PROBE_ROWS_OF_LISTS, make_rng):
+        return _read_form(mechanism, pair, seed, course, trials)
+
+
+def _read_form(
+    mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
     name = f"outputs of {name_of(mechanism)}"
 
     def ask(side: int, number: int = 0) -> Any:
@@ -406,7 +431,7 @@ def outputs_inside(
     for side in (outputs, outputs_prime):
         some = side[:_MAX_SEARCHED_OUTPUTS]
         # A list of rows: an object array has its objects, any other rows of plain values.
-        tables.append(Counter(map(_represent_value, some[evaluate_event(event, some)].tolist())))
+        tables.append(Counter(map(represent_value, some[evaluate_event(event, some)].tolist())))
     both = tables[0] + tables[1]
     often = both.most_common(_MAX_SEEN_OUTPUTS)
     numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
@@ -419,7 +444,8 @@ def outputs_inside(
     )
 
 
-def _represent_value(value: Any) -> str:
+def represent_value(value: Any) -> str:
+    """Return the repr of an output; that of a set has its members in order."""
     try:
         if isinstance(value, (set, frozenset)):
             # Equal sets may have their members in different orders.
@@ -437,6 +463,8 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
         counts = numerator_first(one.counts, one.direction)
         rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
     simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] and cost_of(chosen) <= cost_of(seldom)
+    if chosen.is_clear:
+        simpler = rates[0] < 1.0 or rank_of(chosen)[0] <= rank_of(seldom)[0]
     return seldom.merit > max(0.0, chosen.merit) and not simpler
 
 

@@ -20,6 +20,7 @@ from ..progress import LONG_SECONDS, format_time
 from ..sampling.driver import Shard, Source, Votes, draw_shard, keep_outputs
 from ..sampling.workers import count_workers
 from ..streams import MOST_DRAWS, PROBE, shared_block
+from .call_sizes import MAX_CALL_SECONDS, plan_call_sizes
 from .randomness import compare_outputs
 from .request import BLOCK, MIN_BUDGET_TRIALS, UnsettledRequest, most_certified
 from .selection import plan_rounds
@@ -133,6 +134,10 @@ class Forecast:
             single = self.one_by_one or self.block == 1
             probed = max(few, min(trials // 8, many)) if single else many
             probe = _PROBE_CALLS * self.fixed + probed * self.each
+            calls, rows = plan_call_sizes(self.block, trials)
+            longer = self.fixed + rows * self.each
+            if longer <= MAX_CALL_SECONDS and not self.one_by_one:
+                probe += 2 * calls * (self.fixed + self.each + longer)
             return spent + probe + self._takes(trials)
 
         least = total(MIN_BUDGET_TRIALS)

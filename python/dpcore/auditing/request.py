@@ -44,6 +44,7 @@ from ..sampling.driver import Source
 from ..sampling.sources import CallableDraws, Course, NativeDraws
 from ..sampling.workers import count_workers, is_dask_client, runs_in
 from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
+from .call_sizes import compare_call_sizes
 from .event_fitting import form_of
 from .list_forms import compare_list_forms, explain_list_errors
 from .provenance import provenance_of
@@ -151,7 +152,7 @@ class UnsettledRequest(CommonArguments):
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
-    form_notes: tuple[str, ...] = ()
+    probe_notes: tuple[str, ...] = ()
     default_trials: int | None = None
     course: Course = field(default_factory=Course, compare=False)
 
@@ -359,7 +360,8 @@ def request_of(
         request = _probe_mechanism(request)
         if request.randomness == "own" or request.attack.times:
             return request
-        return replace(request, form_notes=compare_list_forms(mechanism, pair, seed, course))
+        notes = compare_list_forms(mechanism, pair, seed, course)
+        return replace(request, probe_notes=(*request.probe_notes, *notes))
 
 
 def _check_budget(given: Arguments) -> float | None:
@@ -389,7 +391,7 @@ def _default_trials(mechanism: Any, pair: Pair) -> int:
 
 
 def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
-    """Add what a few calls show: dependent rows, and the source of the randomness.
+    """Add what a few calls show: dependent rows, laws of calls, the source of the randomness.
 
     Either may be refused: one noise for all rows, randomness that threads or processes share.
     """
@@ -401,7 +403,9 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
         return replace(request, randomness="own") if own else request
     source, trials = request.make_source(request.probe_pair), request.start + request.trials
     draws = Heard(**vars(source.draws), course=request.course)
-    request = replace(request, doubted=replace(source, draws=draws).doubts())
+    doubts = replace(source, draws=draws).doubts()
+    sizes_differ, notes = compare_call_sizes(draws, trials)
+    request = replace(request, doubted=(*doubts, *sizes_differ), probe_notes=notes)
     found = "own" if own else classify_randomness(draws, trials)
     request = replace(request, randomness=found)
     shared = _find_shared(request)
@@ -563,10 +567,10 @@ def settle_request(asked: UnsettledRequest) -> Request:
         searched=searched,
         pair_notes=(
             *notes_on(mechanism, pair),
-            *asked.form_notes,
             *(_list_cost_notes(asked, pair) if is_random else ()),
             *_list_seed_notes(asked),
             *format_raised_trials(asked.default_trials, asked.trials),
+            *asked.probe_notes,
             *((advice,) if advice else ()),
         ),
     )

@@ -20,7 +20,10 @@ from ..attacks.attack import (
     ScoreAttack,
     best_of_sketches,
     choose_events,
+    choose_plainest,
     column_grains,
+    cost_of,
+    merit_of,
     part_grains,
     rounded_merit,
     score_grain,
@@ -29,7 +32,7 @@ from ..attacks.bins import Marks, marks_of, sorted_values
 from ..attacks.candidates import read_candidates
 from ..attacks.parts import remember_parts
 from ..errors import about, flag, invalid, message, mistyped, vector
-from ..events.event import LARGEST, Above, Score, score_attribute, scores_of
+from ..events.event import LARGEST, Above, Score, scores_of
 from ..mechanisms import Native
 from ..mechanisms.declarations import clean_pair, inputs_of, is_native, mechanism_attribute
 from ..packages import has_all
@@ -108,11 +111,6 @@ def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
     return source.outputs(SELECTION, 0, rows)
 
 
-def merit_of(choice: Choice) -> float:
-    """Return the merit, as a sort key."""
-    return choice.merit
-
-
 @np.errstate(over="ignore", invalid="ignore")
 def select_event(
     source: Source, scores: tuple[Any, ...], first_look: Sides, selection: int, goal: Goal
@@ -143,14 +141,16 @@ def select_event(
         # chose the same outputs one is enough.
         first = _choose_cheapest(ranked)
         simple = next((one for one in ranked if cost_of(one) <= _SIMPLE_SCORE_COST), first)
+        plainest = choose_plainest(ranked, *first_look, first)
         different = {first.counts: first, simple.counts: simple}
         for choice in ranked:
             different.setdefault(choice.counts, choice)
-        left = tuple(choice.event.score for choice in list(different.values())[: most + 1])
+        options = [plainest, *different.values()][: most + 2]
+        left = tuple({id(choice.event.score): choice.event.score for choice in options}.values())
         own = goal if size == selection else goal.bolder()
         found = _judge_scores(source, left, first_look, size, own)
         ranked = sorted(found, key=merit_of, reverse=True)
-    chosen = _choose_cheapest(ranked)
+    chosen = choose_plainest(ranked, *first_look, _choose_cheapest(ranked))
     told = rounded is not None and rounded.merit > rounded_merit(chosen.merit)
     return replace(chosen, rounding=rounded if told else None)
 
@@ -181,11 +181,6 @@ def _choose_cheapest(found: list[Choice]) -> Choice:
     most = max(map(merit_of, found))
     good = [choice for choice in found if choice.merit >= most - _EQUAL_MERIT_TOLERANCE * abs(most)]
     return min(good, key=cost_of)
-
-
-def cost_of(choice: Choice) -> int:
-    """Return the nanoseconds per output that the score declares."""
-    return int(score_attribute(choice.event.score, "cost"))
 
 
 def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:

@@ -28,6 +28,7 @@ _INTEGER_DTYPES: Final = ("int64", "int32", "int16", "int8", "uint8", "bool")
 _WITHOUT_FLOAT64: Final = ("mps", "meta")
 """Devices whose blocks are copied: they have no float64, or no numbers at all."""
 _MAX_CACHED_VALUES: Final = 16
+_MAX_LETTERS: Final = 0x110000
 _UNIT_ROUNDOFF: Final = 2.0**-53
 """Half of the last place of 1.0 in float64."""
 
@@ -367,11 +368,16 @@ class ScoreAttributes:
         index: the number of that column.
         on_device: `(outputs)` -> scores of outputs that are on a device, or None.
         compiled: True if the core scores arrays faster than the device does.
+        plainness: rank for readers, as `Part.plainness`; that of a sum over several columns.
+        whole: True if it is a whole number for every output.
+        letters: True if that number is the code of a letter.
+        sentences: of a score of two values what is true at the larger, then at the smaller one.
     """
 
     cost = 20
-    merged = compiled = False
-    rounding = alone = index = on_device = None
+    plainness = 5
+    merged = compiled = whole = letters = False
+    rounding = alone = index = on_device = sentences = None
 
 
 def score_attribute(score: Any, name: str) -> Any:
@@ -622,15 +628,21 @@ class Above(EventRecord, word="Above"):
 
     def __str__(self) -> str:
         """Return one line for a report."""
-        name = score_name(self.score)
-        if name.startswith("[") and name.endswith("]"):
-            # A score of 0 or 1 names what is true where it is 1, and what is where it is 0.
-            is_so, _, is_not = name[1:-1].partition("][")
-            return is_so if self.side == "above" else is_not or f"not: {is_so}"
+        name, sentences = score_name(self.score), score_attribute(self.score, "sentences")
+        if sentences is not None:
+            return str(sentences[0 if self.side == "above" else 1])
         if self.threshold == (LARGEST if self.side == "above" else -LARGEST):
             return f"{name} is {'inf' if self.side == 'above' else '-inf'}"
         sign = ">=" if self.side == "above" else "<"
-        return f"{name} {sign} {self.threshold:,.10g}"
+        # Whole numbers are on the same side of the next whole number.
+        is_whole = score_attribute(self.score, "whole") and math.isfinite(self.threshold)
+        edge = float(math.ceil(self.threshold)) if is_whole else self.threshold
+        if score_attribute(self.score, "letters") and 0.0 < edge < _MAX_LETTERS:
+            letter = chr(int(edge))
+            return (
+                f'{name} {sign} "{letter}"' if letter.isprintable() else f"{name} {sign} {edge:g}"
+            )
+        return f"{name} {sign} {edge:,.10g}"
 
 
 def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

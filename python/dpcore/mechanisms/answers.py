@@ -11,7 +11,13 @@ may use them.
 
 from __future__ import annotations
 
+import copy
+import datetime
+import enum
+import pickle
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, is_dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from numbers import Number
@@ -22,7 +28,7 @@ import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped
 from ..events.event import numpy_of
-from ..packages import has_all, is_tensor
+from ..packages import converts_to_array, has_all, is_tensor
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
 """Types of rows that are read alike, so that nothing but the type distinguishes them."""
@@ -32,11 +38,21 @@ _MAX_PADDING_FACTOR: Final = 8
 _SMALL_ARRAY_CHARACTERS: Final = 2**20
 _MAX_STRING_CHARACTERS: Final = 2**16
 """Characters beyond which a string stays an object: in an array it takes four times its memory."""
+_PLAIN_CLASSES: Final[dict[type, type]] = {np.float64: float, np.int64: int, np.bool_: bool}
+"""Scalars of numpy, and the numbers of Python that functions return in their place."""
+_SIGNATURE: Final = "dpcore.signature"
+"""Entry of a dtype's metadata with the types of rows."""
 _MAX_NESTING_DEPTH: Final = 64
 """Containers within each other that are read."""
 _MAX_AXES: Final = 16
 _SIZE_SAMPLE: Final = 32
 """Outputs, and entries of each, from which the bytes of outputs are estimated."""
+_FIRST_COPIED_ANSWERS: Final = 16
+"""Answers whose parts are compared with those of earlier answers."""
+_IMMUTABLE_TYPES: Final = (
+    Number, str, bytes, type(None), np.generic, enum.Enum, frozenset, type,
+    datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo,
+)  # fmt: skip
 
 
 def is_frame(value: Any) -> bool:
@@ -211,6 +227,15 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
     is_column = is_series(frame)
     names = {"name of the column": (frame.name,)} if is_column else {"columns": (*frame.columns,)}
     facts = {**names, **_list_categories(frame), "name of the index": (frame.index.name,)}
+    if frame.attrs:
+        facts["attrs of the frame"] = (repr(frame.attrs),)
+    for column in _columns_of(frame):
+        if has_all(column.dtype, "tz"):
+            facts[f"time zone of column {column.name!r}"] = (str(column.dtype.tz),)
+        if has_all(column.dtype, "ordered"):
+            facts[f"order of the categories of column {column.name!r}"] = (
+                bool(column.dtype.ordered),
+            )
     numbering = numbering_of(frame.index)
     return facts if numbering is None else facts | {"start of the index": numbering}
 
@@ -248,7 +273,11 @@ def _make_unique(names: list[Any]) -> list[str]:
 
 
 def rows_of(
-    name: str, answer: Any, requirement: str, shape: tuple[int, ...] | None = None
+    name: str,
+    answer: Any,
+    requirement: str,
+    shape: tuple[int, ...] | None = None,
+    keeps_forms: bool = False,
 ) -> npt.NDArray[Any]:
     """Convert an answer to an array whose rows are the outputs.
 
@@ -258,6 +287,7 @@ def rows_of(
         requirement: what messages ask for.
         shape: of one output, where it is known from other answers: objects are then arranged
             alike.
+        keeps_forms: True to keep rows of several types as objects.
 
     Returns:
         What numpy makes of it where that loses nothing; otherwise a 1-d array of objects.
@@ -276,6 +306,8 @@ def rows_of(
         if any(is_tensor(cls) for cls in set(map(type, answer))):
             answer = [numpy_of(row) if is_tensor(row) else row for row in answer]
         array = _as_plain_array(answer)
+        if keeps_forms and array is not None and not _has_one_form(answer, array):
+            array = None
         found = to_object_array(answer) if array is None else array
         return found if shape in (None, found.shape[1:]) else _arrange_rows(answer, found, shape)
     try:
@@ -317,7 +349,7 @@ def outputs_of(
     if is_frame(answer):
         outputs = frame_to_rows(answer, fields)
     else:
-        outputs = rows_of(name, answer, "an array", shape)
+        outputs = rows_of(name, answer, "an array", shape, keeps_forms=True)
     if outputs.ndim == 0 or len(outputs) != size:
         raise invalid(name, f"an array with {size} rows, one per output", outputs.shape)
     return outputs
@@ -335,6 +367,104 @@ def to_object_array(rows: Sequence[Any]) -> npt.NDArray[Any]:
     for place, row in enumerate(rows):
         array[place] = row
     return array
+
+
+@lru_cache(maxsize=256)
+def is_immutable(cls: type) -> bool:
+    """Return True for a class whose objects no later call can change."""
+    return issubclass(cls, _IMMUTABLE_TYPES) and not issubclass(cls, np.void)
+
+
+@lru_cache(maxsize=256)
+def is_opaque(cls: Any) -> bool:
+    """Return True for a class whose objects have no parts and equal only themselves."""
+    has_parts = has_all(cls, "__len__", "__contains__") or is_dataclass(cls)
+    return cls.__eq__ is object.__eq__ and not has_parts and not converts_to_array(cls)
+
+
+def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
+    """Return an answer that later calls cannot change; opaque objects stay themselves.
+
+    Args:
+        answer: what a function returned.
+        memo: filled by `copy.deepcopy` with the mutable objects at any depth.
+
+    Raises:
+        Exception: if a mutable object cannot be copied.
+    """
+    cls: Any = type(answer)
+    if is_immutable(cls) or is_opaque(cls):
+        return answer
+    if is_tensor(answer):
+        return answer.detach().clone()
+    return bytes(answer) if isinstance(answer, memoryview) else copy.deepcopy(answer, memo)
+
+
+@dataclass
+class AnswerKeeper:
+    """Answers of one function, each of them as it was when the function returned it.
+
+    The first answers are copied, which shows the mutable objects in them. As soon as such an
+    object is returned again, every later answer is copied.
+
+    Args:
+        name: what messages call the function.
+        values: the answers so far.
+    """
+
+    name: str
+    values: list[Any] = field(default_factory=list)
+    _is_shared: bool = False
+    # The objects too: while it lives, no other object has its number.
+    _objects: dict[int, Any] = field(default_factory=dict)
+    _states: dict[int, Any] = field(default_factory=dict)
+    _copies_left: int = _FIRST_COPIED_ANSWERS
+
+    def add(self, answer: Any) -> None:
+        """Add an answer.
+
+        Raises:
+            TypeError: if an object is returned again that cannot be copied, or an opaque object
+                that has changed.
+        """
+        cls: Any = type(answer)
+        if not is_immutable(cls):
+            if self._is_shared or self._copies_left > 0:
+                self._copies_left -= 1
+                answer = self._copy(answer)
+            elif id(answer) in self._objects:
+                # Many buffers, filled in turn: the first of them was returned again.
+                objects = self._objects
+                self.values = [
+                    self._copy(old) if id(old) in objects else old for old in self.values
+                ]
+                self._is_shared, answer = True, self._copy(answer)
+            elif not (issubclass(cls, tuple) or is_opaque(cls)):
+                self._objects[id(answer)] = answer
+        self.values.append(answer)
+
+    def _copy(self, answer: Any) -> Any:
+        """Return a copy of an answer, and find objects in it that were in an earlier answer."""
+        memo: dict[int, Any] = {}
+        cls: Any = type(answer)
+        state: Any = None
+        try:
+            kept = copy_answer(answer, memo)
+        except Exception:
+            kept, state = answer, object()
+        if is_opaque(cls):
+            with suppress(Exception):
+                state = pickle.dumps(getattr(answer, "__dict__", None))
+        if state is not None and self._states.setdefault(id(answer), state) != state:
+            need = f"new objects (the same {cls.__name__} is returned by every call: return a copy)"
+            raise mistyped(f"answers of {self.name}", need, answer)
+        # What `deepcopy` has copied is listed in its memo. A view has the memory of its base.
+        parts = memo.get(id(memo), [])
+        bases = (part.base if isinstance(part, np.ndarray) else None for part in parts)
+        owners = [part if base is None else base for part, base in zip(parts, bases, strict=True)]
+        self._is_shared |= any(id(owner) in self._objects for owner in owners)
+        self._objects.update((id(owner), owner) for owner in owners)
+        return kept
 
 
 def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
@@ -395,6 +525,67 @@ def refuse_nested(name: str, rows: Sequence[Any]) -> None:
     raise mistyped(name, f"objects that do not contain themselves, {limit}", rows[0])
 
 
+def signature_of(answer: Any, depth: int = 0) -> Any:
+    """Return the types of an answer and of what it holds; an array forgets them.
+
+    What lies deeper than any array is left out.
+
+    Example:
+        >>> signature_of((1, np.float64(0.5))) == (tuple, (int, float))
+        True
+    """
+    cls = type(answer)
+    if cls not in (list, tuple):
+        has_type = has_all(cls, "dtype") and not issubclass(cls, np.generic)
+        return (cls, str(answer.dtype)) if has_type else _PLAIN_CLASSES.get(cls, cls)
+    classes = tuple(map(type, answer))
+    if depth == _MAX_AXES or {list, tuple, np.ndarray, *_PLAIN_CLASSES}.isdisjoint(classes):
+        return cls, classes
+    return cls, tuple(signature_of(item, depth + 1) for item in answer)
+
+
+def has_both_zeros(array: npt.NDArray[Any]) -> bool:
+    """Return True for rows with zeros of both signs."""
+    signs = np.signbit(array[array == 0.0]) if array.ndim > 1 and array.dtype.kind == "f" else []
+    return len(set(signs)) > 1
+
+
+def with_signature(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] | None:
+    """Return an array from which the rows can be restored as they were; None if they cannot.
+
+    Args:
+        array: rows of one signature.
+        signature: see `signature_of`.
+    """
+    if array.dtype == object or not array.size:
+        return array
+    if array.ndim == 1 or not isinstance(signature, tuple) or signature[0] not in (list, tuple):
+        return array if array.ndim > 1 or signature_of(array[0]) == signature else None
+    if signature == signature_of(array[0].tolist()):
+        return array
+    formed = array.view(np.dtype(array.dtype, metadata={_SIGNATURE: signature}))
+    return formed if signature_of(restore_rows(formed[:1])[0]) == signature else None
+
+
+def get_signature(array: npt.NDArray[Any]) -> Any:
+    """Return the signature that an array remembers; None if it is its own."""
+    return dict(array.dtype.metadata or {}).get(_SIGNATURE)
+
+
+def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
+    """Return the rows of an array as they were returned: lists or tuples, with their numbers."""
+    signature = get_signature(array)
+    if not isinstance(signature, tuple) or signature[0] not in (list, tuple):
+        return array.tolist()  # type: ignore[no-any-return]
+    container, classes = signature
+    if array.ndim != 2 or not all(isinstance(cls, type) for cls in classes):
+        return list(map(container, array.tolist()))
+    return [
+        container(cls(entry) for cls, entry in zip(classes, row, strict=True))
+        for row in array.tolist()
+    ]
+
+
 def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return outputs as a 1-d array of objects, rows of numbers as lists.
 
@@ -405,7 +596,7 @@ def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if outputs.dtype == object or outputs.dtype.kind in "mM":
         rows = list(outputs)
         return to_object_array([one.tolist() for one in rows] if outputs.ndim > 1 else rows)
-    return to_object_array(outputs.tolist())
+    return to_object_array(restore_rows(outputs))
 
 
 def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -423,7 +614,11 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         [0.0, 'a']
     """
     kinds = {part.dtype.kind for part in parts} - {"O"}
-    if len({part.shape[1:] for part in parts}) == 1 and (len(kinds) <= 1 or kinds <= set("biufc")):
+    has_objects = any(part.dtype == object for part in parts)
+    signatures = {get_signature(part) for part in parts}
+    is_alike = len(kinds) <= 1 or (kinds <= set("biufc") and not has_objects)
+    is_alike = is_alike and len(signatures) == 1 and not (has_objects and signatures != {None})
+    if len({part.shape[1:] for part in parts}) == 1 and is_alike:
         try:
             joined = np.concatenate(parts)
         except TypeError:
@@ -531,6 +726,12 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
         )
         return all(-_MAX_EXACT_INTEGER <= one <= _MAX_EXACT_INTEGER for one in whole)
     return True
+
+
+def _has_one_form(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
+    """Return True if an array of numbers forgets no type of its rows, nor the sign of a zero."""
+    is_numeric = array.dtype.kind in "buifc"
+    return not is_numeric or (len(set(map(signature_of, rows))) == 1 and not has_both_zeros(array))
 
 
 def _iterate_leaves(rows: Iterable[Any], depth: int) -> Iterable[Any]:

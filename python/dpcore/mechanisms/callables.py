@@ -18,28 +18,43 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, flag, invalid, mistyped, suggest_arguments
+from ..errors import choice, flag, invalid, mistyped, passes_user_code, suggest_arguments
 from ..events.event import Held, numpy_of
 from ..packages import converts_to_array, has_all, imported_module, is_tensor
 from ..progress import count_with_progress
 from ..records import Shown
 from ..streams import seeded_globals
 from .answers import (
+    AnswerKeeper,
+    copy_answer,
+    has_both_zeros,
     is_deep,
+    is_immutable,
+    is_opaque,
     is_table_class,
     names_its_columns,
     outputs_of,
     refuse_unreadable,
+    signature_of,
     table_to_mapping,
     to_object_array,
+    with_signature,
 )
 from .declarations import dotted_name, mechanism_attribute, name_of
 
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
-_SIZE_NAMES: Final = {"size", "n", "m", "k", "shape", "count", "number", "n_samples", "trials"}
-"""Names of the second argument of a mechanism, which may have a default."""
+_NO_SETTINGS: Final = {
+    "size", "n", "m", "k", "shape", "count", "number", "n_samples", "trials", "rng", "generator",
+    "random_state", "seed",
+}  # fmt: skip
+"""Names of a second argument that is a size or a source of randomness, which may have a default."""
+_REPEATED_FAILURES: Final = 4
+"""Calls on each input that show which of them raises."""
+_MAX_REPEATED_CALLS: Final = 64
+"""Outputs of such a call of a function whose randomness no seed repeats."""
 _NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)
+_PLAIN_TYPES: Final = frozenset((float, int, bool, str, type(None), np.float64))
 _GeneratorStyle = Literal["position", "keyword"]
 
 
@@ -112,7 +127,7 @@ def refuse_signature(function: Any, name: str) -> None:
 def _refuse_setting(function: Any, name: str, parameters: list[inspect.Parameter]) -> None:
     """Refuse a function of another package whose second argument is a setting, not a size."""
     second = parameters[1] if len(parameters) > 1 else None
-    if second is None or second.name in {*_SIZE_NAMES, "rng"}:
+    if second is None or second.name in _NO_SETTINGS:
         return
     is_setting = not isinstance(second.default, int) and second.default is not second.empty
     if second.kind is second.KEYWORD_ONLY or (is_setting and second.kind < 2):
@@ -159,7 +174,72 @@ def call_mechanism(
     name = f"outputs of {name_of(mechanism)}"
     # No name for the answer itself, as `_held_elsewhere` wants it.
     outputs = outputs_of(name, mechanism(x, size, rng), size, shape, fields)
-    return outputs.copy() if _held_elsewhere(outputs) else outputs
+    outputs = outputs.copy() if _held_elsewhere(outputs) else outputs
+    return _copy_held_rows(outputs) if outputs.dtype == object else outputs
+
+
+@contextmanager
+def explain_failures(
+    mechanism: Any,
+    inputs: tuple[Any, Any],
+    size: int,
+    make_rng: Callable[[int, int], np.random.Generator],
+) -> Iterator[None]:
+    """Add a note to an exception of the mechanism that only one of two inputs causes.
+
+    Both inputs are called as often as it takes to fail again, and then some more times.
+
+    Args:
+        mechanism: the mechanism.
+        inputs: x and x'.
+        size: outputs of the call that may fail.
+        make_rng: makes a generator from a side and a number; that of number 0 failed.
+    """
+    try:
+        yield
+    except Exception as error:
+        if passes_user_code(error) or "status" in vars(error):
+            _add_note_on_failures(error, mechanism, inputs, size, make_rng)
+        raise
+
+
+def _add_note_on_failures(
+    error: Exception, mechanism: Any, inputs: tuple[Any, Any], size: int, make_rng: Any
+) -> None:
+    def fails(side: int, rows: int, number: int) -> bool:
+        try:
+            mechanism(inputs[side], rows, make_rng(side, number))
+        except Exception:
+            return True
+        return False
+
+    sizes = [size]
+    if one_by_one(mechanism):
+        # What no seed repeats may be slow, and would not fail in the same call again.
+        is_seeded = mechanism_attribute(mechanism, "reproducible") is True
+        most = size if is_seeded else min(size, _MAX_REPEATED_CALLS)
+        sizes = [min(most, 2**power) for power in range((most - 1).bit_length() + 1)]
+    for rows in sizes:
+        failures = [int(fails(side, rows, 0)) for side in (0, 1)]
+        if any(failures):
+            break
+    for number in range(1, _REPEATED_FAILURES):
+        # More calls than it took to fail once: a chance that both inputs have shows on both.
+        more = _REPEATED_FAILURES * rows if one_by_one(mechanism) else rows
+        failures = [failures[side] + fails(side, more, number) for side in (0, 1)]
+    if min(failures) > 0 or not any(failures):
+        return
+    name = vars(error).get("status", type(error).__name__)
+    advice = f"; catch={name} counts it as an output" if name is not None else ""
+    if advice and not has_all(mechanism, "catch"):
+        advice += " of a function of one answer, in dpcore.repeat(function, catch=...)"
+    sides, times = ("x", "x'") if failures[0] else ("x'", "x"), max(failures)
+    shown = f"raised on {sides[0]}, answered on {sides[1]}"
+    learns = "learns"
+    if times < _REPEATED_FAILURES:
+        shown += f" (in {times} of {_REPEATED_FAILURES} tries, against none)"
+        learns = "may learn"
+    error.add_note(f"{shown}: the caller {learns} which input it was{advice}")
 
 
 def tensor_of(
@@ -248,6 +328,23 @@ def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
     return not owner or sys.getrefcount(base) > _USUAL_HOLDER_COUNTS[1]
 
 
+def _copy_held_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return rows of objects, as copies if the mechanism holds them too and may fill them again."""
+    rows: npt.NDArray[Any] = outputs.reshape(-1)
+    for place in {0, rows.size - 1} if rows.size else ():
+        kind: Any = type(rows[place])
+        if is_immutable(kind) or is_opaque(kind) or issubclass(kind, tuple):
+            continue
+        if sys.getrefcount(rows[place]) > _USUAL_ROW_HOLDERS:
+            with suppress(Exception):
+                return to_object_array(list(map(copy_answer, rows))).reshape(outputs.shape)
+    return outputs
+
+
+_FRESH_ROWS: Final = to_object_array([{}])
+_USUAL_ROW_HOLDERS = sys.getrefcount(_FRESH_ROWS[0])
+
+
 def _count_usual_holders() -> tuple[int, int]:
     """Count the holders of an array without other references, and of its base.
 
@@ -272,12 +369,13 @@ _USUAL_HOLDER_COUNTS = _count_usual_holders()
 class Raised(Shown):
     """The outcome "an exception was raised", which an audit counts like any other output.
 
-    It holds the name of the exception's class and nothing else: not the message, which would
-    make a new symbol of every value that it quotes. Two of them are equal, and sorted, by that
-    name; symbols of several kinds are sorted with ``key=repr``.
+    The message is a part of the output, since whoever calls the function reads it. Two of them
+    are equal, and sorted, by name and message. Symbols of several kinds are sorted with
+    ``key=repr``.
 
     Args:
-        name: name of the class, such as "ValueError".
+        name: name of the class, such as "ValueError"; of a command "exit status 3" or "signal 11".
+        message: text of the exception; of a command what it wrote.
 
     Example:
         >>> Raised("ValueError") == Raised("ValueError"), Raised("KeyError") < Raised("ValueError")
@@ -287,9 +385,19 @@ class Raised(Shown):
     """
 
     name: str
+    message: str = ""
+
+    @classmethod
+    def of(cls, error: Exception) -> Raised:
+        """Return the outcome that an exception is."""
+        message = ""
+        with suppress(Exception):
+            # A class of the user's own may have no text.
+            message = str(error)
+        return cls(type(error).__name__, message)
 
     def __repr__(self) -> str:
-        return f"Raised({self.name!r})"
+        return f"Raised({self.name!r}{f', {self.message!r}' if self.message else ''})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -338,8 +446,10 @@ class Repeated(Shown):
             TypeError: if an answer is an iterator, a coroutine, a sparse matrix or a graph.
             ValueError: if entries of an answer are masked.
         """
+        answers = AnswerKeeper(dotted_name(self.fn))
         with seeded_globals(rng) if self.seeded == "global" else nullcontext():
-            return self._collect(self._answers(self._bound(rng), x, size))
+            keep_answers(answers, self._bound(rng), x, size, self.catch)
+        return collect_answers(answers, self.catch)
 
     def call_by_turns(
         self,
@@ -364,16 +474,12 @@ class Repeated(Shown):
             What two calls of the mechanism, each with its generator, return.
         """
         functions = [self._bound(rng) for rng in rngs]
-        answers: tuple[list[Any], list[Any]] = [], []
+        answers = [AnswerKeeper(dotted_name(self.fn)) for _ in inputs]
         for number, order in enumerate(orders):
             some = min(turn, size - number * turn)
             for side in order:
-                answers[side].extend(self._answers(functions[side], inputs[side], some))
-        return [self._collect(side) for side in answers]
-
-    def _collect(self, answers: list[Any]) -> npt.NDArray[Any]:
-        collect = answers_to_symbols if self.catch else stack_answers
-        return collect(answers, dotted_name(self.fn))
+                keep_answers(answers[side], functions[side], inputs[side], some, self.catch)
+        return [collect_answers(side, self.catch) for side in answers]
 
     def _bound(self, rng: np.random.Generator) -> Callable[[Any], Any]:
         fn = self.fn
@@ -383,16 +489,37 @@ class Repeated(Shown):
             return lambda x: fn(x, rng=rng)
         return lambda x: fn(x, rng)
 
-    def _answers(self, fn: Callable[[Any], Any], x: Any, size: int) -> list[Any]:
-        if not self.catch:
-            return [fn(x) for _ in count_with_progress(size)]
-        answers = []
-        for _ in count_with_progress(size):
-            try:
-                answers.append(fn(x))
-            except self.catch as error:
-                answers.append(Raised(type(error).__name__))
-        return answers
+
+Catch = tuple[type[Exception], ...]
+"""Exceptions that are outcomes."""
+
+
+def catch_of(catch: Any) -> Catch:
+    """Check a class of exceptions, or several, that are outcomes."""
+    kinds = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            raise mistyped("catch", "a subclass of Exception, or several", kind)
+    return kinds
+
+
+def keep_answers(
+    answers: AnswerKeeper, fn: Callable[[Any], Any], x: Any, size: int, catch: Catch
+) -> None:
+    """Call a function `size` times on `x`; keep answers and caught exceptions."""
+    add, append = answers.add, answers.values.append
+    for _ in count_with_progress(size):
+        try:
+            answer = fn(x)
+        except catch as error:
+            answer = Raised.of(error)
+        # The usual answers need no call.
+        (append if type(answer) in _PLAIN_TYPES else add)(answer)
+
+
+def collect_answers(answers: AnswerKeeper, catch: Catch) -> npt.NDArray[Any]:
+    """Return answers as an array; as symbols where exceptions are outcomes."""
+    return (answers_to_symbols if catch else stack_answers)(answers.values, answers.name)
 
 
 @suggest_arguments
@@ -413,7 +540,7 @@ def repeat(
     alone count. Each answer is one output: its shape and its names are counted, and may refute.
     With `catch` the outputs are always such objects, so that a number and a caught exception can
     stand in one array: arrays and lists are then nested tuples, numpy numbers plain Python ones,
-    and a caught exception is `Raised(class name)`.
+    and a caught exception is `Raised(class name, message)`.
 
     A function that draws its own entropy (a secure generator, OpenDP, a device) is audited as it
     is. Its draws are independent, so the bound holds, but no seed repeats such an audit:
@@ -456,16 +583,13 @@ def repeat(
         ...         raise ValueError("negative")
         ...     return noise
         >>> sorted(set(repeat(root, catch=ValueError)(0.0, 99, np.random.default_rng(1))), key=repr)
-        [1.0, Raised('ValueError')]
+        [1.0, Raised('ValueError', 'negative')]
     """
     if not callable(fn):
         raise mistyped("fn", "a callable fn(x) or fn(x, rng)", fn)
     if seeded is not None:
         choice("seeded", seeded, SEEDED)
-    kinds = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
-    for kind in kinds:
-        if not (isinstance(kind, type) and issubclass(kind, Exception)):
-            raise mistyped("catch", "a subclass of Exception, or several", kind)
+    kinds = catch_of(catch)
     flag("thread_safe", thread_safe)
     found = _checked_seeding(fn, seeded)
     if thread_safe and found == "global":
@@ -536,8 +660,10 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     Example:
         >>> stack_answers([1.5, 2.0], "f"), stack_answers(["a", None], "f")
         (array([1.5, 2. ]), array(['a', None], dtype=object))
-        >>> stack_answers([[1, 2], (3, 4)], "f").shape
+        >>> stack_answers([[1, 2], [3, 4]], "f").shape
         (2, 2)
+        >>> stack_answers([[1, 2], (3, 4)], "f").tolist()
+        [[1, 2], (3, 4)]
         >>> stack_answers([[1], [1, 2]], "f").tolist()
         [[1], [1, 2]]
     """
@@ -545,9 +671,18 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     if all(issubclass(kind, _NUMBER_TYPES) for kind in kinds):
         array = np.array(answers)
         whole = all(issubclass(kind, (int, np.integer)) for kind in kinds)
+        # One answer for each type.
+        signatures = set(
+            map(signature_of, dict(zip(map(type, answers), answers, strict=True)).values())
+        )
         # Integers that no one integer type holds would be rounded.
-        return to_object_array(answers) if whole and array.dtype.kind == "f" else array
+        is_rounded = whole and array.dtype.kind == "f"
+        formed = None if len(signatures) > 1 else with_signature(array, *signatures)
+        return to_object_array(answers) if formed is None or is_rounded else formed
     answers = _make_readable(answers, name)
+    signatures = set(map(signature_of, answers))
+    if len(signatures) > 1:
+        return to_object_array(answers)
     rows = any(_is_row(answer) for answer in answers)
     numeric = all(
         isinstance(entry, _NUMBER_TYPES)
@@ -558,7 +693,9 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     known = [array for array in arrays if array is not None]
     if not arrays or len(known) < len(arrays) or len({array.shape for array in known}) > 1:
         return to_object_array(answers)
-    return np.stack(known)
+    stacked = np.stack(known)
+    formed = None if has_both_zeros(stacked) else with_signature(stacked, *signatures)
+    return to_object_array(answers) if formed is None else formed
 
 
 def answers_to_symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..errors import about, invalid, mistyped, real, show, suggest_arguments
 from ..records import Shown
+from .callables import Raised
 
 SEED_VARIABLE: Final = "DPCORE_SEED"
 """The environment variable in which a process finds the seed of its block."""
@@ -67,10 +68,12 @@ class Tool(Shown):
         arguments: the program and its arguments, with the places `{x}` and `{size}`.
         timeout: seconds in which a process may write nothing; None takes 60 and a tenth of a
             second for each answer.
+        catch: exit statuses that are outcomes, signals below 0.
     """
 
     arguments: tuple[str, ...]
     timeout: float | None = field(default=None, compare=False)
+    catch: tuple[int, ...] = ()
 
     takes_lists = thread_safe = True
     """Threads may share the blocks: each of them is a process."""
@@ -78,6 +81,11 @@ class Tool(Shown):
     """Source that the randomness of its answers should have, as messages say it."""
     way_to_draw = "draw new noise for every line"
     """Advice on drawing rows that do not share their noise, as messages say it."""
+
+    @property
+    def reproducible(self) -> bool | None:
+        """True if each answer has a process of its own; None states nothing."""
+        return True if self.catch else None
 
     @property
     def name(self) -> str:
@@ -88,10 +96,11 @@ class Tool(Shown):
 
     def __repr__(self) -> str:
         more = "" if self.timeout is None else f", timeout={self.timeout!r}"
+        more += f", catch={self.catch!r}" if self.catch else ""
         return f"command({list(self.arguments)!r}{more})"
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        """Run the command once.
+        """Run the command once; for each answer where statuses are outcomes.
 
         Args:
             x: the input: a text, or anything that JSON can hold.
@@ -108,6 +117,19 @@ class Tool(Shown):
             RuntimeError: if it does not start, or ends with another status than 0.
             TimeoutError: if it writes nothing for too long.
         """
+        if not self.catch:
+            return self._run(x, size, rng)
+        answers: list[Any] = []
+        for _ in range(size):
+            try:
+                answers += self._run(x, 1, rng)
+            except RuntimeError as error:
+                if vars(error).get("status") not in self.catch:
+                    raise
+                answers.append(vars(error)["outcome"])
+        return answers
+
+    def _run(self, x: Any, size: int, rng: np.random.Generator) -> list[Any]:
         seed = int(rng.integers(_SEED_LIMIT))
         places = {"{x}": _as_argument(x), "{size}": str(size)}
         program, *rest = self.arguments
@@ -120,7 +142,12 @@ class Tool(Shown):
 
 
 @suggest_arguments
-def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | None = None) -> Tool:
+def command(
+    arguments: Sequence[str | os.PathLike[str]],
+    *,
+    timeout: float | None = None,
+    catch: int | Sequence[int] = (),
+) -> Tool:
     """Make a mechanism of a command, so that a tool in any language can be audited.
 
     A process is run for every block of outputs. It writes one answer a line to stdout, each drawn
@@ -137,6 +164,9 @@ def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | Non
             answers.
         timeout: seconds in which a process may write nothing to stdout; None takes 60 and a tenth
             of a second for each answer.
+        catch: an exit status, or several, that are outcomes; `signal.SIGSEGV` or -11 is a signal.
+            Each answer then has a process of its own: `{size}` is 1, and a process that ends so
+            is `Raised("exit status 3", message)`, the message being what it wrote.
 
     Returns:
         The mechanism `(x, size, rng) -> outputs`. It can be pickled.
@@ -175,8 +205,13 @@ def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | Non
     if shutil.which(texts[0]) is None:
         requirement = "a program that is on the PATH and executable"
         raise invalid("command", requirement, texts[0])
+    statuses = catch if isinstance(catch, (tuple, list)) else (catch,)
+    for status in statuses:
+        if not isinstance(status, int) or isinstance(status, bool) or status == 0:
+            raise mistyped("catch", "an exit status other than 0, or several", status)
+    caught = tuple(-int(one) if isinstance(one, signal.Signals) else int(one) for one in statuses)
     limit = None if timeout is None else real("timeout", timeout, low=0.0, open_low=True)
-    return Tool(texts, limit)
+    return Tool(texts, limit, caught)
 
 
 def parse_line(line: str) -> Any:
@@ -292,7 +327,10 @@ class _RunningCommand:
         status = self._wait(limit)
         if status:
             ended = f"signal {-status}" if status < 0 else f"exit status {status}"
-            raise self._failure(RuntimeError, "written with exit status 0", ended)
+            error = self._failure(RuntimeError, "written with exit status 0", ended)
+            texts = written.decode("utf-8", "replace").strip(), self._end_of_stderr()
+            vars(error).update(status=status, outcome=Raised(ended, "\n".join(filter(None, texts))))
+            raise error
         lines = self._decode(written)
         if len(lines) != size:
             raise self._failure(ValueError, _as_many_lines(size), f"{len(lines):,}")
@@ -373,7 +411,9 @@ class _RunningCommand:
         """Return an error of the process, with the end of its stderr."""
         text = f"{self._name} must be {requirement}, got {found}"
         said = self._end_of_stderr()
-        return about(kind(f"{text}; its stderr ends:\n{said}" if said else text), self._name)
+        error = about(kind(f"{text}; its stderr ends:\n{said}" if said else text), self._name)
+        vars(error)["status"] = None
+        return error
 
     def _end_of_stderr(self) -> str:
         if self._stderr_reader is None:

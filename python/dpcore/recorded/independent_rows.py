@@ -41,6 +41,7 @@ from ..attacks.attack import (
     attack_name,
     attack_of,
     choose_events,
+    choose_plainest,
     not_applicable,
     remarks_on,
 )
@@ -311,7 +312,7 @@ class _PilotRows:
             raise not_applicable(attack, first)
         rest = first[cut:], second[cut_prime:]
         found = choose_events(scores, *rest, self.goal)
-        best = max(found, key=lambda choice: choice.merit)
+        best = choose_plainest(found, *rest)
         signs = choose_events(sign_scores(scores, *rest), *rest, self.goal)
         return Fitted(
             best.counted,

@@ -340,7 +340,11 @@ def audit_outputs(
     }  # fmt: skip
     matrix = _read_matrix(outputs) if outputs_prime is None and label is None else None
     if matrix is not None:
-        _refuse_with_matrix(attack=attack, count_share=count_share, guesses=guesses, groups=groups)
+        _refuse_with_matrix(
+            attack=attack, count_share=count_share, guesses=guesses, groups=groups,
+            groups_prime=groups_prime, column=column, label_x=label_x, sep=sep, encoding=encoding,
+            format=format, header=None if header == "auto" else header,
+        )  # fmt: skip
         return _audit_matrix(matrix, _make_pair(pair), stated)
     with Progress("reading", None, progress) as bar:
         reader = Reader(header, sep, encoding, format, bar)
@@ -385,6 +389,7 @@ def _read_matrix(outputs: Any) -> tuple[int, int, int, int] | None:
 
 
 def _refuse_with_matrix(**others: Any) -> None:
+    """Raise an error for an argument that counts have no use for."""
     for name, value in others.items():
         if value is not None:
             raise errors.invalid(name, "None where outputs are a confusion matrix", value)

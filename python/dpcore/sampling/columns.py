@@ -18,6 +18,7 @@ from ..claims.trade_off import Claim
 from ..errors import about, list_to_floats
 from ..events.event import Held
 from ..records import Array, Pair, one_line
+from .replay import encode_rows
 
 MOST_COLUMNS: Final = 4
 """Columns whose order is looked at. The event's hits stand for whatever it reads."""
@@ -104,7 +105,11 @@ def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
         same = same.astype(np.bool_, copy=False)
     except Exception:
         # Objects answer as they please: arrays entry by entry, some not at all.
-        same = np.zeros(0, np.bool_)
+        ends = (np.broadcast_to(one, first.shape).ravel() for one in (first, second))
+        one, other = map(encode_rows, ends)
+        if one is None or other is None:
+            return np.zeros(first.shape, np.bool_)
+        same = (one == other).all(axis=1).reshape(first.shape)
     return same if same.shape == first.shape else np.zeros(first.shape, np.bool_)
 
 
@@ -169,7 +174,8 @@ def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: fl
     tables = list(zip(*parts, strict=True))
     # Most columns are dismissed by their first two rows.
     firsts = [[table[:1] for table in both] for both in tables]
-    if all(_are_equal(both, first[:1] * 2) for both, first in zip(tables, firsts, strict=True)):
+    is_constant = all(map(_are_equal, tables, [first[:1] * 2 for first in firsts]))
+    if is_constant and _have_one_form(sides):
         reason = (
             f"all {size:,} pilot outputs per side were {_show_output(sides[0][0])} (is the noise "
             "missing, a seed fixed, or does this pair never show it?)"
@@ -191,6 +197,17 @@ def _are_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
         and bool(entries_equal(table, np.broadcast_to(row, table.shape)).all())
         for table, row in zip(tables, rows, strict=True)
     )
+
+
+def _have_one_form(sides: tuple[Array, Array]) -> bool:
+    """Return True if equal outputs are also written alike: True and 1 are equal."""
+    if all(side.dtype != object for side in sides):
+        return True
+    try:
+        return len({repr(output) for side in sides for output in side}) == 1
+    except Exception:
+        # Objects that are not written have the form of their type.
+        return len({type(output) for side in sides for output in side}) == 1
 
 
 def _show_output(output: Any) -> str:
@@ -329,20 +346,21 @@ def rounding_of_format(format: np.dtype[Any]) -> float:
     return slack
 
 
-def _entries_near(first: Array, second: Array, slack: float) -> npt.NDArray[np.bool_]:
+def _entries_near(first: Array, second: Array, slack: Any) -> npt.NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         near = np.abs(first - second) <= slack * np.maximum(np.abs(first), np.abs(second))
     same: npt.NDArray[np.bool_] = near & np.isfinite(first) & np.isfinite(second)
     return same
 
 
-def entries_differ(first: Array, second: Array, slack: float | None) -> npt.NDArray[np.bool_]:
+def entries_differ(first: Array, second: Array, slack: Any) -> npt.NDArray[np.bool_]:
     """Return a mask of entries that differ by more than rounding.
 
     Args:
         first: values of one kind.
         second: as many.
-        slack: relative difference that says nothing; None is that of `rounding_of_format`.
+        slack: relative difference that says nothing, or one for each column; None is that of
+            `rounding_of_format`.
     """
     apart = ~entries_equal(first, second)
     if first.dtype.kind != "f" or second.dtype.kind != "f" or not apart.any():

@@ -40,7 +40,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -50,7 +52,7 @@ import numpy.typing as npt
 
 from ..errors import about, invalid
 from ..events.event import Held, move_to_host
-from ..mechanisms.answers import join_outputs
+from ..mechanisms.answers import copy_answer, is_opaque, join_outputs
 from ..records import Array
 from . import columns
 from .replay import encode_rows
@@ -161,7 +163,18 @@ def same_rows(outputs: Array | Held) -> Same | None:
     equal = tuple(map(_same_columns, tables))
     if not any(map(np.any, equal)):
         return None
-    return Same(len(outputs), equal, tuple(table[0].copy() for table in tables))
+    return Same(len(outputs), equal, tuple(map(_copy_first_row, tables)))
+
+
+def _copy_first_row(table: Array) -> Array:
+    """Return the first row, objects as copies: a later call may fill the same ones again."""
+    row: Array = table[0].copy()
+    for place, value in enumerate(row.tolist()) if row.dtype == object else ():
+        # What cannot be copied is compared with itself.
+        with suppress(Exception):
+            cls: Any = type(value)
+            row[place] = pickle.dumps(value) if is_opaque(cls) else copy_answer(value)
+    return row
 
 
 def _same_held(outputs: Held) -> Same | None:

@@ -13,11 +13,10 @@ output that is not a row of numbers is one entry of an array of objects, followe
 
 from __future__ import annotations
 
-import copy
 import gc
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
@@ -28,10 +27,17 @@ from numpy.random import Generator
 from .. import _core
 from ..errors import count, invalid, mistyped, suggest_arguments, vector
 from ..events.event import Held
-from ..mechanisms.answers import join_outputs, outputs_of, rows_to_objects, to_object_array
+from ..mechanisms.answers import (
+    copy_answer,
+    join_outputs,
+    outputs_of,
+    rows_to_objects,
+    to_object_array,
+)
 from ..mechanisms.callables import (
     Repeated,
     call_mechanism,
+    explain_failures,
     make_generator,
     makes_tensors,
     one_by_one,
@@ -40,7 +46,6 @@ from ..mechanisms.callables import (
 )
 from ..mechanisms.declarations import inputs_of, is_native, name_of
 from ..mechanisms.native import Native, describe_natively, fill_outputs
-from ..packages import converts_to_array
 from ..progress import Progress
 from ..records import Array, Flags, Floats, Ints, Pair
 from ..streams import Rng, seeded_globals
@@ -55,6 +60,8 @@ _NUMBERS_PER_CHUNK: Final = 2**20
 _GLOBALS_STREAM: Final = 1
 """The last number of the streams from which global generators are seeded."""
 
+_FAILURES_STREAM: Final = 3
+"""The number before the last one of the streams that show which input fails."""
 _ORDER_STREAM: Final = 2
 """In the place of the side: the stream that draws which side is the first."""
 _ANSWERS_PER_TURN: Final = 8
@@ -152,7 +159,7 @@ def time_calls(
             starts[i] = clock()
             output = call(value)
             stops[i] = clock()
-            outputs[i] = _copy_output(output)
+            outputs[i] = copy_answer(output)
     finally:
         if collecting:
             gc.enable()
@@ -161,13 +168,6 @@ def time_calls(
         # A clock that counts seconds would show no latency at all.
         raise mistyped("clock", "a function that returns whole nanoseconds", stops[0])
     return Timed(sides, np.diff(ticks.astype(np.int64), axis=0)[0], outputs)
-
-
-def _copy_output(output: Any) -> Any:
-    """Return an output that later calls cannot change."""
-    if converts_to_array(output):
-        return np.array(output)
-    return copy.deepcopy(output) if isinstance(output, (list, dict, set, bytearray)) else output
 
 
 def rows_of(outputs: Sequence[Any], latencies: Ints, like: Array | None) -> Array:
@@ -283,8 +283,17 @@ class CallableDraws:
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
         """Draw the requested rows of a block."""
-        outputs: npt.NDArray[Any] = self._drawn(call_mechanism, purpose, side, place)
+        with self._explain_failures(purpose, place):
+            outputs: npt.NDArray[Any] = self._drawn(call_mechanism, purpose, side, place)
         return outputs
+
+    def _explain_failures(self, purpose: int, place: Place) -> AbstractContextManager[None]:
+        def make_rng(side: int, number: int) -> Generator:
+            more = (_FAILURES_STREAM, number) if number else ()
+            return make_generator(self.seed, purpose, side, place.number, *more)
+
+        inputs = self.pair.x, self.pair.x_prime
+        return explain_failures(self.mechanism, inputs, place.size, make_rng)
 
     def count_calls(self, size: int) -> int:
         """Return the number of calls that draw a block of some rows on one side."""
@@ -304,6 +313,12 @@ class CallableDraws:
             place: the wanted rows.
             held: leave tensors where the mechanism made them.
         """
+        with self._explain_failures(purpose, place):
+            yield from self._draw_both(purpose, place, held)
+
+    def _draw_both(
+        self, purpose: int, place: Place, held: bool
+    ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
         mechanism, pieces = self.mechanism, self.count_calls(place.size)
         # Global generators have one state, that of a whole call.
         turns = isinstance(mechanism, Repeated) and mechanism.seeded != "global"

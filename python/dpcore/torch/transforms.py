@@ -514,7 +514,7 @@ def _warn_of_zero_rows(wrong: Any, what: str) -> int:
             "transform's range, within its sensitivity"
         )
         # The caller of the module, above its forward and two functions of torch.
-        warnings.warn(message, errors.AssumptionWarning, stacklevel=5)
+        warnings.warn(message, errors.AssumptionWarning, stacklevel=6)
     return count
 
 
