@@ -21,7 +21,7 @@ CONFIDENCE = 0.9
 MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
 """Bounds above a true loss in 200 audits at 90 % that chance allows, at the significance ALPHA."""
 
-UNIT = Pair([0.0], [1.0])
+UNIT = Pair(np.zeros(1), np.ones(1))
 
 EVERY_NATIVE = [
     dpcore.Laplace(1.5), dpcore.Gaussian(1.5), dpcore.Exponential(1.5), dpcore.Uniform(-1.5, 0.9),

@@ -13,7 +13,7 @@ from dpcore import Pair
 from dpcore.bounds import clopper_pearson
 from dpcore.records import Counts
 
-UNIT = Pair([0.0], [1.0])
+UNIT = Pair(np.zeros(1), np.ones(1))
 FLIP = 0.05
 """A bit of the secret is told wrongly so often: a loss of ln 19 = 2.944, whatever hides it."""
 LOSS = math.log((1.0 - FLIP) / FLIP)

@@ -9,7 +9,7 @@ import dpcore
 from dpcore import Pair
 from dpcore.errors import AssumptionWarning
 
-UNIT = Pair([0.0], [1.0])
+UNIT = Pair(np.zeros(1), np.ones(1))
 WIDE = Pair(np.zeros(1000), 3.0 * (np.arange(1000) == 500))
 EARLY = {"stop": "refuted"}
 

@@ -63,7 +63,7 @@ def release_sparse(x, size, rng):
     return np.where(rng.random((size, 1)) < 0.1, np.nan, noisy)
 
 
-ONE = Pair([0.0], [1.0])
+ONE = Pair(np.zeros(1), np.ones(1))
 FOUR = Pair(np.zeros(4), np.ones(4))
 
 # fmt: off

@@ -52,7 +52,7 @@ NAMES = {
     **globals(),
     "few": {"trials": 500, "rng": 1},
     "independent": {"rows": "independent", "rng": 1},
-    "P": ([0.0], [1.0]),
+    "P": (np.zeros(1), np.ones(1)),
     "E": ([0.0], [0.0]),
     "spread": dpcore.Pair([0.0] * 8, [1 / 8] * 8),
     "single": dpcore.Pair([0.0] * 8, [1.0] + [0.0] * 7),
@@ -105,6 +105,9 @@ CALLS = [
      "dpcore.Laplace(1.0)", "dpcore.audit(@, P, claim=1, **few)"),
     ("which dpcore.repeat makes", "dpcore.audit(one_answer, P, claim=1)", "dpcore.repeat",
      "dpcore.audit(@(one_answer), P, claim=1, **few)"),
+    ("numpy.asarray(x{}) in", "dpcore.audit(dpcore.repeat(one_answer), ([0.0], [1.0]), claim=1)",
+     "numpy.asarray(x)", "function = lambda x, rng: one_answer(@.astype(float), rng);"
+     " import numpy; dpcore.audit(dpcore.repeat(function), ([0.0], [1.0]), claim=1, **few)"),
     ("outputs that were drawn before", "dpcore.audit(ROWS, near, claim=1)", "dpcore.audit_outputs",
      "@(ROWS, near + 1, claim=1, paired=True, **independent)"),
     ("give it a third argument rng", "dpcore.audit(lambda x, size: x, P, claim=1)", "rng",
@@ -179,7 +182,7 @@ def run_situation(code, names):
     try:
         result = eval(code, names)
     except (TypeError, ValueError, AttributeError) as error:
-        return str(error)
+        return "\n".join([str(error), *getattr(error, "__notes__", ())])
     return str(result)
 
 
@@ -342,6 +345,7 @@ ALLOWED = {
         "dpcore.audit_table compares all",
     ],
     "states a rule or a fact, and proposes no call": [
+        "give different answers here",
         "same_bits=False): the seed", "left alone for stop='refuted'", "rows='independent', or",
         "files of runs with stop='fixed'", "the last bits of raw floats", "a dpcore.text.Corpus",
         "a class of mechanisms of", "without attackers of your own", "its Embedding dpcore",

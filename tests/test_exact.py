@@ -234,7 +234,7 @@ def simulate(mechanism, pair, size):
     return shares
 
 
-MIXED = Pair([0.0, 1.0, 3.0, -1.0, 2.0], [1.0, 0.5, 3.0, 1.0, 1.0])
+MIXED = Pair(np.array([0.0, 1.0, 3.0, -1.0, 2.0]), np.array([1.0, 0.5, 3.0, 1.0, 1.0]))
 
 
 @pytest.mark.parametrize(

@@ -29,17 +29,18 @@ from dpcore.attacks.lattice import (
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Never
 from dpcore.experiments.floating_point import SYSTEMS
+from dpcore.pairs.differences import pair_to_floats
 from dpcore.records import Pair
 
 ALPHA = 1e-3
 """Significance of the test that counts false findings; the seeds are fixed."""
 
-PAIR = Pair([0.0], [1.0])
+PAIR = Pair(np.zeros(1), np.ones(1))
 
 
 def audit(mechanism, pair=PAIR, trials=2 * 10**5, pilot=2**14, seed=1, goal=None):
     """(certified bound, counts, event) of the attack, by the rules of an audit."""
-    rng = np.random.default_rng(seed)
+    pair, rng = pair_to_floats(pair), np.random.default_rng(seed)
     half = pilot // 2
     first, second = ([mechanism(x, half, rng) for x in (pair.x, pair.x_prime)] for _ in range(2))
     scores = FloatLattice().candidates(*first, pair)
@@ -246,7 +247,7 @@ QUIET = (FinerThan(FINEST, -1.0, 1.0),)
 
 
 @pytest.mark.parametrize("name", ["geometric", "discrete normal", "snapped"])
-@pytest.mark.parametrize("pair", [PAIR, Pair([5.0], [6.0]), Pair(np.zeros(4), np.ones(4))], ids=str)
+@pytest.mark.parametrize("pair", [PAIR, Pair(np.full(1, 5.0), np.full(1, 6.0)), Pair(np.zeros(4), np.ones(4))], ids=str)
 def test_grids_leave_no_trace(name, pair):
     rng = np.random.default_rng(1)
     for size in (500, 5000, 50_000):

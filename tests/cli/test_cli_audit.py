@@ -96,7 +96,7 @@ def test_sensitivity_is_the_distance_of_the_pair(run, tmp_path):
         report = Audit.from_json(out)
         assert status == 0
         assert report.mechanism == published.LaplaceMechanism(1.0, 7.0)
-        assert report.pair == dpcore.Pair([-1, 2], [1, -3])
+        assert report.pair == dpcore.Pair(np.array([-1.0, 2.0]), np.array([1.0, -3.0]))
     np.save(tmp_path / "x.npy", np.arange(3.0))
     more = ("--x", f"@{tmp_path / 'x.npy'}", "--x-prime", "0,1,3")
     report = Audit.from_json(run("audit laplace --epsilon 1 --trials 9 --json", *more)[1])
@@ -323,7 +323,7 @@ def test_two_texts_are_the_pair(run, file, name):
     words = ("--text", "a good long film", "--text-prime", "a film", "--trials", "2e4")
     status, out, err = run("audit --seed 1", f"{file}:{name}", *words)
     assert (status, err) == (0, "")
-    assert "x = 'a good long film', x' = 'a film'" in out
+    assert "x = 'a good long film' (str), x' = 'a film' (str)" in out
     assert "exact loss   1.0000 for this pair" in out
     status, out, _ = run("audit --seed 1 --claim .5", f"{file}:{name}", *words)
     assert status == 1
