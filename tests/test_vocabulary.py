@@ -207,7 +207,7 @@ def test_parts_of_the_package_plug_together():
     report = dpcore.audit(noise, **FEW)
     assert (report.claim, report.delta, report.refuted) == (1.0, 1e-5, False)
     weak = replace(noise, epsilon=0.01, delta=0.9, true_delta=0.0)
-    assert weak.default_pair(2) == dpcore.Pair([0.0, 0.0], [1.0, 0.0])
+    assert weak.default_pair(2) == dpcore.Pair(np.zeros(2), np.eye(2)[0])
     assert dpcore.audit(replace(weak, sigma=0.1, delta=1e-9), **FEW).refuted is True
     found = calibration.real_epsilon(noise, Ball("l2", 0.5, 3))
     assert (found.claim, round(found.epsilon(1e-5), 6)) == (1.0, 1.0)

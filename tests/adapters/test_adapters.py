@@ -42,9 +42,9 @@ print(*(name for name in sys.modules if name.startswith("scipy.stats")))
 
 
 def test_only_a_vector_of_one_entry_is_a_number():
-    for one in (np.array([2.0]), np.array(2.0), np.float64(2.0)):
+    for one in (np.array([2.0]), np.array(2.0), np.float64(2.0), [2.0], (np.float64(2.0),)):
         assert type(unwrap_scalar(one)) is float
-    for other in (np.zeros((1, 1)), np.zeros(2), [2.0], "a"):
+    for other in (np.zeros((1, 1)), np.zeros(2), [2.0, 3.0], [[2.0]], ["a"], "a"):
         assert unwrap_scalar(other) is other
     # An adapter is no object of another package.
     assert adapt(adapt(stats.laplace(scale=2.0))) is None

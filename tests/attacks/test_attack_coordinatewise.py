@@ -104,9 +104,9 @@ def test_the_under_noised_control_shows_its_whole_loss_at_128_entries():
     [
         (laplace(4.0), Pair(np.zeros(8), np.ones(8)), 50_000, 1.85, 2.0),
         (laplace(4.0), Pair(np.ones(8), np.zeros(8)), 50_000, 1.85, 2.0),
-        (laplace(4.0), Pair([0.0], [1.0]), 50_000, 0.2, 0.25),
-        (laplace(4.0), Pair([0.0, 1.0] * 4, [1.0, 0.0] * 4), 50_000, 1.8, 2.0),
-        (laplace(4.0), Pair([0.0, 3.0, 5.0], [1.0, 3.0, 7.0]), 10**5, 0.6, 0.75),
+        (laplace(4.0), Pair(np.zeros(1), np.ones(1)), 50_000, 0.2, 0.25),
+        (laplace(4.0), Pair(np.tile([0.0, 1.0], 4), np.tile([1.0, 0.0], 4)), 50_000, 1.8, 2.0),
+        (laplace(4.0), Pair(np.array([0.0, 3.0, 5.0]), np.array([1.0, 3.0, 7.0])), 10**5, 0.6, 0.75),
         (geometric, Pair(np.zeros(6), np.ones(6)), 50_000, 2.9, -6 * math.log(0.6)),
     ],
 )
@@ -119,7 +119,7 @@ def test_the_loss_of_all_coordinates_is_certified(mechanism, pair, trials, least
 
 
 def test_equal_inputs_are_left_out_and_groups_are_those_of_equal_pairs():
-    pair = Pair([0.0, 3.0, 0.0, 1.0], [1.0, 3.0, 1.0, 0.0])
+    pair = Pair(np.array([0.0, 3.0, 0.0, 1.0]), np.array([1.0, 3.0, 1.0, 0.0]))
     _, event, _ = certified(laplace(2.0), pair, 10_000)
     assert sorted(event.groups) == [(0, 2), (3,)]
 

@@ -17,7 +17,7 @@ from dpcore.auditing.call_sizes import plan_call_sizes
 from dpcore.errors import AssumptionWarning
 from dpcore.mechanisms.callables import make_generator
 
-UNIT = Pair([0.0], [1.0])
+UNIT = Pair(np.zeros(1), np.ones(1))
 FIRST = "the first row of every call follows another law than the others"
 SIZE = "the law depends on the size of the call"
 TRIALS = 10_000

@@ -86,8 +86,8 @@ def read_numbers(x: Any) -> npt.NDArray[Any]:
 
 
 def unwrap_scalar(x: Any) -> Any:
-    """Return the Python value in an array or list of one entry; anything else is unchanged."""
-    if type(x) in (list, tuple) and len(x) == 1:
+    """Return the Python value in an array or list of one number; anything else is unchanged."""
+    if type(x) in (list, tuple) and len(x) == 1 and isinstance(x[0], (int, float, np.generic)):
         return unwrap_scalar(x[0])
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):
         return x.item()

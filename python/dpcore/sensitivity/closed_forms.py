@@ -76,7 +76,7 @@ class Sensitivity(Record, word="Sensitivity"):
         for name, side in (("x", self.pair.x), ("x_prime", self.pair.x_prime)):
             if not self.domain.contains(side):
                 raise invalid(f"pair.{name}", f"a member of {self.domain!r}", side)
-        if self.against == "absent" and self.pair.x_prime.any():
+        if self.against == "absent" and np.any(self.pair.x_prime):
             raise invalid("pair.x_prime", "zeros against an absent row", self.pair.x_prime)
         neighbouring = domain_attribute(self.domain, "neighbouring")
         if neighbouring is not None and not neighbouring(self.pair.x, self.pair.x_prime):
