@@ -32,7 +32,8 @@ def hash_files(*folders):
 
 def run_at_root(words):
     """Run a command as a user does, without what make and pytest left in the environment."""
-    left = ("MAKE", "GNUMAKEFLAGS", "PYTEST_", "DPCORE_EXTRAS", "DPCORE_TEST_TIMES")
+    # Make passes the variables of its command line on, too.
+    left = ("MAKE", "GNUMAKEFLAGS", "PART", "PYTEST_", "DPCORE_EXTRAS", "DPCORE_TEST_TIMES")
     env = {name: value for name, value in os.environ.items() if not name.startswith(left)}
     return subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 

@@ -9,6 +9,7 @@ import itertools
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -138,6 +139,25 @@ def test_a_budget_is_used_and_kept(mechanism, options, share, clock):
         again = audit(mechanism, trials=report.trials, progress=False, **asked)
         assert (again, again.budget) == (report, None)
     assert dpcore.Audit.from_json(report.to_json()).budget == 20.0
+
+
+@dataclass(frozen=True)
+class SlowAttack(Threshold):
+    """An attack that takes a fixed time, and one for each output that it learns from."""
+
+    def candidates(self, outputs, outputs_prime, pair):
+        NOW.seconds += 0.05 + 5e-4 * len(outputs)
+        return super().candidates(outputs, outputs_prime, pair)
+
+
+@pytest.mark.parametrize(("options", "share"), [({}, 0.5), ({"stop": "refuted"}, 0.2)], ids=str)
+def test_a_budget_counts_the_choice_of_the_event(options, share, clock):
+    began = NOW.seconds
+    options = {"claim": 30.0, "attack": SlowAttack(), "rng": 1} | options
+    report = audit(Slow(0.0, 1e-5), PAIR, seconds=20.0, progress=False, **options)
+    assert share * 20.0 < NOW.seconds - began < 1.05 * 20.0
+    choice = sum(one.seconds for one in report.spent if one.step == "fit")
+    assert choice > 0.2 * (NOW.seconds - began)
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])

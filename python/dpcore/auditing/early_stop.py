@@ -46,7 +46,8 @@ from .selection import Sides
 
 _SLICE_SHARE: Final = 0.25
 """A slice is this share of all trials before it, but at least a block."""
-_REFIT_RATIO: Final = 1.5
+REFIT_RATIO: Final = 1.5
+"""Times the draws of a choice after which there is another one."""
 _MAX_HISTORY_ELEMENTS: Final = 2**25
 """Numbers kept of earlier slices to learn from, and drawn ahead, on each side."""
 
@@ -171,7 +172,7 @@ class Sequence:
         return list(zip(itertools.pairwise(ends), pieces, strict=True))
 
     def _is_refit_due(self, done: int) -> bool:
-        return self.pilot + done >= _REFIT_RATIO * self._fitted_at
+        return self.pilot + done >= REFIT_RATIO * self._fitted_at
 
     def to_dict(self) -> dict[str, Any]:
         """Return, as plain data, what another process needs to go on.

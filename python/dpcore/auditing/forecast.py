@@ -7,6 +7,7 @@ each of its outputs. Calls of two sizes separate the two.
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,9 +19,12 @@ from ..mechanisms.callables import is_shared, one_by_one
 from ..mechanisms.declarations import is_native
 from ..progress import LONG_SECONDS, format_time
 from ..sampling.driver import Shard, Source, Votes, draw_shard, keep_outputs
+from ..sampling.sources import estimate_times
 from ..sampling.workers import count_workers
-from ..streams import MOST_DRAWS, PROBE, shared_block
+from ..streams import MOST_DRAWS, PILOT, PROBE, shared_block
 from .call_sizes import MAX_CALL_SECONDS, plan_call_sizes
+from .early_stop import REFIT_RATIO
+from .event_fitting import PilotDraws
 from .randomness import compare_outputs
 from .request import BLOCK, MIN_BUDGET_TRIALS, UnsettledRequest, most_certified
 from .selection import plan_rounds
@@ -38,6 +42,14 @@ _FIRST_TIMED_ROWS: Final = 16
 _TIMED_ROWS_GROWTH: Final = 8
 _MIN_TIMED_SECONDS: Final = 0.02
 """Seconds for the outputs of the last timed call, at least, where a budget depends on it."""
+_FIRST_FITTED_ROWS: Final = 32
+_MAX_FITTED_ROWS: Final = 2**17
+_MAX_COUNTED_ROWS: Final = 2**22
+"""Fewest and most draws on each side of the pilots whose choice is timed."""
+_MIN_FIT_GROWTH: Final = 2
+"""Times the seconds of a choice that one on eight times the draws takes, at least."""
+_MAX_CHOICE_SHARE: Final = 0.2
+"""Share of a budget that one of these may take."""
 _MAX_TIMED_SHARE: Final = 0.05
 """Share of a budget that a timed call may take, after the first."""
 _TIMED_BLOCK_NUMBER: Final = 2**20
@@ -64,6 +76,9 @@ class Forecast:
         calls_of: number of calls for so many outputs of a block, on one side.
         one_by_one: True if each output has a call of its own.
         shared: True if threads may share these calls.
+        fit: seconds to choose an event, and seconds for each of its pilot draws on both sides, in
+            addition to those of the draws.
+        counted: seconds for one output that is drawn and counted; None if it was not timed.
     """
 
     fixed: float
@@ -81,6 +96,8 @@ class Forecast:
     calls_of: Callable[[int], int]
     one_by_one: bool
     shared: bool
+    fit: tuple[float, float] = (0.0, 0.0)
+    counted: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -157,17 +174,30 @@ class Forecast:
         search = sum(many * self._time_pilot(size) for many, size in rounds)
         if self.limit is not None:
             search = min(search, max(self.limit, self._time_pilot(rounds[0][1])))
-        return search + self._time_pilot(self.pilot(trials)) + self._time_draws(trials)
+        # An audit with early stop keeps the outputs that it counts, to choose further events.
+        count = self._time_draws(trials, None if self.early else self.counted)
+        return search + self._time_pilot(self.pilot(trials)) + self._time_refits(trials) + count
+
+    def _time_refits(self, trials: int) -> float:
+        """Compute the seconds of the later choices of an audit with early stop."""
+        if not self.early:
+            return 0.0
+        choices = math.log1p(trials / self.pilot(trials)) / math.log(REFIT_RATIO)
+        # Half of the draws train such a choice, a quarter that of a pilot.
+        each = 2.0 * self.fit[1] * REFIT_RATIO / (REFIT_RATIO - 1.0)
+        return choices * self.fit[0] + each * trials
 
     def _time_pilot(self, size: int) -> float:
         """Compute the seconds of a pilot, of which one half fits scores and the other chooses."""
-        return self._time_draws(size // 2) + self._time_draws(size - size // 2)
+        draws = self._time_draws(size // 2) + self._time_draws(size - size // 2)
+        return draws + self.fit[0] + self.fit[1] * size
 
-    def _time_draws(self, size: int) -> float:
+    def _time_draws(self, size: int, each: float | None = None) -> float:
         """Compute the seconds of some draws on each side, in blocks that the workers share."""
+        each = self.each if each is None else each
         turns = -(-size // (self.block * self.threads))
         rows = min(size, self.block)
-        return 2 * turns * (self.calls_of(rows) * self.fixed + rows * self.each)
+        return 2 * turns * (self.calls_of(rows) * self.fixed + rows * each)
 
     def _fewer(self) -> list[str]:
         if self._takes(self.trials) <= _MAX_ADVISED_SECONDS or self.trials <= MIN_BUDGET_TRIALS:
@@ -210,11 +240,64 @@ def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> Unse
     forecast = _make_forecast(request)
     if request.budget is not None:
         most = (MOST_DRAWS - 1) // max(1, request.make_source(request.probe_pair).elements)
+        if not request.attack.times:
+            forecast = _time_choice(request, forecast, request.budget)
         spent = request.course.seconds("probe")
         trials = forecast.fit_trials(request.budget, spent, most - request.start)
         request, forecast = replace(request, trials=trials), replace(forecast, trials=trials)
     say(str(forecast))
     return request
+
+
+def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -> Forecast:
+    """Add what the choice of an event and its count take to a forecast.
+
+    An event is chosen on larger and larger pilots, of which each may take a fifth of the
+    budget. Nothing but the time is kept.
+    """
+    course, source = request.course, request.make_source(request.probe_pair)
+    limit = _MAX_CHOICE_SHARE * budget
+    largest = min(request.pilot or _MAX_FITTED_ROWS, _MAX_FITTED_ROWS)
+    fits: dict[int, float] = {}
+    size, seconds, event = min(_FIRST_FITTED_ROWS, largest), 0.0, None
+    while seconds + forecast._time_pilot(size) <= limit:
+        pilot = PilotDraws(source, request.probe_pair, request.goal, size, request.looks_at_floats)
+        begun = course.clock()
+        event = request.attack.fitted_on(pilot).event
+        seconds = course.clock() - begun
+        course.drew(2 * size)
+        fits[size] = max(0.0, seconds - forecast._time_pilot(size))
+        if size == largest or fits[size] < _MAX_CHOICE_SHARE * forecast._time_pilot(size):
+            break
+        # The first choice imports modules and starts threads.
+        seconds *= 1 / 2 if len(fits) == 1 else _MIN_FIT_GROWTH
+        size = min(_TIMED_ROWS_GROWTH * size, largest)
+    if event is None:
+        return forecast
+    size = max(fits)
+    # Python's time for each column is a large part of small pilots, and imports are of the first.
+    last = {size: fits[size] for size in sorted(fits)[-2:]}
+    least = fits[size] / size / _TIMED_ROWS_GROWTH
+    each = max(least, estimate_times(last)[1]) if len(last) > 1 else least
+    fit = max(0.0, fits[size] - size * each), each
+    if request.executor is not None:
+        return replace(forecast, fit=fit)
+    counts: dict[int, float] = {}
+    while True:
+        begun = course.clock()
+        source.tally(event, PILOT, 0, size)
+        seconds = course.clock() - begun
+        course.drew(2 * size)
+        counts[size] = seconds - forecast._time_draws(size, 0.0)
+        is_long = seconds >= _MIN_TIMED_SECONDS or _TIMED_ROWS_GROWTH * seconds > limit
+        if is_long or size >= _MAX_COUNTED_ROWS or not source.draws.native:
+            break
+        size *= _TIMED_ROWS_GROWTH
+    workers = min(forecast.threads, -(-size // source.block))
+    counted = estimate_times(counts)[1] * workers / 2
+    # Native outputs that are only counted take less time than those that are kept.
+    least = forecast.each / _TIMED_ROWS_GROWTH if source.draws.native else forecast.each
+    return replace(forecast, fit=fit, counted=max(counted, least))
 
 
 def _make_forecast(request: UnsettledRequest) -> Forecast:

@@ -459,20 +459,8 @@ class Course:
         self._timed[outputs] = min(seconds, self._timed.get(outputs, seconds))
 
     def estimate_call(self) -> tuple[float, float]:
-        """Estimate the fixed time of a call and the time of each output; 0 before any was timed.
-
-        Two calls of which one made eight times the outputs separate the time of an output from
-        that of a call, which may start a process or wait for a network.
-        """
-        if not self._timed:
-            return 0.0, 0.0
-        few, many = min(self._timed), max(self._timed)
-        if many < _MIN_CALL_SIZE_RATIO * few:
-            return 0.0, min(seconds / outputs for outputs, seconds in self._timed.items())
-        # No call takes less time than a smaller one: what the first took more was its warm-up.
-        least = min(self._timed.values())
-        each = (self._timed[many] - least) / (many - few)
-        return max(0.0, least - few * each), each
+        """Estimate the fixed time of a call and the time of each output; 0 before any was timed."""
+        return estimate_times(self._timed)
 
     def seconds(self, name: str) -> float:
         """Return the time spent on a step so far."""
@@ -489,6 +477,26 @@ class Course:
         if self._step:
             self._spent[self._step][0] += now - self._since
         self._since = now
+
+
+def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
+    """Estimate the fixed time of a step and its time for each output; 0 where none was timed.
+
+    Two calls of which one made eight times the outputs separate the time of an output from that
+    of a call, which may start a process or wait for a network.
+
+    Args:
+        timed: seconds by number of outputs.
+    """
+    if not timed:
+        return 0.0, 0.0
+    few, many = min(timed), max(timed)
+    if many < _MIN_CALL_SIZE_RATIO * few:
+        return 0.0, min(seconds / outputs for outputs, seconds in timed.items())
+    # No call takes less time than a smaller one: what the first took more was its warm-up.
+    least = min(timed.values())
+    each = (timed[many] - least) / (many - few)
+    return max(0.0, least - few * each), each
 
 
 @dataclass(frozen=True)
