@@ -10,7 +10,7 @@ from ..errors import mistyped, suggest_arguments
 from ..events.event import Score
 from ..records import Array, Pair
 from .additive import Additive
-from .attack import Choice, Goal, ScoreAttack
+from .attack import Choice, Goal, ScoreAttack, merit_of
 from .classifier import Discriminant
 from .histogram import Histogram
 from .lattice import Residues
@@ -92,9 +92,9 @@ class Auto(ScoreAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Return the choice of the first member that looks for rare events."""
-        found = (member.seldom(outputs, outputs_prime, goal) for member in self.members)
-        return next((choice for choice in found if choice is not None), None)
+        """Return the best choice of the members that look for rare events."""
+        choices = [member.seldom(outputs, outputs_prime, goal) for member in self.members]
+        return max((choice for choice in choices if choice), key=merit_of, default=None)
 
     def no_scores(self, outputs: Array) -> None:
         """Raise an error unless outputs have no entries: then the sides do not differ."""
