@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from ..errors import mistyped, suggest_arguments
 from ..events.event import Score
-from ..records import Array, Pair
+from ..records import Array, Floats, Pair
 from .additive import Additive
 from .attack import Choice, Goal, ScoreAttack, merit_of
 from .classifier import Discriminant
@@ -88,6 +88,10 @@ class Auto(ScoreAttack):
                 scores = member.candidates(outputs, outputs_prime, pair)
             found += [score for score in scores if score not in found]
         return tuple(found)
+
+    def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
+        """Return the scores of all members for parts of few values together."""
+        return tuple(score for member in self.members for score in member.joint(columns, columns_prime))
 
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal

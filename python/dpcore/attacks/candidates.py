@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
@@ -72,6 +72,11 @@ _MAX_WHOLE_VALUES: Final = 8
 """Whole values that are tried beside their letters."""
 _MAX_FORMS: Final = 64
 """Forms of the objects at one place that are compared, the most frequent ones."""
+_MAX_JOINT_PARTS: Final = 20
+"""Parts whose values are compared together, two and three at a time."""
+_MAX_JOINT_VALUES: Final = 4
+"""Whole texts at one place of which it is compared which one it is."""
+_JOINT_MEASURES: Final = ("value", "number", "there", "holds")
 _SHOWN_PARTS: Final = 3
 """Parts that a report names."""
 _ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
@@ -104,6 +109,8 @@ class _ColumnScreen:
         self.kept: list[_RankedPart] = []
         self.copies: dict[int, _RankedPart] = {}
         self.columns: dict[int, Floats] = {}
+        self.joint: list[tuple[Part, Floats]] = []
+        self.texts: dict[Steps, list[tuple[Part, Floats]]] = {}
 
     def see(self, part: Part, column: Floats) -> None:
         """Compare one column, unless it is constant or a copy of an earlier one."""
@@ -112,12 +119,18 @@ class _ColumnScreen:
         same = (column == first) & (np.signbit(column) == np.signbit(first))
         if same.all() or np.isnan(column).all():
             return
+        if part.measure == "is" and len(texts := self.texts.setdefault(part.steps, [])) <= (
+            _MAX_JOINT_VALUES
+        ):
+            texts.append((part, column))
         key = hash(column.tobytes())
         if key in self.copies:
             # A plainer part of the same values stands for the one that was found first.
             known = self.copies[key]
             known.part = min(known.part, part, key=known.rank)
             return
+        if part.measure in _JOINT_MEASURES and len(self.joint) < _MAX_JOINT_PARTS:
+            self.joint.append((part, column))
         self.total += 1
         sides = column[: self.split], column[self.split :]
         (low, high), (low_prime, high_prime) = ((side.min(), side.max()) for side in sides)
@@ -132,6 +145,25 @@ class _ColumnScreen:
         self.kept.sort(key=lambda each: (each.rank(each.part)[0], -each.merit, each.order))
         del self.kept[self.most :]
         self.columns = {one.order: self.columns[one.order] for one in self.kept}
+
+    def joint_columns(self) -> tuple[Parts, Floats, Floats]:
+        """Return parts that are compared together, and their columns on x and on x'.
+
+        These are numbers, which of a few texts stands at a place, and what is there.
+        """
+        found = list(self.joint)
+        for steps, flags in self.texts.items():
+            if len(flags) > _MAX_JOINT_VALUES or any(part.steps == steps for part, _ in self.joint):
+                continue
+            part, column = flags[0]
+            if len(flags) > 2:
+                part = Part(steps, "which", tuple(flag.argument for flag, _ in flags))
+                is_one = np.array([column == 1.0 for _, column in flags])
+                column = np.where(is_one.any(axis=0), is_one.argmax(axis=0), -1.0)
+            found.append((part, column))
+        del found[_MAX_JOINT_PARTS:]
+        columns = np.array([column for _, column in found]).T
+        return Parts(tuple(part for part, _ in found)), *np.split(columns, [self.split])
 
     def best(self, *sides: Array) -> Parts:
         """Return the parts that differ most: the plainest first, so that they win where all tie.
@@ -151,7 +183,9 @@ class _ColumnScreen:
         return parts
 
 
-def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, PartsRead]:
+def parts_of(
+    outputs: Array, outputs_prime: Array, name: str
+) -> tuple[Parts, PartsRead, _ColumnScreen]:
     """Return the parts of pilot outputs that differ most between the sides.
 
     Args:
@@ -160,7 +194,7 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, Pa
         name: name of the outputs in error messages.
 
     Returns:
-        The parts, and how many were found and compared. Constant ones and copies are left out;
+        The parts, how many were found and compared, and all columns that were. Constant ones and copies are left out;
         of more than 64 (or one for every 8 bytes of a regular output) those that differ least
         between the sides as well. None where all is constant.
 
@@ -185,14 +219,15 @@ def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
 
 def _explore_sides(
     outputs: Array, outputs_prime: Array, rows: int, most: int, name: str, is_presence: bool = False
-) -> tuple[Parts, PartsRead]:
-    """Return the parts kept of the first rows, and how much of these was read."""
+) -> tuple[Parts, PartsRead, _ColumnScreen]:
+    """Return the parts kept of the first rows, how much of these was read, and the screen."""
     rows = max(_FEW_VALUES_LIMIT, rows_within(outputs, rows))
     sides = [outputs[:rows], outputs_prime[:rows]]
     screen = _ColumnScreen(len(sides[0]), most, is_presence)
     _explore_node(_pool_sides(*sides), (), screen, name)
     found = screen.compared + screen.skipped
-    return screen.best(*sides), PartsRead(found, screen.compared, min(map(len, sides)))
+    read = PartsRead(found, screen.compared, min(map(len, sides)))
+    return screen.best(*sides), read, screen
 
 
 @remember_parts()
@@ -730,7 +765,7 @@ def read_candidates(
         width = sides[0][:1].size
         parts, read = derived_parts(*sides), PartsRead(width, width, min(map(len, sides)))
     else:
-        parts, read = parts_of(*sides, name)
+        parts, read, screen = parts_of(*sides, name)
     limits = [None if one.dtype.kind in "buifUSmM" else _MAX_COMPARED_OBJECTS for one in sides]
     heads = [side[:most] for side, most in zip(sides, limits, strict=True)]
     found = attack.candidates(*heads, pair)
@@ -744,7 +779,12 @@ def read_candidates(
     for i in ranks[:_MAX_SINGLE_PARTS]:
         single = [side[:, [i]] for side in columns]
         made += [OfParts(parts.only([i]), s) for s in attack.candidates(*single, _NO_INPUTS)]
-    made += [] if regular else _score_whole_values(parts, made)
+    if not regular:
+        made += _score_whole_values(parts, made)
+        together, *joint = screen.joint_columns()
+        for score in attack.joint(*joint):
+            own = together.only(score.entries.tolist())
+            made.append(OfParts(own, replace(score, entries=np.arange(len(own.parts)))))
     # A user's own score is one of outputs, never of their parts.
     own = {id(one) for one in found}
     made = [one for one in made if id(one.score) not in own]

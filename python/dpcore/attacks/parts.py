@@ -237,6 +237,10 @@ def _read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> N
         out[:] = np.where(is_negative, part.argument == "negative zero", part.argument == form)
     elif part.measure == "is":
         out[:] = array == part.argument if texts is not None else 0.0
+    elif part.measure == "which" and texts is not None:
+        out[:] = -1.0
+        for number, text in enumerate(part.argument):
+            out[array == text] = number
     elif texts is not None:
         out[:] = _read_text_measure(texts, part)
     elif array.dtype.kind in "mM" and part.measure not in ("real", "imaginary"):
@@ -349,9 +353,10 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
         where, sets = bunch.of_kind(SET)
         out[where] = [part.argument in one for one in sets]
     else:
-        where, found = bunch.of_kind(OTHER)
         numbers = {key: number for number, key in enumerate(part.argument)}
-        out[where] = [numbers.get(one, -1) if objects.is_hashable(one) else -1 for one in found]
+        for kind in (OTHER, TEXT, BYTES):
+            where, found = bunch.of_kind(kind)
+            out[where] = [numbers.get(one, -1) if objects.is_hashable(one) else -1 for one in found]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
