@@ -782,7 +782,7 @@ def read_candidates(
     if not regular:
         made += _score_whole_values(parts, made)
         together, *joint = screen.joint_columns()
-        for score in attack.joint(*joint):
+        for score in attack.joint(*joint) if together.parts else ():
             own = together.only(score.entries.tolist())
             made.append(OfParts(own, replace(score, entries=np.arange(len(own.parts)))))
     # A user's own score is one of outputs, never of their parts.

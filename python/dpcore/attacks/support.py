@@ -539,7 +539,8 @@ def find_rare_values(
     columns = enumerate(grains)
     found = [_find_one_sided_atoms(*rows, i, grain, _MIN_RARE_COUNT) for i, grain in columns]
     repeated = [atoms for atoms, _ in found]
-    if sum(atoms.counts.size for atoms in repeated) > _MAX_REPEATED_VALUES:
+    is_grid = sum(atoms.counts.size for atoms in repeated) > _MAX_REPEATED_VALUES
+    if is_grid:
         # Values on a grid repeat by their nature, about as often as the values next to them.
         repeated = [_keep_odd_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
     counts = np.concatenate([atoms.counts for atoms in repeated])
@@ -552,7 +553,13 @@ def find_rare_values(
             sure.append(atom)
     sizes = len(rows[0]), len(rows[1])
     options = [_choose_own_values(sure, side, sizes, goal) for side in (0, 1)]
-    return max((one for one in options if one), key=lambda one: one.merit, default=None)
+    choice = max((one for one in options if one), key=lambda one: one.merit, default=None)
+    if choice is None or not is_grid:
+        return choice
+    # Where the sides differ anyway, values of a grid are one-sided more often than by luck.
+    doubt = -math.log(luck) + math.log(_MAX_REPEATED_VALUES)
+    hits = max(choice.counts.k, choice.counts.k_prime)
+    return replace(choice, merit=min(choice.merit, math.log(hits / doubt)))
 
 
 def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:

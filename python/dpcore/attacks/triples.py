@@ -8,6 +8,7 @@ a cell for each combination.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -43,18 +44,19 @@ _BOX_COLUMNS: Final = (3, 10)
 """Numbers of columns in which empty boxes are sought."""
 _BOX_ROWS: Final = (2**11, 2**16)
 """Rows per side that are needed for boxes, and that are read."""
-_WINDOW_ROWS: Final = 20.0
+_WINDOW_ROWS: Final = 14.0
 """Rows per side that a window of two bins in each of three columns holds on average: an empty one
-has probability 2e-9 where the sides do not differ."""
+has probability 8e-7 where the sides do not differ."""
+_EDGE_ROWS: Final = 2**14
+"""Rows per side from which the bins are made."""
 _MAX_WINDOWS: Final = 8
 _BOX_ROUNDS: Final = 4
 _EMPTY_SIDE_WEIGHT: Final = 8.0
 """Rows of the full side that one row of the other side outweighs."""
 _MARGIN_GAPS: Final = 4.0
 """Mean distances between rows at a face by which the face is moved inwards."""
-_LUCK_BITS: Final = 10.0
-"""Bits by which a box must be more surprising than the number of windows explains."""
-_UNLIMITED_PILOT_SIZE: Final = 2**52
+_LUCKY_ROWS: Final = 35
+"""Rows of one side in the best box where the sides do not differ: at most 30 in 8 columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -305,21 +307,23 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
     if min(map(len, rows)) < _BOX_ROWS[0] or any(side.dtype.kind != "f" for side in rows):
         return None
     sides = [np.ascontiguousarray(side[: _BOX_ROWS[1]].T) for side in rows]
-    windows, tried = _find_empty_windows(sides)
-    boxes = [box for window in windows if (box := _fit_box(sides, *window)) is not None]
+    boxes = [_fit_box(sides, *window) for window in _find_empty_windows(sides)]
     box = max(boxes, key=lambda each: each.hits, default=None)
-    if box is None or box.hits < np.log2(tried) + _LUCK_BITS:
+    if box is None or box.hits <= _LUCKY_ROWS:
         return None
     score, full = box.shrink(), box.side
-    values = [score(side.T) for side in sides]
-    inside = [int(np.count_nonzero(side)) for side in values]
+    inside = [int(np.count_nonzero(score(side.T))) for side in sides]
     if inside[full] == 0:
         return None
-    sizes = [side.shape[1] for side in sides]
-    against = sizes[1 - full] if inside[1 - full] else _UNLIMITED_PILOT_SIZE
-    merit = float(goal.predict(inside[full], sizes[full], inside[1 - full], against, 0.5))
-    counts = Counts(inside[0], sizes[0], inside[1], sizes[1])
-    return Choice(Above(score, SHARE), "x_prime" if full else "x", merit, counts)
+    k, k_prime = (box.count_rows(sides[side]) for side in (full, 1 - full))
+    # The box is the emptiest of very many: the other side may have that many rows more in it.
+    k_prime += math.ceil(math.sqrt(2.0 * k_prime * _LUCKY_ROWS) + _LUCKY_ROWS)
+    n, n_prime = (sides[side].shape[1] for side in (full, 1 - full))
+    merit = float(goal.predict(k, n, min(k_prime, n_prime), n_prime, 0.5))
+    counts = Counts(inside[full], n, inside[1 - full], n_prime)
+    if full:
+        return Choice(Above(score, SHARE), "x_prime", merit, counts.swapped())
+    return Choice(Above(score, SHARE), "x", merit, counts)
 
 
 class _Box(NamedTuple):
@@ -327,6 +331,12 @@ class _Box(NamedTuple):
     columns: tuple[int, ...]
     ends: Floats
     hits: int
+
+    def count_rows(self, side: Array) -> int:
+        """Count the rows in the box, shape `(columns, size)`."""
+        own = side[list(self.columns)]
+        is_inside = (own >= self.ends[:, :1]) & (own <= self.ends[:, 1:])
+        return int(np.count_nonzero(is_inside.all(axis=0)))
 
     def shrink(self) -> CellRatios:
         """Return the score of the box with its faces moved inwards, where the other side is met."""
@@ -341,18 +351,18 @@ _Window = tuple[int, tuple[int, ...], Floats]
 """The side that has rows in it, the columns, and lower and upper ends, shape `(3, 2)`."""
 
 
-def _find_empty_windows(sides: Sequence[Array]) -> tuple[list[_Window], int]:
+def _find_empty_windows(sides: Sequence[Array]) -> list[_Window]:
     """Return the windows of three columns that are empty on one side and fullest on the other."""
     size = min(side.shape[1] for side in sides)
     bins = int(2.0 * (size / _WINDOW_ROWS) ** (1.0 / 3.0))
     levels = np.arange(1, bins) / bins
-    heads = np.concatenate([side[:, : _BOX_ROWS[0]] for side in sides], axis=1)
+    heads = np.concatenate([side[:, :_EDGE_ROWS] for side in sides], axis=1)
     edges = np.quantile(heads, levels, axis=1).T
     usable = [i for i, own in enumerate(edges) if np.isfinite(own).all() and (np.diff(own) > 0).all()]
     codes = {
         i: [np.searchsorted(edges[i], side[i]).astype(np.int32) for side in sides] for i in usable
     }
-    found: list[tuple[int, int, tuple[int, ...], int]] = []
+    found: list[tuple[float, int, tuple[int, ...], int]] = []
     triples = list(itertools.combinations(usable, 3))
     for triple in triples:
         tables = []
@@ -364,9 +374,9 @@ def _find_empty_windows(sides: Sequence[Array]) -> tuple[list[_Window], int]:
             table = table[:, 1:] + table[:, :-1]
             tables.append(table[:, :, 1:] + table[:, :, :-1])
         for full in (0, 1):
-            held = np.where(tables[1 - full] == 0, tables[full], 0).ravel()
-            place = int(np.argmax(held))
-            found.append((int(held[place]), full, triple, place))
+            gains = tables[full] - _EMPTY_SIDE_WEIGHT * tables[1 - full]
+            place = int(np.argmax(gains))
+            found.append((float(gains.flat[place]), full, triple, place))
     found.sort(key=lambda each: -each[0])
     windows = []
     for _, full, triple, place in found[:_MAX_WINDOWS]:
@@ -374,30 +384,31 @@ def _find_empty_windows(sides: Sequence[Array]) -> tuple[list[_Window], int]:
         padded = np.pad(edges[list(triple)], ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
         rows = np.arange(3)
         windows.append((full, triple, np.stack([padded[rows, low], padded[rows, low + 2]], axis=1)))
-    return windows, max(1, 2 * len(triples) * bins**3)
+    return windows
 
 
-def _fit_box(
-    sides: Sequence[Array], full: int, columns: tuple[int, ...], ends: Floats
-) -> _Box | None:
+def _fit_box(sides: Sequence[Array], full: int, columns: tuple[int, ...], ends: Floats) -> _Box:
     """Return the box that a window grows to, one column after the other."""
     own, other = (sides[side][list(columns)] for side in (full, 1 - full))
     hits = 0
     for _ in range(_BOX_ROUNDS):
+        before = ends.copy()
         for i in range(3):
             rest = [j for j in range(3) if j != i]
             values = []
             for side in (own, other):
-                low, high = ends[rest, :1], ends[rest, 1:]
-                values.append(side[i, ((side[rest] >= low) & (side[rest] <= high)).all(axis=0)])
-            if not values[0].size:
-                return None
+                is_inside = (side[rest] >= ends[rest, :1]) & (side[rest] <= ends[rest, 1:])
+                values.append(side[i, is_inside.all(axis=0)])
             pooled = np.concatenate(values)
-            gains = np.repeat([1.0, -_EMPTY_SIDE_WEIGHT], [side.size for side in values])
             order = np.argsort(pooled, kind="stable")
-            totals = np.concatenate([[0.0], np.cumsum(gains[order])])
-            least = np.minimum.accumulate(totals)
-            last = int(np.argmax(totals - least))
+            gains = np.repeat([1.0, -_EMPTY_SIDE_WEIGHT], [side.size for side in values])[order]
+            # The run of rows that gains most.
+            totals = np.concatenate([[0.0], np.cumsum(gains)])
+            last = int(np.argmax(totals - np.minimum.accumulate(totals)))
             first = int(np.argmin(totals[: last + 1]))
+            if first == last:
+                return _Box(full, columns, ends, 0)
             ends[i], hits = pooled[order[[first, last - 1]]], int(totals[last] - totals[first])
+        if (ends == before).all():
+            break
     return _Box(full, columns, ends, hits)
