@@ -365,7 +365,7 @@ def test_parts_of_wide_integers_hold_their_words():
     rng = np.random.default_rng(1)
     rows = np.zeros(50, dtype=[("n", "i8")])
     rows["n"] = 2**62 + rng.integers(0, 9, 50)
-    found = parts_of(rows, rows, "outputs")[0]
+    found, _ = parts_of(rows, rows, "outputs")
     assert np.unique(found(rows), axis=0).shape[0] == np.unique(rows["n"]).size
     as_objects = to_object_array(rows.tolist())
     words = Parts(tuple(Part((("place", 0),), "word", i) for i in range(3)))

@@ -183,9 +183,7 @@ class _ColumnScreen:
         return parts
 
 
-def parts_of(
-    outputs: Array, outputs_prime: Array, name: str
-) -> tuple[Parts, PartsRead, _ColumnScreen]:
+def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, PartsRead]:
     """Return the parts of pilot outputs that differ most between the sides.
 
     Args:
@@ -194,13 +192,19 @@ def parts_of(
         name: name of the outputs in error messages.
 
     Returns:
-        The parts, how many were found and compared, and all columns that were. Constant ones and copies are left out;
+        The parts, and how many were found and compared. Constant ones and copies are left out;
         of more than 64 (or one for every 8 bytes of a regular output) those that differ least
         between the sides as well. None where all is constant.
 
     Raises:
         TypeError: if the outputs hold objects without parts that do not repeat.
     """
+    return _explore_parts(outputs, outputs_prime, name)[:2]
+
+
+def _explore_parts(
+    outputs: Array, outputs_prime: Array, name: str
+) -> tuple[Parts, PartsRead, _ColumnScreen]:
     # Numbers of a regular output are columns of their own.
     irregular = outputs.dtype == object or outputs.dtype.kind in "US"
     most = _MAX_KEPT_PARTS if irregular else max(_MAX_KEPT_PARTS, outputs[:1].nbytes // 8)
@@ -765,7 +769,7 @@ def read_candidates(
         width = sides[0][:1].size
         parts, read = derived_parts(*sides), PartsRead(width, width, min(map(len, sides)))
     else:
-        parts, read, screen = parts_of(*sides, name)
+        parts, read, screen = _explore_parts(*sides, name)
     limits = [None if one.dtype.kind in "buifUSmM" else _MAX_COMPARED_OBJECTS for one in sides]
     heads = [side[:most] for side, most in zip(sides, limits, strict=True)]
     found = attack.candidates(*heads, pair)
