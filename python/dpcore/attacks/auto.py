@@ -91,7 +91,9 @@ class Auto(ScoreAttack):
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
         """Return the scores of all members for parts of few values together."""
-        return tuple(score for member in self.members for score in member.joint(columns, columns_prime))
+        return tuple(
+            score for member in self.members for score in member.joint(columns, columns_prime)
+        )
 
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal

@@ -364,8 +364,12 @@ class Products(NumericAttack):
     units of their spread, are compared between the sides. From the pairs that differ by 5
     standard errors come the scores: the product of the most telling pair, the log-likelihood
     ratio of normal laws with that pair's moments (for a correlated pair, mostly the square of the
-    difference of the two), and, where several pairs tell, weighted sums over all of them. Only
-    moments of second order: what takes three columns to see is not seen.
+    difference of the two), and, where several pairs tell, weighted sums over all of them.
+
+    Of at most 32 columns that are read as few values (each value of a column of at most four,
+    residues modulo 2 and 3 of whole numbers, signs around 0 and the median) the pair and the three
+    columns whose joint moments differ most have a table of their cells. Of 3 to 10 columns of
+    floats a box in three of them that one side leaves empty is an event of its own.
 
     Of more than 64 columns that vary, 32 evenly spaced ones and the neighbour of each are taken.
     NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, have
@@ -397,7 +401,7 @@ class Products(NumericAttack):
     ) -> Choice | None:
         """Choose a box in three columns that is empty on one side; None without one."""
         sides = [*outputs, *outputs_prime]
-        if not sides or any(side.dtype.kind != "f" or side.ndim != 2 for side in sides):
+        if not (outputs and outputs_prime) or any(side.dtype.kind != "f" for side in sides):
             return None
         return find_empty_box(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 

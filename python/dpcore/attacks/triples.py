@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -44,13 +44,12 @@ _BOX_COLUMNS: Final = (3, 10)
 """Numbers of columns in which empty boxes are sought."""
 _BOX_ROWS: Final = (2**11, 2**16)
 """Rows per side that are needed for boxes, and that are read."""
-_WINDOW_ROWS: Final = 14.0
-"""Rows per side that a window of two bins in each of three columns holds on average: an empty one
-has probability 8e-7 where the sides do not differ."""
 _EDGE_ROWS: Final = 2**14
-"""Rows per side from which the bins are made."""
+"""Rows per side from which the bins of windows are made."""
+_WINDOW_ROWS: Final = 14.0
+"""Rows per side that a window of two bins in each of three columns holds on average."""
 _MAX_WINDOWS: Final = 8
-_BOX_ROUNDS: Final = 4
+_BOX_ROUNDS: Final = 3
 _EMPTY_SIDE_WEIGHT: Final = 8.0
 """Rows of the full side that one row of the other side outweighs."""
 _MARGIN_GAPS: Final = 4.0
@@ -265,9 +264,7 @@ def _compare_moments(sides: Sequence[Array], own: Ints) -> Array:
     return evidence
 
 
-def make_table(
-    group: Sequence[FewValued], columns: Sequence[Array], entries: Ints
-) -> CellRatios:
+def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: Ints) -> CellRatios:
     """Return the log-likelihood ratio of the cells of a group of columns.
 
     Args:
@@ -304,111 +301,88 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None or not _BOX_COLUMNS[0] <= rows[0].shape[1] <= _BOX_COLUMNS[1]:
         return None
-    if min(map(len, rows)) < _BOX_ROWS[0] or any(side.dtype.kind != "f" for side in rows):
+    sides = [np.ascontiguousarray(side[: _BOX_ROWS[1]].T, np.float64) for side in rows]
+    sizes = [side.shape[1] for side in sides]
+    if min(sizes) < _BOX_ROWS[0]:
         return None
-    sides = [np.ascontiguousarray(side[: _BOX_ROWS[1]].T) for side in rows]
-    boxes = [_fit_box(sides, *window) for window in _find_empty_windows(sides)]
-    box = max(boxes, key=lambda each: each.hits, default=None)
-    if box is None or box.hits <= _LUCKY_ROWS:
+    # The emptiest of very many boxes has so many rows less than it should.
+    boxes = [_grow_box(sides, *window) for window in _find_empty_windows(sides)]
+    boxes = [box for box in boxes if box.k > _LUCKY_ROWS]
+    if not boxes:
         return None
-    score, full = box.shrink(), box.side
+    box = max(boxes, key=lambda each: each.k - _EMPTY_SIDE_WEIGHT * each.k_prime)
+    doubt = math.ceil(math.sqrt(2.0 * box.k_prime * _LUCKY_ROWS) + _LUCKY_ROWS)
+    n, n_prime = sizes[box.full], sizes[1 - box.full]
+    merit = float(goal.predict(box.k, n, min(n_prime, box.k_prime + doubt), n_prime, 0.5))
+    margin = min(0.25, _MARGIN_GAPS / box.k) * np.diff(box.ends, axis=1)
+    weights = np.zeros((4, 4, 4))
+    weights[1, 1, 1] = 1.0
+    score = CellRatios(box.columns, [0, 0, 0], box.ends + np.hstack([margin, -margin]), weights)
     inside = [int(np.count_nonzero(score(side.T))) for side in sides]
-    if inside[full] == 0:
-        return None
-    k, k_prime = (box.count_rows(sides[side]) for side in (full, 1 - full))
-    # The box is the emptiest of very many: the other side may have that many rows more in it.
-    k_prime += math.ceil(math.sqrt(2.0 * k_prime * _LUCKY_ROWS) + _LUCKY_ROWS)
-    n, n_prime = (sides[side].shape[1] for side in (full, 1 - full))
-    merit = float(goal.predict(k, n, min(k_prime, n_prime), n_prime, 0.5))
-    counts = Counts(inside[full], n, inside[1 - full], n_prime)
-    if full:
-        return Choice(Above(score, SHARE), "x_prime", merit, counts.swapped())
-    return Choice(Above(score, SHARE), "x", merit, counts)
+    counts = Counts(inside[0], sizes[0], inside[1], sizes[1])
+    return Choice(Above(score, SHARE), "x_prime" if box.full else "x", merit, counts)
 
 
 class _Box(NamedTuple):
-    side: int
-    columns: tuple[int, ...]
+    """A box: the fuller side, three columns, ends of shape `(3, 2)`, rows of both sides in it."""
+
+    full: int
+    columns: list[int]
     ends: Floats
-    hits: int
-
-    def count_rows(self, side: Array) -> int:
-        """Count the rows in the box, shape `(columns, size)`."""
-        own = side[list(self.columns)]
-        is_inside = (own >= self.ends[:, :1]) & (own <= self.ends[:, 1:])
-        return int(np.count_nonzero(is_inside.all(axis=0)))
-
-    def shrink(self) -> CellRatios:
-        """Return the score of the box with its faces moved inwards, where the other side is met."""
-        margin = min(0.25, _MARGIN_GAPS / self.hits) * np.diff(self.ends, axis=1)
-        weights = np.zeros((4, 4, 4))
-        weights[1, 1, 1] = 1.0
-        ends = self.ends + np.hstack([margin, -margin])
-        return CellRatios(self.columns, [0, 0, 0], ends, weights)
+    k: float
+    k_prime: int
 
 
-_Window = tuple[int, tuple[int, ...], Floats]
-"""The side that has rows in it, the columns, and lower and upper ends, shape `(3, 2)`."""
-
-
-def _find_empty_windows(sides: Sequence[Array]) -> list[_Window]:
-    """Return the windows of three columns that are empty on one side and fullest on the other."""
-    size = min(side.shape[1] for side in sides)
-    bins = int(2.0 * (size / _WINDOW_ROWS) ** (1.0 / 3.0))
-    levels = np.arange(1, bins) / bins
+def _find_empty_windows(sides: Sequence[Floats]) -> list[_Box]:
+    """Return the windows in three columns that are the emptiest on one side and not the other."""
+    bins = int(2.0 * (min(side.shape[1] for side in sides) / _WINDOW_ROWS) ** (1.0 / 3.0))
     heads = np.concatenate([side[:, :_EDGE_ROWS] for side in sides], axis=1)
-    edges = np.quantile(heads, levels, axis=1).T
-    usable = [i for i, own in enumerate(edges) if np.isfinite(own).all() and (np.diff(own) > 0).all()]
-    codes = {
-        i: [np.searchsorted(edges[i], side[i]).astype(np.int32) for side in sides] for i in usable
-    }
-    found: list[tuple[float, int, tuple[int, ...], int]] = []
-    triples = list(itertools.combinations(usable, 3))
-    for triple in triples:
+    with np.errstate(invalid="ignore"):
+        edges = np.quantile(heads, np.arange(1, bins) / bins, axis=1).T
+    # Columns of few values have tables of their own.
+    usable = np.flatnonzero(np.isfinite(edges).all(axis=1) & (np.diff(edges) > 0).all(axis=1))
+    codes = {i: [np.searchsorted(edges[i], side[i]) for side in sides] for i in usable.tolist()}
+    edges, windows = (
+        np.pad(edges, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf))),
+        [],
+    )
+    for triple in map(list, itertools.combinations(codes, 3)):
         tables = []
         for number in (0, 1):
             i, j, k = (codes[column][number] for column in triple)
-            flat = (i * bins + j) * bins + k
-            table = np.bincount(flat, minlength=bins**3).reshape(bins, bins, bins)
+            table = np.bincount((i * bins + j) * bins + k, minlength=bins**3).reshape((bins,) * 3)
             table = table[1:] + table[:-1]
             table = table[:, 1:] + table[:, :-1]
             tables.append(table[:, :, 1:] + table[:, :, :-1])
         for full in (0, 1):
             gains = tables[full] - _EMPTY_SIDE_WEIGHT * tables[1 - full]
-            place = int(np.argmax(gains))
-            found.append((float(gains.flat[place]), full, triple, place))
-    found.sort(key=lambda each: -each[0])
-    windows = []
-    for _, full, triple, place in found[:_MAX_WINDOWS]:
-        low = np.array(np.unravel_index(place, (bins - 1,) * 3))
-        padded = np.pad(edges[list(triple)], ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
-        rows = np.arange(3)
-        windows.append((full, triple, np.stack([padded[rows, low], padded[rows, low + 2]], axis=1)))
-    return windows
+            place = np.array(np.unravel_index(int(np.argmax(gains)), gains.shape))
+            ends = np.stack([edges[triple, place], edges[triple, place + 2]], axis=1)
+            windows.append(_Box(full, triple, ends, float(gains.max()), 0))
+    return sorted(windows, key=lambda window: -window.k)[:_MAX_WINDOWS]
 
 
-def _fit_box(sides: Sequence[Array], full: int, columns: tuple[int, ...], ends: Floats) -> _Box:
-    """Return the box that a window grows to, one column after the other."""
-    own, other = (sides[side][list(columns)] for side in (full, 1 - full))
-    hits = 0
-    for _ in range(_BOX_ROUNDS):
-        before = ends.copy()
-        for i in range(3):
-            rest = [j for j in range(3) if j != i]
-            values = []
-            for side in (own, other):
-                is_inside = (side[rest] >= ends[rest, :1]) & (side[rest] <= ends[rest, 1:])
-                values.append(side[i, is_inside.all(axis=0)])
-            pooled = np.concatenate(values)
-            order = np.argsort(pooled, kind="stable")
-            gains = np.repeat([1.0, -_EMPTY_SIDE_WEIGHT], [side.size for side in values])[order]
-            # The run of rows that gains most.
-            totals = np.concatenate([[0.0], np.cumsum(gains)])
-            last = int(np.argmax(totals - np.minimum.accumulate(totals)))
-            first = int(np.argmin(totals[: last + 1]))
-            if first == last:
-                return _Box(full, columns, ends, 0)
-            ends[i], hits = pooled[order[[first, last - 1]]], int(totals[last] - totals[first])
-        if (ends == before).all():
-            break
-    return _Box(full, columns, ends, hits)
+def _grow_box(
+    sides: Sequence[Floats], full: int, columns: list[int], ends: Floats, *_: Any
+) -> _Box:
+    """Return the box that a window grows to: the best run of rows, one column after the other."""
+    own, k, k_prime = [sides[side][columns] for side in (full, 1 - full)], 0, 0
+    for number in range(3 * _BOX_ROUNDS):
+        i = number % 3
+        rest = [j for j in range(3) if j != i]
+        values = []
+        for side in own:
+            is_inside = (side[rest] >= ends[rest, :1]) & (side[rest] <= ends[rest, 1:])
+            values.append(side[i, is_inside.all(axis=0)])
+        pooled = np.concatenate(values)
+        order = np.argsort(pooled, kind="stable")
+        is_full = order < values[0].size
+        totals = np.append(0.0, np.cumsum(np.where(is_full, 1.0, -_EMPTY_SIDE_WEIGHT)))
+        last = int(np.argmax(totals - np.minimum.accumulate(totals)))
+        first = int(np.argmin(totals[: last + 1]))
+        if first == last:
+            return _Box(full, columns, ends, 0, 0)
+        ends[i] = pooled[order[[first, last - 1]]]
+        k = int(np.count_nonzero(is_full[first:last]))
+        k_prime = last - first - k
+    return _Box(full, columns, ends, k, k_prime)
