@@ -162,8 +162,8 @@ class _ColumnScreen:
                 column = np.where(is_one.any(axis=0), is_one.argmax(axis=0), -1.0)
             found.append((part, column))
         del found[_MAX_JOINT_PARTS:]
-        columns = np.array([column for _, column in found]).T
-        return Parts(tuple(part for part, _ in found)), *np.split(columns, [self.split])
+        columns, split = np.array([column for _, column in found]).T, self.split
+        return Parts(tuple(part for part, _ in found)), columns[:split], columns[split:]
 
     def best(self, *sides: Array) -> Parts:
         """Return the parts that differ most: the plainest first, so that they win where all tie.
@@ -787,8 +787,8 @@ def read_candidates(
         made += _score_whole_values(parts, made)
         together, *joint = screen.joint_columns()
         for score in attack.joint(*joint) if together.parts else ():
-            own = together.only(score.entries.tolist())
-            made.append(OfParts(own, replace(score, entries=np.arange(len(own.parts)))))
+            used = together.only(score.entries.tolist())
+            made.append(OfParts(used, replace(score, entries=np.arange(len(used.parts)))))
     # A user's own score is one of outputs, never of their parts.
     own = {id(one) for one in found}
     made = [one for one in made if id(one.score) not in own]

@@ -447,9 +447,9 @@ def _tabulate_groups(columns: list[Array], frame: Frame) -> Iterator[Score]:
     for group in find_telling_groups(columns, frame.cuts):
         used = [way.column for way in group]
         if all(way.is_sign for way in group):
-            cuts = [way.cuts[0] for way in group]
-            places = np.arange(len(group))[:, np.newaxis]
-            yield SignProducts(frame.entries[used], cuts, *places[:2], np.ones(1), *places[2:])
+            cuts = np.array([way.cuts[0] for way in group])
+            first, second, third = np.array([0]), np.array([1]), np.arange(2, len(group))
+            yield SignProducts(frame.entries[used], cuts, first, second, np.ones(1), third)
         yield make_table(group, columns, frame.entries)
 
 

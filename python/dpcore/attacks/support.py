@@ -20,7 +20,7 @@ from ..events.event import Above, Score
 from ..records import Array, Counts, Floats, Ints, Rows, set_fields
 from . import arrays
 from .arrays import Atoms, Grain, Merged, Words, atoms_of, read_both_sides, read_numbers
-from .attack import Choice, Goal, NumericAttack
+from .attack import Choice, Goal, NumericAttack, merit_of
 from .bins import SHARE
 from .candidates import OfParts, presence_parts
 from .parts import Parts, remember_parts
@@ -544,20 +544,21 @@ def find_rare_values(
         # Values on a grid repeat by their nature, about as often as the values next to them.
         repeated = [_keep_odd_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
     counts = np.concatenate([atoms.counts for atoms in repeated])
-    sure = []
+    sure: list[_OneSidedAtom] = []
     for atom in itertools.chain(*(some for _, some in found)):
-        # Only a value that occurs as often can be one-sided so often by luck.
-        often = np.count_nonzero(counts >= atom.times)
+        # Only a value that occurs as often can be one-sided so often by luck; of a few all count.
+        often = np.count_nonzero(counts >= atom.times) if is_grid else counts.size
         is_rare = often < min(luck * 2.0 ** min(atom.times, 60), _MAX_REPEATED_VALUES + 1)
         if is_rare and atom.low in repeated[atom.entry].lows:
             sure.append(atom)
     sizes = len(rows[0]), len(rows[1])
     options = [_choose_own_values(sure, side, sizes, goal) for side in (0, 1)]
-    choice = max((one for one in options if one), key=lambda one: one.merit, default=None)
+    choice = max((option for option in options if option), key=merit_of, default=None)
     if choice is None or not is_grid:
         return choice
-    # Where the sides differ anyway, values of a grid are one-sided more often than by luck.
-    doubt = -math.log(luck) + math.log(_MAX_REPEATED_VALUES)
+    # Each of these values may miss so many rows of the other side by luck.
+    own = sum(atom.sign == (1 if choice.direction == "x" else -1) for atom in sure)
+    doubt = math.log(_MAX_REPEATED_VALUES / luck) * own
     hits = max(choice.counts.k, choice.counts.k_prime)
     return replace(choice, merit=min(choice.merit, math.log(hits / doubt)))
 

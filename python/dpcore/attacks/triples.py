@@ -181,12 +181,11 @@ def _read_as_few(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
         heads = [side[i, :_HEAD_ROWS] for side in columns]
         values = arrays.finite_values(*heads)
         gaps = arrays.cuts_of(values, arrays.grain_of(*heads))
-        cuts, moduli = tuple(place_between(values[gaps], values[gaps + 1]).tolist()), ()
+        cuts = tuple(place_between(values[gaps], values[gaps + 1]).tolist())
         if len(cuts) < _MAX_VALUES:
             ways += [(0, FewValued(i, 0, cuts))] if cuts else []
             continue
-        if (residues_of(values, 2) >= 0).all():
-            moduli = _MODULI
+        moduli = _MODULI if (residues_of(values, 2) >= 0).all() else ()
         signs = [centre]
         inside = gaps[(values[gaps] < 0.0) & (values[gaps + 1] >= 0.0)]
         if inside.size:
@@ -213,12 +212,12 @@ def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple
     ways, features, owners = _read_as_few(columns, centres), [], [-1]
     radix = max(_MAX_VALUES, *_MODULI) + 1
     for number, way in enumerate(ways):
-        sides = [_codes_of(side[way.column], way.modulus, way.cuts, radix) for side in columns]
-        counts = np.bincount(np.concatenate(sides), minlength=radix)
+        own = [_codes_of(side[way.column], way.modulus, way.cuts, radix) for side in columns]
+        counts = np.bincount(np.concatenate(own), minlength=radix)
         codes = np.argsort(-counts, kind="stable")[1 : np.count_nonzero(counts)]
         if len(owners) + codes.size > _MAX_FEATURES:
             break
-        features += [[side == code for side in sides] for code in codes]
+        features += [[side == code for side in own] for code in codes]
         owners += [number] * codes.size
     if len(owners) < 3:
         return []
@@ -227,11 +226,11 @@ def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple
     # Around their means: what depends on the input one by one has no joint moment.
     sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
     sides = [np.concatenate([np.ones_like(side[:1]), side]) for side in sides]
-    own = np.array([-1, *(ways[number].column for number in owners[1:])])
-    evidence = np.abs(_compare_moments(sides, own))
+    places = np.array([-1, *(ways[number].column for number in owners[1:])])
+    evidence = np.abs(_compare_moments(sides, places))
     groups = []
     # The first feature is constant: with it, moments are those of pairs.
-    for first, stop in ((0, 1), (1, len(own))):
+    for first, stop in ((0, 1), (1, len(places))):
         part = evidence[first:stop]
         if part.size and part.max() > _STANDARD_ERRORS:
             place = np.unravel_index(int(np.argmax(part)), part.shape)
@@ -286,10 +285,12 @@ def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: In
         flat = np.ravel_multi_index(codes, shape)
         tables.append(np.bincount(flat, minlength=radix ** len(group))[np.newaxis].astype(float))
     sizes = [np.array([[side.shape[1]]]) for side in columns]
-    weights = arrays.round_weights(arrays.smooth_bins(*tables, *sizes, None))
-    cuts = [[*way.cuts, *[np.nan] * (most - len(way.cuts))] for way in group]
+    smooth = arrays.smooth_bins(tables[0], tables[1], sizes[0], sizes[1], None)
+    weights = arrays.round_weights(smooth)
+    cuts = np.array([[*way.cuts, *[np.nan] * (most - len(way.cuts))] for way in group])
+    moduli = np.array([way.modulus for way in group])
     used = entries[[way.column for way in group]]
-    return CellRatios(used, [way.modulus for way in group], cuts, weights.reshape(shape))
+    return CellRatios(used, moduli, cuts, weights.reshape(shape))
 
 
 def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
@@ -322,7 +323,8 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
     margin = min(0.25, _MARGIN_GAPS / box.k) * np.diff(box.ends, axis=1)
     weights = np.zeros((4, 4, 4))
     weights[1, 1, 1] = 1.0
-    score = CellRatios(box.columns, [0, 0, 0], box.ends + np.hstack([margin, -margin]), weights)
+    ends, moduli = box.ends + np.hstack([margin, -margin]), np.zeros(3, np.int64)
+    score = CellRatios(np.array(box.columns), moduli, ends, weights)
     inside = [int(np.count_nonzero(score(side.T))) for side in sides]
     counts = Counts(inside[0], sizes[0], inside[1], sizes[1])
     return Choice(Above(score, SHARE), "x_prime" if box.full else "x", merit, counts)
