@@ -24,7 +24,17 @@ from ..mechanisms.answers import to_object_array as listed
 from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
 from .objects import ABSENT, DELIMITERS, WORD, Bunch, Texts, is_hashable, parse_number, view_item
-from .parts import DERIVED, Node, Part, Parts, open_node, read_part, remember_parts, rows_within
+from .parts import (
+    DERIVED,
+    JointParts,
+    Node,
+    Part,
+    Parts,
+    open_node,
+    read_part,
+    remember_parts,
+    rows_within,
+)
 
 Steps = tuple[tuple[str, Any], ...]
 
@@ -72,11 +82,6 @@ _MAX_WHOLE_VALUES: Final = 8
 """Whole values that are tried beside their letters."""
 _MAX_FORMS: Final = 64
 """Forms of the objects at one place that are compared, the most frequent ones."""
-_MAX_JOINT_PARTS: Final = 20
-"""Parts whose values are compared together, two and three at a time."""
-_MAX_JOINT_VALUES: Final = 4
-"""Whole texts at one place of which it is compared which one it is."""
-_JOINT_MEASURES: Final = ("value", "number", "there", "holds")
 _SHOWN_PARTS: Final = 3
 """Parts that a report names."""
 _ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
@@ -109,8 +114,7 @@ class _ColumnScreen:
         self.kept: list[_RankedPart] = []
         self.copies: dict[int, _RankedPart] = {}
         self.columns: dict[int, Floats] = {}
-        self.joint: list[tuple[Part, Floats]] = []
-        self.texts: dict[Steps, list[tuple[Part, Floats]]] = {}
+        self.joint = JointParts()
 
     def see(self, part: Part, column: Floats) -> None:
         """Compare one column, unless it is constant or a copy of an earlier one."""
@@ -119,18 +123,13 @@ class _ColumnScreen:
         same = (column == first) & (np.signbit(column) == np.signbit(first))
         if same.all() or np.isnan(column).all():
             return
-        if part.measure == "is" and len(texts := self.texts.setdefault(part.steps, [])) <= (
-            _MAX_JOINT_VALUES
-        ):
-            texts.append((part, column))
         key = hash(column.tobytes())
+        self.joint.add(part, column, key in self.copies)
         if key in self.copies:
             # A plainer part of the same values stands for the one that was found first.
             known = self.copies[key]
             known.part = min(known.part, part, key=known.rank)
             return
-        if part.measure in _JOINT_MEASURES and len(self.joint) < _MAX_JOINT_PARTS:
-            self.joint.append((part, column))
         self.total += 1
         sides = column[: self.split], column[self.split :]
         (low, high), (low_prime, high_prime) = ((side.min(), side.max()) for side in sides)
@@ -145,25 +144,6 @@ class _ColumnScreen:
         self.kept.sort(key=lambda each: (each.rank(each.part)[0], -each.merit, each.order))
         del self.kept[self.most :]
         self.columns = {one.order: self.columns[one.order] for one in self.kept}
-
-    def joint_columns(self) -> tuple[Parts, Floats, Floats]:
-        """Return parts that are compared together, and their columns on x and on x'.
-
-        These are numbers, which of a few texts stands at a place, and what is there.
-        """
-        found = list(self.joint)
-        for steps, flags in self.texts.items():
-            if len(flags) > _MAX_JOINT_VALUES or any(part.steps == steps for part, _ in self.joint):
-                continue
-            part, column = flags[0]
-            if len(flags) > 2:
-                part = Part(steps, "which", tuple(flag.argument for flag, _ in flags))
-                is_one = np.array([column == 1.0 for _, column in flags])
-                column = np.where(is_one.any(axis=0), is_one.argmax(axis=0), -1.0)
-            found.append((part, column))
-        del found[_MAX_JOINT_PARTS:]
-        columns, split = np.array([column for _, column in found]).T, self.split
-        return Parts(tuple(part for part, _ in found)), columns[:split], columns[split:]
 
     def best(self, *sides: Array) -> Parts:
         """Return the parts that differ most: the plainest first, so that they win where all tie.
@@ -785,8 +765,9 @@ def read_candidates(
         made += [OfParts(parts.only([i]), s) for s in attack.candidates(*single, _NO_INPUTS)]
     if not regular:
         made += _score_whole_values(parts, made)
-        together, *joint = screen.joint_columns()
-        for score in attack.joint(*joint) if together.parts else ():
+        together, joint = screen.joint.read_columns()
+        joint_sides = joint[: screen.split], joint[screen.split :]
+        for score in attack.joint(*joint_sides) if together.parts else ():
             used = together.only(score.entries.tolist())
             made.append(OfParts(used, replace(score, entries=np.arange(len(used.parts)))))
     # A user's own score is one of outputs, never of their parts.
