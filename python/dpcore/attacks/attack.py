@@ -639,6 +639,10 @@ class ScoreAttack(AuditAttack):
         """Choose the best threshold on the best of its scores."""
         return pilot.fit_scores(self)
 
+    def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
+        """Return scores of parts of few values together, shapes `(size, parts)`; usually none."""
+        return ()
+
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:

@@ -8,9 +8,9 @@ from typing import ClassVar, Final
 
 from ..errors import mistyped, suggest_arguments
 from ..events.event import Score
-from ..records import Array, Pair
+from ..records import Array, Floats, Pair
 from .additive import Additive
-from .attack import Choice, Goal, ScoreAttack
+from .attack import Choice, Goal, ScoreAttack, merit_of
 from .classifier import Discriminant
 from .histogram import Histogram
 from .lattice import Residues
@@ -89,12 +89,18 @@ class Auto(ScoreAttack):
             found += [score for score in scores if score not in found]
         return tuple(found)
 
+    def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
+        """Return the scores of all members for parts of few values together."""
+        return tuple(
+            score for member in self.members for score in member.joint(columns, columns_prime)
+        )
+
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Return the choice of the first member that looks for rare events."""
-        found = (member.seldom(outputs, outputs_prime, goal) for member in self.members)
-        return next((choice for choice in found if choice is not None), None)
+        """Return the best choice of the members that look for rare events."""
+        choices = [member.seldom(outputs, outputs_prime, goal) for member in self.members]
+        return max((choice for choice in choices if choice), key=merit_of, default=None)
 
     def no_scores(self, outputs: Array) -> None:
         """Raise an error unless outputs have no entries: then the sides do not differ."""

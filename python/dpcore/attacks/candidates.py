@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
@@ -24,7 +24,17 @@ from ..mechanisms.answers import to_object_array as listed
 from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
 from .objects import ABSENT, DELIMITERS, WORD, Bunch, Texts, is_hashable, parse_number, view_item
-from .parts import DERIVED, Node, Part, Parts, open_node, read_part, remember_parts, rows_within
+from .parts import (
+    DERIVED,
+    JointParts,
+    Node,
+    Part,
+    Parts,
+    open_node,
+    read_part,
+    remember_parts,
+    rows_within,
+)
 
 Steps = tuple[tuple[str, Any], ...]
 
@@ -104,6 +114,7 @@ class _ColumnScreen:
         self.kept: list[_RankedPart] = []
         self.copies: dict[int, _RankedPart] = {}
         self.columns: dict[int, Floats] = {}
+        self.joint = JointParts()
 
     def see(self, part: Part, column: Floats) -> None:
         """Compare one column, unless it is constant or a copy of an earlier one."""
@@ -113,6 +124,7 @@ class _ColumnScreen:
         if same.all() or np.isnan(column).all():
             return
         key = hash(column.tobytes())
+        self.joint.add(part, column, key in self.copies)
         if key in self.copies:
             # A plainer part of the same values stands for the one that was found first.
             known = self.copies[key]
@@ -167,6 +179,12 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, Pa
     Raises:
         TypeError: if the outputs hold objects without parts that do not repeat.
     """
+    return _explore_parts(outputs, outputs_prime, name)[:2]
+
+
+def _explore_parts(
+    outputs: Array, outputs_prime: Array, name: str
+) -> tuple[Parts, PartsRead, _ColumnScreen]:
     # Numbers of a regular output are columns of their own.
     irregular = outputs.dtype == object or outputs.dtype.kind in "US"
     most = _MAX_KEPT_PARTS if irregular else max(_MAX_KEPT_PARTS, outputs[:1].nbytes // 8)
@@ -185,14 +203,15 @@ def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
 
 def _explore_sides(
     outputs: Array, outputs_prime: Array, rows: int, most: int, name: str, is_presence: bool = False
-) -> tuple[Parts, PartsRead]:
-    """Return the parts kept of the first rows, and how much of these was read."""
+) -> tuple[Parts, PartsRead, _ColumnScreen]:
+    """Return the parts kept of the first rows, how much of these was read, and the screen."""
     rows = max(_FEW_VALUES_LIMIT, rows_within(outputs, rows))
     sides = [outputs[:rows], outputs_prime[:rows]]
     screen = _ColumnScreen(len(sides[0]), most, is_presence)
     _explore_node(_pool_sides(*sides), (), screen, name)
     found = screen.compared + screen.skipped
-    return screen.best(*sides), PartsRead(found, screen.compared, min(map(len, sides)))
+    read = PartsRead(found, screen.compared, min(map(len, sides)))
+    return screen.best(*sides), read, screen
 
 
 @remember_parts()
@@ -730,7 +749,7 @@ def read_candidates(
         width = sides[0][:1].size
         parts, read = derived_parts(*sides), PartsRead(width, width, min(map(len, sides)))
     else:
-        parts, read = parts_of(*sides, name)
+        parts, read, screen = _explore_parts(*sides, name)
     limits = [None if one.dtype.kind in "buifUSmM" else _MAX_COMPARED_OBJECTS for one in sides]
     heads = [side[:most] for side, most in zip(sides, limits, strict=True)]
     found = attack.candidates(*heads, pair)
@@ -744,7 +763,13 @@ def read_candidates(
     for i in ranks[:_MAX_SINGLE_PARTS]:
         single = [side[:, [i]] for side in columns]
         made += [OfParts(parts.only([i]), s) for s in attack.candidates(*single, _NO_INPUTS)]
-    made += [] if regular else _score_whole_values(parts, made)
+    if not regular:
+        made += _score_whole_values(parts, made)
+        together, joint = screen.joint.read_columns()
+        joint_sides = joint[: screen.split], joint[screen.split :]
+        for score in attack.joint(*joint_sides) if together.parts else ():
+            used = together.only(score.entries.tolist())
+            made.append(OfParts(used, replace(score, entries=np.arange(len(used.parts)))))
     # A user's own score is one of outputs, never of their parts.
     own = {id(one) for one in found}
     made = [one for one in made if id(one.score) not in own]

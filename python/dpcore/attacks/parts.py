@@ -74,7 +74,13 @@ _MEASURE_NAMES: Final = {
 }  # fmt: skip
 _PLAIN_MEASURES: Final = ("kind", "value", "holds", "there", "bit", "is", "raises")
 _DERIVED_MEASURES: Final = ("word", "times", "near", "modulo")
+_MAX_JOINT_PARTS: Final = 20
+"""Parts whose values are compared together, two and three at a time."""
+_MAX_JOINT_TEXTS: Final = 4
+"""Whole texts at one place of which it is compared which one it is."""
+_JOINT_MEASURES: Final = ("value", "number", "there", "holds")
 _PLAIN_COST: Final = 20
+_Steps = tuple[tuple[str, Any], ...]
 Node = Array | list[Any]
 """Content of many outputs at one place: a regular array, or a list of objects."""
 _CHUNK_NUMBERS: Final = 2**18
@@ -237,6 +243,10 @@ def _read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> N
         out[:] = np.where(is_negative, part.argument == "negative zero", part.argument == form)
     elif part.measure == "is":
         out[:] = array == part.argument if texts is not None else 0.0
+    elif part.measure == "which" and texts is not None:
+        out[:] = -1.0
+        for number, text in enumerate(part.argument):
+            out[array == text] = number
     elif texts is not None:
         out[:] = _read_text_measure(texts, part)
     elif array.dtype.kind in "mM" and part.measure not in ("real", "imaginary"):
@@ -349,9 +359,10 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
         where, sets = bunch.of_kind(SET)
         out[where] = [part.argument in one for one in sets]
     else:
-        where, found = bunch.of_kind(OTHER)
         numbers = {key: number for number, key in enumerate(part.argument)}
-        out[where] = [numbers.get(one, -1) if objects.is_hashable(one) else -1 for one in found]
+        for kind in (OTHER, TEXT, BYTES):
+            where, found = bunch.of_kind(kind)
+            out[where] = [numbers.get(one, -1) if objects.is_hashable(one) else -1 for one in found]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -417,6 +428,42 @@ class Parts(Record, word="Parts"):
     def only(self, columns: list[int]) -> Parts:
         """Return some of the parts."""
         return Parts(tuple(self.parts[i] for i in columns))
+
+
+class JointParts:
+    """The parts of few values that are compared together, and their columns.
+
+    These are numbers, what is there, and which of a few texts stands at a place.
+    """
+
+    def __init__(self) -> None:
+        self.columns: dict[Part, Floats] = {}
+        self.texts: dict[_Steps, dict[Part, Floats]] = {}
+
+    def add(self, part: Part, column: Floats, is_copy: bool) -> None:
+        """Keep a column that varies; of numbers not the copy of an earlier one."""
+        if part.measure == "is":
+            texts = self.texts.setdefault(part.steps, {})
+            if len(texts) <= _MAX_JOINT_TEXTS:
+                texts[part] = column
+        is_number = part.measure in _JOINT_MEASURES and not is_copy
+        if is_number and len(self.columns) < _MAX_JOINT_PARTS:
+            self.columns[part] = column
+
+    def read_columns(self) -> tuple[Parts, Floats]:
+        """Return at most 20 parts and their columns, shape `(size, parts)`."""
+        columns, places = self.columns.copy(), {part.steps for part in self.columns}
+        for steps, flags in self.texts.items():
+            part, column = next(iter(flags.items()))
+            if len(flags) > _MAX_JOINT_TEXTS or steps in places:
+                continue
+            if len(flags) > 2:
+                part = Part(steps, "which", tuple(flag.argument for flag in flags))
+                is_text = np.array(list(flags.values())) == 1.0
+                column = np.where(is_text.any(axis=0), is_text.argmax(axis=0), np.nan)
+            columns[part] = column
+        kept = list(columns)[:_MAX_JOINT_PARTS]
+        return Parts(tuple(kept)), np.array([columns[part] for part in kept]).T
 
 
 class _PartCache(threading.local):

@@ -18,9 +18,10 @@ from ..events.event import BITS, Score
 from ..records import Array, Flags, Floats, Ints, Record, Rows, set_fields
 from . import arrays
 from .arrays import MAX_CLUSTER_TOLERANCES, Grain, Places, has_frequent_rows, read_numbers
-from .attack import NumericAttack
+from .attack import Choice, Goal, NumericAttack
 from .bins import place_between
 from .threshold import Special
+from .triples import find_empty_box, find_telling_groups, make_table
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
@@ -40,10 +41,6 @@ _MOMENT_ROWS: Final = (2**13, 2**16)
 _CENTRED_VALUE_LIMIT: Final = 4.0
 """Centred values are cut off here for the moments, so that rare ones do not hide the rest."""
 _MAX_PRODUCT_TERMS: Final = 256
-_MAX_TRIPLE_COLUMNS: Final = 32
-"""Columns whose products of three are compared."""
-_TRIPLE_STANDARD_ERRORS: Final = 5.5
-"""Standard errors by which a product of three must differ: one pilot in 5,000 has one by chance."""
 _MAX_JOINT_COLUMNS: Final = 20
 """Columns of the quadratic form of all telling pairs together."""
 _MIN_EIGENVALUE: Final = 1e-3
@@ -367,8 +364,12 @@ class Products(NumericAttack):
     units of their spread, are compared between the sides. From the pairs that differ by 5
     standard errors come the scores: the product of the most telling pair, the log-likelihood
     ratio of normal laws with that pair's moments (for a correlated pair, mostly the square of the
-    difference of the two), and, where several pairs tell, weighted sums over all of them. Only
-    moments of second order: what takes three columns to see is not seen.
+    difference of the two), and, where several pairs tell, weighted sums over all of them.
+
+    Of at most 32 columns that are read as few values (each value of a column of at most four,
+    residues modulo 2 and 3 of whole numbers, signs around 0 and the median) the pair and the three
+    columns whose joint moments differ most have a table of their cells. Of 3 to 10 columns of
+    floats a box in three of them that one side leaves empty is an event of its own.
 
     Of more than 64 columns that vary, 32 evenly spaced ones and the neighbour of each are taken.
     NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, have
@@ -395,6 +396,21 @@ class Products(NumericAttack):
     least_columns: ClassVar[int] = 2
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
+    def seldom(
+        self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
+    ) -> Choice | None:
+        """Choose a box in three columns that is empty on one side; None without one."""
+        sides = [*outputs, *outputs_prime]
+        if not (outputs and outputs_prime) or any(side.dtype.kind != "f" for side in sides):
+            return None
+        return find_empty_box(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
+
+    def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
+        """Return the scores of few columns together, also where whole rows are frequent."""
+        frame = frame_of(columns, columns_prime)
+        sides = [side[:, frame.entries].T for side in (columns, columns_prime)]
+        return tuple(_tabulate_groups(sides, frame))
+
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
         """Make at most six scores; none where no columns differ together between the sides."""
         if has_frequent_rows(rows, rows_prime):
@@ -405,7 +421,7 @@ class Products(NumericAttack):
         most = min(max(_MOMENT_NUMBERS // rows.shape[1], _MOMENT_ROWS[0]), _MOMENT_ROWS[1])
         columns = [side[:most][:, frame.entries].T for side in (rows, rows_prime)]
         yield from _multiply_signs(columns, frame)
-        yield from _multiply_triples(columns, frame)
+        yield from _tabulate_groups(columns, frame)
         if frame.many.any():
             yield from _multiply_values(columns, frame)
 
@@ -423,36 +439,18 @@ def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts
         yield SignProducts(frame.entries[used], frame.cuts[used], one, other, weights)
 
 
-def _multiply_triples(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
-    """Yield the product of three signs whose mean differs most, where that is beyond chance."""
-    most = frame.entries.size
-    if not 3 <= most <= _MAX_TRIPLE_COLUMNS:
-        return
-    signs = [signs_of(side.T, frame.cuts).T for side in columns]
-    # Around their means: signs that depend on the input one by one have no joint moment.
-    signs = [side - side.mean(axis=1, keepdims=True) for side in signs]
-    sides = [np.ascontiguousarray(side, dtype=np.float32) for side in signs]
-    peaks = np.max([np.abs(side).max(axis=1) for side in sides], axis=0)
-    # Bernstein (1924): what a few outputs may add where a sign is rare.
-    room = _TRIPLE_STANDARD_ERRORS / (3.0 * min(side.shape[1] for side in sides))
-    evidence = np.zeros((most, most, most))
-    for i in range(most - 2):
-        rest = slice(i + 1, None)
-        means, errors = [], []
-        for side in sides:
-            # In single precision, as `Moments`.
-            product, size = side[rest] * side[i], side.shape[1]
-            means.append(product @ side[rest].T / size)
-            square = (product * product) @ (side[rest] * side[rest]).T / size
-            errors.append(np.maximum(square - means[-1] * means[-1], 1.0 / size) / size)
-        noise = np.sqrt(errors[0] + errors[1])
-        noise += room * peaks[i] * np.outer(peaks[rest], peaks[rest])
-        evidence[i, rest, rest] = np.triu((means[0] - means[1]) / noise, 1)
-    place = int(np.argmax(np.abs(evidence)))
-    if abs(evidence.flat[place]) > _TRIPLE_STANDARD_ERRORS:
-        used = np.array(np.unravel_index(place, evidence.shape))
-        first, second, third = np.arange(3)[:, np.newaxis]
-        yield SignProducts(frame.entries[used], frame.cuts[used], first, second, np.ones(1), third)
+def _tabulate_groups(columns: list[Array], frame: Frame) -> Iterator[Score]:
+    """Yield the scores of the pair and the three columns that differ most together.
+
+    Signs have a product as well, which has fewer weights than a table.
+    """
+    for group in find_telling_groups(columns, frame.cuts):
+        used = [way.column for way in group]
+        if all(way.is_sign for way in group):
+            cuts = np.array([way.cuts[0] for way in group])
+            first, second, third = np.array([0]), np.array([1]), np.arange(2, len(group))
+            yield SignProducts(frame.entries[used], cuts, first, second, np.ones(1), third)
+        yield make_table(group, columns, frame.entries)
 
 
 def _log_odds(mean: Floats, side: Floats) -> Floats:

@@ -20,7 +20,7 @@ from ..events.event import Above, Score
 from ..records import Array, Counts, Floats, Ints, Rows, set_fields
 from . import arrays
 from .arrays import Atoms, Grain, Merged, Words, atoms_of, read_both_sides, read_numbers
-from .attack import Choice, Goal, NumericAttack
+from .attack import Choice, Goal, NumericAttack, merit_of
 from .bins import SHARE
 from .candidates import OfParts, presence_parts
 from .parts import Parts, remember_parts
@@ -41,6 +41,8 @@ MOST_SOUGHT: Final = 2**19
 _MIN_RARE_COUNT: Final = 4
 _UNLIMITED_PILOT_SIZE: Final = 2**52
 _MAX_REPEATED_VALUES: Final = 16
+_ODD_COUNT_RATIO: Final = 4
+"""Times as frequent, or as seldom, as its neighbours is a value that does not belong to a grid."""
 _LUCK_PROBABILITY: Final = 0.05
 """A value seen on one side alone is more than luck where few repeat: so many at most, and in all
 this probability that one of them is one-sided though both sides have it."""
@@ -536,14 +538,45 @@ def find_rare_values(
     grains = arrays.grains_of(*rows)
     columns = enumerate(grains)
     found = [_find_one_sided_atoms(*rows, i, grain, _MIN_RARE_COUNT) for i, grain in columns]
-    repeated = sum(atoms.counts.size for atoms, _ in found)
-    if repeated > _MAX_REPEATED_VALUES:
-        return None
-    atoms = [one for _, some in found for one in some]
-    sure = [one for one in atoms if repeated < luck * 2.0 ** min(one.times, 60)]
+    repeated = [atoms for atoms, _ in found]
+    is_grid = sum(atoms.counts.size for atoms in repeated) > _MAX_REPEATED_VALUES
+    if is_grid:
+        # Values on a grid repeat by their nature, about as often as the values next to them.
+        repeated = [_keep_odd_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
+    counts = np.concatenate([atoms.counts for atoms in repeated])
+    sure: list[_OneSidedAtom] = []
+    for atom in itertools.chain(*(some for _, some in found)):
+        # Only a value that occurs as often can be one-sided so often by luck; of a few all count.
+        often = np.count_nonzero(counts >= atom.times) if is_grid else counts.size
+        is_rare = often < min(luck * 2.0 ** min(atom.times, 60), _MAX_REPEATED_VALUES + 1)
+        if is_rare and atom.low in repeated[atom.entry].lows:
+            sure.append(atom)
     sizes = len(rows[0]), len(rows[1])
     options = [_choose_own_values(sure, side, sizes, goal) for side in (0, 1)]
-    return max((one for one in options if one), key=lambda one: one.merit, default=None)
+    choice = max((option for option in options if option), key=merit_of, default=None)
+    if choice is None or not is_grid:
+        return choice
+    # Each of these values may miss so many rows of the other side by luck.
+    own = sum(atom.sign == (1 if choice.direction == "x" else -1) for atom in sure)
+    doubt = math.log(_MAX_REPEATED_VALUES / luck) * own
+    hits = max(choice.counts.k, choice.counts.k_prime)
+    return replace(choice, merit=min(choice.merit, math.log(hits / doubt)))
+
+
+def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:
+    """Return the atoms of a column that are unlike the values next to them.
+
+    Such an atom is at least 4 times as frequent as the middle of the two values on either side of
+    it, or has at most a quarter of the frequency of three of them.
+    """
+    values = arrays.finite_values(rows[:, column], rows_prime[:, column])
+    atoms = atoms_of(values, grain, 1)
+    counts, padded = atoms.counts, np.pad(atoms.counts, 2)
+    near = np.sort([padded[first : first + counts.size] for first in (0, 1, 3, 4)], axis=0)
+    is_odd = counts >= 0.5 * _ODD_COUNT_RATIO * (near[1] + near[2])
+    is_odd |= _ODD_COUNT_RATIO * counts <= near[1]
+    is_odd &= counts >= _MIN_RARE_COUNT
+    return Atoms(atoms.lows[is_odd], atoms.highs[is_odd], counts[is_odd])
 
 
 def _choose_own_values(
