@@ -191,7 +191,7 @@ def test_an_audit_finds_claim_texts_and_loss():
     clean = private.clean(PAIR).double().numpy()
     assert report.declared_loss == pytest.approx(np.abs(clean[0] - clean[1]).sum(), rel=1e-6)
     assert 0.5 * report.declared_loss < report.epsilon_lower <= report.declared_loss
-    assert "x = 'he has cancer', x' = 'he has the flu'" in str(report)
+    assert "x = 'he has cancer' (str), x' = 'he has the flu' (str)" in str(report)
     assert report.name == repr(private)
     assert dpcore.audit(private, PAIR, trials=50_000, rng=1).counts == report.counts
     given = {"trials": 10_000, "rng": 1, "block": 1000}
