@@ -106,7 +106,7 @@ def test_the_under_noised_control_shows_its_whole_loss_at_128_entries():
         (laplace(4.0), Pair(np.ones(8), np.zeros(8)), 50_000, 1.85, 2.0),
         (laplace(4.0), Pair(np.zeros(1), np.ones(1)), 50_000, 0.2, 0.25),
         (laplace(4.0), Pair(np.tile([0.0, 1.0], 4), np.tile([1.0, 0.0], 4)), 50_000, 1.8, 2.0),
-        (laplace(4.0), Pair(np.array([0.0, 3.0, 5.0]), np.array([1.0, 3.0, 7.0])), 10**5, 0.6, 0.75),
+        (laplace(4.0), Pair(np.r_[0.0, 3.0, 5.0], np.r_[1.0, 3.0, 7.0]), 10**5, 0.6, 0.75),
         (geometric, Pair(np.zeros(6), np.ones(6)), 50_000, 2.9, -6 * math.log(0.6)),
     ],
 )

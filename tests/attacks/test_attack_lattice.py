@@ -247,7 +247,9 @@ QUIET = (FinerThan(FINEST, -1.0, 1.0),)
 
 
 @pytest.mark.parametrize("name", ["geometric", "discrete normal", "snapped"])
-@pytest.mark.parametrize("pair", [PAIR, Pair(np.full(1, 5.0), np.full(1, 6.0)), Pair(np.zeros(4), np.ones(4))], ids=str)
+@pytest.mark.parametrize(
+    "pair", [PAIR, Pair(np.full(1, 5.0), np.full(1, 6.0)), Pair(np.zeros(4), np.ones(4))], ids=str
+)
 def test_grids_leave_no_trace(name, pair):
     rng = np.random.default_rng(1)
     for size in (500, 5000, 50_000):

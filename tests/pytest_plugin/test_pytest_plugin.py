@@ -106,7 +106,8 @@ def test_what_a_failure_says_repeats_it(inner, pytester, monkeypatch):
     assert message(pytester.runpytest_subprocess(*arguments, *words[3:])) == rows
     assert "20,000 on x" in rows["counts"]
     # The line of Python, in the folder of the test.
-    printed = run_script(f"import numpy as np, dpcore, test_there\naudit = {rows['or']}\nprint(audit)")
+    imports = "import numpy as np, dpcore, test_there"
+    printed = run_script(f"{imports}\naudit = {rows['or']}\nprint(audit)")
     assert f"  counts       {rows['counts']}\n" in printed
     assert f"  seed         {rows['seed']}\n" in printed
 
