@@ -56,7 +56,7 @@ _TRIMMED_ROWS: Final = 2
 """Rows that are taken off either end of a run before the last round."""
 _EMPTY_SIDE_WEIGHT: Final = 8.0
 """Rows of the full side that one row of the other side outweighs."""
-_MARGIN_GAPS: Final = 4.0
+_MARGIN_GAPS: Final = 5.0
 """Mean distances between rows at a face by which the face is moved inwards."""
 _LUCKY_ROWS: Final = 35
 """Rows of one side in the best empty box of 8 columns where the sides do not differ: at most 36 in
