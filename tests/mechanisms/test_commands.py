@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore.mechanisms.commands import parse_line
+from dpcore.mechanisms.spellings import parse_line
 
 PAIR = ("never", "daily")
 TRUE = 1.5

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import choice, instance
-from ..mechanisms.answers import bytes_of, restore_rows
+from ..mechanisms.answers import bytes_of, get_signature, restore_rows
 from ..records import Array, Floats, Record
 from . import objects
 from .arrays import Words
@@ -162,8 +162,10 @@ class Part(Record, word="Part"):
             return f"{where or 'output'} is {'there' if is_so else 'missing'}"
         start = f"{where or 'output'} is {'' if is_so else 'not '}"
         room = min(_MAX_VALUE_CHARACTERS, _MAX_SENTENCE_CHARACTERS - len(start))
-        if self.measure in ("kind", "form"):
-            return start + (_KIND_NAMES[one] if self.measure == "kind" else f"of type {one}")
+        if self.measure == "form":
+            return start + ("" if one.startswith("written ") else "of type ") + one
+        if self.measure == "kind":
+            return start + _KIND_NAMES[one]
         return start + _quote_value(one, room)
 
     def _measured(self) -> str:
@@ -230,6 +232,8 @@ def _read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> N
         out[:] = kind == part.argument
     elif part.measure in ("there", "raises"):
         out[:] = part.measure == "there"
+    elif part.measure == "form" and get_signature(array) is not None:
+        out[:] = [form_of(item) == part.argument for item in restore_rows(array)]
     elif part.measure == "form":
         form, is_negative = form_of(array[0]) if array.size else "", np.zeros(len(array), np.bool_)
         if array.dtype == np.float64:
