@@ -250,7 +250,7 @@ def test_inputs_that_cannot_be_put_in_are_errors(tool, x, kind, said):
 def test_a_line_is_json_a_number_or_a_text(line, wanted):
     found = parse_line(line)
     assert found == wanted
-    assert type(found) is type(wanted)
+    assert isinstance(found, type(wanted))
 
 
 def read_file(folder, written, size):

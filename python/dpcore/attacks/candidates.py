@@ -58,6 +58,8 @@ _MAX_DERIVED_NUMBERS: Final = 2**20
 _MIN_DERIVED_DEVIATIONS: Final = 6.0
 """Normal deviates by which a derived column must differ: of 65,536 that do not, one in 15,000
 pilots has one that does."""
+_MIN_FORM_DEVIATIONS: Final = 2.0
+"""Normal deviates by which a form must differ: digits of a number often follow from its value."""
 _VIEW_SAMPLE_OUTPUTS: Final = 64
 """Outputs from which it is seen which views of texts and mappings apply."""
 _NO_INPUTS: Final = Pair(None, None)
@@ -139,6 +141,10 @@ class _ColumnScreen:
         Args:
             sides: outputs on x and on x', of which columns need not be read again.
         """
+        forms = [one for one in self.kept if one.part.measure == "form"]
+        faint = {one.order for one in forms if one.merit < _MIN_FORM_DEVIATIONS}
+        if not self.is_presence and len(faint) < len(self.kept):
+            self.kept = [one for one in self.kept if one.order not in faint]
         self._drop()
         orders: dict[Part, int] = {}
         for one in sorted(self.kept, key=lambda each: (*each.rank(each.part), each.order)):

@@ -163,7 +163,7 @@ class Part(Record, word="Part"):
         start = f"{where or 'output'} is {'' if is_so else 'not '}"
         room = min(_MAX_VALUE_CHARACTERS, _MAX_SENTENCE_CHARACTERS - len(start))
         if self.measure == "form":
-            return start + ("" if one.startswith("written ") else "of type ") + one
+            return f"{start}{'' if one.startswith('written ') else 'of type '}{one}"
         if self.measure == "kind":
             return start + _KIND_NAMES[one]
         return start + _quote_value(one, room)

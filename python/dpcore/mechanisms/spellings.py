@@ -30,7 +30,7 @@ _NAMED_NUMBERS: Final = frozenset(
 )
 _USUAL_NAMES: Final = frozenset(("NaN", "Infinity", "-Infinity"))
 _USUAL_PATTERN: Final = re.compile(
-    r"(?!-0$)-?(0|[1-9]\d*)(\.(0|\d*[1-9]))?|-?\d(\.\d*[1-9])?e[+-]\d\d+"
+    r"(?!-0$)-?(0|[1-9]\d*)(\.(0|\d*[1-9]))?|-?\d(\.\d*[1-9])?e[+-](\d|[12]\d)\d"
 )
 _UNUSUAL_MARKS: Final = (" ", "\t", "\r", "E", "-0,")
 _MAX_FLOAT64_DIGITS: Final = 17
@@ -42,6 +42,7 @@ _USUAL_LAYOUT: Final = frozenset((", ", ": ", "[", "]", "{", "}"))
 _ESCAPE_PATTERN: Final = re.compile(r"\\[u/]")
 _OUTER_PATTERN: Final = re.compile(r"^\s+|\s+$")
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
+_encode_densely: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Spelled:
@@ -51,6 +52,9 @@ class Spelled:
     """
 
     form: str
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()} ({self.form})"
 
 
 class SpelledInteger(Spelled, int):
@@ -131,12 +135,9 @@ def restore_numbers(values: Sequence[float], pattern: str) -> list[Any]:
     return [read_number(pattern % value) for value in values]
 
 
-def _read_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _read_pairs(pairs: list[tuple[str, Any]]) -> Any:
     value = dict(pairs)
-    if len(value) == len(pairs):
-        return value
-    spelled: dict[str, Any] = _add_form(value, "with a key twice")
-    return spelled
+    return value if len(value) == len(pairs) else _add_form(value, "with a key twice")
 
 
 _DECODER: Final = json.JSONDecoder(
@@ -163,16 +164,22 @@ def parse_line(line: str) -> Any:
     if value is None or isinstance(value, bool):
         return value if line == json.dumps(value) else line
     is_text = isinstance(value, str)
-    if line == _encode(value) and not is_text:
-        return value
+    is_dense = not is_text and ": " not in line and ", " not in line
+    if line == (_encode_densely if is_dense else _encode)(value) and not is_text:
+        is_dense = is_dense and ("," in line or ":" in line)
+        return _add_form(value, "without spaces") if is_dense else value
     layout = {*_ESCAPE_PATTERN.findall(line), *_OUTER_PATTERN.findall(line)}
     if not is_text:
         value = _DECODER.decode(line.strip())
-        layout |= {*_LAYOUT_PATTERN.findall(_STRING_PATTERN.sub('""', line))} - _USUAL_LAYOUT
-    marks = list(map(json.dumps, sorted(layout))) + ["quotation marks"] * is_text
+        spaces, marks = line.count(", ") + line.count(": "), line.count(",") + line.count(":")
+        if not spaces == marks == line.count(" "):
+            # Or some of them are within strings.
+            layout |= {*_LAYOUT_PATTERN.findall(_STRING_PATTERN.sub('""', line))}
+        layout -= _USUAL_LAYOUT
+    words = list(map(json.dumps, sorted(layout))) + ["quotation marks"] * is_text
     if isinstance(value, Spelled):
-        marks, value = [*marks, "a key twice"], dict(value)
-    return _add_form(value, f"with {' and '.join(marks)}") if marks else value
+        words, value = [*words, "a key twice"], PLAIN_CLASSES[type(value)](value)
+    return _add_form(value, f"with {' and '.join(words)}") if words else value
 
 
 def parse_lines(lines: list[str]) -> Lines:
@@ -193,10 +200,9 @@ def parse_lines(lines: list[str]) -> Lines:
 
 
 def _has_form(value: Any) -> bool:
-    if isinstance(value, (list, dict)):
-        inner = value.values() if isinstance(value, dict) else value
-        return isinstance(value, Spelled) or any(map(_has_form, inner))
-    return isinstance(value, (Spelled, Decimal))
+    # No array is made of mappings.
+    is_row = type(value) is list
+    return any(map(_has_form, value)) if is_row else isinstance(value, (Spelled, Decimal, dict))
 
 
 def _are_usual(lines: list[str], joined: str) -> bool:
@@ -214,7 +220,7 @@ def _are_usual(lines: list[str], joined: str) -> bool:
         if not all(line in words or _USUAL_PATTERN.fullmatch(line) for line in marked):
             return False
     # One digit is a point.
-    return all(len(line) < 20 or len(line.lstrip("-0.")) < 19 for line in lines)
+    return all(len(line) < 20 or len(line.lstrip("-0.")) < 19 or "e" in line for line in lines)
 
 
 def _find_pattern(lines: list[str], numbers: list[Any], joined: str) -> str | None:
