@@ -276,7 +276,7 @@ def test_lines_are_read_one_by_one_whatever_stands_in_others(tmp_path, lines):
 @pytest.mark.parametrize(
     ("written", "wanted"),
     [
-        (b"a\r\nb\r\n", ["a", "b"]), (b"a\r\nb", ["a\r", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]), (b"a\r\nb", ["a", "b"]),
         (b"\xef\xbb\xbfa\nb\n", ["a", "b"]), (b"a\n\n", ["a", ""]),
         ("a\u2028b\n\x0b".encode(), ["a\u2028b", "\x0b"]),
     ],

@@ -61,7 +61,9 @@ def test_the_spelling_of_a_line_is_a_part_of_the_output(lines):
 FORMATS = {
     "shortest": repr, "fixed": "{:.6f}".format, "long": "{:.17f}".format, "general": "{:g}".format,
     "scientific": "{:.3e}".format, "wide": "{:8.3f}".format, "rounded": lambda v: repr(round(v, 1)),
-    "whole": lambda v: repr(round(v, 1)).removesuffix(".0"), "int": lambda v: str(round(9 * v)),
+    "whole": lambda v: repr(round(v, 1) + 0.0).removesuffix(".0"),
+    "int": lambda v: str(round(9 * v)), "line ends": lambda v: f"{v!r}\r",
+    "fixed, line ends": "{:.2f}\r".format,
 }  # fmt: skip
 
 
@@ -76,6 +78,7 @@ def test_numbers_of_one_format_are_an_array_that_restores_their_forms(kind):
     outputs = outputs_of("outputs", parse_lines(lines), len(lines))
     assert outputs.dtype.kind == ("i" if kind == "int" else "f")
     assert outputs.tolist() == list(map(float, lines))
+    assert all(getattr(value, "form", "") for value in map(parse_line, lines)) == ("ends" in kind)
     # A form follows from the line alone, whatever stands in other lines of the block.
     forms = [form_of(parse_line(line)) for line in lines]
     assert list(map(form_of, rows_to_objects(outputs))) == forms

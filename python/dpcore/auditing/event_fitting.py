@@ -342,6 +342,11 @@ class PilotDraws:
     ) -> tuple[Sides, tuple[tuple[Outputs, ...], tuple[Outputs, ...]]]:
         """Draw the outputs that choose, and join them with those that trained."""
         rest = draw_first_outputs(self.source, selection, kept)
+        if len({side.dtype == object for side in (*trained, *rest)}) > 1:
+            # Both sides of all parts keep the forms that one of them has.
+            trained, rest = (
+                tuple(map(answers.rows_to_objects, sides)) for sides in (trained, rest)
+            )
         one, other = map(_join_unlike_parts, zip(trained, rest, strict=True))
         return rest, (one, other)
 

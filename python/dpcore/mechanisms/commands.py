@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import about, invalid, mistyped, real, show, suggest_arguments
 from ..records import Shown
 from .callables import Raised
-from .spellings import parse_lines
+from .spellings import Lines, parse_line, parse_lines
 
 SEED_VARIABLE: Final = "DPCORE_SEED"
 """The environment variable in which a process finds the seed of its block."""
@@ -110,19 +110,16 @@ class Tool(Shown):
             TimeoutError: if it writes nothing for too long.
         """
         if not self.catch:
-            return parse_lines(_strip_ends(self._run(x, size, rng)))
-        lines: list[str] = []
-        outcomes: dict[int, Raised] = {}
-        for place in range(size):
+            return parse_lines(self._run(x, size, rng))
+        answers = Lines()
+        answers.has_forms = True
+        for _ in range(size):
             try:
-                lines += self._run(x, 1, rng)
+                answers += map(parse_line, self._run(x, 1, rng))
             except RuntimeError as error:
                 if vars(error).get("status") not in self.catch:
                     raise
-                outcomes[place] = vars(error)["outcome"]
-        answers = parse_lines(_strip_ends(lines))
-        for place, outcome in outcomes.items():
-            answers.insert(place, outcome)
+                answers.append(vars(error)["outcome"])
         return answers
 
     def _run(self, x: Any, size: int, rng: np.random.Generator) -> list[str]:
@@ -209,15 +206,6 @@ def command(
     caught = tuple(-int(one) if isinstance(one, signal.Signals) else int(one) for one in statuses)
     limit = None if timeout is None else real("timeout", timeout, low=0.0, open_low=True)
     return Tool(texts, limit, caught)
-
-
-def _strip_ends(lines: list[str]) -> list[str]:
-    """Return lines without the carriage returns of line ends of two bytes.
-
-    On some lines alone it is a part of the answer.
-    """
-    is_part = not all(line.endswith("\r") for line in lines)
-    return lines if is_part else [line[:-1] for line in lines]
 
 
 def _as_argument(x: Any) -> str:

@@ -61,6 +61,17 @@ class SpelledInteger(Spelled, int):
     """A whole number that was not written in the usual way."""
 
 
+class SpelledTruth(Spelled, int):
+    """True or false that was not written in the usual way."""
+
+
+class SpelledNothing(Spelled):
+    """None that was not written in the usual way."""
+
+    def __init__(self, value: None) -> None:
+        """Take the place of None."""
+
+
 class SpelledFloat(Spelled, float):
     """A number that was not written in the usual way."""
 
@@ -78,11 +89,14 @@ class SpelledDict(Spelled, dict[Any, Any]):
 
 
 PLAIN_CLASSES: Final[dict[type, Callable[[Any], Any]]] = {
-    SpelledInteger: int, SpelledFloat: float, SpelledText: str,
-    SpelledList: list, SpelledDict: dict,
+    SpelledInteger: int, SpelledFloat: float, SpelledText: str, SpelledTruth: bool,
+    SpelledList: list, SpelledDict: dict, SpelledNothing: lambda value: None,
 }  # fmt: skip
 """The class of each spelled value without its spelling."""
-_SPELLED_CLASSES: Final[dict[Any, Any]] = {plain: one for one, plain in PLAIN_CLASSES.items()}
+_SPELLED_CLASSES: Final[dict[Any, Any]] = {
+    type(None): SpelledNothing,
+    **{plain: spelled for spelled, plain in PLAIN_CLASSES.items()},
+}
 
 
 class Lines(list[Any]):
@@ -90,7 +104,9 @@ class Lines(list[Any]):
 
     Attributes:
         has_forms: True if one of them, at any depth, has a form that an array would lose.
-        pattern: format of all numbers, such as "%.6f"; None where they are written as usual.
+        pattern: how all numbers are written: a format such as "%.6f", "whole" for floats of which
+            the whole ones have no point, or "usual"; then the "\\r" of line ends of two bytes. None
+            where an array loses nothing.
     """
 
     has_forms = False
@@ -129,10 +145,12 @@ def read_number(text: str) -> Any:
 
 
 def restore_numbers(values: Sequence[float], pattern: str) -> list[Any]:
-    """Return numbers with their spelling, from the format in which they were written."""
-    if not pattern:
-        return [int(value) if value.is_integer() else value for value in values]
-    return [read_number(pattern % value) for value in values]
+    """Return numbers with their spelling, from `Lines.pattern`."""
+    name = pattern.rstrip("\r")
+    texts = [name % value if "%" in name else json.dumps(value) for value in values]
+    if name == "whole":
+        texts = [text.removesuffix(".0") for text in texts]
+    return [parse_line(text + pattern[len(name) :]) for text in texts]
 
 
 def _read_pairs(pairs: list[tuple[str, Any]]) -> Any:
@@ -158,11 +176,11 @@ def parse_line(line: str) -> Any:
         is_number = len(line) <= _MAX_NUMBER_CHARACTERS and (
             line.strip().lower() in _NAMED_NUMBERS or _NUMBER_PATTERN.fullmatch(line)
         )
-        return read_number(line) if is_number else line
+        if is_number or not line.endswith("\r"):
+            return read_number(line) if is_number else line
+        return _add_form(line[:-1], 'with "\\r"')
     if type(value) in (int, float):
         return read_number(line)
-    if value is None or isinstance(value, bool):
-        return value if line == json.dumps(value) else line
     is_text = isinstance(value, str)
     is_dense = not is_text and ": " not in line and ", " not in line
     if line == (_encode_densely if is_dense else _encode)(value) and not is_text:
@@ -170,7 +188,7 @@ def parse_line(line: str) -> Any:
         return _add_form(value, "without spaces") if is_dense else value
     layout = {*_ESCAPE_PATTERN.findall(line), *_OUTER_PATTERN.findall(line)}
     if not is_text:
-        value = _DECODER.decode(line.strip())
+        value = _DECODER.decode(line)
         spaces, marks = line.count(", ") + line.count(": "), line.count(",") + line.count(":")
         if not spaces == marks == line.count(" "):
             # Or some of them are within strings.
@@ -184,14 +202,18 @@ def parse_line(line: str) -> Any:
 
 def parse_lines(lines: list[str]) -> Lines:
     """Return `parse_line` of every line."""
-    joined = ",".join(lines)
+    ending = "\r" * all(line.endswith("\r") for line in lines)
+    bare = [line[:-1] for line in lines] if ending else lines
+    joined = ",".join(bare)
     if not any(mark in joined for mark in '[{"'):
         # Numbers, read at once: a line with a comma would make more values than lines.
         with contextlib.suppress(ValueError):
             numbers = Lines(json.loads(f"[{joined}]"))
             if len(numbers) == len(lines):
-                numbers.pattern = _find_pattern(lines, numbers, f"{joined},")
-                if numbers.pattern is not None or _are_usual(lines, f"{joined},"):
+                pattern = _find_pattern(bare, numbers, f"{joined},")
+                is_one = pattern is not None or not ending or set(map(type, numbers)) == {float}
+                if is_one and (pattern is not None or _are_usual(bare, f"{joined},")):
+                    numbers.pattern = (pattern or "usual") + ending if pattern or ending else None
                     return numbers
     known = {line: parse_line(line) for line in set(lines)}
     answers = Lines(known[line] for line in lines)
@@ -228,7 +250,7 @@ def _find_pattern(lines: list[str], numbers: list[Any], joined: str) -> str | No
     classes = set(map(type, numbers))
     if classes == {int, float} and not re.search(r"\.0,|e\+", joined):
         is_exact = max(map(abs, numbers)) <= 2**53 and _are_usual(lines, joined)
-        return "" if is_exact else None
+        return "whole" if is_exact else None
     if classes != {float} or "0," not in joined:
         return None
     mantissa, exponent, _ = lines[0].replace("E", "e").partition("e")
