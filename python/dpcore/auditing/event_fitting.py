@@ -344,9 +344,8 @@ class PilotDraws:
         rest = draw_first_outputs(self.source, selection, kept)
         if len({side.dtype == object for side in (*trained, *rest)}) > 1:
             # Both sides of all parts keep the forms that one of them has.
-            trained, rest = (
-                tuple(map(answers.rows_to_objects, sides)) for sides in (trained, rest)
-            )
+            to_objects = answers.rows_to_objects
+            trained, rest = ((to_objects(one), to_objects(other)) for one, other in (trained, rest))
         one, other = map(_join_unlike_parts, zip(trained, rest, strict=True))
         return rest, (one, other)
 
