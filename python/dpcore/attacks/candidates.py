@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -679,20 +679,12 @@ class OfParts(Record, word="OfParts"):
         part = self._own_part
         if part is not None:
             return (part.say(True), part.say(False)) if part.is_flag else None
-        first, second = score_attribute(self.score, "sentences") or ("", "")
-        return (self._name_entries(first), self._name_entries(second)) if first else None
-
-    def _name_entries(self, text: str) -> str:
-        """Return a text in which the names of the parts stand for "entries 3, 4 and 7"."""
-        names = self.parts.names()
-        return _ENTRY_PATTERN.sub(
-            lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
-        )
+        return _name_sentences(self.score, self.parts.names())
 
     def __str__(self) -> str:
         """Return one line for a report, which names the parts."""
         names, text = self.parts.names(), score_name(self.score)
-        sentence = self._name_entries(text)
+        sentence = _name_entries(text, names)
         if len(names) == 1:
             sentence = sentence.replace("the output's cell", f"the cell of {names[0]}")
             return sentence.replace("the output", names[0])
@@ -702,6 +694,51 @@ class OfParts(Record, word="OfParts"):
         listed = f"parts ({', '.join(names[:_SHOWN_PARTS])}{more})"
         sentence = text.replace("entries", listed, 1)
         return sentence if sentence != text else f"{text} of the {listed}"
+
+
+def _name_entries(text: str, names: Sequence[str]) -> str:
+    """Return a text in which names stand for "entries 3, 4 and 7"."""
+    return _ENTRY_PATTERN.sub(
+        lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
+    )
+
+
+def _name_sentences(score: Any, names: Sequence[str]) -> tuple[str, str] | None:
+    """Return the sentences of a score of columns, with the names of these."""
+    first, second = score_attribute(score, "sentences") or ("", "")
+    return (_name_entries(first, names), _name_entries(second, names)) if first else None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OfColumns(Record, word="OfColumns"):
+    """A score of the rows of a frame, whose columns a report calls by their names.
+
+    Args:
+        names: of the columns, in a report.
+        score: rows -> one real number per row.
+    """
+
+    names: tuple[str, ...]
+    score: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the attribute of the inner score, or raise an AttributeError."""
+        if name.startswith("_") or name in ("names", "score"):
+            raise AttributeError(name)
+        return getattr(self.score, name)
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the scores of rows, shape `(size,)`."""
+        return scores_of(self.score, outputs)
+
+    @property
+    def sentences(self) -> tuple[str, str] | None:
+        """The sentences of the inner score, with the names."""
+        return _name_sentences(self.score, self.names)
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        return _name_entries(score_name(self.score), self.names)
 
 
 @remember_parts()

@@ -147,6 +147,7 @@ class UnsettledRequest(CommonArguments):
     provenance: Provenance
     shape: tuple[int, ...] = ()
     fields: tuple[str, ...] = ()
+    columns: tuple[Any, ...] = ()
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
@@ -371,8 +372,8 @@ def _find_form(request: UnsettledRequest) -> UnsettledRequest:
     """Add the form of the outputs, for which native and timed mechanisms need no call."""
     if not (is_native(request.mechanism) or request.attack.times):
         called = request.mechanism, request.probe_pair, request.seed, request.course
-        shape, names = form_of(*called, request.start + request.trials)
-        request = replace(request, shape=shape, fields=names)
+        shape, names, columns = form_of(*called, request.start + request.trials)
+        request = replace(request, shape=shape, fields=names, columns=columns)
     _check_size(request)
     return request
 

@@ -52,7 +52,7 @@ from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
 from .early_stop import Sequence
-from .event_fitting import PilotDraws
+from .event_fitting import PilotDraws, name_columns
 from .forecast import settle_trials
 from .request import (
     BLOCK,
@@ -350,7 +350,7 @@ def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[
     return {name: getattr(request, name) for name in SETTLED_FIELDS} | {
         "neighbour": request.wanted.relation,
         "attack": attack_name(request.attack),
-        "event": fitted.event,
+        "event": name_columns(fitted.event, request.columns),
         "direction": fitted.direction,
         "block": source.block,
         "route": source.route,

@@ -159,6 +159,15 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
     return found
 
 
+def column_names(answer: Any) -> tuple[Any, ...]:
+    """Return the names of the columns of a frame, or of a series that has one; () of others."""
+    if is_series(answer):
+        return () if answer.name is None else (answer.name,)
+    names = tuple(answer.columns) if is_frame(answer) else ()
+    # Without names pandas numbers the columns.
+    return () if names == tuple(range(len(names))) else names
+
+
 def _columns_of(table: Any) -> list[Any]:
     """Return the columns of a frame; a series is its only one."""
     if is_series(table):
