@@ -167,7 +167,8 @@ def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
     """Return an event whose words are the names of columns, if there are some."""
     if not names or not isinstance(event, Above):
         return event
-    texts = tuple(str(Part((("key", name),), "value")) for name in names)
+    plain = (name.item() if isinstance(name, np.generic) else name for name in names)
+    texts = tuple(str(Part((("key", name),), "value")) for name in plain)
     return replace(event, score=OfColumns(texts, event.score))
 
 
