@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,7 +23,18 @@ from ..mechanisms.answers import to_object_array as listed
 from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
 from .objects import ABSENT, DELIMITERS, WORD, Bunch, Texts, is_hashable, parse_number, view_item
-from .parts import DERIVED, Node, Part, Parts, open_node, read_part, remember_parts, rows_within
+from .parts import (
+    DERIVED,
+    Node,
+    Part,
+    Parts,
+    name_entries,
+    name_sentences,
+    open_node,
+    read_part,
+    remember_parts,
+    rows_within,
+)
 
 Steps = tuple[tuple[str, Any], ...]
 
@@ -76,7 +86,6 @@ _MAX_FORMS: Final = 64
 """Forms of the objects at one place that are compared, the most frequent ones."""
 _SHOWN_PARTS: Final = 3
 """Parts that a report names."""
-_ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
 
 
 @dataclass(slots=True, eq=False)
@@ -679,12 +688,12 @@ class OfParts(Record, word="OfParts"):
         part = self._own_part
         if part is not None:
             return (part.say(True), part.say(False)) if part.is_flag else None
-        return _name_sentences(self.score, self.parts.names())
+        return name_sentences(self.score, self.parts.names())
 
     def __str__(self) -> str:
         """Return one line for a report, which names the parts."""
         names, text = self.parts.names(), score_name(self.score)
-        sentence = _name_entries(text, names)
+        sentence = name_entries(text, names)
         if len(names) == 1:
             sentence = sentence.replace("the output's cell", f"the cell of {names[0]}")
             return sentence.replace("the output", names[0])
@@ -694,51 +703,6 @@ class OfParts(Record, word="OfParts"):
         listed = f"parts ({', '.join(names[:_SHOWN_PARTS])}{more})"
         sentence = text.replace("entries", listed, 1)
         return sentence if sentence != text else f"{text} of the {listed}"
-
-
-def _name_entries(text: str, names: Sequence[str]) -> str:
-    """Return a text in which names stand for "entries 3, 4 and 7"."""
-    return _ENTRY_PATTERN.sub(
-        lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
-    )
-
-
-def _name_sentences(score: Any, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the sentences of a score of columns, with the names of these."""
-    first, second = score_attribute(score, "sentences") or ("", "")
-    return (_name_entries(first, names), _name_entries(second, names)) if first else None
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OfColumns(Record, word="OfColumns"):
-    """A score of the rows of a frame, whose columns a report calls by their names.
-
-    Args:
-        names: of the columns, in a report.
-        score: rows -> one real number per row.
-    """
-
-    names: tuple[str, ...]
-    score: Any
-
-    def __getattr__(self, name: str) -> Any:
-        """Return the attribute of the inner score, or raise an AttributeError."""
-        if name.startswith("_") or name in ("names", "score"):
-            raise AttributeError(name)
-        return getattr(self.score, name)
-
-    def __call__(self, outputs: Array) -> Floats:
-        """Return the scores of rows, shape `(size,)`."""
-        return scores_of(self.score, outputs)
-
-    @property
-    def sentences(self) -> tuple[str, str] | None:
-        """The sentences of the inner score, with the names."""
-        return _name_sentences(self.score, self.names)
-
-    def __str__(self) -> str:
-        """Return one line for a report."""
-        return _name_entries(score_name(self.score), self.names)
 
 
 @remember_parts()

@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import choice, instance
+from ..events.event import score_attribute, score_name, scores_of
 from ..mechanisms.answers import bytes_of, get_signature, restore_rows
 from ..records import Array, Floats, Record
 from . import objects
@@ -56,6 +57,7 @@ _PLAIN_NAME: Final = re.compile(r"(?!(?:output|value)$)[^\W\d][\w.:/-]*")
 _MAX_NAME_CHARACTERS: Final = 56
 _MAX_VALUE_CHARACTERS: Final = 80
 _MAX_SENTENCE_CHARACTERS: Final = 100
+_ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
 _DERIVED_VIEWS: Final = ("numbers", "digits", "numerator", "denominator")
 DERIVED: Final = 4
 """Plainness of numbers derived from an output, such as a length or how often a letter occurs."""
@@ -421,6 +423,51 @@ class Parts(Record, word="Parts"):
     def only(self, columns: list[int]) -> Parts:
         """Return some of the parts."""
         return Parts(tuple(self.parts[i] for i in columns))
+
+
+def name_entries(text: str, names: Sequence[str]) -> str:
+    """Return a text in which names stand for "entries 3, 4 and 7"."""
+    return _ENTRY_PATTERN.sub(
+        lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
+    )
+
+
+def name_sentences(score: Any, names: Sequence[str]) -> tuple[str, str] | None:
+    """Return the sentences of a score of columns, with the names of these."""
+    first, second = score_attribute(score, "sentences") or ("", "")
+    return (name_entries(first, names), name_entries(second, names)) if first else None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OfColumns(Record, word="OfColumns"):
+    """A score of the rows of a frame, whose columns a report calls by their names.
+
+    Args:
+        names: of the columns, in a report.
+        score: rows -> one real number per row.
+    """
+
+    names: tuple[str, ...]
+    score: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the attribute of the inner score, or raise an AttributeError."""
+        if name.startswith("_") or name in ("names", "score"):
+            raise AttributeError(name)
+        return getattr(self.score, name)
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the scores of rows, shape `(size,)`."""
+        return scores_of(self.score, outputs)
+
+    @property
+    def sentences(self) -> tuple[str, str] | None:
+        """The sentences of the inner score, with the names."""
+        return name_sentences(self.score, self.names)
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        return name_entries(score_name(self.score), self.names)
 
 
 class _PartCache(threading.local):

@@ -27,8 +27,8 @@ from ..attacks.attack import (
     rank_of,
     remarks_on,
 )
-from ..attacks.candidates import OfColumns, has_rare_presence, read_candidates
-from ..attacks.parts import Part
+from ..attacks.candidates import has_rare_presence, read_candidates
+from ..attacks.parts import OfColumns, Part
 from ..attacks.threshold import sign_scores
 from ..claims.trade_off import Claim
 from ..errors import about, show
