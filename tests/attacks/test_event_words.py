@@ -107,6 +107,35 @@ def test_a_column_of_a_frame_keeps_its_name():
     assert_says(audit_witness(draw_frame, 200).event, "age[0] >= 32")
 
 
+@pytest.mark.extras
+@pytest.mark.parametrize("stop", ["fixed", "refuted"])
+@pytest.mark.parametrize(("columns", "words"), [
+    (["age", "income"], "income >= "), (["age", "per head"], '"per head" >= '),
+    ([2020, 2021], "output[2021] >= "), (None, "entry 1 >= "),
+])  # fmt: skip
+def test_a_column_of_numbers_keeps_its_name(columns, words, stop, tmp_path):
+    needs("pandas")
+    import pandas
+
+    def draw_rows(x, size, rng):
+        return rng.normal(size=(size, 2)) + np.array([0, 100 * x[0]])
+
+    def draw_table(x, size, rng):
+        return pandas.DataFrame(draw_rows(x, size, rng), columns=columns)
+
+    options = {"claim": 1.0, "trials": 4000, "rng": 1, "stop": stop}
+    report = dpcore.audit(draw_table, PAIR, **options, checkpoint=tmp_path / "run")
+    assert_says(report.event, words)
+    assert report.counts == dpcore.audit(draw_rows, PAIR, **options).counts
+    assert dpcore.Audit.from_json(report.to_json()).event == report.event
+    if columns is None:
+        return
+    outputs = draw_rows([1], 20, np.random.default_rng(1))
+    assert report.event(outputs).tolist() == (outputs[:, 1] >= report.event.threshold).tolist()
+    column = dpcore.audit(lambda *call: draw_table(*call)[columns[1]], PAIR, **options)
+    assert_says(column.event, words)
+
+
 @pytest.mark.parametrize(("steps", "words"), [
     ([("key", "a.b"), ("place", 0), ("entry", (1, 2)), ("key", 3)], "a.b[0, 1, 2][3]"),
     ([("key", "output")], '"output"'),

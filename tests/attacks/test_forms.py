@@ -38,10 +38,10 @@ PLACES = {
 """Where the two stand in an output."""
 
 
-def choose_form(forms, place, shares=(0.9, 0.1)):
+def choose_form(forms, place, shares=(0.9, 0.1), **options):
     """Make a function whose answers have the first form with these probabilities."""
     return dpcore.repeat(
-        lambda x, rng: PLACES[place](forms[int(rng.random() >= shares[int(x[0])])])
+        lambda x, rng: PLACES[place](forms[int(rng.random() >= shares[int(x[0])])]), **options
     )
 
 
@@ -55,6 +55,15 @@ def test_a_form_is_a_part_of_the_output(forms, place):
     private = dpcore.audit(choose_form(forms, place, (0.5, 0.5)), PAIR, **options)
     assert private.refuted is False
     assert private.epsilon_lower < 1.0
+
+
+@pytest.mark.parametrize("forms", FORMS.values(), ids=FORMS)
+def test_a_form_stays_a_part_where_exceptions_are_outputs(forms):
+    for shares, is_leaky in (((0.9, 0.1), True), ((0.5, 0.5), False)):
+        mechanism = choose_form(forms, "output", shares, catch=ValueError)
+        report = dpcore.audit(mechanism, PAIR, claim=1.0, trials=TRIALS, rng=1)
+        assert report.refuted is is_leaky
+        assert (report.epsilon_lower > 0.9 * EXPERT) is is_leaky
 
 
 def test_the_count_does_not_depend_on_the_blocks():

@@ -203,10 +203,18 @@ def test_slow_calls_are_not_compared_and_the_report_states_it():
     )
     assert note in report.notes
     assert note in json.loads(report.to_json())["notes"]
-    assert not any(
-        "single outputs" in line
-        for line in dpcore.audit(laplace, UNIT, claim=3.0, trials=3000, rng=1).notes
-    )
+
+
+@pytest.mark.parametrize("draw", [laplace, words])
+def test_a_report_states_that_trials_are_too_few_for_the_comparison(draw):
+    few = "below 3,072 trials single outputs are not compared with rows of longer calls"
+    for trials, is_stated in ((3071, True), (3072, False)):
+        report = dpcore.audit(draw, UNIT, claim=3.0, trials=trials, rng=1)
+        assert (few in report.notes) == (few in str(report)) == is_stated
+    # Calls of one answer, or blocks of one row, show the law of one call.
+    assert few not in dpcore.audit(draw, UNIT, claim=3.0, trials=40, block=1, rng=1).notes
+    one = dpcore.repeat(lambda x, rng: draw(x, 1, rng)[0])
+    assert few not in dpcore.audit(one, UNIT, claim=3.0, trials=200, rng=1).notes
 
 
 def test_counts_are_those_without_the_comparison(monkeypatch):

@@ -280,6 +280,50 @@ def test_a_tool_that_hangs_ends_with_3(run):
     assert "a pause of 0.5 s (--timeout 0.5), got nothing in that time" in err
 
 
+# `--catch`: failures that are answers.
+
+
+FRAGILE = """
+import numpy as np
+class TooLarge(Exception):
+    pass
+def fragile(x, rng):
+    if rng.random() < 0.1 + 0.6 * SHARE * x[0]:
+        raise np.linalg.LinAlgError("no") if x[0] > 2 else TooLarge("no")
+    return rng.laplace()
+"""
+FRAGILE_TOOL = """
+import os, random, signal, sys
+rng, share = random.Random(os.environ["DPCORE_SEED"]), float(sys.argv[1])
+if rng.random() < 0.1 + share * (sys.argv[2] == "b"):
+    os.kill(os.getpid(), signal.SIGKILL) if rng.random() < 0.5 else sys.exit(3)
+print(rng.random())
+"""
+
+
+@pytest.mark.parametrize("is_leaky", [True, False])
+def test_a_caught_exception_is_an_answer(run, tmp_path, is_leaky):
+    file = tmp_path / "own.py"
+    file.write_text(FRAGILE.replace("SHARE", f"{is_leaky:d}"))
+    words = f"audit {file}:fragile --repeat --x 0 --x-prime 1 --claim 1 --trials 2000 --seed 1"
+    status, out, _ = run(f"{words} --catch TooLarge,np.linalg.LinAlgError")
+    assert status == is_leaky
+    assert ("raises TooLarge" in out) == is_leaky
+    status, _, err = run(f"{words} --catch ValueError")
+    assert status == 3
+    assert "TooLarge: no" in err
+
+
+@pytest.mark.parametrize("is_leaky", [True, False])
+def test_a_caught_status_or_signal_is_an_answer(run, is_leaky):
+    code = [sys.executable, "-S", "-E", "-c", FRAGILE_TOOL, f"{0.8 * is_leaky}"]
+    words = "audit --x a --x-prime b --claim 0.1 --trials 20 --pilot 20 --seed 1 --catch"
+    command = "--command", shlex.join(code) + " {x} {size}"
+    status, _, _ = run(words, "3,SIGKILL", *command)
+    assert status == is_leaky
+    assert run(words, "4", *command)[0] == 3
+
+
 # `--text` and `--text-prime`: mechanisms that take texts.
 
 

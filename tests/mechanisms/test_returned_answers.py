@@ -175,9 +175,10 @@ def test_a_failure_that_only_one_input_causes(function, note):
     def answers(x, size, rng):
         return [function(x, rng) for _ in range(size)]
 
-    for mechanism in (repeat(function), answers):
+    timed = {**FEW, "attack": dpcore.attacks.Timing()}
+    for mechanism, options in ((repeat(function), FEW), (answers, FEW), (repeat(function), timed)):
         with pytest.raises(ValueError, match="no") as caught:
-            dpcore.audit(mechanism, PAIR, **FEW)
+            dpcore.audit(mechanism, PAIR, **options)
         notes = "".join(getattr(caught.value, "__notes__", []))
         assert note is None and not notes if note is None else note in notes
         assert note is None or "catch=ValueError counts it as an output" in notes

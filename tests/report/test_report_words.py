@@ -392,15 +392,15 @@ def test_the_bound_at_the_audits_own_delta_is_its_bound():
 def test_a_pilot_that_is_too_small_is_named(pilot):
     with pytest.warns(AssumptionWarning, match=f"pilot={pilot} draws a side are too few"):
         report = audit(noisy, PAIR, claim=0.1, trials=1000, pilot=pilot, rng=1)
-    assert "at least 32" in report.notes[0]
-    assert report.notes[0] in of(report, "note")
+    (note,) = (note for note in report.notes if "at least 32" in note)
+    assert note in of(report, "note")
 
 
 def test_a_pilot_that_is_large_enough_is_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert audit(noisy, PAIR, claim=0.1, trials=1000, pilot=32, rng=1).notes == ()
-        assert audit(noisy, PAIR, claim=0.1, trials=20, rng=1).notes == ()
+        for options in ({"trials": 1000, "pilot": 32}, {"trials": 20}):
+            assert "pilot" not in str(audit(noisy, PAIR, claim=0.1, rng=1, **options).notes)
         vote = audit(Laplace(1.0), claim=0.1, trials=1000, pilot=2, attack=MajorityVote(), rng=1)
         assert vote.notes == ()
 

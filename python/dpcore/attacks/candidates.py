@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -30,6 +29,8 @@ from .parts import (
     Node,
     Part,
     Parts,
+    name_entries,
+    name_sentences,
     open_node,
     read_part,
     remember_parts,
@@ -68,6 +69,8 @@ _MAX_DERIVED_NUMBERS: Final = 2**20
 _MIN_DERIVED_DEVIATIONS: Final = 6.0
 """Normal deviates by which a derived column must differ: of 65,536 that do not, one in 15,000
 pilots has one that does."""
+_MIN_FORM_DEVIATIONS: Final = 2.0
+"""Normal deviates by which a form must differ: digits of a number often follow from its value."""
 _VIEW_SAMPLE_OUTPUTS: Final = 64
 """Outputs from which it is seen which views of texts and mappings apply."""
 _NO_INPUTS: Final = Pair(None, None)
@@ -84,7 +87,6 @@ _MAX_FORMS: Final = 64
 """Forms of the objects at one place that are compared, the most frequent ones."""
 _SHOWN_PARTS: Final = 3
 """Parts that a report names."""
-_ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
 
 
 @dataclass(slots=True, eq=False)
@@ -151,6 +153,10 @@ class _ColumnScreen:
         Args:
             sides: outputs on x and on x', of which columns need not be read again.
         """
+        forms = [one for one in self.kept if one.part.measure == "form"]
+        faint = {one.order for one in forms if one.merit < _MIN_FORM_DEVIATIONS}
+        if not self.is_presence and len(faint) < len(self.kept):
+            self.kept = [one for one in self.kept if one.order not in faint]
         self._drop()
         orders: dict[Part, int] = {}
         for one in sorted(self.kept, key=lambda each: (*each.rank(each.part), each.order)):
@@ -692,20 +698,12 @@ class OfParts(Record, word="OfParts"):
         part = self._own_part
         if part is not None:
             return (part.say(True), part.say(False)) if part.is_flag else None
-        first, second = score_attribute(self.score, "sentences") or ("", "")
-        return (self._name_entries(first), self._name_entries(second)) if first else None
-
-    def _name_entries(self, text: str) -> str:
-        """Return a text in which the names of the parts stand for "entries 3, 4 and 7"."""
-        names = self.parts.names()
-        return _ENTRY_PATTERN.sub(
-            lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
-        )
+        return name_sentences(self.score, self.parts.names())
 
     def __str__(self) -> str:
         """Return one line for a report, which names the parts."""
         names, text = self.parts.names(), score_name(self.score)
-        sentence = self._name_entries(text)
+        sentence = name_entries(text, names)
         if len(names) == 1:
             sentence = sentence.replace("the output's cell", f"the cell of {names[0]}")
             return sentence.replace("the output", names[0])

@@ -25,6 +25,7 @@ from ..errors import mistyped
 from ..events.event import numpy_of
 from ..mechanisms.answers import is_table_class, table_to_mapping
 from ..mechanisms.callables import Raised
+from ..mechanisms.spellings import PLAIN_CLASSES, Spelled
 from ..packages import converts_to_array, is_tensor
 from ..records import Array, Flags, Floats, Ints
 from .arrays import Places
@@ -248,9 +249,9 @@ class Bunch:
         """Sort the items by kind."""
         self.items = self._returned = items
         classes: set[Any] = set(map(type, items))
-        if classes & _MUTABLE_BYTES:
-            # They have no hash, and are equal to the bytes that they hold.
-            items = [bytes(item) if type(item) in _MUTABLE_BYTES else item for item in items]
+        if not classes.isdisjoint(_PLAIN_CLASSES):
+            plain = _PLAIN_CLASSES
+            items = [plain[type(item)](item) if type(item) in plain else item for item in items]
             self.items, classes = items, set(map(type, items))
         known = {one: _classify_type(one) for one in classes}
         if len(classes) == 1:
@@ -458,6 +459,8 @@ def form_of(item: Any) -> str:
         ('float', 'bool', 'Decimal with 2 decimal places')
     """
     cls = type(item)
+    if isinstance(item, Spelled):
+        return item.form
     name = _FORM_NAMES.get(cls, cls.__name__)
     if issubclass(cls, Decimal):
         exponent = item.as_tuple().exponent
@@ -473,7 +476,7 @@ def form_of(item: Any) -> str:
 @functools.lru_cache(maxsize=256)
 def has_many_forms(cls: type) -> bool:
     """Return True for a class whose objects differ in their form."""
-    is_number = issubclass(cls, (float, np.floating, Decimal))
+    is_number = issubclass(cls, (float, np.floating, Decimal, Spelled))
     return is_number or (hasattr(cls, "dtype") and not issubclass(cls, np.generic))
 
 
@@ -561,7 +564,8 @@ _DIGIT_VIEWS: Final = {name: NUMBER for name in ("digits", "numerator", "denomin
 _FORM_NAMES: Final[dict[type, str]] = {
     np.float64: "float", np.int64: "int", np.bool_: "bool", np.str_: "str", np.bytes_: "bytes",
 }  # fmt: skip
-_MUTABLE_BYTES: Final = frozenset((bytearray, memoryview))
+_PLAIN_CLASSES: Final[Any] = {bytearray: bytes, memoryview: bytes, **PLAIN_CLASSES}
+"""What stands for objects of some classes: bytes that have a hash, values without spelling."""
 _TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 
 

@@ -19,7 +19,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import choice, instance
-from ..mechanisms.answers import bytes_of, restore_rows
+from ..events.event import score_attribute, score_name, scores_of
+from ..mechanisms.answers import bytes_of, get_signature, restore_rows
 from ..records import Array, Floats, Record
 from . import objects
 from .arrays import Words
@@ -56,6 +57,7 @@ _PLAIN_NAME: Final = re.compile(r"(?!(?:output|value)$)[^\W\d][\w.:/-]*")
 _MAX_NAME_CHARACTERS: Final = 56
 _MAX_VALUE_CHARACTERS: Final = 80
 _MAX_SENTENCE_CHARACTERS: Final = 100
+_ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
 _DERIVED_VIEWS: Final = ("numbers", "digits", "numerator", "denominator")
 DERIVED: Final = 4
 """Plainness of numbers derived from an output, such as a length or how often a letter occurs."""
@@ -168,8 +170,10 @@ class Part(Record, word="Part"):
             return f"{where or 'output'} is {'there' if is_so else 'missing'}"
         start = f"{where or 'output'} is {'' if is_so else 'not '}"
         room = min(_MAX_VALUE_CHARACTERS, _MAX_SENTENCE_CHARACTERS - len(start))
-        if self.measure in ("kind", "form"):
-            return start + (_KIND_NAMES[one] if self.measure == "kind" else f"of type {one}")
+        if self.measure == "form":
+            return f"{start}{'' if one.startswith('written ') else 'of type '}{one}"
+        if self.measure == "kind":
+            return start + _KIND_NAMES[one]
         return start + _quote_value(one, room)
 
     def _measured(self) -> str:
@@ -236,6 +240,8 @@ def _read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> N
         out[:] = kind == part.argument
     elif part.measure in ("there", "raises"):
         out[:] = part.measure == "there"
+    elif part.measure == "form" and get_signature(array) is not None:
+        out[:] = [form_of(item) == part.argument for item in restore_rows(array)]
     elif part.measure == "form":
         form, is_negative = form_of(array[0]) if array.size else "", np.zeros(len(array), np.bool_)
         if array.dtype == np.float64:
@@ -464,6 +470,51 @@ class JointParts:
             columns[part] = column
         kept = list(columns)[:_MAX_JOINT_PARTS]
         return Parts(tuple(kept)), np.array([columns[part] for part in kept]).T
+
+
+def name_entries(text: str, names: Sequence[str]) -> str:
+    """Return a text in which names stand for "entries 3, 4 and 7"."""
+    return _ENTRY_PATTERN.sub(
+        lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
+    )
+
+
+def name_sentences(score: Any, names: Sequence[str]) -> tuple[str, str] | None:
+    """Return the sentences of a score of columns, with the names of these."""
+    first, second = score_attribute(score, "sentences") or ("", "")
+    return (name_entries(first, names), name_entries(second, names)) if first else None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OfColumns(Record, word="OfColumns"):
+    """A score of the rows of a frame, whose columns a report calls by their names.
+
+    Args:
+        names: of the columns, in a report.
+        score: rows -> one real number per row.
+    """
+
+    names: tuple[str, ...]
+    score: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the attribute of the inner score, or raise an AttributeError."""
+        if name.startswith("_") or name in ("names", "score"):
+            raise AttributeError(name)
+        return getattr(self.score, name)
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the scores of rows, shape `(size,)`."""
+        return scores_of(self.score, outputs)
+
+    @property
+    def sentences(self) -> tuple[str, str] | None:
+        """The sentences of the inner score, with the names."""
+        return name_sentences(self.score, self.names)
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        return name_entries(score_name(self.score), self.names)
 
 
 class _PartCache(threading.local):

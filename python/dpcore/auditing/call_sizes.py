@@ -82,11 +82,15 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
         trials: of the audit; they limit the calls.
 
     Returns:
-        Contradictions to one law, and a note where calls are too slow, or columns too many.
+        Contradictions to one law, and a note where trials are too few, calls too slow, or columns
+        too many.
     """
     calls, rows = plan_call_sizes(draws.block, trials)
-    if not calls or one_by_one(draws.mechanism):
+    if rows <= 1 or one_by_one(draws.mechanism):
         return (), ()
+    if not calls:
+        few = f"below {2 * _TRIALS_PER_CALL * _MIN_CALLS:,} trials single outputs are not compared"
+        return (), (f"{few} with rows of longer calls",)
     fixed, each = draws.course.estimate_call()
     if fixed + rows * each > MAX_CALL_SECONDS:
         return (), (

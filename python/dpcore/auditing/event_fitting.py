@@ -28,10 +28,11 @@ from ..attacks.attack import (
     remarks_on,
 )
 from ..attacks.candidates import has_rare_presence, read_candidates
+from ..attacks.parts import OfColumns, Part
 from ..attacks.threshold import sign_scores
 from ..claims.trade_off import Claim
 from ..errors import about, show
-from ..events.event import Event, Never, Score, evaluate_event, scores_of
+from ..events.event import Above, Event, Never, Score, evaluate_event, scores_of
 from ..mechanisms import answers
 from ..mechanisms.callables import (
     call_mechanism,
@@ -104,8 +105,8 @@ matter of chance, all of them do in at most one audit of 2^40."""
 
 def form_of(
     mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Determine the shape of one output and the names of its fields.
+) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
+    """Determine the shape of one output, the names of its fields, and those of its columns.
 
     The shape is () for Python objects, such as lists of changing length.
 
@@ -130,7 +131,7 @@ def form_of(
 
 def _read_form(
     mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
+) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
     name = f"outputs of {name_of(mechanism)}"
 
     def ask(side: int, number: int = 0) -> Any:
@@ -159,7 +160,16 @@ def _read_form(
             course.drew(rows)
             shape = shape if more.shape[1:] == shape else ()
             fields = max(fields, more.dtype.names or (), key=len)
-    return () if fields else shape, fields
+    return () if fields else shape, fields, () if fields else answers.column_names(answer)
+
+
+def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
+    """Return an event whose words are the names of columns, if there are some."""
+    if not names or not isinstance(event, Above):
+        return event
+    plain = (name.item() if isinstance(name, np.generic) else name for name in names)
+    texts = tuple(str(Part((("key", name),), "value")) for name in plain)
+    return replace(event, score=OfColumns(texts, event.score))
 
 
 def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
@@ -342,6 +352,10 @@ class PilotDraws:
     ) -> tuple[Sides, tuple[tuple[Outputs, ...], tuple[Outputs, ...]]]:
         """Draw the outputs that choose, and join them with those that trained."""
         rest = draw_first_outputs(self.source, selection, kept)
+        if len({side.dtype == object for side in (*trained, *rest)}) > 1:
+            # Both sides of all parts keep the forms that one of them has.
+            to_objects = answers.rows_to_objects
+            trained, rest = ((to_objects(one), to_objects(other)) for one, other in (trained, rest))
         one, other = map(_join_unlike_parts, zip(trained, rest, strict=True))
         return rest, (one, other)
 

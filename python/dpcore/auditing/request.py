@@ -149,6 +149,7 @@ class UnsettledRequest(CommonArguments):
     provenance: Provenance
     shape: tuple[int, ...] = ()
     fields: tuple[str, ...] = ()
+    columns: tuple[Any, ...] = ()
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
@@ -379,8 +380,8 @@ def _find_form(request: UnsettledRequest) -> UnsettledRequest:
     if not (is_native(request.mechanism) or request.attack.times):
         inputs = inputs_of(request.mechanism, request.probe_pair)
         called = request.mechanism, inputs, request.seed, request.course
-        shape, names = form_of(*called, request.start + request.trials)
-        request = replace(request, shape=shape, fields=names)
+        shape, names, columns = form_of(*called, request.start + request.trials)
+        request = replace(request, shape=shape, fields=names, columns=columns)
     _check_size(request)
     return request
 

@@ -37,7 +37,7 @@ from ..errors import (
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.callables import make_generator, one_by_one, runs_on
+from ..mechanisms.callables import explain_failures, make_generator, one_by_one, runs_on
 from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute, name_of
 from ..pairs import Search
 from ..pairs.neighbours import NeighbourArgument
@@ -52,7 +52,7 @@ from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
 from .early_stop import Sequence
-from .event_fitting import PilotDraws
+from .event_fitting import PilotDraws, name_columns
 from .forecast import settle_trials
 from .request import (
     BLOCK,
@@ -76,6 +76,8 @@ SETTLED_FIELDS: Final = (
 _MAX_LATTICE_TRIALS: Final = 2**20
 """Trials on which the floating-point finding is counted: what it finds is not rare."""
 _MAX_CURVE_TRIALS: Final = 2**22
+_MAX_FAILING_CALLS: Final = 256
+"""Calls that show which input makes a timed call fail."""
 _MAX_NUMBERING_ROWS: Final = 256
 """Rows that are read for a column that numbers them."""
 _TRIALS_PER_NUMBERING_ROW: Final = 8
@@ -361,7 +363,7 @@ def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[
     return {name: getattr(request, name) for name in SETTLED_FIELDS} | {
         "neighbour": request.wanted.relation,
         "attack": attack_name(request.attack),
-        "event": fitted.event,
+        "event": name_columns(fitted.event, request.columns),
         "direction": fitted.direction,
         "block": source.block,
         "route": source.route,
@@ -752,14 +754,21 @@ def audit_timing(request: Request) -> Audit:
     rng = make_generator(request.seed, COUNT, 0, 0)
 
     calls = 2 * request.trials
-    found = request.attack.timed_counts(
-        lambda x: request.mechanism(x, 1, rng),
-        inputs_of(request.mechanism, request.pair),
-        calls,
-        make_generator(request.seed, PILOT, 0, 0),
-        pilot=None if request.pilot is None else 2 * request.pilot,
-        confidence=request.confidence,
-    )
+    inputs = inputs_of(request.mechanism, request.pair)
+
+    def make_rng(side: int, number: int) -> np.random.Generator:
+        return make_generator(request.seed, PROBE, side, number)
+
+    limit, sides = min(calls, _MAX_FAILING_CALLS), (inputs.x, inputs.x_prime)
+    with explain_failures(request.mechanism, sides, limit, make_rng):
+        found = request.attack.timed_counts(
+            lambda x: request.mechanism(x, 1, rng),
+            inputs,
+            calls,
+            make_generator(request.seed, PILOT, 0, 0),
+            pilot=None if request.pilot is None else 2 * request.pilot,
+            confidence=request.confidence,
+        )
     draws = CallableDraws(request.mechanism, request.pair, request.seed, 1, ())
     source = Source(draws, 1, calls, route="timed")
     fitted = Fitted(found.event, found.direction, None, found.pilot, np.empty(0))

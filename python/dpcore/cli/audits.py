@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import shlex
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -236,6 +237,8 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
         raise Usage(f"--command is what is audited: leave out {asked.target}")
     if asked.timeout is not None and asked.command is None:
         raise Usage("--timeout is for --command")
+    if asked.catch is not None and asked.command is None and not asked.repeat:
+        raise Usage("--catch is for --command, and with --repeat for a function of one answer")
     _check_claim(asked)
     if asked.stop == "refuted" and asked.no_claim:
         raise Usage("--stop refuted needs a claim")
@@ -493,13 +496,26 @@ def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _One
         raise Usage("give two inputs that the claim calls neighbours: --x TEXT and --x-prime TEXT")
     with report_bad_usage():
         try:
-            return make_tool(shlex.split(text), timeout=asked.timeout), pair
+            catch = [] if asked.catch is None else _read_statuses(asked.catch)
+            return make_tool(shlex.split(text), timeout=asked.timeout, catch=catch), pair
         except ValueError as error:
             if argument_of(error):
                 raise
             # A quotation that is not closed.
             requirement = "a program and its arguments, quoted as in a shell"
             raise invalid("command", f"{requirement} ({error})", text) from None
+
+
+def _read_statuses(text: str) -> list[int]:
+    """Read exit statuses, and signals by their names."""
+    statuses = []
+    for name in map(str.strip, text.split(",")):
+        try:
+            statuses.append(getattr(signal, name) if name.startswith("SIG") else int(name))
+        except (AttributeError, ValueError):
+            requirement = "exit statuses and names of signals, such as 3,SIGSEGV"
+            raise invalid("catch", requirement, name) from None
+    return statuses
 
 
 def _refuse_options_of_systems(asked: AuditArguments, what: str) -> None:
@@ -515,7 +531,7 @@ def _load_own_mechanism(
     """Load a user's mechanism and the pair to audit it on."""
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = read_pairs(asked)
-    mechanism = user.load_from_file(path, name, target, asked.repeat)
+    mechanism = user.load_from_file(path, name, target, asked.repeat, asked.catch)
     own = mechanism_attribute(mechanism, "claim")
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
         raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")

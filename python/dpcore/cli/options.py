@@ -196,6 +196,12 @@ class AuditArguments(MechanismArguments):
     timeout: float | None = _run_option(
         "Seconds in which a command may write nothing. Default: 60, and .1 for each answer."
     )
+    catch: str | None = _run_option(
+        "Failures that are answers, with commas between: with --repeat exceptions of Python or of "
+        "the file (ValueError), with --command exit statuses and signals (3,SIGSEGV). Default: a "
+        "failure ends the audit.",
+        metavar="NAMES",
+    )
     claim: Any = _make_claim()
     no_claim: bool = _make_no_claim(default=False)
     delta: float = _make_delta(default=0.0)

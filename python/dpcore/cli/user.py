@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import importlib.util
 import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..adapters import adapt
-from ..errors import mistyped, suggest_word
+from ..errors import invalid, mistyped, suggest_word
 from ..mechanisms.callables import answers_once, repeat
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..packages import imported_module
@@ -66,7 +68,9 @@ def user_code_context(path: Path) -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def load_from_file(path: Path, name: str, label: str, repeated: bool = False) -> Any:
+def load_from_file(
+    path: Path, name: str, label: str, repeated: bool = False, catch: str | None = None
+) -> Any:
     """Import the file and find the mechanism.
 
     Args:
@@ -74,6 +78,7 @@ def load_from_file(path: Path, name: str, label: str, repeated: bool = False) ->
         name: the attribute, dots allowed.
         label: what messages and reports call the mechanism.
         repeated: it is a function of one answer.
+        catch: names of exceptions that it may answer with, commas between.
 
     Returns:
         The object itself where the core runs it; any other callable as a `Guarded`.
@@ -82,7 +87,7 @@ def load_from_file(path: Path, name: str, label: str, repeated: bool = False) ->
         Usage: if there is no such attribute, or it is not a mechanism.
         Failure: if the import raises.
     """
-    found: Any = _import_file(path)
+    module = found = _import_file(path)
     for part in name.split("."):
         with tag_failures(label, str(path), _ATTRIBUTE_HINT):
             inside, found = found, getattr(found, part, _MISSING_ATTRIBUTE)
@@ -98,7 +103,9 @@ def load_from_file(path: Path, name: str, label: str, repeated: bool = False) ->
         raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", found)))
     if repeated:
         with report_bad_usage():
-            own = repeat(found, thread_safe=mechanism_attribute(found, "thread_safe") or False)
+            caught = [] if catch is None else _find_exceptions(module, catch)
+            is_safe = mechanism_attribute(found, "thread_safe") or False
+            own = repeat(found, catch=caught, thread_safe=is_safe)
         return Guarded(own, label, str(path), found)
     if answers_once(found):
         raise Usage(
@@ -171,6 +178,19 @@ class Guarded:
         if value is _MISSING_ATTRIBUTE:
             raise AttributeError(name)
         return value
+
+
+def _find_exceptions(module: Any, text: str) -> list[type[Exception]]:
+    """Return exceptions by their names in a file or in Python."""
+    exceptions = []
+    for name in map(str.strip, text.split(",")):
+        first = name.partition(".")[0]
+        try:
+            exceptions.append(attrgetter(name)(module if hasattr(module, first) else builtins))
+        except AttributeError:
+            requirement = "names of exceptions, of Python or of the file"
+            raise invalid("catch", requirement, name) from None
+    return exceptions
 
 
 def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | None:

@@ -29,6 +29,7 @@ import numpy.typing as npt
 from ..errors import invalid, masked, mistyped
 from ..events.event import numpy_of
 from ..packages import converts_to_array, has_all, is_tensor
+from .spellings import Lines, restore_numbers
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
 """Types of rows that are read alike, so that nothing but the type distinguishes them."""
@@ -156,6 +157,15 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
     for what, categories in _list_categories(table).items():
         _add_entry(found, what, list(categories))
     return found
+
+
+def column_names(answer: Any) -> tuple[Any, ...]:
+    """Return the names of the columns of a frame, or of a series that has one; () of others."""
+    if is_series(answer):
+        return () if answer.name is None else (answer.name,)
+    names = tuple(answer.columns.tolist()) if is_frame(answer) else ()
+    # Without names pandas numbers the columns.
+    return () if names == tuple(range(len(names))) else names
 
 
 def _columns_of(table: Any) -> list[Any]:
@@ -306,6 +316,8 @@ def rows_of(
         if any(is_tensor(cls) for cls in set(map(type, answer))):
             answer = [numpy_of(row) if is_tensor(row) else row for row in answer]
         array = _as_plain_array(answer)
+        if isinstance(answer, Lines) and answer.pattern is not None:
+            return np.array(answer, np.dtype(np.float64, metadata={_SIGNATURE: answer.pattern}))
         if keeps_forms and array is not None and not _has_one_form(answer, array):
             array = None
         found = to_object_array(answer) if array is None else array
@@ -575,6 +587,8 @@ def get_signature(array: npt.NDArray[Any]) -> Any:
 def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
     """Return the rows of an array as they were returned: lists or tuples, with their numbers."""
     signature = get_signature(array)
+    if isinstance(signature, str):
+        return restore_numbers(array.tolist(), signature)
     if not isinstance(signature, tuple) or signature[0] not in (list, tuple):
         return array.tolist()  # type: ignore[no-any-return]
     container, classes = signature
@@ -730,6 +744,8 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
 
 def _has_one_form(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
     """Return True if an array of numbers forgets no type of its rows, nor the sign of a zero."""
+    if isinstance(rows, Lines) and rows.has_forms:
+        return False
     is_numeric = array.dtype.kind in "buifc"
     return not is_numeric or (len(set(map(signature_of, rows))) == 1 and not has_both_zeros(array))
 

@@ -8,7 +8,6 @@ None) is one output in a 1-d object array.
 from __future__ import annotations
 
 import inspect
-import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -518,8 +517,10 @@ def keep_answers(
 
 
 def collect_answers(answers: AnswerKeeper, catch: Catch) -> npt.NDArray[Any]:
-    """Return answers as an array; as symbols where exceptions are outcomes."""
-    return (answers_to_symbols if catch else stack_answers)(answers.values, answers.name)
+    """Return answers as an array; as the objects that they are where exceptions are outcomes."""
+    if not catch:
+        return stack_answers(answers.values, answers.name)
+    return to_object_array(_make_readable(answers.values, answers.name))
 
 
 @suggest_arguments
@@ -539,8 +540,7 @@ def repeat(
     its index and names where they say something; of a pandas Series with a plain index the values
     alone count. Each answer is one output: its shape and its names are counted, and may refute.
     With `catch` the outputs are always such objects, so that a number and a caught exception can
-    stand in one array: arrays and lists are then nested tuples, numpy numbers plain Python ones,
-    and a caught exception is `Raised(class name, message)`.
+    stand in one array, and a caught exception is `Raised(class name, message)`.
 
     A function that draws its own entropy (a secure generator, OpenDP, a device) is audited as it
     is. Its draws are independent, so the bound holds, but no seed repeats such an audit:
@@ -698,29 +698,6 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     return to_object_array(answers) if formed is None else formed
 
 
-def answers_to_symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
-    """Convert answers to a 1-d object array with one symbol an answer.
-
-    Args:
-        answers: what the calls returned.
-        name: what messages call the function.
-
-    Returns:
-        Shape `(size,)`: arrays and lists as nested tuples, numpy numbers as Python's, every NaN
-        as `math.nan` itself, so that it can be found again in a table.
-
-    Raises:
-        TypeError: if an answer is of a kind that is not read.
-        ValueError: if entries of an answer are masked.
-
-    Example:
-        >>> import numpy as np
-        >>> answers_to_symbols([np.float64(0.5), np.array([1, 2]), "a"], "f").tolist()
-        [0.5, (1, 2), 'a']
-    """
-    return to_object_array([_answer_to_symbol(answer) for answer in _make_readable(answers, name)])
-
-
 def _make_readable(answers: list[Any], name: str) -> list[Any]:
     """Return the answers, tables that name their columns as mappings, tensors as arrays."""
     refuse_unreadable(f"answers of {name}", answers)
@@ -748,13 +725,3 @@ def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:
         # numpy would write numbers between strings as strings, and cut NULs off their ends.
         return np.asarray(answer, dtype=object)
     return array
-
-
-def _answer_to_symbol(answer: Any) -> Any:
-    if isinstance(answer, (list, tuple)):
-        return tuple(map(_answer_to_symbol, answer))
-    if _is_row(answer):
-        return _answer_to_symbol(np.asarray(answer).tolist())
-    if isinstance(answer, np.generic):
-        answer = answer.item()
-    return math.nan if isinstance(answer, float) and answer != answer else answer

@@ -22,6 +22,7 @@ import numpy as np
 from ..errors import about, invalid, mistyped, real, show, suggest_arguments
 from ..records import Shown
 from .callables import Raised
+from .spellings import Lines, parse_line, parse_lines
 
 SEED_VARIABLE: Final = "DPCORE_SEED"
 """The environment variable in which a process finds the seed of its block."""
@@ -46,15 +47,6 @@ _WAKE_SECONDS: Final = 0.2
 
 _PLACEHOLDER_PATTERN: Final = re.compile(r"\{x\}|\{size\}")
 _UNQUOTED_PATTERN: Final = re.compile(r"[\w@%+=:,./{}-]+")
-_MAX_NUMBER_CHARACTERS: Final = 100
-"""Characters of a number that is not JSON."""
-_NUMBER_PATTERN: Final = re.compile(
-    r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
-)
-_NAMED_NUMBERS: Final = frozenset(
-    sign + name for sign in ("", "-", "+") for name in ("nan", "inf", "infinity")
-)
-
 _ARGUMENTS_REQUIREMENT: Final = (
     "a list of texts, the program and its arguments: ['node', 'tool.js', '{x}', '{size}']"
 )
@@ -118,18 +110,20 @@ class Tool(Shown):
             TimeoutError: if it writes nothing for too long.
         """
         if not self.catch:
-            return self._run(x, size, rng)
-        answers: list[Any] = []
+            return parse_lines(self._run(x, size, rng))
+        answers = Lines()
+        answers.has_forms = True
         for _ in range(size):
             try:
-                answers += self._run(x, 1, rng)
+                answers += map(parse_line, self._run(x, 1, rng))
             except RuntimeError as error:
                 if vars(error).get("status") not in self.catch:
                     raise
                 answers.append(vars(error)["outcome"])
         return answers
 
-    def _run(self, x: Any, size: int, rng: np.random.Generator) -> list[Any]:
+    def _run(self, x: Any, size: int, rng: np.random.Generator) -> list[str]:
+        """Return the lines that one process writes."""
         seed = int(rng.integers(_SEED_LIMIT))
         places = {"{x}": _as_argument(x), "{size}": str(size)}
         program, *rest = self.arguments
@@ -138,7 +132,7 @@ class Tool(Shown):
         usual = _MAX_SILENCE_SECONDS + _MAX_SILENCE_PER_ANSWER * size
         limit = usual if self.timeout is None else self.timeout
         with _RunningCommand([program, *filled], seed, f"outputs of {self.name}") as process:
-            return _parse_lines(process.read_lines(size, limit))
+            return process.read_lines(size, limit)
 
 
 @suggest_arguments
@@ -212,34 +206,6 @@ def command(
     caught = tuple(-int(one) if isinstance(one, signal.Signals) else int(one) for one in statuses)
     limit = None if timeout is None else real("timeout", timeout, low=0.0, open_low=True)
     return Tool(texts, limit, caught)
-
-
-def parse_line(line: str) -> Any:
-    """Return what a line holds: JSON, a number as other languages write it, or else a text.
-
-    Example:
-        >>> [parse_line(line) for line in ("0.5", "nan", "-.5", "[1, 2]", "never", "007", "")]
-        [0.5, nan, -0.5, [1, 2], 'never', '007', '']
-    """
-    with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(line)
-    if len(line) > _MAX_NUMBER_CHARACTERS:
-        return line
-    is_number = line.strip().lower() in _NAMED_NUMBERS or _NUMBER_PATTERN.fullmatch(line)
-    return float(line) if is_number else line
-
-
-def _parse_lines(lines: list[str]) -> list[Any]:
-    """Return `parse_line` of every line."""
-    joined = ",".join(lines)
-    if not any(mark in joined for mark in '[{"'):
-        # Numbers, read at once: a line with a comma would make more values than lines.
-        with contextlib.suppress(ValueError):
-            numbers: list[Any] = json.loads(f"[{joined}]")
-            if len(numbers) == len(lines):
-                return numbers
-    known = {line: parse_line(line) for line in set(lines)}
-    return [known[line] for line in lines]
 
 
 def _as_argument(x: Any) -> str:
@@ -370,9 +336,6 @@ class _RunningCommand:
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()
-        if lines and all(line.endswith("\r") for line in lines):
-            # Of a line end of two bytes; on some lines alone it is a part of the answer.
-            lines = [line[:-1] for line in lines]
         return lines
 
     def _next_chunk(self, limit: float) -> bytes:

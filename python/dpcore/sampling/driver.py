@@ -23,7 +23,7 @@ from .. import _core
 from ..errors import invalid
 from ..events import event_of
 from ..events.event import Ballot, Event
-from ..mechanisms.answers import join_outputs, rows_to_objects
+from ..mechanisms.answers import get_signature, join_outputs, rows_to_objects
 from ..mechanisms.callables import one_by_one, torch_threads
 from ..mechanisms.declarations import mechanism_attribute, name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
@@ -509,7 +509,11 @@ class Source:
         Where rows of several shapes are among them, all outputs are objects from here on.
         """
         draws, sides = self.draws, (outputs, outputs_prime)
-        if isinstance(draws, NativeDraws) or all(one.shape[1:] == self.shape for one in sides):
+        is_alike = (
+            outputs.ndim > 1 or len({(s.dtype == object, get_signature(s)) for s in sides}) == 1
+        )
+        in_shape = all(one.shape[1:] == self.shape for one in sides)
+        if isinstance(draws, NativeDraws) or (in_shape and is_alike):
             return sides
         self.draws = replace(draws, shape=())
         return rows_to_objects(outputs), rows_to_objects(outputs_prime)

@@ -1,0 +1,270 @@
+"""Lines that a tool writes, as values that remember how they were written.
+
+The spelling of a number or of a JSON text is a part of an output: `1.5` and `1.50` are equal, and
+whoever reads the line can distinguish them. A spelling is usual if Python or JavaScript writes the
+value in this way. Every other spelling belongs to the value, as its form.
+
+A form follows from the line alone, whatever stands in other lines of the block. Otherwise the rows
+of a block would depend on each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+
+_MAX_NUMBER_CHARACTERS: Final = 100
+"""Characters of a number that is not JSON."""
+_NUMBER_PATTERN: Final = re.compile(
+    r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
+)
+_NAMED_NUMBERS: Final = frozenset(
+    sign + name for sign in ("", "-", "+") for name in ("nan", "inf", "infinity")
+)
+_USUAL_NAMES: Final = frozenset(("NaN", "Infinity", "-Infinity"))
+_USUAL_PATTERN: Final = re.compile(
+    r"(?!-0$)-?(0|[1-9]\d*)(\.(0|\d*[1-9]))?|-?\d(\.\d*[1-9])?e[+-](\d|[12]\d)\d"
+)
+_UNUSUAL_MARKS: Final = (" ", "\t", "\r", "E", "-0,")
+_MAX_FLOAT64_DIGITS: Final = 17
+_SURE_CHARACTERS: Final = 15
+"""Characters of a number whose digits are those of its float64, rounded."""
+_STRING_PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_LAYOUT_PATTERN: Final = re.compile(r"\s*[,:]\s*|[\[{]\s*|\s*[\]}]\s*")
+_USUAL_LAYOUT: Final = frozenset((", ", ": ", "[", "]", "{", "}"))
+_ESCAPE_PATTERN: Final = re.compile(r"\\[u/]")
+_OUTER_PATTERN: Final = re.compile(r"^\s+|\s+$")
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
+_encode_densely: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Spelled:
+    """A value that was not written in the usual way.
+
+    Its `form` says how it was written, such as ``written "0.00"``.
+    """
+
+    form: str
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()} ({self.form})"
+
+
+class SpelledInteger(Spelled, int):
+    """A whole number that was not written in the usual way."""
+
+
+class SpelledTruth(Spelled, int):
+    """True or false that was not written in the usual way."""
+
+
+class SpelledNothing(Spelled):
+    """None that was not written in the usual way."""
+
+    def __init__(self, value: None) -> None:
+        """Take the place of None."""
+
+
+class SpelledFloat(Spelled, float):
+    """A number that was not written in the usual way."""
+
+
+class SpelledText(Spelled, str):
+    """A text that was written in quotation marks."""
+
+
+class SpelledList(Spelled, list[Any]):
+    """A list whose JSON was not written as Python writes it."""
+
+
+class SpelledDict(Spelled, dict[Any, Any]):
+    """A mapping whose JSON was not written as Python writes it."""
+
+
+PLAIN_CLASSES: Final[dict[type, Callable[[Any], Any]]] = {
+    SpelledInteger: int, SpelledFloat: float, SpelledText: str, SpelledTruth: bool,
+    SpelledList: list, SpelledDict: dict, SpelledNothing: lambda value: None,
+}  # fmt: skip
+"""The class of each spelled value without its spelling."""
+_SPELLED_CLASSES: Final[dict[Any, Any]] = {
+    type(None): SpelledNothing,
+    **{plain: spelled for spelled, plain in PLAIN_CLASSES.items()},
+}
+
+
+class Lines(list[Any]):
+    """The answers of a tool.
+
+    Attributes:
+        has_forms: True if one of them, at any depth, has a form that an array would lose.
+        pattern: how all numbers are written: a format such as "%.6f", "whole" for floats of which
+            the whole ones have no point, or "usual"; then the carriage return of line ends of two
+            bytes. None where an array loses nothing.
+    """
+
+    has_forms = False
+    pattern: str | None = None
+
+
+def _add_form(value: Any, form: str) -> Any:
+    spelled = _SPELLED_CLASSES[type(value)](value)
+    spelled.form = f"written {form}"
+    return spelled
+
+
+def read_number(text: str) -> Any:
+    """Return a number with its spelling; a Decimal where a float64 does not hold its digits.
+
+    Example:
+        >>> read_number("1.5"), type(read_number("1.50")).__name__, read_number("1.50").form
+        (1.5, 'SpelledFloat', 'written "0.00"')
+    """
+    is_whole = text.strip().lstrip("+-").isdecimal()
+    value: Any = int(text) if is_whole else float(text)
+    if not is_whole and math.isfinite(value):
+        digits = re.split("[eE]", text)[0].strip().lstrip("+-0.").replace(".", "")
+        if len(digits) > _MAX_FLOAT64_DIGITS and Decimal(text) != Decimal(value):
+            return Decimal(text)
+        if digits and value == 0.0:
+            return _add_form(value, json.dumps(text))
+    elif not is_whole and text.strip().lower().lstrip("+-") not in _NAMED_NUMBERS:
+        return _add_form(value, json.dumps(text))
+    if text in _USUAL_NAMES or _USUAL_PATTERN.fullmatch(text):
+        return value
+    # The sign and the digits before the point follow from the value.
+    shape = text if value == 0 else re.sub(r"^(\s*)-", r"\1", text)
+    shape = re.sub(r"^(\s*[+-]?)\d+", r"\g<1>0", shape)
+    return _add_form(value, json.dumps(re.sub(r"\d", "0", shape)))
+
+
+def restore_numbers(values: Sequence[float], pattern: str) -> list[Any]:
+    """Return numbers with their spelling, from `Lines.pattern`."""
+    name = pattern.rstrip("\r")
+    texts = [name % value if "%" in name else json.dumps(value) for value in values]
+    if name == "whole":
+        texts = [text.removesuffix(".0") for text in texts]
+    return [parse_line(text + pattern[len(name) :]) for text in texts]
+
+
+def _read_pairs(pairs: list[tuple[str, Any]]) -> Any:
+    value = dict(pairs)
+    return value if len(value) == len(pairs) else _add_form(value, "with a key twice")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_read_pairs, parse_float=read_number, parse_int=read_number
+)
+
+
+def parse_line(line: str) -> Any:
+    """Return what a line holds: JSON, a number as other languages write it, or else a text.
+
+    Example:
+        >>> [parse_line(line) for line in ("0.5", "nan", "-.5", "[1, 2]", "never", "007", "")]
+        [0.5, nan, -0.5, [1, 2], 'never', '007', '']
+    """
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        is_number = len(line) <= _MAX_NUMBER_CHARACTERS and (
+            line.strip().lower() in _NAMED_NUMBERS or _NUMBER_PATTERN.fullmatch(line)
+        )
+        if is_number or not line.endswith("\r"):
+            return read_number(line) if is_number else line
+        return _add_form(line[:-1], 'with "\\r"')
+    if type(value) in (int, float):
+        return read_number(line)
+    is_text = isinstance(value, str)
+    is_dense = not is_text and ": " not in line and ", " not in line
+    if line == (_encode_densely if is_dense else _encode)(value) and not is_text:
+        is_dense = is_dense and ("," in line or ":" in line)
+        return _add_form(value, "without spaces") if is_dense else value
+    layout = {*_ESCAPE_PATTERN.findall(line), *_OUTER_PATTERN.findall(line)}
+    if not is_text:
+        value = _DECODER.decode(line)
+        spaces, marks = line.count(", ") + line.count(": "), line.count(",") + line.count(":")
+        if not spaces == marks == line.count(" "):
+            # Or some of them are within strings.
+            layout |= {*_LAYOUT_PATTERN.findall(_STRING_PATTERN.sub('""', line))}
+        layout -= _USUAL_LAYOUT
+    words = list(map(json.dumps, sorted(layout))) + ["quotation marks"] * is_text
+    if isinstance(value, Spelled):
+        words, value = [*words, "a key twice"], PLAIN_CLASSES[type(value)](value)
+    return _add_form(value, f"with {' and '.join(words)}") if words else value
+
+
+def parse_lines(lines: list[str]) -> Lines:
+    """Return `parse_line` of every line."""
+    ending = "\r" * all(line.endswith("\r") for line in lines)
+    bare = [line[:-1] for line in lines] if ending else lines
+    joined = ",".join(bare)
+    if not any(mark in joined for mark in '[{"'):
+        # Numbers, read at once: a line with a comma would make more values than lines.
+        with contextlib.suppress(ValueError):
+            numbers = Lines(json.loads(f"[{joined}]"))
+            if len(numbers) == len(lines):
+                pattern = _find_pattern(bare, numbers, f"{joined},")
+                is_one = pattern is not None or not ending or set(map(type, numbers)) == {float}
+                if is_one and (pattern is not None or _are_usual(bare, f"{joined},")):
+                    numbers.pattern = (pattern or "usual") + ending if pattern or ending else None
+                    return numbers
+    known = {line: parse_line(line) for line in set(lines)}
+    answers = Lines(known[line] for line in lines)
+    answers.has_forms = any(map(_has_form, known.values()))
+    return answers
+
+
+def _has_form(value: Any) -> bool:
+    # No array is made of mappings.
+    is_row = type(value) is list
+    return any(map(_has_form, value)) if is_row else isinstance(value, (Spelled, Decimal, dict))
+
+
+def _are_usual(lines: list[str], joined: str) -> bool:
+    """Return True if all numbers are written as usual, so that none of them has a form."""
+    if any(mark in joined for mark in _UNUSUAL_MARKS):
+        return False
+    if "." in joined and joined.count("0,") > joined.count(".0,"):
+        # Whole numbers end with zeros, too.
+        ends = (line for line in lines if line.endswith("0"))
+        if not all(map(_USUAL_PATTERN.fullmatch, ends)):
+            return False
+    if "e" in joined:
+        words = ("true", "false")
+        marked = [line for line in lines if "e" in line]
+        if not all(line in words or _USUAL_PATTERN.fullmatch(line) for line in marked):
+            return False
+    # One digit is a point.
+    return all(len(line) < 20 or len(line.lstrip("-0.")) < 19 or "e" in line for line in lines)
+
+
+def _find_pattern(lines: list[str], numbers: list[Any], joined: str) -> str | None:
+    """Return the format in which all floats are written, if it is not the usual one."""
+    classes = set(map(type, numbers))
+    if classes == {int, float} and not re.search(r"\.0,|e\+", joined):
+        is_exact = max(map(abs, numbers)) <= 2**53 and _are_usual(lines, joined)
+        return "whole" if is_exact else None
+    if classes != {float} or "0," not in joined:
+        return None
+    mantissa, exponent, _ = lines[0].replace("E", "e").partition("e")
+    decimals = len(mantissa.strip().partition(".")[2])
+    letter = ("E" if "E" in lines[0] else "e") if exponent else "f"
+    if decimals < 2 and letter == "f":
+        return None
+    if letter == "f" and not any(mark in joined for mark in (*_UNUSUAL_MARKS, "e", "+")):
+        codes = np.frombuffer(joined.encode(), np.uint8)
+        ends, points = np.flatnonzero(codes == ord(",")), np.flatnonzero(codes == ord("."))
+        if len(ends) != len(points) or (ends - points != decimals + 1).any():
+            return None
+        if max(map(len, lines)) <= _SURE_CHARACTERS:
+            return f"%.{decimals}f"
+    width = len(lines[0]) if lines[0].startswith(" ") else ""
+    pattern = f"%{width}.{decimals}{letter}"
+    return pattern if f"{pattern}," * len(lines) % tuple(numbers) == joined else None
