@@ -167,8 +167,8 @@ def parse_line(line: str) -> Any:
     """Return what a line holds: JSON, a number as other languages write it, or else a text.
 
     Example:
-        >>> [parse_line(line) for line in ("0.5", "nan", "-.5", "[1, 2]", "never", "007", "")]
-        [0.5, nan, -0.5, [1, 2], 'never', '007', '']
+        >>> [parse_line(line) for line in ("0.5", "NaN", "-.5", "[1, 2]", "never", "007", "")]
+        [0.5, nan, -0.5 (written ".0"), [1, 2], 'never', '007', '']
     """
     try:
         value = json.loads(line)
