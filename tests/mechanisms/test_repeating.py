@@ -242,12 +242,14 @@ def test_symbols_may_be_mappings_and_heirs_of_what_is_caught_which_keep_their_na
 
 
 def test_with_catch_all_answers_are_what_was_returned():
-    answers = [np.float64(0.5), np.float32(1.0), [1, [2]], "a", None, (np.int64(1), math.nan), {1}]
+    answers = [0.5, np.float32(1.0), [1, [2]], "a", None, (np.int64(1), math.nan), {1}]
     each = iter(answers)
     outputs = repeat(lambda x: next(each), catch=ValueError)(0, 7, rng())
     assert outputs.dtype == object
     assert outputs.tolist() == answers
     assert [type(v) for v in outputs] == [type(v) for v in answers]
+    scalar = repeat(lambda x: np.float64(0.5), catch=ValueError)(0, 1, rng())[0]
+    assert type(scalar) is float
 
 
 def test_raised_is_a_symbol():

@@ -117,6 +117,12 @@ def test_caught_statuses_leave_other_answers_their_spelling():
     }  # fmt: skip
 
 
+def test_lists_within_lists_are_read():
+    for depth in (20, 900, 990, 5000):
+        for opening, end in ("[]", ('{"a":', "}")):
+            parse_lines([opening * depth + "1.50" + end * depth])
+
+
 def test_values_with_a_spelling_are_values():
     for line in ("1.50", "-0", '"a"', '{"a":[1.50]}', "[1,2]"):
         value = parse_line(line)

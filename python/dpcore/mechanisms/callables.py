@@ -520,7 +520,10 @@ def collect_answers(answers: AnswerKeeper, catch: Catch) -> npt.NDArray[Any]:
     """Return answers as an array; as the objects that they are where exceptions are outcomes."""
     if not catch:
         return stack_answers(answers.values, answers.name)
-    return to_object_array(_make_readable(answers.values, answers.name))
+    # These scalars have the form of Python's numbers.
+    plain = (np.float64, np.int64, np.bool_)
+    values = [value.item() if type(value) in plain else value for value in answers.values]
+    return to_object_array(_make_readable(values, answers.name))
 
 
 @suggest_arguments

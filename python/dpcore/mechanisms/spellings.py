@@ -34,6 +34,8 @@ _USUAL_PATTERN: Final = re.compile(
 )
 _UNUSUAL_MARKS: Final = (" ", "\t", "\r", "E", "-0,")
 _MAX_FLOAT64_DIGITS: Final = 17
+_MAX_AXES: Final = 16
+"""Lists within lists of which an array may be made."""
 _SURE_CHARACTERS: Final = 15
 """Characters of a number whose digits are those of its float64, rounded."""
 _STRING_PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -167,11 +169,13 @@ def parse_line(line: str) -> Any:
     """Return what a line holds: JSON, a number as other languages write it, or else a text.
 
     Example:
-        >>> [parse_line(line) for line in ("0.5", "nan", "-.5", "[1, 2]", "never", "007", "")]
-        [0.5, nan, -0.5, [1, 2], 'never', '007', '']
+        >>> [parse_line(line) for line in ("0.5", "NaN", "-.5", "[1, 2]", "never", "007", "")]
+        [0.5, nan, -0.5 (written ".0"), [1, 2], 'never', '007', '']
     """
     try:
         value = json.loads(line)
+        is_dense = ": " not in line and ", " not in line
+        usual = (_encode_densely if is_dense else _encode)(value)
     except (ValueError, RecursionError):
         is_number = len(line) <= _MAX_NUMBER_CHARACTERS and (
             line.strip().lower() in _NAMED_NUMBERS or _NUMBER_PATTERN.fullmatch(line)
@@ -182,8 +186,7 @@ def parse_line(line: str) -> Any:
     if type(value) in (int, float):
         return read_number(line)
     is_text = isinstance(value, str)
-    is_dense = not is_text and ": " not in line and ", " not in line
-    if line == (_encode_densely if is_dense else _encode)(value) and not is_text:
+    if line == usual and not is_text:
         is_dense = is_dense and ("," in line or ":" in line)
         return _add_form(value, "without spaces") if is_dense else value
     layout = {*_ESCAPE_PATTERN.findall(line), *_OUTER_PATTERN.findall(line)}
@@ -221,25 +224,22 @@ def parse_lines(lines: list[str]) -> Lines:
     return answers
 
 
-def _has_form(value: Any) -> bool:
+def _has_form(value: Any, depth: int = 0) -> bool:
+    if type(value) is list:
+        return depth > _MAX_AXES or any(_has_form(inner, depth + 1) for inner in value)
     # No array is made of mappings.
-    is_row = type(value) is list
-    return any(map(_has_form, value)) if is_row else isinstance(value, (Spelled, Decimal, dict))
+    return isinstance(value, (Spelled, Decimal, dict))
 
 
 def _are_usual(lines: list[str], joined: str) -> bool:
     """Return True if all numbers are written as usual, so that none of them has a form."""
     if any(mark in joined for mark in _UNUSUAL_MARKS):
         return False
-    if "." in joined and joined.count("0,") > joined.count(".0,"):
-        # Whole numbers end with zeros, too.
-        ends = (line for line in lines if line.endswith("0"))
-        if not all(map(_USUAL_PATTERN.fullmatch, ends)):
-            return False
-    if "e" in joined:
-        words = ("true", "false")
-        marked = [line for line in lines if "e" in line]
-        if not all(line in words or _USUAL_PATTERN.fullmatch(line) for line in marked):
+    # Whole numbers end with zeros, too.
+    has_zeros = "." in joined and joined.count("0,") > joined.count(".0,")
+    if has_zeros or "e" in joined:
+        marked = (line for line in lines if "e" in line or (has_zeros and line.endswith("0")))
+        if not all(line in ("true", "false") or _USUAL_PATTERN.fullmatch(line) for line in marked):
             return False
     # One digit is a point.
     return all(len(line) < 20 or len(line.lstrip("-0.")) < 19 or "e" in line for line in lines)
