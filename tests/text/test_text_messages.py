@@ -41,6 +41,12 @@ MANY = Embedding([str(i) for i in range(2**16 + 1)], np.arange(2.0**16 + 1)[:, N
 SAN = SanText(SMALL, 1.0)
 
 
+NUMBERED = Vocabulary.from_texts(TWO, unknown="drop")
+
+NESTED = []
+NESTED.append(NESTED)
+
+
 def redact_by(levels):
     return lambda: redact(TWO, lambda documents, rng: levels, level=0.5)
 
@@ -166,6 +172,9 @@ VALUE_ERRORS = [
     (lambda: Rewriter(sorted, claim=-1.0), "claim", "at least 0"),
 ]  # fmt: skip
 TYPE_ERRORS = [
+    (lambda: Corpus(["a", "b"], groups=np.array(1.0)), "groups", "an integer or a string for each"),
+    (lambda: NUMBERED.decode([NESTED]), "ids[0]", "a row of integers"),
+    (lambda: NUMBERED.decode([[1], [1, [1]]]), "ids[1]", "a row of integers"),
     # Policies that mask words: which words, how many, in which style, and bad input.
     (redact_spans((0.0, 2)), "spans of texts[0]", "an integer"),
     (redact_spans(4), "spans of texts[0]", "pairs of places"),

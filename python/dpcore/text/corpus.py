@@ -44,7 +44,8 @@ def _check_column(name: str, values: Any, size: int, *, fractions: bool = False)
     kinds = (int, float, str) if fractions else (int, str)
     one = "a number or a string" if fractions else "an integer or a string"
     requirement = f"{one} for each of the {size:,} texts"
-    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+    is_single = isinstance(values, (str, bytes, Mapping)) or getattr(values, "ndim", 1) == 0
+    if is_single or not isinstance(values, Iterable):
         raise mistyped(name, requirement, values)
     if masked(values):
         raise invalid(name, requirement, values)
@@ -579,7 +580,10 @@ class Vocabulary(Shown):
         names = list(self._ids)
         texts = []
         for row, numbers in enumerate(ids):
-            chosen = np.asarray(numbers)
+            try:
+                chosen = np.asarray(numbers)
+            except ValueError:
+                raise mistyped(f"ids[{row}]", "a row of integers", numbers) from None
             if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
                 raise mistyped(f"ids[{row}]", "a row of integers", numbers)
             if chosen.size and not 0 <= chosen.min() <= chosen.max() < len(names):

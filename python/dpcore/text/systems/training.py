@@ -326,7 +326,7 @@ def make_recipe(epochs: Any, batch: Any, lr: Any, **others: Any) -> Recipe:
         ValueError: if it is out of range.
     """
     epochs = None if epochs is None else integer("epochs", epochs, 1)
-    batch, others = integer("batch", batch, 1), {"lr": lr, **others}
+    batch, others = integer("batch", batch, 1, 2**63 - 1), {"lr": lr, **others}
     checked = {name: real(name, value, **_RECIPE_LIMITS[name]) for name, value in others.items()}
     return Recipe(epochs, batch, **checked)
 
