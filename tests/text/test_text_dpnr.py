@@ -275,7 +275,7 @@ VALUE_ERRORS = [
     (fit(corpus=Corpus(TEXTS, ["a"] * 40)), "labels", "of two values"),
     (fit(corpus=Corpus(TEXTS, ["a", "b"] * 20, split=["test"] * 40)), "split", "a 'train' part"),
     (fit(epochs=0), "epochs", "an integer at least 1"),
-    (fit(batch=0), "batch", "an integer at least 1"),
+    (fit(batch=0), "batch", "an integer from 1 to"),
     (fit(lr=0.0), "lr", "a finite number above 0"),
     (fit(decay=1.5), "decay", "a finite number above 0"),
     (fit(rng=-1), "rng", "an integer from 0"),

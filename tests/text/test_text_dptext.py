@@ -224,7 +224,8 @@ VALUE_ERRORS = [
     (lambda: made(extractor="lstm", dim=7), "dim", "even for 'lstm'"),
     (lambda: made(extractor="bert"), "extractor", "one of 'bag', 'lstm'"),
     (lambda: fitted(made(), epochs=0), "epochs", "an integer at least 1"),
-    (lambda: fitted(made(), batch=0), "batch", "an integer at least 1"),
+    (lambda: fitted(made(), batch=0), "batch", "an integer from 1 to"),
+    (lambda: fitted(made(), batch=2**64), "batch", "an integer from 1 to"),
     (lambda: fitted(made(), lr=0.0), "lr", "above 0"),
     (lambda: fitted(made(), strength=-1.0), "strength", "at least 0"),
 ]  # fmt: skip
