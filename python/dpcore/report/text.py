@@ -19,7 +19,7 @@ from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
 from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute
 from ..pairs import distances
-from ..pairs.differences import MOST_CHANGES, inputs_equal
+from ..pairs.differences import MOST_CHANGES, as_real_numbers, inputs_equal
 from ..records import Counts, Pair, one_line
 from ..results import audits
 from ..results.evidence import numerator_first
@@ -264,10 +264,17 @@ def _differs_in_many_entries(audit: audits.Audit) -> bool:
 
 
 def _may_change_all_entries(audit: audits.Audit) -> bool:
-    """Return True if a claim lets every entry change and its pair was not chosen among several."""
+    """Return True if a claim lets every entry change and the pair is none of those patterns."""
     linf = mechanism_attribute(audit.mechanism, "norm") == "linf"
     linf = linf or audit.neighbour.startswith("Linf(")
-    return linf and audit.searched is None and np.ndim(audit.pair.x) == 1 and len(audit.pair.x) > 1
+    if not linf or audit.searched is not None:
+        return False
+    x, x_prime = as_real_numbers(audit.pair.x), as_real_numbers(audit.pair.x_prime)
+    if x is None or x_prime is None or x.shape != x_prime.shape or x.ndim != 1 or x.size < 2:
+        return False
+    changes = np.sign(x_prime - x)
+    # All but the first of the patterns change entries up and down.
+    return not changes.all() or len({*changes.tolist()}) == 1
 
 
 def _keeps_claim(audit: audits.Audit) -> bool:
