@@ -150,8 +150,8 @@ def test_a_claim_on_every_entry_needs_pairs_in_which_every_entry_changes():
         'pairs in which every entry changes (dpcore.pairs.patterns(8, "all"))'
     )
     # The twins: one of these patterns, and a claim on the sum of all changes.
-    tried = replace(report, pair=dpcore.pairs.patterns(8, "all")[1])
-    assert '"all"' not in next_step(tried)
+    for pair in dpcore.pairs.patterns(8, "all"):
+        assert '"all"' not in next_step(replace(report, pair=pair))
     one = audit(Laplace(9.0), eight, neighbour=dpcore.pairs.L1(8.0), claim=1.0, trials=2000, rng=1)
     assert '"all"' not in next_step(one)
 

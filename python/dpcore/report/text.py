@@ -18,8 +18,8 @@ from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
 from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute
-from ..pairs import distances
-from ..pairs.differences import MOST_CHANGES, as_real_numbers, inputs_equal
+from ..pairs import distances, patterns
+from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..records import Counts, Pair, one_line
 from ..results import audits
 from ..results.evidence import numerator_first
@@ -267,14 +267,10 @@ def _may_change_all_entries(audit: audits.Audit) -> bool:
     """Return True if a claim lets every entry change and the pair is none of those patterns."""
     linf = mechanism_attribute(audit.mechanism, "norm") == "linf"
     linf = linf or audit.neighbour.startswith("Linf(")
-    if not linf or audit.searched is not None:
+    if not linf or audit.searched is not None or np.ndim(audit.pair.x) != 1:
         return False
-    x, x_prime = as_real_numbers(audit.pair.x), as_real_numbers(audit.pair.x_prime)
-    if x is None or x_prime is None or x.shape != x_prime.shape or x.ndim != 1 or x.size < 2:
-        return False
-    changes = np.sign(x_prime - x)
-    # All but the first of the patterns change entries up and down.
-    return not changes.all() or len({*changes.tolist()}) == 1
+    size = len(audit.pair.x)
+    return size > 1 and audit.pair not in patterns(size, "all")
 
 
 def _keeps_claim(audit: audits.Audit) -> bool:
