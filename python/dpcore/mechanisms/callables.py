@@ -683,8 +683,8 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
         formed = None if len(signatures) > 1 else with_signature(array, *signatures)
         return to_object_array(answers) if formed is None or is_rounded else formed
     answers = _make_readable(answers, name)
-    signatures = set(map(signature_of, answers))
-    if len(signatures) > 1:
+    # No array holds a mapping.
+    if dict in map(type, answers) or len(signatures := set(map(signature_of, answers))) > 1:
         return to_object_array(answers)
     rows = any(_is_row(answer) for answer in answers)
     numeric = all(
