@@ -91,7 +91,8 @@ VALUE_ERRORS = [
     (lambda: redaction.policy_mechanism(Ranked(), 0.5, safe=[]), "safe", "a list"),
     # Generated corpora: learnable, repeatable, split as said.
     (lambda: generated("topic", 1000), "kind", "one of 'topics', 'intents', 'repeats'"),
-    (lambda: generated("topics", 99), "rows", "an integer at least 100"),
+    (lambda: generated("topics", 99), "rows", "an integer from 100 to"),
+    (lambda: generated("topics", 2**63), "rows", "an integer from 100 to"),
     (lambda: generated("topics", 1000, -1), "rng", "an integer from 0 to 9223372036854775807"),
     # Rewriters of texts as mechanisms.
     (lambda: dpcore.audit(Rewriter(lambda texts: texts[:1]), PAIR, claim=1.0), "", "2 rows"),

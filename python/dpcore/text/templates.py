@@ -41,7 +41,8 @@ CONTRADICTED: Final = 0.4
 """Share of these whose label is another one."""
 Kind = Literal["topics", "intents", "repeats"]
 _SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
-_MIN_GENERATED_ROWS: Final = 100
+_GENERATED_ROWS: Final = (100, 10**8)
+"""Fewest and most texts of a corpus, which memory holds."""
 
 
 @dataclass
@@ -197,7 +198,7 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
             six intents, attributes the slots `destination` and `day` ("none" where not named).
             "repeats": a quarter of the texts repeats another one, four in ten of these with
             another label; attributes five people, 1 where named.
-        rows: number of texts, at least 100.
+        rows: number of texts, from 100 to 100,000,000.
         rng: None, an int or a Generator; the origin of the corpus names the seed.
 
     Returns:
@@ -205,7 +206,7 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
 
     Raises:
         TypeError: if `kind` is no string or `rows` no integer.
-        ValueError: if there is no such kind, or there are fewer rows.
+        ValueError: if there is no such kind, or `rows` is outside the range.
 
     Example:
         >>> corpus = generated("topics", 1000, rng=1)
@@ -218,7 +219,7 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
         array([0, 0, 1, 0, 0])
     """
     make = GENERATED[choice("kind", kind, tuple(GENERATED))]
-    rows, seed = integer("rows", rows, _MIN_GENERATED_ROWS), seed_of(rng)
+    rows, seed = integer("rows", rows, *_GENERATED_ROWS), seed_of(rng)
     generator = np.random.default_rng(seed)
     made = make(rows, generator)
     part = parts_of(made.texts, _SPLIT_SHARES, generator)
