@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, is_dataclass, replace
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from ..attacks.parts import OfColumns, Part
 from ..attacks.threshold import sign_scores
 from ..claims.trade_off import Claim
 from ..errors import about, show
-from ..events.event import Above, Event, Never, Score, evaluate_event, scores_of
+from ..events.event import Event, Never, Score, evaluate_event, scores_of
 from ..mechanisms import answers
 from ..mechanisms.callables import (
     call_mechanism,
@@ -165,11 +165,13 @@ def _read_form(
 
 def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
     """Return an event whose words are the names of columns, if there are some."""
-    if not names or not isinstance(event, Above):
+    score = getattr(event, "score", None)
+    if not names or score is None or not is_dataclass(event):
         return event
     plain = (name.item() if isinstance(name, np.generic) else name for name in names)
     texts = tuple(str(Part((("key", name),), "value")) for name in plain)
-    return replace(event, score=OfColumns(texts, event.score))
+    named: Event = replace(cast(Any, event), score=OfColumns(texts, score))
+    return named
 
 
 def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
