@@ -129,7 +129,7 @@ class ScipyNoise(Adapter):
 
     def __repr__(self) -> str:
         frozen = self.distribution
-        if has_all(frozen, "dist"):
+        if has_all(frozen, "dist", "args", "kwds"):
             given = [repr(value) for value in frozen.args]
             given += [f"{key}={value!r}" for key, value in frozen.kwds.items()]
             return f"ScipyNoise({frozen.dist.name}({', '.join(given)}))"

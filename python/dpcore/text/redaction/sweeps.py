@@ -311,7 +311,7 @@ def sweep(
     )
     named, shares = _name_policies(policies), _read_levels(levels)
     delta, style = errors.delta_level(delta), errors.choice("style", style, STYLES)
-    splits, nulls = errors.integer("splits", splits, 1), errors.integer("nulls", nulls, 1)
+    splits, nulls = errors.integer("splits", splits, 1), errors.integer("nulls", nulls, 1, 10**6)
     for policy in named.values():
         masking.warn_if_fitted_on(policy, study.texts)
     found: dict[tuple[str, float | None], list[_SplitFigures]] = {}
