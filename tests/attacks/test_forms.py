@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pandas
 import pytest
+from shared_audits import AUDITS, CONFIDENCE, MOST
 
 import dpcore
 from dpcore.bounds import clopper_pearson
@@ -55,6 +56,24 @@ def test_a_form_is_a_part_of_the_output(forms, place):
     private = dpcore.audit(choose_form(forms, place, (0.5, 0.5)), PAIR, **options)
     assert private.refuted is False
     assert private.epsilon_lower < 1.0
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("place", ["output", "inner"])
+def test_a_form_with_the_loss_of_the_claim_is_not_refuted_too_often(place):
+    """200 audits at loss 1, of each form in turn; the control loses 1.4."""
+    kinds = list(FORMS.values())
+
+    def count(shares):
+        mechanisms = [choose_form(forms, place, shares) for forms in kinds]
+        pairs = ((mechanisms[seed % len(kinds)], seed) for seed in range(AUDITS))
+        options = {"claim": 1.0, "trials": TRIALS, "confidence": CONFIDENCE}
+        return sum(
+            dpcore.audit(fn, PAIR, rng=seed, **options).refuted is True for fn, seed in pairs
+        )
+
+    assert count((math.e / (1 + math.e), 1 / (1 + math.e))) <= MOST
+    assert count((0.8, 0.2)) > MOST
 
 
 @pytest.mark.parametrize("forms", FORMS.values(), ids=FORMS)

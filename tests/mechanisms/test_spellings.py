@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import random
 import sys
 
 import numpy as np
 import pytest
+from shared_audits import AUDITS, CONFIDENCE, MOST
 
 import dpcore
 from dpcore.attacks.objects import form_of
@@ -52,6 +54,23 @@ def test_the_spelling_of_a_line_is_a_part_of_the_output(lines):
     private = dpcore.audit(write_lines(lines, (0.5, 0.5)), PAIR, **options)
     assert private.refuted is False
     assert private.epsilon_lower < 1.0
+
+
+@pytest.mark.sweep
+def test_a_spelling_with_the_loss_of_the_claim_is_not_refuted_too_often():
+    """200 audits at loss 1, of each two lines in turn; the control loses 1.4."""
+    kinds = list(LINES.values())
+
+    def count(shares):
+        mechanisms = [write_lines(lines, shares) for lines in kinds]
+        pairs = ((mechanisms[seed % len(kinds)], seed) for seed in range(AUDITS))
+        options = {"claim": 1.0, "trials": TRIALS, "confidence": CONFIDENCE}
+        return sum(
+            dpcore.audit(fn, PAIR, rng=seed, **options).refuted is True for fn, seed in pairs
+        )
+
+    assert count((math.e / (1 + math.e), 1 / (1 + math.e))) <= MOST
+    assert count((0.8, 0.2)) > MOST
 
 
 FORMATS = {
