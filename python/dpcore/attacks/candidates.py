@@ -153,10 +153,10 @@ class _ColumnScreen:
         Args:
             sides: outputs on x and on x', of which columns need not be read again.
         """
-        forms = [one for one in self.kept if one.part.measure == "form"]
-        faint = {one.order for one in forms if one.merit < _MIN_FORM_DEVIATIONS}
+        forms = [column for column in self.kept if column.part.measure == "form"]
+        faint = {column.order for column in forms if column.merit < _MIN_FORM_DEVIATIONS}
         if not self.is_presence and len(faint) < len(self.kept):
-            self.kept = [one for one in self.kept if one.order not in faint]
+            self.kept = [column for column in self.kept if column.order not in faint]
         self._drop()
         orders: dict[Part, int] = {}
         for one in sorted(self.kept, key=lambda each: (*each.rank(each.part), each.order)):

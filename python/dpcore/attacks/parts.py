@@ -367,8 +367,8 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     else:
         numbers = {key: number for number, key in enumerate(part.argument)}
         for kind in (OTHER, TEXT, BYTES):
-            where, found = bunch.of_kind(kind)
-            out[where] = [numbers.get(one, -1) if objects.is_hashable(one) else -1 for one in found]
+            rows, keys = bunch.of_kind(kind)
+            out[rows] = [numbers.get(key, -1) if objects.is_hashable(key) else -1 for key in keys]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

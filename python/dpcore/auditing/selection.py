@@ -510,8 +510,8 @@ def plan_rounds(wanted: Asked, pilot: int, trials: int) -> tuple[tuple[int, int]
 def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
     training = max(1, min(size // 2, _MAX_ROUND_TRAINING_ROWS))
     sides = source.in_one_form(*source.outputs(PILOT, 0, training))
-    known = pair_to_floats(clean_pair(source.draws.mechanism, pair) or pair)
-    scores, _ = read_candidates(attack, *sides, known, f"outputs of {source.name}")
+    vectors = pair_to_floats(clean_pair(source.draws.mechanism, pair) or pair)
+    scores, _ = read_candidates(attack, *sides, vectors, f"outputs of {source.name}")
     if not scores:
         return -math.inf
     selection = size - training

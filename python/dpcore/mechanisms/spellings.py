@@ -218,9 +218,9 @@ def parse_lines(lines: list[str]) -> Lines:
                 if is_one and (pattern is not None or _are_usual(bare, f"{joined},")):
                     numbers.pattern = (pattern or "usual") + ending if pattern or ending else None
                     return numbers
-    known = {line: parse_line(line) for line in set(lines)}
-    answers = Lines(known[line] for line in lines)
-    answers.has_forms = any(map(_has_form, known.values()))
+    values = {line: parse_line(line) for line in set(lines)}
+    answers = Lines(values[line] for line in lines)
+    answers.has_forms = any(map(_has_form, values.values()))
     return answers
 
 

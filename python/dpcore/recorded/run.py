@@ -464,9 +464,9 @@ def _audit_runs(
     claim = stated["claim"]
     if claim is not None and not isinstance(claim, Claim):
         claim *= pair.distance
-    known = pair_to_floats(pair)
+    vectors = pair_to_floats(pair)
     found = count_event(
-        sides, attack, known, share, stated["seed"], settings, paired, groups, claim
+        sides, attack, vectors, share, stated["seed"], settings, paired, groups, claim
     )
     sides, fitted = found.separate, found.fitted
     if found.tangent is not None:
