@@ -431,6 +431,8 @@ class AnswerKeeper:
     _objects: dict[int, Any] = field(default_factory=dict)
     _states: dict[int, Any] = field(default_factory=dict)
     _copies_left: int = _FIRST_COPIED_ANSWERS
+    # Classes of which an object that is new is kept as it is.
+    _watched: set[type] = field(default_factory=set)
 
     def add(self, answer: Any) -> None:
         """Add an answer.
@@ -440,7 +442,9 @@ class AnswerKeeper:
                 that has changed.
         """
         cls: Any = type(answer)
-        if not is_immutable(cls):
+        if cls in self._watched and id(answer) not in self._objects:
+            self._objects[id(answer)] = answer
+        elif not is_immutable(cls):
             if self._is_shared or self._copies_left > 0:
                 self._copies_left -= 1
                 answer = self._copy(answer)
@@ -451,8 +455,10 @@ class AnswerKeeper:
                     self._copy(old) if id(old) in objects else old for old in self.values
                 ]
                 self._is_shared, answer = True, self._copy(answer)
+                self._watched.clear()
             elif not (issubclass(cls, tuple) or is_opaque(cls)):
                 self._objects[id(answer)] = answer
+                self._watched.add(cls)
         self.values.append(answer)
 
     def _copy(self, answer: Any) -> Any:
