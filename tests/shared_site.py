@@ -121,7 +121,11 @@ def run_session(command: str, status: int, output: str, place: str) -> None:
         else:
             pytest.fail(f"{place}: dpcore and pytest can be run, not {program}", pytrace=False)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    wanted, got = without_time(output), without_time(printed.getvalue())
+    text = printed.getvalue()
+    if "an output takes" not in output:
+        # A forecast, which a busy machine prints.
+        text = re.sub(r"(?m)^dpcore: an output takes .*\n(?:  .*\n)*", "", text)
+    wanted, got = without_time(output), without_time(text)
     if found != status or not doctest.OutputChecker().check_output(wanted, got, flags):
         pytest.fail(f"{place}: $ {command}\nexit status {found}\n{got}", pytrace=False)
 

@@ -33,8 +33,6 @@ _SLOW_OUTPUT_SECONDS: Final = 0.01
 """Seconds for an output from which on there is a forecast."""
 _FAST_OUTPUT_SECONDS: Final = 0.001
 """Seconds for an output up to which there is none: they are not timed exactly."""
-_MAX_REPEATED_SECONDS: Final = 0.1
-"""Seconds for an output below which a second call is timed."""
 _MAX_ADVISED_SECONDS: Final = 600.0
 """Time of the trials that are proposed instead: a power of ten."""
 _PROBE_CALLS: Final = 18
@@ -338,10 +336,6 @@ def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
     course, budget, times = request.course, request.budget, request.attack.times
     native, (fixed, each) = is_native(request.mechanism), course.estimate_call()
     alone = native or times or one_by_one(request.mechanism)
-    is_repeated = one_by_one(request.mechanism) and each < _MAX_REPEATED_SECONDS
-    if budget is None and is_repeated and each >= _FAST_OUTPUT_SECONDS:
-        # The first call may have imported modules.
-        _time_block(request, request.make_source(request.probe_pair), 1)
     if budget is None and (alone or each < _FAST_OUTPUT_SECONDS):
         return request
     source, shard, least = request.make_source(request.probe_pair), None, _MIN_TIMED_SECONDS
