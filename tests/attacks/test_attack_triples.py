@@ -161,6 +161,13 @@ def test_private_twins_are_refuted_no_more_often_than_the_level_allows(name):
     assert sum(audit(name, twin, seed, trials // 4).refuted for seed in range(AUDITS)) <= MOST
 
 
+@pytest.mark.parametrize("name", ["entries", "moduli"])
+def test_numbers_below_zero_are_refused(name):
+    fields = {"entries": [0], "moduli": [0], "cuts": [[0.5]], "weights": [0.0, 1.0, 2.0]}
+    with pytest.raises(ValueError, match=rf"^{name} must be at least 0, got "):
+        CellRatios(**fields | {name: [-1]})
+
+
 def test_more_trials_do_not_lower_the_bound():
     few, many = (
         [audit("sum of digits", leaky, seed, trials).epsilon_lower for seed in SEEDS]

@@ -263,3 +263,12 @@ def test_objects_with_a_strange_equality_are_handed_over():
     for x in (Strange(), [Strange()], [shared, shared]):
         report = audit(repeat(lambda x, rng: rng.random()), (x, "other"), **FEW)
         assert report.pair.x is x
+
+
+def test_a_native_noise_names_what_makes_two_integers_equal():
+    for pair, words in (
+        (([2**60 + 1], [2**60]), "entry as float64, got"),
+        (([1], [1]), "entry, got"),
+    ):
+        with pytest.raises(ValueError, match=f"^pair must be different in at least one {words}"):
+            audit(Laplace(1.0), pair, claim=1.0, trials=100, rng=1)

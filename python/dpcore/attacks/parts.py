@@ -79,7 +79,7 @@ _DERIVED_MEASURES: Final = ("word", "times", "near", "modulo")
 _MAX_JOINT_PARTS: Final = 20
 """Parts whose values are compared together, two and three at a time."""
 _MAX_JOINT_TEXTS: Final = 4
-"""Whole texts at one place of which it is compared which one it is."""
+"""Largest number of different texts at one place that have a code each."""
 _JOINT_MEASURES: Final = ("value", "number", "there", "holds")
 _PLAIN_COST: Final = 20
 _Steps = tuple[tuple[str, Any], ...]

@@ -77,7 +77,8 @@ class CellRatios(Merged, word="CellRatios"):
         weights: weight of each cell, one dimension of equal length per entry.
 
     Raises:
-        ValueError: if shapes do not fit, or a weight is not finite.
+        ValueError: if shapes do not fit, an entry or modulus is negative, or a weight is not
+            finite.
 
     Source:
         Neyman and Pearson (1933), on the joint law of the codes.
@@ -102,6 +103,9 @@ class CellRatios(Merged, word="CellRatios"):
         """Freeze the arrays and check that they fit."""
         arrays.freeze_arrays(self, "entries", "moduli")
         read, weights = self.entries.size, self.weights
+        for name, numbers in (("entries", self.entries), ("moduli", self.moduli)):
+            if numbers.min(initial=0) < 0:
+                raise invalid(name, "at least 0", numbers)
         if self.cuts.ndim != 2 or len(self.cuts) != read:
             raise invalid("cuts", f"one row for each of {read} entries", self.cuts.shape)
         least = max(self.cuts.shape[1] + 2, int(self.moduli.max(initial=0)) + 1)
@@ -124,7 +128,7 @@ class CellRatios(Merged, word="CellRatios"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """That the entries lie in a box, and that they do not; None of other tables."""
+        """The sentences of the inside and the outside of a box; other tables have none."""
         if np.count_nonzero(self.weights) != 1 or self.moduli.any() or self.cuts.shape[1] != 2:
             return None
         ends = zip(self.entries, self.cuts, strict=True)
@@ -302,7 +306,7 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
         goal: what is to be certified.
 
     Returns:
-        The choice; None where no box is too surprising for luck.
+        The choice, or None if chance explains every box.
     """
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None or not _BOX_COLUMNS[0] <= rows[0].shape[1] <= _BOX_COLUMNS[1]:

@@ -296,7 +296,9 @@ class Asked:
         inputs = inputs_of(self.mechanism, pair)
         if not self.null and inputs_equal(inputs.x, inputs.x_prime):
             # Nothing tells equal inputs apart: every mechanism would pass.
-            text = message("pair", "different in at least one entry", pair)
+            is_rounded = not inputs_equal(pair.x, pair.x_prime)
+            need = "different in at least one entry" + " as float64" * is_rounded
+            text = message("pair", need, pair)
             error = ValueError(f"{text} (null=True allows two equal inputs)")
             raise about(error, "pair")
         if self.neighbour is not None:
