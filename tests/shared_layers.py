@@ -25,7 +25,7 @@ LAYERS = [
     "adapters exact sensitivity",
     "calibration sampling",
     "attacks results structure",
-    "report",
+    "files report",
     "auditing divergence",
     "recorded runs tables",
     "training",
@@ -48,8 +48,8 @@ REPORT_METHODS = re.compile(
 """Names of methods through which a result reaches higher layers, such as its reports."""
 
 INNER = {
-    "advice", "annotations", "auditing", "cli", "errors", "packages", "progress", "recorded",
-    "records", "report", "sampling", "streams", "tables",
+    "advice", "annotations", "auditing", "cli", "errors", "files", "packages", "progress",
+    "recorded", "records", "report", "sampling", "streams", "tables",
 }  # fmt: skip
 """Packages that users reach through others; `__all__` of the others says what is public."""
 

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from dpcore.recorded import sides, text_files
+from dpcore.files import cells as cell_files
+from dpcore.files import formats
+from dpcore.files.formats import Reader
 from dpcore.recorded.sides import by_label, read_outputs
-from dpcore.recorded.text_files import Reader
 
 ODD = [0.1, -0.0, 1e-310, np.nan, np.inf, -np.inf, 1 / 3, 2.0**53]
 
@@ -111,7 +112,7 @@ def test_the_outputs_of_a_text(write, name, text, column, outputs):
 
 
 def test_a_first_row_that_comes_again_in_many_blocks_is_one_output(write, monkeypatch):
-    monkeypatch.setattr(text_files, "_BLOCK_CHARACTERS", 8)
+    monkeypatch.setattr(cell_files, "_BLOCK_CHARACTERS", 8)
     words = ["never", "daily", "never", "weekly", "never", "daily"] * 3
     assert read_outputs(write("\n".join(words)), None).tolist() == words
 
@@ -233,7 +234,7 @@ def test_parquet_without_its_packages(tmp_path, monkeypatch, missing):
             raise ImportError(f"no {name}")
         return kept(name)
 
-    monkeypatch.setattr(sides, "import_module", importing)
+    monkeypatch.setattr(formats, "import_module", importing)
     needed = r"reading x.parquet needs pyarrow \(pip install pyarrow"
     with pytest.raises(ImportError, match=needed) if "pandas" in missing else nullcontext():
         assert read_outputs(path).tolist() == [1.0, 2.5]

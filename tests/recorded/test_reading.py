@@ -23,10 +23,12 @@ from pyarrow import parquet
 from dpcore import OutputsAudit, audit_outputs
 from dpcore.cli import audits as command
 from dpcore.cli.options import OutputsArguments
+from dpcore.files import cells as cell_files
+from dpcore.files import opened
+from dpcore.files.columns import Request
+from dpcore.files.formats import Reader
 from dpcore.progress import Progress
-from dpcore.recorded import text_files
 from dpcore.recorded.sides import read_outputs
-from dpcore.recorded.text_files import Reader
 from dpcore.results.evidence import TableRead
 
 WORDS = np.array(["never", "weekly", "daily"])
@@ -167,8 +169,8 @@ def test_quoted_cells_anywhere_in_a_file(write):
 
 def test_pieces_of_a_file_fit_together(write, monkeypatch):
     """Blocks of 16 characters, so that rows, line ends and kinds meet their borders."""
-    monkeypatch.setattr(text_files, "_BLOCK_CHARACTERS", 16)
-    monkeypatch.setattr(text_files, "_PIECE_CELLS", 4)
+    monkeypatch.setattr(cell_files, "_BLOCK_CHARACTERS", 16)
+    monkeypatch.setattr(cell_files, "_PIECE_CELLS", 4)
     rng = np.random.default_rng(0)
     for end in ("\n", "\r\n"):
         cells = rng.choice(["1.25", "-3", "x", "a b", ""], (50, 3), p=[0.5, 0.2, 0.1, 0.1, 0.1])
@@ -333,26 +335,26 @@ def test_a_file_that_memory_cannot_hold_is_an_error_before_it_is_read(tmp_path, 
         text = f"[{','.join(texts_)}]" if name == "a.json" else "\n".join(texts_)
         path.write_bytes(gzip.compress(text.encode(), 1) if "gz" in name else text.encode())
     reader = Reader(bar=Progress("", None, False))
-    monkeypatch.setattr(text_files, "measure_free_memory", lambda: 4e6)
+    monkeypatch.setattr(opened, "measure_free_memory", lambda: 4e6)
     with pytest.raises(MemoryError, match=rf"{name} needs about 0\.0 GB of memory, and 0\.0 GB"):
         read_outputs(path, None, reader)
-    monkeypatch.setattr(text_files, "measure_free_memory", lambda: 1e8)
+    monkeypatch.setattr(opened, "measure_free_memory", lambda: 1e8)
     assert len(read_outputs(path)) == size
-    monkeypatch.setattr(text_files, "measure_free_memory", lambda: None)
+    monkeypatch.setattr(opened, "measure_free_memory", lambda: None)
     assert len(read_outputs(path)) == size
 
 
 def test_the_rest_of_a_file_that_is_too_large_is_not_read(write, monkeypatch):
     path = write("1.5\n" * 1_000_000)
-    monkeypatch.setattr(text_files, "measure_free_memory", lambda: 4e6)
-    with text_files.open_file(path, Reader()) as file:
+    monkeypatch.setattr(opened, "measure_free_memory", lambda: 4e6)
+    with opened.open_file(path, Reader()) as file:
         with pytest.raises(MemoryError, match="choose fewer columns with column="):
-            text_files.read_csv(file, "csv", None, None, Reader())
+            cell_files.read_csv(file, Request("csv"), Reader())
         assert file.position < file.size / 2
 
 
 def test_free_memory_is_known_here():
-    free = text_files.measure_free_memory()
+    free = opened.measure_free_memory()
     assert free is None or free > 1e6
 
 
@@ -485,9 +487,9 @@ def test_lines_have_no_columns(write, change):
 
 def test_a_choice_that_is_needed_is_asked_for_before_the_rest_is_read(write):
     path = write("a,b\n" + "1,2\n" * 500_000)
-    with text_files.open_file(path, Reader()) as file:
+    with opened.open_file(path, Reader()) as file:
         with pytest.raises(ValueError, match=r"column must be given where .* 2 columns"):
-            text_files.read_csv(file, "csv", None, None, Reader())
+            cell_files.read_csv(file, Request("csv"), Reader())
         assert file.position <= file.size * 0.7
 
 

@@ -19,6 +19,9 @@ from ..auditing.provenance import provenance_of
 from ..bounds.binomial import RecordedBound, find_declaration
 from ..claims.trade_off import GDP, Claim, find_remote_tangent
 from ..events import Above
+from ..files.columns import Column, selects_all_columns
+from ..files.formats import Reader, is_path
+from ..files.opened import STDIN
 from ..mechanisms.answers import rows_of, to_object_array
 from ..pairs.differences import inputs_equal, pair_to_floats
 from ..progress import Progress
@@ -26,7 +29,6 @@ from ..records import Array, Counts, Pair
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
 from ..sampling.columns import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
-from .frames import Column, selects_all_columns
 from .independent_rows import (
     count_event,
     doubts_of_order,
@@ -40,13 +42,11 @@ from .sides import (
     get_display_name,
     has_columns,
     is_column,
-    is_path,
     number_groups,
     read_grouped,
     refuse_labels,
     refuse_unlike_marks,
 )
-from .text_files import STDIN, Reader
 
 _MATRIX_CELLS: Final = ("tp", "fn", "fp", "tn")
 _MATRIX_REMARK: Final = (

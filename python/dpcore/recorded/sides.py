@@ -5,26 +5,22 @@ No value of a file is dropped without an error.
 
 from __future__ import annotations
 
-import io
 import os
-import zipfile
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from ..errors import about, argument_of, invalid, masked, mistyped, name_path_errors
+from ..errors import about, invalid, masked, mistyped, name_path_errors
+from ..files import columns as frames
+from ..files.columns import ALL, Column, Table
+from ..files.formats import Reader, is_path, read_table
+from ..files.opened import STDIN
 from ..packages import has_all
 from ..records import Array
-from . import frames, text_files
-from .frames import ALL, Column, Found, Table
-from .text_files import STDIN, HashedFile, Reader
-
-_FileReader = Callable[[HashedFile, str, Any, Any, Reader], Table]
 
 Sides = tuple[Array, Array]
 
@@ -83,130 +79,6 @@ def read_outputs(
         raise mistyped("path", "the path of a file", path)
     found: Array = read_titled(path, column, "outputs", reader or Reader())[0]
     return found
-
-
-def read_table(path: Path, column: Any, label: Column | None, reader: Reader) -> Table:
-    """Read a file; only the requested columns are parsed."""
-    kind = reader.find_kind(path)
-    with text_files.open_file(path, reader) as file:
-        table = _READERS_BY_KIND[kind](file, kind, column, label, reader)
-        if not table.columns or not len(table.columns[0]):
-            raise ValueError(f"{file.name} must hold at least one row of outputs, got none")
-        lengths = {len(one) for one in table.columns}
-        if len(lengths) > 1:
-            raise invalid(f"arrays of {file.name}", "of equal length", sorted(lengths))
-    return table
-
-
-# Arrays.
-
-
-@contextmanager
-def _refused_objects(file: HashedFile) -> Iterator[None]:
-    """Name the file in the error for arrays that only pickle reads, or that are cut off."""
-    try:
-        yield
-    except (EOFError, ValueError, zipfile.BadZipFile) as error:
-        text = f"{file.name} must hold arrays without Python objects, got {error}"
-        raise ValueError(text) from None
-
-
-def _load_numpy(file: HashedFile) -> Any:
-    with _refused_objects(file):
-        return np.load(_open_whole(file), allow_pickle=False)
-
-
-def _open_whole(file: HashedFile) -> io.BytesIO:
-    """Return the bytes of a file, for readers that do not read it from start to end."""
-    if file.size is not None:
-        text_files.require_memory(file.name, file.size)
-    return io.BytesIO(file.open_bytes().read())
-
-
-def _require_rows(name: str, loaded: Any) -> Array:
-    if not isinstance(loaded, np.ndarray) or loaded.ndim == 0 or len(loaded) == 0:
-        found = loaded.shape if isinstance(loaded, np.ndarray) else loaded
-        raise invalid(name, "an array with one row an output, and at least one", found)
-    return loaded
-
-
-def _read_npy(file: HashedFile, kind: str, column: Any, label: Any, reader: Reader) -> Table:
-    array = _require_rows(file.name, _load_numpy(file))
-    how = Found("npy", sha256=file.sha256)
-    if array.dtype.names is not None:
-        names = tuple(array.dtype.names)
-        return Table(file.name, names, tuple(array[name] for name in names), how, array)
-    columns = tuple(array.T) if array.ndim == 2 else (array,)
-    return Table(file.name, None, columns, how, array)
-
-
-def _read_npz(file: HashedFile, kind: str, column: Any, label: Any, reader: Reader) -> Table:
-    loaded = _load_numpy(file)
-    if isinstance(loaded, np.ndarray):
-        raise invalid(file.name, "an archive of arrays", loaded)
-    with loaded as archive:
-        names = tuple(archive.files)
-        sizes = sum(one.file_size for one in archive.zip.infolist())
-        text_files.require_memory(file.name, sizes)
-        with _refused_objects(file):
-            columns = tuple(_require_rows(file.name, archive[name]) for name in names)
-    return Table(file.name, names, columns, Found("npz", sha256=file.sha256))
-
-
-# Parquet.
-
-
-def _read_parquet(file: HashedFile, kind: str, column: Any, label: Any, reader: Reader) -> Table:
-    whole = _open_whole(file)
-    try:
-        parquet: Any = import_module("pyarrow.parquet")
-    except ImportError:
-        return _read_with_pandas(file, whole, column, label)
-    try:
-        opened = parquet.ParquetFile(whole)
-        names = tuple(opened.schema_arrow.names)
-        empty = Table(file.name, names, (np.empty(0),) * len(names))
-        places = frames.list_needed_places(empty, column, label)
-        data = opened.read(columns=list(dict.fromkeys(names[place] for place in places)))
-    except (OSError, ValueError) as error:
-        if argument_of(error):
-            raise
-        raise ValueError(f"{file.name} must be a whole Parquet file, got {error}") from None
-    # Names that are there twice were read twice.
-    read = [place for place, name in enumerate(names) if name in data.column_names]
-    pairs = zip(read, data.columns, strict=True)
-    found = {place: frames.convert_column(values) for place, values in pairs if place in places}
-    columns = frames.fill_columns(found, range(len(names)), opened.metadata.num_rows)
-    return Table(file.name, names, columns, Found("parquet", sha256=file.sha256))
-
-
-def _read_with_pandas(file: HashedFile, whole: io.BytesIO, column: Any, label: Any) -> Table:
-    try:
-        pandas: Any = import_module("pandas")
-        frame = pandas.read_parquet(whole)
-    except ImportError as error:
-        text = "needs pyarrow (pip install pyarrow), or pandas with fastparquet"
-        raise ImportError(f"reading {file.name} {text}: {error}") from None
-    table = frames.read_columns(frame, file.name, column, label)
-    assert table is not None
-    return table._replace(found=Found("parquet", sha256=file.sha256))
-
-
-_READERS_BY_KIND: Final[dict[str, _FileReader]] = {
-    "csv": text_files.read_csv,
-    "tsv": text_files.read_csv,
-    "lines": text_files.read_lines,
-    "json": text_files.read_json,
-    "jsonl": text_files.read_json_lines,
-    "npy": _read_npy,
-    "npz": _read_npz,
-    "parquet": _read_parquet,
-}
-
-
-def is_path(value: Any) -> bool:
-    """Return True for a value that names a file."""
-    return isinstance(value, (str, os.PathLike))
 
 
 def has_columns(value: Any) -> bool:

@@ -39,6 +39,26 @@ class Found(NamedTuple):
     sha256: str = ""
 
 
+class Request(NamedTuple):
+    """Columns that are asked for in a file.
+
+    Args:
+        kind: of the file, one of those of `KINDS`.
+        column: the columns of the outputs, see `select_columns`.
+        label: one more column, or None.
+    """
+
+    kind: str
+    column: Any = None
+    label: Column | None = None
+
+    @property
+    def columns(self) -> list[Any]:
+        """All columns that are asked for; None stands for a choice that was not made."""
+        several = isinstance(self.column, (list, tuple))
+        return [*(self.column if several else [self.column]), self.label]
+
+
 class Table(NamedTuple):
     """Columns of equal length.
 
@@ -133,8 +153,9 @@ def selects_all_columns(column: Any) -> bool:
     return isinstance(column, str) and column == ALL
 
 
-def list_needed_places(table: Table, column: Any, label: Column | None) -> list[int]:
+def list_needed_places(table: Table, request: Request) -> list[int]:
     """Return the columns to read; none if a choice is needed, which `select_columns` explains."""
+    _, column, label = request
     if label is None:
         must_choose = column is None and table.names is not None and len(table.names) > 1
         return [] if must_choose else sorted({*choose_places(table, column)})
@@ -260,7 +281,9 @@ def read_columns(value: Any, name: str, column: Any, label: Column | None = None
         return None
     if isinstance(value, np.ndarray):
         return Table(name, names, tuple(value[one] for one in names))
-    places = list_needed_places(Table(name, names, (np.empty(0),) * len(names)), column, label)
+    places = list_needed_places(
+        Table(name, names, (np.empty(0),) * len(names)), Request("frame", column, label)
+    )
     found = {place: convert_column(_get_column_at(value, place)) for place in places}
     size = len(found[places[0]]) if found else 0
     return Table(name, names, fill_columns(found, range(len(names)), size))

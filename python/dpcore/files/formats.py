@@ -1,0 +1,197 @@
+"""Formats of files, and the reader of each: arrays, Parquet, and those of texts."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import argument_of, choice, invalid
+from ..progress import Progress
+from ..records import Array
+from ..results.evidence import TableRead
+from . import columns as frames
+from .cells import read_csv, read_lines
+from .columns import Column, Found, Request, Table
+from .json_files import read_json, read_json_lines
+from .opened import STDIN, HashedFile, Settings, open_file, require_memory
+
+_FileReader = Callable[[HashedFile, Request, Settings], Table]
+
+KINDS: Final = {
+    ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".log": "lines", ".json": "json",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".npy": "npy", ".npz": "npz", ".parquet": "parquet",
+}  # fmt: skip
+"""Kinds of files by the ends of their names."""
+
+
+class Reader(Settings):
+    """Settings for files, and what was found in those that were read.
+
+    Args:
+        header: "yes", "no", or "auto": found out.
+        sep: what stands between the cells of a CSV file; None is found out.
+        encoding: of texts; None is UTF-8, or what a byte order mark says.
+        format: kind of the files, one of those of `KINDS`; None goes by their names.
+        bar: shows how much was read, or None.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if an argument is none of the choices.
+    """
+
+    def __init__(
+        self,
+        header: str = "auto",
+        sep: str | None = None,
+        encoding: str | None = None,
+        format: str | None = None,
+        bar: Progress | None = None,
+    ) -> None:
+        super().__init__(header, sep, encoding, bar)
+        kinds = tuple(dict.fromkeys(KINDS.values()))
+        self.format = None if format is None else choice("format", format, kinds)
+        self.tables: list[TableRead] = []
+
+    def find_kind(self, path: Path) -> str:
+        """Return the kind of a file; a separator makes a table of text."""
+        name = path.name.lower().removesuffix(".gz")
+        kind = self.format or KINDS.get(Path(name).suffix)
+        if kind is None:
+            if str(path) == STDIN:
+                raise invalid("format", "given for standard input, such as 'csv'", None)
+            ends = ", ".join(KINDS)
+            requirement = f"a file that ends in one of {ends} (or these with .gz), or format= given"
+            raise invalid("outputs", requirement, str(path))
+        return "csv" if kind == "lines" and self.sep is not None else kind
+
+
+def read_table(path: Path, column: Any, label: Column | None, reader: Reader) -> Table:
+    """Read a file; only the requested columns are parsed."""
+    kind = reader.find_kind(path)
+    with open_file(path, reader) as file:
+        table = _READERS_BY_KIND[kind](file, Request(kind, column, label), reader)
+        if not table.columns or not len(table.columns[0]):
+            raise ValueError(f"{file.name} must hold at least one row of outputs, got none")
+        lengths = {len(one) for one in table.columns}
+        if len(lengths) > 1:
+            raise invalid(f"arrays of {file.name}", "of equal length", sorted(lengths))
+    return table
+
+
+# Arrays.
+
+
+@contextmanager
+def _refused_objects(file: HashedFile) -> Iterator[None]:
+    """Name the file in the error for arrays that only pickle reads, or that are cut off."""
+    try:
+        yield
+    except (EOFError, ValueError, zipfile.BadZipFile) as error:
+        text = f"{file.name} must hold arrays without Python objects, got {error}"
+        raise ValueError(text) from None
+
+
+def _load_numpy(file: HashedFile) -> Any:
+    with _refused_objects(file):
+        return np.load(_open_whole(file), allow_pickle=False)
+
+
+def _open_whole(file: HashedFile) -> io.BytesIO:
+    """Return the bytes of a file, for readers that do not read it from start to end."""
+    if file.size is not None:
+        require_memory(file.name, file.size)
+    return io.BytesIO(file.open_bytes().read())
+
+
+def _require_rows(name: str, loaded: Any) -> Array:
+    if not isinstance(loaded, np.ndarray) or loaded.ndim == 0 or len(loaded) == 0:
+        found = loaded.shape if isinstance(loaded, np.ndarray) else loaded
+        raise invalid(name, "an array with one row an output, and at least one", found)
+    return loaded
+
+
+def _read_npy(file: HashedFile, request: Request, settings: Settings) -> Table:
+    array = _require_rows(file.name, _load_numpy(file))
+    how = Found("npy", sha256=file.sha256)
+    if array.dtype.names is not None:
+        names = tuple(array.dtype.names)
+        return Table(file.name, names, tuple(array[name] for name in names), how, array)
+    columns = tuple(array.T) if array.ndim == 2 else (array,)
+    return Table(file.name, None, columns, how, array)
+
+
+def _read_npz(file: HashedFile, request: Request, settings: Settings) -> Table:
+    loaded = _load_numpy(file)
+    if isinstance(loaded, np.ndarray):
+        raise invalid(file.name, "an archive of arrays", loaded)
+    with loaded as archive:
+        names = tuple(archive.files)
+        sizes = sum(one.file_size for one in archive.zip.infolist())
+        require_memory(file.name, sizes)
+        with _refused_objects(file):
+            columns = tuple(_require_rows(file.name, archive[name]) for name in names)
+    return Table(file.name, names, columns, Found("npz", sha256=file.sha256))
+
+
+# Parquet.
+
+
+def _read_parquet(file: HashedFile, request: Request, settings: Settings) -> Table:
+    whole = _open_whole(file)
+    try:
+        parquet: Any = import_module("pyarrow.parquet")
+    except ImportError:
+        return _read_with_pandas(file, whole, request)
+    try:
+        opened = parquet.ParquetFile(whole)
+        names = tuple(opened.schema_arrow.names)
+        empty = Table(file.name, names, (np.empty(0),) * len(names))
+        places = frames.list_needed_places(empty, request)
+        data = opened.read(columns=list(dict.fromkeys(names[place] for place in places)))
+    except (OSError, ValueError) as error:
+        if argument_of(error):
+            raise
+        raise ValueError(f"{file.name} must be a whole Parquet file, got {error}") from None
+    # Names that are there twice were read twice.
+    read = [place for place, name in enumerate(names) if name in data.column_names]
+    pairs = zip(read, data.columns, strict=True)
+    found = {place: frames.convert_column(values) for place, values in pairs if place in places}
+    columns = frames.fill_columns(found, range(len(names)), opened.metadata.num_rows)
+    return Table(file.name, names, columns, Found("parquet", sha256=file.sha256))
+
+
+def _read_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> Table:
+    try:
+        pandas: Any = import_module("pandas")
+        frame = pandas.read_parquet(whole)
+    except ImportError as error:
+        text = "needs pyarrow (pip install pyarrow), or pandas with fastparquet"
+        raise ImportError(f"reading {file.name} {text}: {error}") from None
+    table = frames.read_columns(frame, file.name, request.column, request.label)
+    assert table is not None
+    return table._replace(found=Found("parquet", sha256=file.sha256))
+
+
+_READERS_BY_KIND: Final[dict[str, _FileReader]] = {
+    "csv": read_csv,
+    "tsv": read_csv,
+    "lines": read_lines,
+    "json": read_json,
+    "jsonl": read_json_lines,
+    "npy": _read_npy,
+    "npz": _read_npz,
+    "parquet": _read_parquet,
+}
+
+
+def is_path(value: Any) -> bool:
+    """Return True for a value that names a file."""
+    return isinstance(value, (str, os.PathLike))

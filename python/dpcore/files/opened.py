@@ -1,0 +1,218 @@
+"""A file that is opened: its bytes, encoding and SHA-256, and whether memory can hold it."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import gzip
+import hashlib
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from ..errors import choice, invalid, mistyped
+from ..progress import Progress
+
+STDIN: Final = "-"
+"""Stands for standard input in the place of a path."""
+
+HEADERS: Final = ("auto", "yes", "no")
+_BUFFER_BYTES: Final = 2**16
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_BYTE_ORDER_MARKS: Final = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Encodings by the byte order marks that files begin with."""
+
+_WORKING_COPIES: Final = 2.0
+"""Memory that an audit needs for outputs, in units of their own: they are shuffled in a copy."""
+
+
+class Settings:
+    """Settings for files of texts.
+
+    Args:
+        header: "yes", "no", or "auto": found out.
+        sep: what stands between the cells of a CSV file; None is found out.
+        encoding: of texts; None is UTF-8, or what a byte order mark says.
+        bar: shows how much was read, or None.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if an argument is none of the choices.
+    """
+
+    def __init__(
+        self,
+        header: str = "auto",
+        sep: str | None = None,
+        encoding: str | None = None,
+        bar: Progress | None = None,
+    ) -> None:
+        self.header = choice("header", header, HEADERS)
+        self.sep = None if sep is None else _check_sep(sep)
+        self.encoding = None if encoding is None else _check_encoding(encoding)
+        self.bar = bar
+
+
+def _check_sep(sep: Any) -> str:
+    if not isinstance(sep, str):
+        raise mistyped("sep", "a character", sep)
+    sep = "\t" if sep in ("tab", r"\t") else sep
+    if len(sep) != 1 or sep in '"\r\n':
+        raise invalid("sep", "one character, or 'tab'", sep)
+    return str(sep)
+
+
+def _check_encoding(encoding: Any) -> str:
+    if not isinstance(encoding, str):
+        raise mistyped("encoding", "the name of an encoding", encoding)
+    try:
+        return str(codecs.lookup(encoding).name)
+    except LookupError:
+        requirement = "an encoding that Python knows, such as 'utf-8' or 'latin-1'"
+        raise invalid("encoding", requirement, encoding) from None
+
+
+class HashedFile(io.RawIOBase):
+    """A file that computes the SHA-256 of the bytes that are read.
+
+    Args:
+        raw: the file, or standard input.
+        name: what messages call it.
+        size: its bytes; None where nobody knows.
+        bar: moves on by each byte, or None.
+    """
+
+    def __init__(self, raw: BinaryIO, name: str, size: int | None, bar: Progress | None) -> None:
+        super().__init__()
+        self.name, self.size, self.position = name, size, 0
+        self._raw, self._bar, self._hash = raw, bar, hashlib.sha256()
+        self.encoding = ""
+        # A wrapper that nothing holds would close the file.
+        self._opened: list[io.IOBase] = []
+        if bar is not None:
+            bar.begin(f"reading {name}", size)
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into a buffer and return their number, 0 at the end."""
+        data = self._raw.read(len(buffer))
+        buffer[: len(data)] = data
+        self._hash.update(data)
+        self.position += len(data)
+        if self._bar is not None:
+            self._bar.advance(len(data))
+        return len(data)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the whole file; what was not read yet is read."""
+        while self.read(_BUFFER_BYTES):
+            pass
+        return self._hash.hexdigest()
+
+    def open_bytes(self) -> io.BufferedReader[Any]:
+        """Return its bytes, of a gzip file the unpacked ones."""
+        buffered: io.BufferedReader[Any] = io.BufferedReader(self, _BUFFER_BYTES)
+        self._opened.append(buffered)
+        if buffered.peek(2)[:2] != _GZIP_MAGIC:
+            return buffered
+        unpacked: Any = gzip.GzipFile(fileobj=buffered)
+        return io.BufferedReader(unpacked, _BUFFER_BYTES)
+
+    def open_text(self, encoding: str | None, newline: str | None = None) -> io.TextIOWrapper:
+        """Return its text; without an encoding UTF-8, or what a byte order mark says."""
+        buffered = self.open_bytes()
+        head = buffered.peek(4)
+        found = next(
+            (name for mark, name in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), "utf-8"
+        )
+        # The mark of UTF-8 is no part of the first cell, whoever names the encoding.
+        found = encoding if encoding not in (None, "utf-8") else found
+        self.encoding = found.removesuffix("-sig")
+        text = io.TextIOWrapper(buffered, encoding=found, newline=newline)
+        self._opened.append(text)
+        return text
+
+    def check_memory(self, taken: float) -> None:
+        """Raise an error if memory cannot hold the outputs.
+
+        Args:
+            taken: bytes of memory for what was read so far.
+
+        Raises:
+            MemoryError: if all of the file would need more than there is.
+        """
+        if self.size is not None and self.position:
+            require_memory(self.name, taken * max(1.0, self.size / self.position))
+
+
+@contextlib.contextmanager
+def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
+    """Open a file, or standard input; errors in its bytes become errors that name it."""
+    name = path.name
+    with contextlib.ExitStack() as opened:
+        if str(path) == STDIN:
+            name, raw, size = "standard input", _open_standard_input(), None
+        else:
+            raw = opened.enter_context(path.open("rb"))
+            size = os.fstat(raw.fileno()).st_size or None
+        try:
+            yield HashedFile(raw, name, size, settings.bar)
+        except UnicodeError as error:
+            encoding = (settings.encoding or "utf-8").upper()
+            text = f"{name} must be text in {encoding}, got {error} (encoding= gives another)"
+            raise ValueError(text) from None
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{name} must be a whole gzip file, got {error}") from None
+
+
+def _open_standard_input() -> BinaryIO:
+    try:
+        return sys.stdin.buffer
+    except AttributeError:
+        raise invalid("outputs", "a file where there is no standard input", STDIN) from None
+
+
+def require_memory(name: str, size: float) -> None:
+    """Raise an error if outputs of a size, and their copy, are larger than the free memory.
+
+    Args:
+        name: what the message calls them.
+        size: bytes of the outputs.
+
+    Raises:
+        MemoryError: if they do not fit.
+    """
+    needed, free = _WORKING_COPIES * size, measure_free_memory()
+    if free is not None and needed > free:
+        text = f"needs about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free"
+        raise MemoryError(f"{name} {text}: choose fewer columns with column=, or cut the file")
+
+
+def measure_free_memory() -> float | None:
+    """Return the bytes of memory that are free, or None where the system does not say it."""
+    limits = []
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+        limits.append(1024.0 * int(next(x for x in lines if x.startswith("MemAvail")).split()[1]))
+    with contextlib.suppress(OSError, ValueError):
+        # Of a container: "max" where there is no limit.
+        group = Path("/sys/fs/cgroup")
+        most, used = ((group / f"memory.{one}").read_text("ascii") for one in ("max", "current"))
+        limits.append(float(int(most) - int(used)))
+    # Windows has no such function.
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        if not limits:
+            limits.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
+    return min(limits, default=None)
