@@ -35,6 +35,8 @@
 
 pub mod audit;
 pub mod bounds;
+#[cfg(any(feature = "python", test))]
+mod cells;
 pub mod divergence;
 pub mod error;
 pub mod events;

@@ -3,6 +3,7 @@
 // Arrays arrive by value: that is how pyo3 extracts them.
 #![allow(clippy::needless_pass_by_value)]
 
+mod cells;
 mod convert;
 mod description;
 mod detach;
@@ -38,5 +39,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     neighbours::register(module)?;
     replacement::register(module)?;
     sensitivity::register(module)?;
-    tables::register(module)
+    tables::register(module)?;
+    cells::register(module)
 }
