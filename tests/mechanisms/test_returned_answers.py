@@ -96,7 +96,7 @@ def test_a_buffer_that_is_filled_again_leaks_what_it_held(kind, place):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("kind", "place"), zip(KINDS, itertools.cycle(PLACES), strict=False))
+@pytest.mark.parametrize(("kind", "place"), [*zip(KINDS, itertools.cycle(PLACES), strict=False)])
 def test_a_buffer_with_the_noise_of_the_claim_is_not_refuted_too_often(kind, place):
     """200 audits at loss 1; more than MOST have a probability below 1e-4. The control loses 3."""
     assert count_refutations(PLACES[place](make_filler(kind, 1.0)), 1.0, PAIR) <= MOST
