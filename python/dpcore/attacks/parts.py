@@ -58,6 +58,7 @@ _MAX_NAME_CHARACTERS: Final = 56
 _MAX_VALUE_CHARACTERS: Final = 80
 _MAX_SENTENCE_CHARACTERS: Final = 100
 _ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
+_PLACE_PATTERN: Final = re.compile(r"\boutput\[(\d+)\]")
 _DERIVED_VIEWS: Final = ("numbers", "digits", "numerator", "denominator")
 DERIVED: Final = 4
 """Plainness of numbers derived from an output, such as a length or how often a letter occurs."""
@@ -510,11 +511,18 @@ class OfColumns(Record, word="OfColumns"):
     @property
     def sentences(self) -> tuple[str, str] | None:
         """The sentences of the inner score, with the names."""
-        return name_sentences(self.score, self.names)
+        first, second = score_attribute(self.score, "sentences") or ("", "")
+        return (self._rename(first), self._rename(second)) if first else None
+
+    def _rename(self, text: str) -> str:
+        """Return a text in which names stand for places and entries."""
+        listed = dict(enumerate(self.names))
+        named = _PLACE_PATTERN.sub(lambda match: listed.get(int(match[1]), match[0]), text)
+        return name_entries(named, self.names)
 
     def __str__(self) -> str:
         """Return one line for a report."""
-        return name_entries(score_name(self.score), self.names)
+        return self._rename(score_name(self.score))
 
 
 class _PartCache(threading.local):
