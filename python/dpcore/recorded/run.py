@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import warnings
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any, Final, Literal, TypedDict
@@ -56,6 +57,7 @@ _MATRIX_REMARK: Final = (
     "threshold of the guesses was fixed before these outputs were seen"
 )
 
+_NUMBER_PATTERN: Final = re.compile("0|[1-9][0-9]{0,17}")
 _TIE_STREAM: Final = 18
 """Names the stream of the coins that part equal scores."""
 
@@ -478,7 +480,7 @@ def _audit_runs(
     doubts += () if stated["arranged"] else doubts_of_order(sides)
     # pandas names columns by numbers, too, which a table holds as texts.
     names = (str(ast.literal_eval(title.removeprefix("column "))) for title in titles)
-    plain = (int(name) if name.isdecimal() else name for name in names)
+    plain = (int(name) if _NUMBER_PATTERN.fullmatch(name) else name for name in names)
     report = OutputsAudit(
         **stated,
         evidence=found.counts,
