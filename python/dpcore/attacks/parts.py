@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -480,10 +480,10 @@ def name_entries(text: str, names: Sequence[str]) -> str:
     )
 
 
-def name_sentences(score: Any, names: Sequence[str]) -> tuple[str, str] | None:
+def name_sentences(score: Any, rename: Callable[[str], str]) -> tuple[str, str] | None:
     """Return the sentences of a score of columns, with the names of these."""
     first, second = score_attribute(score, "sentences") or ("", "")
-    return (name_entries(first, names), name_entries(second, names)) if first else None
+    return (rename(first), rename(second)) if first else None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -511,8 +511,7 @@ class OfColumns(Record, word="OfColumns"):
     @property
     def sentences(self) -> tuple[str, str] | None:
         """The sentences of the inner score, with the names."""
-        first, second = score_attribute(self.score, "sentences") or ("", "")
-        return (self._rename(first), self._rename(second)) if first else None
+        return name_sentences(self.score, self._rename)
 
     def _rename(self, text: str) -> str:
         """Return a text in which names stand for places and entries."""
