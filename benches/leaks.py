@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from leaky_mechanisms import (
+    ANSWERS,
     Array,
     Rng,
     Secret,
@@ -18,10 +19,12 @@ from leaky_mechanisms import (
     copy_input,
     correlated,
     edge_lists,
+    empty_box,
     expert_bit_mask,
     expert_correlated,
     expert_dense,
     expert_edge_lists,
+    expert_empty_box,
     expert_float_sets,
     expert_forty_keys,
     expert_hex_text,
@@ -35,12 +38,16 @@ from leaky_mechanisms import (
     expert_order_of_keys,
     expert_parity,
     expert_ragged_lists,
+    expert_rare_cent,
     expert_rare_none,
     expert_rare_value,
     expert_seven,
     expert_shifted_words,
     expert_shuffled_reports,
+    expert_sign_of_product,
     expert_subspace,
+    expert_sum_modulo,
+    expert_sum_of_words,
     expert_sum_parity,
     expert_text_and_floats,
     expert_towns,
@@ -53,6 +60,7 @@ from leaky_mechanisms import (
     json_fields,
     kept_cents,
     last_digits,
+    mix_uniform,
     noise_in_subspace,
     noise_through_matrix,
     one_more_key,
@@ -61,10 +69,14 @@ from leaky_mechanisms import (
     order_of_keys,
     parity,
     ragged_lists,
+    rare_cent,
     rare_none,
     rare_value,
     shifted_words,
     shuffled_reports,
+    sign_of_product,
+    sum_modulo,
+    sum_of_words,
     sum_parity,
     text_and_floats,
     town_counts,
@@ -159,6 +171,7 @@ _MASK = functools.partial(bit_mask, bits=128, bit=70)
 _WIDE = functools.partial(noise_in_subspace, latent=64, dim=300)
 _TRIPLE = functools.partial(parity, columns=(2, 7, 12, 16))
 _FIVE = functools.partial(parity, columns=(0, 1, 3, 4, 5, 6))
+_YES_NO = functools.partial(sum_of_words, words=ANSWERS)
 
 LEAKS: tuple[Leak, ...] = (
     _make_leak(
@@ -449,6 +462,57 @@ LEAKS: tuple[Leak, ...] = (
         10_000,
         expert_shifted_words,
         loss=math.log(9),
+    ),
+    _make_leak(
+        "rare-cent",
+        "12 normal columns, one 9.01 with .001 on x, 9 on x'",
+        rare_cent,
+        copy_input,
+        100_000,
+        expert_rare_cent,
+    ),
+    _make_leak(
+        "sum-modulo-3",
+        "sum of 3 of 10 integers modulo 3, 5 % noise",
+        sum_modulo,
+        mix_uniform,
+        20_000,
+        expert_sum_modulo,
+        loss=math.log(58),
+    ),
+    _make_leak(
+        "three-words",
+        "the same as words of a sentence",
+        sum_of_words,
+        mix_uniform,
+        20_000,
+        expert_sum_of_words,
+        loss=math.log(58),
+    ),
+    _make_leak(
+        "yes-no",
+        "parity of 3 of 10 words yes and no, .975 / .025",
+        _YES_NO,
+        _flip_at_rates(0.975, 0.025),
+        20_000,
+        functools.partial(expert_sum_of_words, words=ANSWERS),
+        loss=math.log(39),
+    ),
+    _make_leak(
+        "product-sign",
+        "sign of the product of 3 of 6 normal columns",
+        sign_of_product,
+        copy_input,
+        100_000,
+        expert_sign_of_product,
+    ),
+    _make_leak(
+        "empty-box",
+        "8 uniform columns, on x' a box of 3 of mass .001 is empty",
+        empty_box,
+        copy_input,
+        1_000_000,
+        expert_empty_box,
     ),
 )
 """Every mechanism, in the order of the record."""

@@ -487,3 +487,88 @@ def shifted_words(x: int, size: int, rng: Rng, secret: Secret = flip_bit) -> lis
 def expert_shifted_words(outputs: Sequence[Any]) -> Array:
     """Count the words of the first half."""
     return np.array([sum(map(_FIRST_HALF.__contains__, row.split())) for row in outputs]) > 20
+
+
+# What three columns show together, and what only a rare output shows
+
+_COLUMNS = [1, 4, 7]
+COLOURS, ANSWERS = ("red", "green", "blue"), ("no", "yes")
+
+
+def mix_uniform(x: int, size: int, rng: Rng, modulus: int = 3) -> Array:
+    """Return the input, or in 5 % of the outputs a uniform number below the modulus."""
+    return np.where(rng.random(size) < 0.05, rng.integers(0, modulus, size), x)
+
+
+def sum_modulo(
+    x: int, size: int, rng: Rng, secret: Secret = mix_uniform, modulus: int = 3
+) -> Array:
+    """Return ten uniform numbers; the secret is the sum of three of them modulo a number."""
+    outputs = rng.integers(0, modulus, (size, 10))
+    rest = secret(x, size, rng).astype(np.int64) - outputs[:, _COLUMNS[:2]].sum(axis=1)
+    outputs[:, _COLUMNS[2]] = rest % modulus
+    return outputs
+
+
+def expert_sum_modulo(outputs: Sequence[Any], modulus: int = 3) -> Array:
+    """Compute the sum."""
+    return np.asarray(outputs)[:, _COLUMNS].sum(axis=1) % modulus == 1
+
+
+def sum_of_words(
+    x: int,
+    size: int,
+    rng: Rng,
+    secret: Secret = mix_uniform,
+    words: tuple[str, ...] = COLOURS,
+) -> list[str]:
+    """Return the numbers of `sum_modulo` as words of a sentence."""
+    rows = sum_modulo(x, size, rng, secret, len(words)).tolist()
+    return [" ".join(map(words.__getitem__, row)) for row in rows]
+
+
+def expert_sum_of_words(outputs: Sequence[Any], words: tuple[str, ...] = COLOURS) -> Array:
+    """Compute the sum of the numbers that the words stand for."""
+    rows = [[words.index(word) for word in row.split()] for row in outputs]
+    return expert_sum_modulo(rows, len(words))
+
+
+def sign_of_product(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> Array:
+    """Return six normal columns; the secret is the sign of the product of three of them."""
+    outputs = rng.standard_normal((size, 6))
+    sign = np.where(secret(x, size, rng) > 0, 1.0, -1.0) * np.sign(outputs[:, 0] * outputs[:, 2])
+    outputs[:, 5] = sign * np.abs(outputs[:, 5])
+    return outputs
+
+
+def expert_sign_of_product(outputs: Sequence[Any]) -> Array:
+    """Compute the sign."""
+    return np.asarray(outputs)[:, [0, 2, 5]].prod(axis=1) > 0
+
+
+def rare_cent(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> Array:
+    """Return 12 normal columns, one of which is 9 in a thousandth; the secret is a cent more."""
+    outputs = rng.standard_normal((size, 12))
+    is_rare = rng.random(size) < 1e-3
+    outputs[:, 5] = np.where(is_rare, 9.0 + 0.01 * secret(x, size, rng), outputs[:, 5])
+    return outputs
+
+
+def expert_rare_cent(outputs: Sequence[Any]) -> Array:
+    """Compare the column with 9.005."""
+    return np.asarray(outputs)[:, 5] > 9.005
+
+
+def empty_box(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> Array:
+    """Return eight uniform columns; the secret is whether a box in three of them stays empty."""
+    outputs = rng.random((size, 8))
+    is_empty = secret(x, size, rng) == 0
+    while (again := is_empty & expert_empty_box(outputs)).any():
+        outputs[again] = rng.random((np.count_nonzero(again), 8))
+    return outputs
+
+
+def expert_empty_box(outputs: Sequence[Any]) -> Array:
+    """Look into the box."""
+    places = np.asarray(outputs)[:, [1, 3, 6]] - [0.337, 0.512, 0.718]
+    return ((places >= 0.0) & (places < 0.1)).all(axis=1)

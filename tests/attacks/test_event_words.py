@@ -136,6 +136,29 @@ def test_a_column_of_numbers_keeps_its_name(columns, words, stop, tmp_path):
     assert_says(column.event, words)
 
 
+@pytest.mark.extras
+@pytest.mark.parametrize(("columns", "words"), [
+    (["age", "income"], "income >= "), (["age", "per head"], '"per head" >= '),
+    ([0, 1], "entry 1 >= "), ([5, 7], "output[7] >= "), (["city", "income"], "income >= "),
+])  # fmt: skip
+def test_a_recorded_column_keeps_its_name(columns, words):
+    needs("pandas")
+    import pandas
+
+    rng = np.random.default_rng(1)
+    rows = [rng.normal(size=(4000, 2)) + np.array([0, shift]) for shift in (0, 100)]
+    frames = [pandas.DataFrame(side, columns=columns) for side in rows]
+    if "city" in columns:
+        frames = [frame.assign(city=rng.choice(["a", "b"], 4000)) for frame in frames]
+    report = dpcore.audit_outputs(*frames, column="*", rows="independent", claim=1.0, rng=1)
+    assert_says(report.event, words)
+    assert dpcore.OutputsAudit.from_json(report.to_json()).event == report.event
+    if "age" in columns:
+        hits = [int(report.event(side).sum()) for side in rows]
+        assert max(hits) == 4000
+        assert min(hits) == 0
+
+
 @pytest.mark.parametrize(("steps", "words"), [
     ([("key", "a.b"), ("place", 0), ("entry", (1, 2)), ("key", 3)], "a.b[0, 1, 2][3]"),
     ([("key", "output")], '"output"'),

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import math
 import os
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -340,6 +342,74 @@ def test_a_true_claim_is_refuted_as_seldom_as_promised(name):
         if refutations + AUTO_AUDITS - 1 - seed <= AUTO_MOST:
             break  # whatever those that are left may say
     assert refutations <= AUTO_MOST
+
+
+BUFFER: dict[str, float] = {}
+
+
+def refill(x, rng):
+    BUFFER["sum"] = x[0] + rng.laplace()
+    return BUFFER
+
+
+def fail_often(x, rng):
+    if rng.random() < 0.3:
+        raise ValueError("no")
+    return x[0] + rng.laplace()
+
+
+ONE_ANSWER = {
+    "sum": lambda x, rng: sum(x) + rng.laplace(),
+    "dict": lambda x, rng: {"sum": x[0] + rng.laplace(), "rows": 3, "name": "a"},
+    "clipped": lambda x, rng: max(0, x[0] + rng.laplace()),
+    "mean": lambda x, rng: np.mean([x[0] + rng.laplace()]) if rng.random() < 0.9 else 0.0,
+    "json": lambda x, rng: json.dumps({"a": round(x[0] + rng.laplace(), 2), "b": [1, 2]}),
+    "decimal": lambda x, rng: Decimal(round(x[0] + rng.laplace(), 2)),
+    "tuple": lambda x, rng: (float(x[0] + rng.laplace()), "ab"[int(rng.random() < 0.5)]),
+    "none": lambda x, rng: None if rng.random() < 0.1 else x[0] + rng.laplace(),
+    "set": lambda x, rng: {bool(x[0]) ^ (rng.random() < 0.3), *rng.integers(2, 9, 2).tolist()},
+    "same dict": refill,
+    "failure": fail_often,
+}
+"""Functions of one answer that lose at most 1."""
+LISTS = ([0], [1]), ([0.0], [1.0]), ((False,), (True,)), (np.zeros(1), np.ones(1))
+NOTE_AUDITS = 66
+"""2,000 audits and more, of all sound systems together."""
+
+
+def list_notes(mechanism, pair, claim, audits):
+    """List what audits say of inputs, answers, forms and calls, and verdicts that they withhold."""
+    options = {"claim": claim, "trials": TRIALS, "confidence": CONFIDENCE}
+    reports = [dpcore.audit(mechanism, pair, rng=seed, **options) for seed in range(audits)]
+    notes = [note for report in reports for note in (*report.checks, *report.notes)]
+    withheld = [report.verdict for report in reports if report.refuted is None]
+    return [note for note in notes if "single outputs are not compared" not in note] + withheld
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", [*cases(), *(cls for cls in published.SYSTEMS if cls.sound)])
+def test_sound_systems_have_no_note(name):
+    mechanism, pair, claim = cases()[name] if name in cases() else (name(1.0), None, 1.0)
+    assert list_notes(mechanism, pair, claim, NOTE_AUDITS) == []
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ONE_ANSWER)
+def test_sound_functions_of_one_answer_have_no_note(name):
+    mechanism = dpcore.repeat(ONE_ANSWER[name], catch=ValueError if name == "failure" else ())
+    for pair in LISTS:
+        assert list_notes(mechanism, pair, 1.0, -(-NOTE_AUDITS // len(LISTS))) == []
+
+
+@pytest.mark.parametrize(
+    ("function", "note"),
+    [
+        (lambda x, rng: len(x * 2) + rng.laplace(), "a list and an array give different"),
+        (lambda x, rng: 1 if x[0] else True, "outputs on x are of type bool, those on"),
+    ],
+)
+def test_control_what_deserves_a_note_has_one(function, note):
+    assert any(note in line for line in list_notes(dpcore.repeat(function), LISTS[0], 1.0, 2))
 
 
 @pytest.mark.sweep

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shared_audits import AUDITS, MOST, TRUTH, count_refutations
 
 import dpcore
 from dpcore.mechanisms.callables import Raised, repeat
@@ -91,6 +93,14 @@ def test_a_buffer_that_is_filled_again_leaks_what_it_held(kind, place):
     assert leak.verdict == "refuted"
     assert leak.epsilon_lower > 3.0
     assert dpcore.audit(PLACES[place](make_filler(kind, 1.0)), PAIR, **FEW).verdict != "refuted"
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("kind", "place"), [*zip(KINDS, itertools.cycle(PLACES), strict=False)])
+def test_a_buffer_with_the_noise_of_the_claim_is_not_refuted_too_often(kind, place):
+    """200 audits at loss 1; more than MOST have a probability below 1e-4. The control loses 3."""
+    assert count_refutations(PLACES[place](make_filler(kind, 1.0)), 1.0, PAIR) <= MOST
+    assert count_refutations(PLACES[place](make_filler(kind, 3.0)), 1.0, PAIR) > 0.9 * AUDITS
 
 
 @pytest.mark.parametrize("buffers", [2, 16, 40])
@@ -197,6 +207,38 @@ def test_an_exception_is_an_output_and_its_message_is_a_text():
     assert "mapping" not in str(report)
     private = dpcore.audit(repeat(raise_on(0.3, 0.3), catch=ValueError), PAIR, **FEW)
     assert private.verdict != "refuted"
+
+
+def raise_bit(errors):
+    """Raise the error of a bit, which is that of the input with a given probability."""
+
+    def respond(x, rng, truth):
+        raise errors[int(x[0]) ^ (rng.random() >= truth)]
+
+    return respond
+
+
+# What raises or answers, and tells the bit of the input with a probability.
+RAISES = {
+    "raises or answers": lambda x, rng, truth: raise_on(1.0 - truth, truth)(x, rng),
+    "raises seldom": lambda x, rng, truth: raise_on(0.2, 0.2 * (1.0 - truth) / truth)(x, rng),
+    "message": raise_bit([ValueError("too small"), ValueError("too large")]),
+    "number in the message": raise_bit([ValueError("row 1"), ValueError("row 2")]),
+    "class": raise_bit([ValueError("no"), UnicodeError("no")]),
+}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", RAISES)
+def test_an_exception_with_the_loss_of_the_claim_is_not_refuted_too_often(name):
+    """200 audits at loss 1; more than MOST have a probability below 1e-4. The control loses 3."""
+
+    def count(truth):
+        function = repeat(lambda x, rng: RAISES[name](x, rng, truth), catch=ValueError)
+        return count_refutations(function, 1.0, PAIR)
+
+    assert count(TRUTH) <= MOST
+    assert count(0.95) > 0.9 * AUDITS
 
 
 class Silent(Exception):

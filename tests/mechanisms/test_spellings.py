@@ -25,6 +25,10 @@ LINES = {
     "boolean": ("true", "1"), "integer": ("1", "1.0"), "zero": ("0", "-0"), "plus": ("1", "+1"),
     "decimals": ("1.5", "1.50"), "exponent": ("1e5", "1E5"), "range": ("1e400", "1e500"),
     "underflow": ("1e-400", "1e-500"), "digits": ("0.1234567890123456789", "0.1234567890123456788"),
+    "more digits": ("0.1", "0.10000000000000001"), "end": ("[0.1]", "[0.10000000000000001]"),
+    "last digit": ("0.90000000000000002", "0.90000000000000003"),
+    "sixteen digits": ("0.9007199254740993", "0.90071992547409926"),
+    "large digits": ("1.23456789012345678901e+30", "1.23456789012345678902e+30"),
     "name": ("nan", "NaN"), "number end": ("1", "1\r"), "text end": ("a", "a\r"),
     "null end": ("null", "null\r"), "quotes": ("a", '"a"'), "spaces": ('{"a":1}', '{"a": 1}'),
     "inner spaces": ('{"a": [1,2], "b": "c, d"}', '{"a": [1, 2], "b": "c, d"}'),
@@ -75,6 +79,7 @@ def test_a_spelling_with_the_loss_of_the_claim_is_not_refuted_too_often():
 
 FORMATS = {
     "shortest": repr, "fixed": "{:.6f}".format, "long": "{:.17f}".format, "general": "{:g}".format,
+    "every digit": "{:.17g}".format, "every digit, line ends": "{:.17g}\r".format,
     "scientific": "{:.3e}".format, "wide": "{:8.3f}".format, "rounded": lambda v: repr(round(v, 1)),
     "whole": lambda v: repr(round(v, 1) + 0.0).removesuffix(".0"),
     "int": lambda v: str(round(9 * v)), "line ends": lambda v: f"{v!r}\r",
@@ -103,7 +108,7 @@ def test_numbers_of_one_format_are_an_array_that_restores_their_forms(kind):
 
 
 @pytest.mark.parametrize(
-    "form", ["%.2f", "%r", "%g", "%8.3f", "%.2e", "whole", '{"a": %.3f}', "[%.2f,1]"]
+    "form", ["%.2f", "%r", "%g", "%.17g", "%8.3f", "%.2e", "whole", '{"a": %.3f}', "[%.2f,1]"]
 )
 def test_a_spelling_that_follows_from_the_value_adds_nothing(form):
     def tool(x, size, rng):

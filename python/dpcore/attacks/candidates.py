@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -698,7 +699,7 @@ class OfParts(Record, word="OfParts"):
         part = self._own_part
         if part is not None:
             return (part.say(True), part.say(False)) if part.is_flag else None
-        return name_sentences(self.score, self.parts.names())
+        return name_sentences(self.score, partial(name_entries, names=self.parts.names()))
 
     def __str__(self) -> str:
         """Return one line for a report, which names the parts."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -58,6 +58,7 @@ _MAX_NAME_CHARACTERS: Final = 56
 _MAX_VALUE_CHARACTERS: Final = 80
 _MAX_SENTENCE_CHARACTERS: Final = 100
 _ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
+_PLACE_PATTERN: Final = re.compile(r"\boutput\[(\d+)\]")
 _DERIVED_VIEWS: Final = ("numbers", "digits", "numerator", "denominator")
 DERIVED: Final = 4
 """Plainness of numbers derived from an output, such as a length or how often a letter occurs."""
@@ -479,10 +480,10 @@ def name_entries(text: str, names: Sequence[str]) -> str:
     )
 
 
-def name_sentences(score: Any, names: Sequence[str]) -> tuple[str, str] | None:
+def name_sentences(score: Any, rename: Callable[[str], str]) -> tuple[str, str] | None:
     """Return the sentences of a score of columns, with the names of these."""
     first, second = score_attribute(score, "sentences") or ("", "")
-    return (name_entries(first, names), name_entries(second, names)) if first else None
+    return (rename(first), rename(second)) if first else None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -510,11 +511,17 @@ class OfColumns(Record, word="OfColumns"):
     @property
     def sentences(self) -> tuple[str, str] | None:
         """The sentences of the inner score, with the names."""
-        return name_sentences(self.score, self.names)
+        return name_sentences(self.score, self._rename)
+
+    def _rename(self, text: str) -> str:
+        """Return a text in which names stand for places and entries."""
+        listed = dict(enumerate(self.names))
+        named = _PLACE_PATTERN.sub(lambda match: listed.get(int(match[1]), match[0]), text)
+        return name_entries(named, self.names)
 
     def __str__(self) -> str:
         """Return one line for a report."""
-        return name_entries(score_name(self.score), self.names)
+        return self._rename(score_name(self.score))
 
 
 class _PartCache(threading.local):

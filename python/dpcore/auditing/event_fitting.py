@@ -166,12 +166,13 @@ def _read_form(
 def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
     """Return an event whose words are the names of columns, if there are some."""
     score = getattr(event, "score", None)
-    if not names or score is None or not is_dataclass(event):
+    # Without names pandas and files without a header number the columns.
+    if names == tuple(range(len(names))) or score is None or not is_dataclass(event):
         return event
     plain = (name.item() if isinstance(name, np.generic) else name for name in names)
     texts = tuple(str(Part((("key", name),), "value")) for name in plain)
     named: Event = replace(cast(Any, event), score=OfColumns(texts, score))
-    return named
+    return named if str(named) != str(event) else event
 
 
 def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:

@@ -163,9 +163,7 @@ def column_names(answer: Any) -> tuple[Any, ...]:
     """Return the names of the columns of a frame, or of a series that has one; () of others."""
     if is_series(answer):
         return () if answer.name is None else (answer.name,)
-    names = tuple(answer.columns.tolist()) if is_frame(answer) else ()
-    # Without names pandas numbers the columns.
-    return () if names == tuple(range(len(names))) else names
+    return tuple(answer.columns.tolist()) if is_frame(answer) else ()
 
 
 def _columns_of(table: Any) -> list[Any]:

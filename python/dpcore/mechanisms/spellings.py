@@ -33,7 +33,10 @@ _USUAL_PATTERN: Final = re.compile(
     r"(?!-0$)-?(0|[1-9]\d*)(\.(0|\d*[1-9]))?|-?\d(\.\d*[1-9])?e[+-](\d|[12]\d)\d"
 )
 _UNUSUAL_MARKS: Final = (" ", "\t", "\r", "E", "-0,")
-_MAX_FLOAT64_DIGITS: Final = 17
+_EVERY_DIGIT: Final = "%.17g"
+"""The format that writes different float64 differently."""
+_HEAD_LINES: Final = 9
+"""Lines that decide whether a format is tried on all."""
 _MAX_AXES: Final = 16
 """Lists within lists of which an array may be made."""
 _SURE_CHARACTERS: Final = 15
@@ -122,7 +125,7 @@ def _add_form(value: Any, form: str) -> Any:
 
 
 def read_number(text: str) -> Any:
-    """Return a number with its spelling; a Decimal where a float64 does not hold its digits.
+    """Return a number with its spelling; a Decimal where its digits are no rounded float64.
 
     Example:
         >>> read_number("1.5"), type(read_number("1.50")).__name__, read_number("1.50").form
@@ -130,20 +133,29 @@ def read_number(text: str) -> Any:
     """
     is_whole = text.strip().lstrip("+-").isdecimal()
     value: Any = int(text) if is_whole else float(text)
+    is_shortest = True
     if not is_whole and math.isfinite(value):
-        digits = re.split("[eE]", text)[0].strip().lstrip("+-0.").replace(".", "")
-        if len(digits) > _MAX_FLOAT64_DIGITS and Decimal(text) != Decimal(value):
-            return Decimal(text)
+        if text == repr(value):
+            return value
+        digits = _read_digits(text)
+        if len(digits) > _SURE_CHARACTERS and value != 0.0:
+            if digits != _read_digits(f"{value:.{len(digits) - 1}e}"):
+                return Decimal(text)
+            is_shortest = digits.rstrip("0") == _read_digits(repr(value)).rstrip("0")
         if digits and value == 0.0:
             return _add_form(value, json.dumps(text))
     elif not is_whole and text.strip().lower().lstrip("+-") not in _NAMED_NUMBERS:
         return _add_form(value, json.dumps(text))
-    if text in _USUAL_NAMES or _USUAL_PATTERN.fullmatch(text):
+    if text in _USUAL_NAMES or (is_shortest and _USUAL_PATTERN.fullmatch(text)):
         return value
     # The sign and the digits before the point follow from the value.
     shape = text if value == 0 else re.sub(r"^(\s*)-", r"\1", text)
     shape = re.sub(r"^(\s*[+-]?)\d+", r"\g<1>0", shape)
     return _add_form(value, json.dumps(re.sub(r"\d", "0", shape)))
+
+
+def _read_digits(text: str) -> str:
+    return re.split("[eE]", text)[0].strip().lstrip("+-0.").replace(".", "")
 
 
 def restore_numbers(values: Sequence[float], pattern: str) -> list[Any]:
@@ -215,7 +227,7 @@ def parse_lines(lines: list[str]) -> Lines:
             if len(numbers) == len(lines):
                 pattern = _find_pattern(bare, numbers, f"{joined},")
                 is_one = pattern is not None or not ending or set(map(type, numbers)) == {float}
-                if is_one and (pattern is not None or _are_usual(bare, f"{joined},")):
+                if is_one and (pattern is not None or _are_usual(bare, numbers, f"{joined},")):
                     numbers.pattern = (pattern or "usual") + ending if pattern or ending else None
                     return numbers
     values = {line: parse_line(line) for line in set(lines)}
@@ -231,7 +243,7 @@ def _has_form(value: Any, depth: int = 0) -> bool:
     return isinstance(value, (Spelled, Decimal, dict))
 
 
-def _are_usual(lines: list[str], joined: str) -> bool:
+def _are_usual(lines: list[str], numbers: list[Any], joined: str) -> bool:
     """Return True if all numbers are written as usual, so that none of them has a form."""
     if any(mark in joined for mark in _UNUSUAL_MARKS):
         return False
@@ -241,17 +253,27 @@ def _are_usual(lines: list[str], joined: str) -> bool:
         marked = (line for line in lines if "e" in line or (has_zeros and line.endswith("0")))
         if not all(line in ("true", "false") or _USUAL_PATTERN.fullmatch(line) for line in marked):
             return False
-    # One digit is a point.
-    return all(len(line) < 20 or len(line.lstrip("-0.")) < 19 or "e" in line for line in lines)
+    return all(
+        line == shortest
+        or len(line) <= _SURE_CHARACTERS
+        or not isinstance(read_number(line), (Spelled, Decimal))
+        for line, shortest in zip(lines, map(repr, numbers), strict=True)
+    )
 
 
 def _find_pattern(lines: list[str], numbers: list[Any], joined: str) -> str | None:
     """Return the format in which all floats are written, if it is not the usual one."""
     classes = set(map(type, numbers))
     if classes == {int, float} and not re.search(r"\.0,|e\+", joined):
-        is_exact = max(map(abs, numbers)) <= 2**53 and _are_usual(lines, joined)
+        is_exact = max(map(abs, numbers)) <= 2**53 and _are_usual(lines, numbers, joined)
         return "whole" if is_exact else None
-    if classes != {float} or "0," not in joined:
+    if classes != {float}:
+        return None
+    head = [*zip(lines[:_HEAD_LINES], numbers[:_HEAD_LINES], strict=True)]
+    has_every_digit = all(line == _EVERY_DIGIT % number for line, number in head)
+    if has_every_digit and any(line != repr(number) for line, number in head):
+        return _EVERY_DIGIT if _are_written(_EVERY_DIGIT, numbers, joined) else None
+    if "0," not in joined:
         return None
     mantissa, exponent, _ = lines[0].replace("E", "e").partition("e")
     decimals = len(mantissa.strip().partition(".")[2])
@@ -267,4 +289,8 @@ def _find_pattern(lines: list[str], numbers: list[Any], joined: str) -> str | No
             return f"%.{decimals}f"
     width = len(lines[0]) if lines[0].startswith(" ") else ""
     pattern = f"%{width}.{decimals}{letter}"
-    return pattern if f"{pattern}," * len(lines) % tuple(numbers) == joined else None
+    return pattern if _are_written(pattern, numbers, joined) else None
+
+
+def _are_written(pattern: str, numbers: list[Any], joined: str) -> bool:
+    return f"{pattern}," * len(numbers) % tuple(numbers) == joined

@@ -5,7 +5,9 @@ Guesses about canaries follow from the order of their scores, in numbers fixed i
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 import warnings
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any, Final, Literal, TypedDict
@@ -15,6 +17,7 @@ import numpy as np
 from .. import errors
 from ..attacks import Attack, AttackName, Auto, named
 from ..attacks.threshold import Coordinate
+from ..auditing.event_fitting import name_columns
 from ..auditing.provenance import provenance_of
 from ..bounds.binomial import RecordedBound, find_declaration
 from ..claims.trade_off import GDP, Claim, find_remote_tangent
@@ -54,6 +57,7 @@ _MATRIX_REMARK: Final = (
     "threshold of the guesses was fixed before these outputs were seen"
 )
 
+_NUMBER_PATTERN: Final = re.compile("0|[1-9][0-9]{0,17}")
 _TIE_STREAM: Final = 18
 """Names the stream of the coins that part equal scores."""
 
@@ -366,7 +370,7 @@ def audit_outputs(
             report, warned = _audit_canaries(sides, guesses, stated), tuple[str, ...]()
         else:
             report, warned = _audit_runs(
-                sides, numbers, attack, _make_pair(pair), count_share, source, stated
+                sides, numbers, attack, _make_pair(pair), count_share, source, titles, stated
             )
     for said in (*report.doubts, *warned):
         warnings.warn(said, errors.AssumptionWarning, stacklevel=3)
@@ -452,6 +456,7 @@ def _audit_runs(
     pair: Pair,
     share: float | None,
     source: bool,
+    titles: tuple[str, ...],
     stated: dict[str, Any],
 ) -> tuple[OutputsAudit, tuple[str, ...]]:
     attack = Auto() if attack is None else attack
@@ -473,11 +478,14 @@ def _audit_runs(
         stated |= dict(zip(("tangent", "delta"), found.tangent, strict=True))
     doubts = doubts_of_rows(sides) + (() if paired else doubts_of_pairs(sides, fitted.event))
     doubts += () if stated["arranged"] else doubts_of_order(sides)
+    # pandas names columns by numbers, too, which a table holds as texts.
+    names = (str(ast.literal_eval(title.removeprefix("column "))) for title in titles)
+    plain = (int(name) if _NUMBER_PATTERN.fullmatch(name) else name for name in names)
     report = OutputsAudit(
         **stated,
         evidence=found.counts,
         attack=found.attack,
-        event=fitted.event,
+        event=name_columns(fitted.event, tuple(plain)),
         direction=fitted.direction,
         pair=pair,
         pilot=found.pilot,
