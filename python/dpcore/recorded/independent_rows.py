@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass, replace
 from numbers import Number
 from typing import Any, Final, NamedTuple
@@ -57,6 +57,8 @@ from ..sampling.columns import describe_pilot, list_columns
 from ..sampling.replay import encode_rows
 from .sides import Sides
 
+Codes = npt.NDArray[np.uint64]
+
 _SIDE_NAMES: Final = ("outputs", "outputs_prime")
 _MIN_SIDE_ROWS: Final = 4
 """Rows on each side: to fit, to choose, and two to count."""
@@ -84,12 +86,28 @@ _MAX_MATCH_SHARE: Final = 0.01
 _MAX_ATOMS: Final = 4
 """Repeated values that a law may have beside a density, by clipping or censoring."""
 
-_MAX_DIGIT_BITS: Final = 32
+_MAX_STATE_BITS: Final = 32
 """Bits of the coarsest of continuous samplers: one word."""
 
 _MAX_DENSITY_RATIO: Final = 8.0
-"""Largest ratio of the collision probability of a density to that of the uniform one between its
-quartiles."""
+"""Largest ratio of the collision probability of a continuous law, or of a law of texts, to that of
+the uniform law on the same values."""
+
+_MAX_MEETING_RATIO: Final = 2.0
+"""Largest ratio of equal pairs to near pairs that a law on a grid has."""
+
+_MAX_EQUAL_RATIO: Final = 1.1
+"""Largest ratio of pairs that are equal in some columns to equal rows where these columns decide
+which rows are equal."""
+
+_PLACE_BITS: Final = 48
+"""Bits that are read of a large float64: its last 5 bits hold rounding errors of decimals."""
+
+_MAX_NEAR_COLUMNS: Final = 8
+_MAX_NEAR_LAG: Final = 4
+_MAX_FREQUENT_ROWS: Final = 256
+_MAX_DISTANCES: Final = 8
+"""Distances between frequent rows, and between neighbours, at which pairs are counted."""
 
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
@@ -105,7 +123,6 @@ _ROWS_PER_LISTED_WORD: Final = 8
 
 _MAX_COMPARED_CHARACTERS: Final = 64
 _MAX_CHECKED_COLUMNS: Final = 64
-_MAX_GRID_VALUES: Final = 256
 _MAX_DEVIATIONS: Final = 7.0
 _MIN_EXPECTED_CHANGES: Final = 25.0
 _UNSORTED_FALL_SHARES: Final = (0.4, 0.6)
@@ -328,16 +345,21 @@ class _PilotRows:
 
 
 def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
-    """List repetitions that independent rows do not have.
+    """List repetitions that independent rows do not have, as `judge_repetitions` does."""
+    return judge_repetitions(sides)[0]
+
+
+def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """List repetitions that independent rows do not have, and those that show nothing.
 
     Args:
         sides: outputs on x and on x', shapes `(size, ...)`, `(size', ...)`.
 
     Returns:
-        A sentence for each side with something to say; none for objects that cannot be pickled.
+        Doubts and remarks, at most one sentence per side; none for objects that cannot be pickled.
     """
     if any(side.size == 0 for side in sides):
-        return ()
+        return (), ()
     if all(side.dtype.kind in "buifcUSmM" for side in sides):
         tables = [_as_columns(side) for side in sides]
         keys = _hash_rows(tables)
@@ -346,8 +368,10 @@ def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
         digests = [encode_rows(table) for table in tables]
         keys = [one[:, :8].copy().view(np.uint64)[:, 0] for one in digests if one is not None]
         if len(keys) < len(sides):
-            return ()
-    return tuple(filter(None, map(_describe_repetitions, _SIDE_NAMES, tables, keys, keys[::-1])))
+            return (), ()
+    judged = map(_describe_repetitions, _SIDE_NAMES, (tables, tables[::-1]), (keys, keys[::-1]))
+    doubts, remarks = zip(*judged, strict=True)
+    return tuple(filter(None, doubts)), tuple(filter(None, remarks))
 
 
 def _as_columns(side: Array) -> Array:
@@ -376,35 +400,42 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
 
 
 def _describe_repetitions(
-    name: str, table: Array, keys: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]
-) -> str:
-    """Describe improbable repetitions on one side; return "" if there are none."""
-    found, first, times = np.unique(keys, return_index=True, return_counts=True)
-    if found.size < _MIN_DISTINCT_VALUES or found.size == keys.size:
-        return ""
+    name: str, tables: Sequence[Array], keys: Sequence[Codes]
+) -> tuple[str, str]:
+    """Describe repetitions on the first of two sides: improbable ones, or such as prove nothing."""
+    (values, first, times), (others, first_other, times_other) = (
+        np.unique(side, return_index=True, return_counts=True) for side in keys
+    )
+    if values.size < _MIN_DISTINCT_VALUES or values.size == keys[0].size:
+        return "", ""
     copies = int(np.gcd.reduce(times))
     if copies > 1:
-        return f"rows are repeated: each row of {name} occurs {copies} times or more"
+        return f"rows are repeated: each row of {name} occurs {copies} times or more", ""
     if _variance_p_values(times)[0] < _EVENNESS_P_VALUE:
-        often = f"each of {found.size:,} rows of {name} occurs about {times.mean():.3g} times"
-        return f"rows are repeated: {often}, more evenly than chance has it"
+        often = f"each of {values.size:,} rows of {name} occurs about {times.mean():.3g} times"
+        return f"rows are repeated: {often}, more evenly than chance has it", ""
     # Atoms of either side belong to both: the censored values of one are rare on the other.
-    rare = ~np.isin(found, np.concatenate([_find_frequent_keys(keys), _find_frequent_keys(others)]))
+    rare = ~np.isin(values, np.concatenate([_find_frequent_keys(side) for side in keys]))
     many = times[rare]
-    again, alone = int(np.count_nonzero(many > 1)), int(np.count_nonzero(many == 1))
-    meetings = float((many * (many - 1.0)).sum() / 2.0)
-    bits = min(_MAX_DIGIT_BITS, _digit_bits(table[first]))
-    by_chance = _MAX_DENSITY_RATIO * len(keys) ** 2 / 2.0 / 2.0**bits
-    if meetings <= by_chance + _MAX_DEVIATIONS * math.sqrt(by_chance):
-        return ""
-    twins = float(many[many > 1].sum()) * len(others) / len(keys)
-    met = int(np.count_nonzero(np.isin(others, found[rare])))
-    if twins < _MIN_EXPECTED_MATCHES or met > _MAX_MATCH_SHARE * twins:
-        return ""
+    meetings = _count_meetings(many)
+    twins = float(many[many > 1].sum()) * len(keys[1]) / len(keys[0])
+    if twins < _MIN_EXPECTED_MATCHES:
+        return "", ""
+    rows = np.concatenate([tables[0][first], tables[1][first_other]])
+    near, shifted = _count_near_pairs(rows, np.concatenate([times, times_other]), rare)
+    met = int(times_other[np.isin(others, values[rare])].sum())
+    # Rows of the other side that meet by chance, on the grid, say nothing of the law.
+    if met - _MAX_MEETING_RATIO * shifted > _MAX_MATCH_SHARE * twins:
+        return "", ""
+    again = f"{np.count_nonzero(times > 1):,} rows of {name} occur more than once"
+    deviation = (2.0 * meetings - near) / math.sqrt(2.0 * (meetings + near))
+    if 2.0 * meetings <= _MAX_MEETING_RATIO * near or deviation <= _MAX_DEVIATIONS:
+        return "", f"{again}, as on a coarse grid: rows that were resampled would look the same"
     # A law with values of its own that come again has unequal probabilities, as a rule.
-    if alone <= again and _variance_p_values(many)[1] < _EVENNESS_P_VALUE:
-        return ""
-    return f"rows are repeated: {np.count_nonzero(times > 1):,} rows of {name} occur more than once"
+    is_filled = np.count_nonzero(many == 1) <= np.count_nonzero(many > 1)
+    if is_filled and _variance_p_values(many, near)[1] < _EVENNESS_P_VALUE:
+        return "", ""
+    return f"rows are repeated: {again}", ""
 
 
 def _find_frequent_keys(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -413,10 +444,10 @@ def _find_frequent_keys(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return found[np.argsort(times, kind="stable")[-_MAX_ATOMS:]]
 
 
-def _variance_p_values(times: npt.NDArray[np.int64]) -> tuple[float, float]:
+def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple[float, float]:
     """Compute the p-values of so small, and of so large, a variance of the copies.
 
-    All values are assumed equally probable.
+    All values are assumed equally probable, except that some pairs of them meet on a grid.
 
     Numbers of copies are Poisson numbers above 0, given their mean; the variance over values is
     taken for a multiple of a chi-square with the same two moments.
@@ -434,32 +465,152 @@ def _variance_p_values(times: npt.NDArray[np.int64]) -> tuple[float, float]:
     if variance <= 0.0:
         return 1.0, 1.0
     freedom = 2.0 * times.size * variance**2 / (fourth - variance**2)
-    seen = freedom * float(times.var()) / variance
+    seen = freedom * max(0.0, float(times.var()) - near / times.size) / variance
     return float(chdtr(freedom, seen)), float(chdtrc(freedom, seen))
 
 
-# How many values the digits of a row could make.
+# Pairs of rows that are near each other: on a grid, a law has about as many as equal pairs.
 
 
-def _digit_bits(rows: Array) -> float:
-    """Compute log2 of the number of rows that the digits between the quartiles could write."""
-    if rows.dtype.kind in "US":
-        # As many as the characters of each place can be combined.
-        narrow = np.ascontiguousarray(rows.astype(f"U{_MAX_COMPARED_CHARACTERS}"))
-        codes = narrow.view(np.uint32).reshape(len(rows), -1)
-        ordered = np.sort(codes, axis=0)
-        return float(np.log2(1.0 + (np.diff(ordered, axis=0) > 0).sum(axis=0)).sum())
-    total = 0.0
-    for column in _list_leaves(rows) if rows.dtype == object else rows.T:
-        if column.dtype.kind == "U":
-            values = np.unique(column)
-            few = values.size * _ROWS_PER_LISTED_WORD <= column.size
-            total += math.log2(values.size) if few else _digit_bits(values)
+def _count_near_pairs(
+    rows: Array, times: npt.NDArray[np.int64], rare: Array
+) -> tuple[float, float]:
+    """Count the ordered pairs of rows on one side at the most frequent of small distances.
+
+    Args:
+        rows: distinct rows of this side, then those of the other side.
+        times: numbers of their copies.
+        rare: True for the rows of this side that are not atoms.
+
+    Returns:
+        The pairs, frequent rows included, and the rows of the other side at this distance from
+        rare ones. The largest numbers of pairs in all columns, in each column, and in all columns
+        except one count, if these columns decide which rows are equal: a column may be a
+        function of others, on no grid.
+    """
+    size, total = rare.size, float(times[: rare.size].sum())
+    leaves = _list_leaves(rows) if rows.dtype == object else rows.reshape(len(rows), -1).T
+    columns = [_read_column(leaf, size) for leaf in leaves]
+    columns.sort(key=lambda column: -np.unique(column.places[:size]).size)
+    columns = columns[:_MAX_NEAR_COLUMNS]
+    every = frozenset(range(len(columns)))
+    subsets = {every} | {every - {number} for number in every} | {frozenset([n]) for n in every}
+    copies = times[:size] * rare
+    # A continuous sampler with few states has equal rows without a grid.
+    near = _MAX_DENSITY_RATIO * total**2 / 2.0**_MAX_STATE_BITS, 0.0
+    for subset in subsets - {frozenset()}:
+        chosen = {number: columns[number] for number in subset}
+        codes = sum((_scatter(*item) for item in chosen.items()), np.zeros(len(rows), np.uint64))
+        equal = np.bincount(np.unique(codes[:size], return_inverse=True)[1], copies)
+        if _count_meetings(equal) > _MAX_EQUAL_RATIO * _count_meetings(copies):
             continue
-        total += _column_bits(column)
-        if total >= _MAX_DIGIT_BITS:
-            break
-    return total
+        bits = sum(column.bits for column in chosen.values())
+        if all(column.bits for column in chosen.values()):
+            near = max(near, (_MAX_DENSITY_RATIO * total**2 / 2.0**bits, 0.0))
+        else:
+            near = max(near, _count_at_distances(chosen, codes, times, rare))
+    return near
+
+
+def _count_meetings(times: Array) -> float:
+    """Count the pairs of equal rows."""
+    return float((times * (times - 1.0)).sum() / 2.0)
+
+
+def _count_at_distances(
+    columns: dict[int, _Column], codes: Codes, times: npt.NDArray[np.int64], rare: Array
+) -> tuple[float, float]:
+    """Count pairs as `_count_near_pairs` does, in some columns, of which each row has a code."""
+    # Atoms count as the most frequent of the other rows: else two of them would hide all others.
+    capped = np.minimum(times[: rare.size], times[: rare.size][rare].max())
+    values, where = np.unique(codes[: rare.size], return_inverse=True)
+    weights = np.bincount(where, capped)
+    others, rare_codes = codes[rare.size :], codes[: rare.size][rare]
+    most = shifted = 0.0
+    for distance in _propose_distances(columns, codes[: rare.size], capped, values, weights):
+        place = np.searchsorted(values, values + distance) % values.size
+        is_met = values[place] == values + distance
+        most = max(most, float(weights[is_met] @ weights[place[is_met]]))
+        is_shifted = np.isin(others, rare_codes + distance)
+        shifted = max(shifted, float(times[rare.size :][is_shifted].sum()))
+    return most, shifted
+
+
+def _propose_distances(
+    columns: dict[int, _Column], codes: Codes, times: Array, values: Codes, weights: Floats
+) -> Iterator[np.uint64]:
+    """Yield frequent distances, between the most frequent rows and between neighbours."""
+    frequent = np.argsort(weights, kind="stable")[-_MAX_FREQUENT_ROWS:]
+    first, second = (frequent[numbers] for numbers in np.triu_indices(frequent.size, 1))
+    yield from _find_distances(values[first] - values[second], weights[first] * weights[second])
+    gaps, products = [], []
+    for number, column in columns.items():
+        rest = codes - _scatter(number, column)[: codes.size]
+        order = np.lexsort((column.places[: codes.size], rest))
+        for lag in range(1, _MAX_NEAR_LAG + 1):
+            first, second = order[lag:], order[:-lag]
+            alike = rest[first] == rest[second]
+            gaps.append((codes[first] - codes[second])[alike])
+            products.append((times[first] * times[second])[alike])
+    yield from _find_distances(np.concatenate(gaps), np.concatenate(products))
+
+
+def _find_distances(gaps: Codes, weights: Array) -> Codes:
+    """Return the most frequent of some distances without sign, except 0."""
+    distances, where = np.unique(np.minimum(gaps, -gaps), return_inverse=True)
+    sums = np.bincount(where, weights, minlength=distances.size) * (distances > 0)
+    best = np.argsort(sums, kind="stable")[-_MAX_DISTANCES:]
+    return distances[best][sums[best] > 0.0]
+
+
+class _Column(NamedTuple):
+    """Whole numbers of which equal differences are equal distances of the values.
+
+    Args:
+        places: the whole numbers; of texts random ones, so that no two distances are equal.
+        bits: log2 of the number of texts that the characters could write; 0 of numbers.
+    """
+
+    places: npt.NDArray[np.int64]
+    bits: float
+
+
+def _scatter(number: int, column: _Column) -> Codes:
+    """Return the share of a column in codes of rows, which add up to them modulo 2^64."""
+    return column.places.view(np.uint64) * np.uint64(pow(int(_HASH_MULTIPLIER), number, 2**64))
+
+
+def _read_column(column: Array, size: int) -> _Column:
+    """Read the places of a column, whose first rows state unit and digits."""
+    if column.dtype.kind in "US":
+        try:
+            column = column.astype(np.float64)
+        except ValueError:
+            numbers = np.unique(column, return_inverse=True)[1]
+            return _Column(
+                _hash_rows([numbers[:, None]])[0].view(np.int64), _text_bits(column[:size])
+            )
+    if column.dtype.kind in "bui":
+        return _Column(column.astype(np.int64), 0.0)
+    column = column.astype(np.float64) + 0.0
+    sizes = np.abs(column[:size][np.isfinite(column[:size]) & (column[:size] != 0.0)])
+    unit = math.frexp(float(np.quantile(sizes, 0.9)))[1] - _PLACE_BITS if sizes.size else 0
+    places = np.rint(np.ldexp(column, -unit))
+    is_placed = np.abs(places) < 2.0**62
+    hashes = _hash_rows([column[:, None]])[0].view(np.int64)
+    return _Column(
+        np.where(is_placed, np.where(is_placed, places, 0.0).astype(np.int64), hashes), 0.0
+    )
+
+
+def _text_bits(texts: Array) -> float:
+    """Compute log2 of the number of texts that the characters of each place could write."""
+    values = np.unique(texts)
+    if values.size * _ROWS_PER_LISTED_WORD <= texts.size:
+        return math.log2(max(2, values.size))
+    narrow = np.ascontiguousarray(values.astype(f"U{_MAX_COMPARED_CHARACTERS}"))
+    ordered = np.sort(narrow.view(np.uint32).reshape(values.size, -1), axis=0)
+    return float(np.log2(1.0 + (np.diff(ordered, axis=0) > 0).sum(axis=0)).sum())
 
 
 def _list_leaves(rows: Array) -> Iterator[Array]:
@@ -496,53 +647,6 @@ def _walk_containers(value: Any, depth: int = 0) -> Iterator[Any]:
         return
     for one in inner:
         yield from _walk_containers(one, depth + 1)
-
-
-def _column_bits(column: Array) -> float:
-    """Compute log2 of the number of steps between the quartiles of the distinct values."""
-    values = np.unique(column[np.isfinite(column)])
-    if values.size < 3:
-        return math.log2(max(1, values.size))
-    low, high = values[values.size // 4], values[(3 * values.size) // 4]
-    if values.dtype.kind in "bui":
-        step = float(np.gcd.reduce(np.diff(values.astype(np.int64))))
-        return math.log2(max(1.0, (float(high) - float(low)) / max(1.0, abs(step))))
-    values = values.astype(np.float64)
-    step = max(_find_last_place(values, float(max(abs(low), abs(high)))), _find_grid_step(values))
-    return math.log2(max(1.0, (float(high) - float(low)) / step))
-
-
-def _find_last_place(values: Floats, at: float) -> float:
-    """Return the last place at some magnitude.
-
-    The format is the coarsest binary one that holds all values.
-    """
-    mantissas = (values[values != 0.0].view(np.uint64) & np.uint64(2**52 - 1)) | np.uint64(2**52)
-    spare = int((mantissas & (~mantissas + np.uint64(1))).min())
-    return float(np.spacing(at)) * spare
-
-
-def _find_grid_step(values: Floats) -> float:
-    """Find the step of which all gaps are multiples, by Euclid's algorithm; 0 if none.
-
-    A step below 2^-26 of the range counts for none: so fine a grid is as good as a density.
-    """
-    some = values[:: math.ceil(values.size / _MAX_GRID_VALUES)]
-    span = float(some[-1] - some[0])
-    rounding = 2.0**-38 * span + 64.0 * float(np.spacing(np.abs(some).max()))
-    least = max(2.0**-26 * span, 2.0**10 * rounding)
-    step = 0.0
-    if not math.isfinite(span):
-        return 0.0
-    for gap in np.diff(some).tolist():
-        larger, smaller = max(step, gap), min(step, gap)
-        while smaller > rounding:
-            rest = math.fmod(larger, smaller)
-            larger, smaller = smaller, (0.0 if smaller - rest <= rounding else rest)
-        step = larger
-        if step < least:
-            return 0.0
-    return step
 
 
 # Neighbouring rows.
