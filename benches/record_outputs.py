@@ -25,7 +25,7 @@ from scipy import stats
 
 import dpcore
 from dpcore.mechanisms.answers import rows_of
-from dpcore.recorded.independent_rows import doubts_of_order, doubts_of_rows
+from dpcore.recorded.independent_rows import doubts_of_order, judge_repetitions
 from dpcore.recorded.numbering import refuse_clocks, refuse_row_numbers
 
 FIRST_SEED = 2_900_001
@@ -305,7 +305,7 @@ def is_doubted(sides: Sides) -> bool:
         refuse_clocks(sides)
     except ValueError:
         return True
-    return bool(doubts_of_rows(sides) or doubts_of_order(sides))
+    return bool(judge_repetitions(sides)[0] or doubts_of_order(sides))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

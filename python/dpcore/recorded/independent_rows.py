@@ -106,11 +106,13 @@ _PLACE_BITS: Final = 48
 _MAX_NEAR_COLUMNS: Final = 8
 _MAX_NEAR_LAG: Final = 4
 _MAX_FREQUENT_ROWS: Final = 256
-_MAX_DISTANCES: Final = 8
-"""Distances between frequent rows, and between neighbours, at which pairs are counted."""
+_MAX_DISTANCES: Final = 16
 
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
+
+_MULTIPLIERS: Final = _HASH_MULTIPLIER ** np.arange(_MAX_NEAR_COLUMNS, dtype=np.uint64)
+"""Factors of columns, whose sums are codes of rows: equal distances are equal differences."""
 
 _MAX_LEAVES: Final = 64
 """Numbers and texts of an object that are read: most objects show enough digits before."""
@@ -344,11 +346,6 @@ class _PilotRows:
         )
 
 
-def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
-    """List repetitions that independent rows do not have, as `judge_repetitions` does."""
-    return judge_repetitions(sides)[0]
-
-
 def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """List repetitions that independent rows do not have, and those that show nothing.
 
@@ -415,7 +412,9 @@ def _describe_repetitions(
         often = f"each of {values.size:,} rows of {name} occurs about {times.mean():.3g} times"
         return f"rows are repeated: {often}, more evenly than chance has it", ""
     # Atoms of either side belong to both: the censored values of one are rare on the other.
-    rare = ~np.isin(values, np.concatenate([_find_frequent_keys(side) for side in keys]))
+    common = np.argsort(times, kind="stable")[-_MAX_ATOMS:]
+    common_other = np.argsort(times_other, kind="stable")[-_MAX_ATOMS:]
+    rare = ~np.isin(values, np.concatenate([values[common], others[common_other]]))
     many = times[rare]
     meetings = _count_meetings(many)
     twins = float(many[many > 1].sum()) * len(keys[1]) / len(keys[0])
@@ -436,12 +435,6 @@ def _describe_repetitions(
     if is_filled and _variance_p_values(many, near)[1] < _EVENNESS_P_VALUE:
         return "", ""
     return f"rows are repeated: {again}", ""
-
-
-def _find_frequent_keys(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return the most frequent values, as many as a density may have in addition."""
-    found, times = np.unique(keys, return_counts=True)
-    return found[np.argsort(times, kind="stable")[-_MAX_ATOMS:]]
 
 
 def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple[float, float]:
@@ -475,7 +468,7 @@ def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple
 def _count_near_pairs(
     rows: Array, times: npt.NDArray[np.int64], rare: Array
 ) -> tuple[float, float]:
-    """Count the ordered pairs of rows on one side at the most frequent of small distances.
+    """Count ordered pairs of rows on one side at the most frequent of small distances.
 
     Args:
         rows: distinct rows of this side, then those of the other side.
@@ -483,33 +476,30 @@ def _count_near_pairs(
         rare: True for the rows of this side that are not atoms.
 
     Returns:
-        The pairs, frequent rows included, and the rows of the other side at this distance from
-        rare ones. The largest numbers of pairs in all columns, in each column, and in all columns
-        except one count, if these columns decide which rows are equal: a column may be a
-        function of others, on no grid.
+        The pairs, atoms included, and the rows of the other side at such a distance from rare
+        ones. Both are the largest numbers in all columns, in each column and without each column,
+        if these columns decide which rows are equal: the others may follow from them on no grid.
     """
     size, total = rare.size, float(times[: rare.size].sum())
     leaves = _list_leaves(rows) if rows.dtype == object else rows.reshape(len(rows), -1).T
     columns = [_read_column(leaf, size) for leaf in leaves]
-    columns.sort(key=lambda column: -np.unique(column.places[:size]).size)
-    columns = columns[:_MAX_NEAR_COLUMNS]
-    every = frozenset(range(len(columns)))
+    columns.sort(key=lambda column: -np.unique(column[0][:size]).size)
+    every = frozenset(range(min(_MAX_NEAR_COLUMNS, len(columns))))
     subsets = {every} | {every - {number} for number in every} | {frozenset([n]) for n in every}
-    copies = times[:size] * rare
-    # A continuous sampler with few states has equal rows without a grid.
-    near = _MAX_DENSITY_RATIO * total**2 / 2.0**_MAX_STATE_BITS, 0.0
+    copies, counts = times[:size] * rare, [(0.0, 0.0)]
     for subset in subsets - {frozenset()}:
-        chosen = {number: columns[number] for number in subset}
-        codes = sum((_scatter(*item) for item in chosen.items()), np.zeros(len(rows), np.uint64))
-        equal = np.bincount(np.unique(codes[:size], return_inverse=True)[1], copies)
+        places = np.stack([columns[number][0] for number in subset])
+        shares = places.view(np.uint64) * _MULTIPLIERS[: len(places), None]
+        equal = np.bincount(np.unique(shares.sum(axis=0)[:size], return_inverse=True)[1], copies)
         if _count_meetings(equal) > _MAX_EQUAL_RATIO * _count_meetings(copies):
             continue
-        bits = sum(column.bits for column in chosen.values())
-        if all(column.bits for column in chosen.values()):
-            near = max(near, (_MAX_DENSITY_RATIO * total**2 / 2.0**bits, 0.0))
-        else:
-            near = max(near, _count_at_distances(chosen, codes, times, rare))
-    return near
+        bits = sum(columns[number][1] for number in subset)
+        # A continuous sampler with few states has equal rows without a grid.
+        counts.append((_MAX_DENSITY_RATIO * total**2 / 2.0 ** min(_MAX_STATE_BITS, bits), 0.0))
+        if bits == math.inf:
+            counts.append(_count_at_distances(places, shares, times, rare))
+    near, shifted = np.max(counts, axis=0).tolist()
+    return near, shifted
 
 
 def _count_meetings(times: Array) -> float:
@@ -518,89 +508,57 @@ def _count_meetings(times: Array) -> float:
 
 
 def _count_at_distances(
-    columns: dict[int, _Column], codes: Codes, times: npt.NDArray[np.int64], rare: Array
+    places: Array, shares: Array, times: Array, rare: Array
 ) -> tuple[float, float]:
-    """Count pairs as `_count_near_pairs` does, in some columns, of which each row has a code."""
+    """Count the pairs of rows, and the rows of the other side, in some columns."""
+    codes, others = np.split(shares.sum(axis=0), [rare.size])
     # Atoms count as the most frequent of the other rows: else two of them would hide all others.
-    capped = np.minimum(times[: rare.size], times[: rare.size][rare].max())
-    values, where = np.unique(codes[: rare.size], return_inverse=True)
-    weights = np.bincount(where, capped)
-    others, rare_codes = codes[rare.size :], codes[: rare.size][rare]
-    most = shifted = 0.0
-    for distance in _propose_distances(columns, codes[: rare.size], capped, values, weights):
-        place = np.searchsorted(values, values + distance) % values.size
-        is_met = values[place] == values + distance
-        most = max(most, float(weights[is_met] @ weights[place[is_met]]))
-        is_shifted = np.isin(others, rare_codes + distance)
-        shifted = max(shifted, float(times[rare.size :][is_shifted].sum()))
-    return most, shifted
-
-
-def _propose_distances(
-    columns: dict[int, _Column], codes: Codes, times: Array, values: Codes, weights: Floats
-) -> Iterator[np.uint64]:
-    """Yield frequent distances, between the most frequent rows and between neighbours."""
+    copies = np.minimum(times[: rare.size], times[: rare.size][rare].max())
+    values, where = np.unique(codes, return_inverse=True)
+    weights = np.bincount(where, copies)
     frequent = np.argsort(weights, kind="stable")[-_MAX_FREQUENT_ROWS:]
     first, second = (frequent[numbers] for numbers in np.triu_indices(frequent.size, 1))
-    yield from _find_distances(values[first] - values[second], weights[first] * weights[second])
-    gaps, products = [], []
-    for number, column in columns.items():
-        rest = codes - _scatter(number, column)[: codes.size]
-        order = np.lexsort((column.places[: codes.size], rest))
+    gaps, products = [values[first] - values[second]], [weights[first] * weights[second]]
+    for column, share in zip(places[:, : rare.size], shares[:, : rare.size], strict=True):
+        order = np.lexsort((column, codes - share))
         for lag in range(1, _MAX_NEAR_LAG + 1):
             first, second = order[lag:], order[:-lag]
-            alike = rest[first] == rest[second]
-            gaps.append((codes[first] - codes[second])[alike])
-            products.append((times[first] * times[second])[alike])
-    yield from _find_distances(np.concatenate(gaps), np.concatenate(products))
+            is_alike = (codes - share)[first] == (codes - share)[second]
+            gaps.append((codes[first] - codes[second])[is_alike])
+            products.append((copies[first] * copies[second])[is_alike])
+    gap = np.concatenate(gaps)
+    distances, where = np.unique(np.minimum(gap, -gap), return_inverse=True)
+    sums = np.bincount(where, np.concatenate(products)) * (distances > 0)
+    pairs = shifted = 0.0
+    for distance in distances[np.argsort(sums, kind="stable")[-_MAX_DISTANCES:]]:
+        place = np.searchsorted(values, values + distance) % values.size
+        is_met = (values[place] == values + distance) & (distance > 0)
+        pairs = max(pairs, float(weights[is_met] @ weights[place[is_met]]))
+        is_shifted = np.isin(others, codes[rare] + distance)
+        shifted = max(shifted, float(times[rare.size :][is_shifted].sum()))
+    return pairs, shifted
 
 
-def _find_distances(gaps: Codes, weights: Array) -> Codes:
-    """Return the most frequent of some distances without sign, except 0."""
-    distances, where = np.unique(np.minimum(gaps, -gaps), return_inverse=True)
-    sums = np.bincount(where, weights, minlength=distances.size) * (distances > 0)
-    best = np.argsort(sums, kind="stable")[-_MAX_DISTANCES:]
-    return distances[best][sums[best] > 0.0]
+def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float]:
+    """Read a column as whole numbers, equal differences of which are equal distances.
 
-
-class _Column(NamedTuple):
-    """Whole numbers of which equal differences are equal distances of the values.
-
-    Args:
-        places: the whole numbers; of texts random ones, so that no two distances are equal.
-        bits: log2 of the number of texts that the characters could write; 0 of numbers.
+    Returns:
+        The whole numbers, in a unit that the first `size` values state, and infinity; of texts
+        random numbers, and log2 of the number of texts that their characters could write.
     """
-
-    places: npt.NDArray[np.int64]
-    bits: float
-
-
-def _scatter(number: int, column: _Column) -> Codes:
-    """Return the share of a column in codes of rows, which add up to them modulo 2^64."""
-    return column.places.view(np.uint64) * np.uint64(pow(int(_HASH_MULTIPLIER), number, 2**64))
-
-
-def _read_column(column: Array, size: int) -> _Column:
-    """Read the places of a column, whose first rows state unit and digits."""
     if column.dtype.kind in "US":
         try:
             column = column.astype(np.float64)
         except ValueError:
             numbers = np.unique(column, return_inverse=True)[1]
-            return _Column(
-                _hash_rows([numbers[:, None]])[0].view(np.int64), _text_bits(column[:size])
-            )
+            return _hash_rows([numbers[:, None]])[0].view(np.int64), _text_bits(column[:size])
     if column.dtype.kind in "bui":
-        return _Column(column.astype(np.int64), 0.0)
-    column = column.astype(np.float64) + 0.0
-    sizes = np.abs(column[:size][np.isfinite(column[:size]) & (column[:size] != 0.0)])
+        return column.astype(np.int64), math.inf
+    column = column.astype(np.float64)
+    sizes = np.abs(column[:size][np.isfinite(column[:size])])
     unit = math.frexp(float(np.quantile(sizes, 0.9)))[1] - _PLACE_BITS if sizes.size else 0
-    places = np.rint(np.ldexp(column, -unit))
-    is_placed = np.abs(places) < 2.0**62
-    hashes = _hash_rows([column[:, None]])[0].view(np.int64)
-    return _Column(
-        np.where(is_placed, np.where(is_placed, places, 0.0).astype(np.int64), hashes), 0.0
-    )
+    places = np.clip(np.nan_to_num(np.ldexp(column, -unit)), -(2.0**62), 2.0**62)
+    return np.rint(places).astype(np.int64), math.inf
 
 
 def _text_bits(texts: Array) -> float:
