@@ -7,13 +7,13 @@ rows, in random or in sorted order, with probability below 1e-6:
 - *Evenness.* Independent draws of any law give their values unequal numbers of copies: that 30
   values or more have even (threefold, ...) numbers each has probability below 2^-29; numbers of
   copies that vary too little are reported at 1e-9 (equal probabilities vary least).
-- *Repetition.* Values of many digits that are repeated on one side, more often than chance meetings
-  on the grid of their digits, and never on the other side. Let twins be the rows of one side that
-  have an equal row there. On a law with loss at most epsilon the other side meets those values
-  e^-epsilon times as often, so that it misses 60 expected meetings with probability exp(-60/e) =
-  3e-10 at epsilon 1. Where the sides differ by more, laws on a grid and laws with unequal
-  probabilities are still distinguished from resampled rows; a generator with few states is not, and
-  no bound holds for it either.
+- *Repetition.* More than twice as many pairs of equal rows on one side as pairs at the most
+  frequent of small distances, by seven standard deviations of Poisson numbers. A smooth law on a
+  grid of any step has about as many of both. Values that have unequal probabilities without a grid,
+  or that the other side meets more often than their neighbours, belong to a law: with loss at most
+  epsilon it meets them e^-epsilon times as often, so that it misses 60 expected meetings with
+  probability exp(-60/e) = 3e-10 at epsilon 1. A generator with few states is not distinguished
+  from resampled rows, and no bound holds for it either.
 - *Neighbours.* Ranks of neighbouring rows that go together by seven standard deviations of a random
   order (3e-12 a column) while about half of the steps fall: a sorted file falls never or always.
 - *Pairs.* Row i of one side against row i of the other: seven standard deviations of a random
@@ -22,6 +22,7 @@ rows, in random or in sorted order, with probability below 1e-6:
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -122,6 +123,9 @@ _MAX_CONTAINER_DEPTH: Final = 8
 
 _ROWS_PER_LISTED_WORD: Final = 8
 """Rows for each value of a text column from which its values are taken for a list of words."""
+
+_MAX_LISTED_NUMBERS: Final = 8
+"""Values of a column up to which they are read as words: their differences say nothing."""
 
 _MAX_COMPARED_CHARACTERS: Final = 64
 _MAX_CHECKED_COLUMNS: Final = 64
@@ -426,15 +430,17 @@ def _describe_repetitions(
     # Rows of the other side that meet by chance, on the grid, say nothing of the law.
     if met - _MAX_MEETING_RATIO * shifted > _MAX_MATCH_SHARE * twins:
         return "", ""
-    again = f"{np.count_nonzero(times > 1):,} rows of {name} occur more than once"
     deviation = (2.0 * meetings - near) / math.sqrt(2.0 * (meetings + near))
     if 2.0 * meetings <= _MAX_MEETING_RATIO * near or deviation <= _MAX_DEVIATIONS:
-        return "", f"{again}, as on a coarse grid: rows that were resampled would look the same"
+        # Copies add as many equal pairs as there are rows, times the copies of each.
+        copies = math.ceil(near / len(keys[0]))
+        remark = f"{name} lie on a coarse grid: up to {copies:,} copies of each row would not show"
+        return "", remark if copies > 1 else ""
     # A law with values of its own that come again has unequal probabilities, as a rule.
     is_filled = np.count_nonzero(many == 1) <= np.count_nonzero(many > 1)
     if is_filled and _variance_p_values(many, near)[1] < _EVENNESS_P_VALUE:
         return "", ""
-    return f"rows are repeated: {again}", ""
+    return f"rows are repeated: {(times > 1).sum():,} rows of {name} occur more than once", ""
 
 
 def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple[float, float]:
@@ -484,7 +490,10 @@ def _count_near_pairs(
     leaves = _list_leaves(rows) if rows.dtype == object else rows.reshape(len(rows), -1).T
     columns = [_read_column(leaf, size) for leaf in leaves]
     columns.sort(key=lambda column: -np.unique(column[0][:size]).size)
-    every = frozenset(range(min(_MAX_NEAR_COLUMNS, len(columns))))
+    if rest := columns[_MAX_NEAR_COLUMNS - 1 :]:
+        hashes = _hash_rows([np.stack([column[0] for column in rest], axis=1)])[0]
+        columns[_MAX_NEAR_COLUMNS - 1 :] = [(hashes.view(np.int64), sum(bits for _, bits in rest))]
+    every = frozenset(range(len(columns)))
     subsets = {every} | {every - {number} for number in every} | {frozenset([n]) for n in every}
     copies, counts = times[:size] * rare, [(0.0, 0.0)]
     for subset in subsets - {frozenset()}:
@@ -529,46 +538,39 @@ def _count_at_distances(
     gap = np.concatenate(gaps)
     distances, where = np.unique(np.minimum(gap, -gap), return_inverse=True)
     sums = np.bincount(where, np.concatenate(products)) * (distances > 0)
-    pairs = shifted = 0.0
-    for distance in distances[np.argsort(sums, kind="stable")[-_MAX_DISTANCES:]]:
-        place = np.searchsorted(values, values + distance) % values.size
-        is_met = (values[place] == values + distance) & (distance > 0)
-        pairs = max(pairs, float(weights[is_met] @ weights[place[is_met]]))
-        is_shifted = np.isin(others, codes[rare] + distance)
-        shifted = max(shifted, float(times[rare.size :][is_shifted].sum()))
-    return pairs, shifted
+    chosen = distances[np.argsort(sums, kind="stable")[-_MAX_DISTANCES:], None]
+    place = np.searchsorted(values, values + chosen) % values.size
+    pairs = ((values[place] == values + chosen) & (chosen > 0)) * weights[place] @ weights
+    shifted = np.isin(others - chosen, codes[rare]) @ times[rare.size :]
+    return float(pairs.max()), float(shifted.max())
 
 
 def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float]:
     """Read a column as whole numbers, equal differences of which are equal distances.
 
     Returns:
-        The whole numbers, in a unit that the first `size` values state, and infinity; of texts
-        random numbers, and log2 of the number of texts that their characters could write.
+        The whole numbers, in a unit that the first `size` values state, and infinity; of texts and
+        of few values random ones, and log2 of the number of values that could be there.
     """
-    if column.dtype.kind in "US":
-        try:
-            column = column.astype(np.float64)
-        except ValueError:
-            numbers = np.unique(column, return_inverse=True)[1]
-            return _hash_rows([numbers[:, None]])[0].view(np.int64), _text_bits(column[:size])
-    if column.dtype.kind in "bui":
+    with contextlib.suppress(ValueError):
+        column = column.astype(np.float64) if column.dtype.kind in "US" else column
+    values, is_text = np.unique(column[:size]), column.dtype.kind in "US"
+    is_listed = values.size <= max(_MAX_LISTED_NUMBERS, is_text * size // _ROWS_PER_LISTED_WORD)
+    if is_text or is_listed:
+        bits = math.log2(values.size)
+        if not is_listed:
+            narrow = np.ascontiguousarray(values.astype(f"U{_MAX_COMPARED_CHARACTERS}"))
+            ordered = np.sort(narrow.view(np.uint32).reshape(values.size, -1), axis=0)
+            bits = float(np.log2(1.0 + (np.diff(ordered, axis=0) > 0).sum(axis=0)).sum())
+        numbers = np.unique(column, return_inverse=True)[1]
+        return _hash_rows([numbers[:, None]])[0].view(np.int64), bits
+    if values.dtype.kind in "bui":
         return column.astype(np.int64), math.inf
     column = column.astype(np.float64)
     sizes = np.abs(column[:size][np.isfinite(column[:size])])
     unit = math.frexp(float(np.quantile(sizes, 0.9)))[1] - _PLACE_BITS if sizes.size else 0
     places = np.clip(np.nan_to_num(np.ldexp(column, -unit)), -(2.0**62), 2.0**62)
     return np.rint(places).astype(np.int64), math.inf
-
-
-def _text_bits(texts: Array) -> float:
-    """Compute log2 of the number of texts that the characters of each place could write."""
-    values = np.unique(texts)
-    if values.size * _ROWS_PER_LISTED_WORD <= texts.size:
-        return math.log2(max(2, values.size))
-    narrow = np.ascontiguousarray(values.astype(f"U{_MAX_COMPARED_CHARACTERS}"))
-    ordered = np.sort(narrow.view(np.uint32).reshape(values.size, -1), axis=0)
-    return float(np.log2(1.0 + (np.diff(ordered, axis=0) > 0).sum(axis=0)).sum())
 
 
 def _list_leaves(rows: Array) -> Iterator[Array]:
