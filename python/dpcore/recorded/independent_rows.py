@@ -70,7 +70,6 @@ _SHUFFLE_STREAM: Final = 17
 _GROUP_ROW_STREAM: Final = 19
 """Names the streams that draw one row of each group."""
 
-
 _MIN_DISTINCT_VALUES: Final = 30
 """Smallest number of distinct values that is tested. All 30 have even numbers of copies with
 probability below 2^-29."""
@@ -108,6 +107,8 @@ _MAX_NEAR_COLUMNS: Final = 8
 _MAX_NEAR_LAG: Final = 4
 _MAX_FREQUENT_ROWS: Final = 256
 _MAX_DISTANCES: Final = 16
+"""Distances at which all pairs are counted: the most frequent ones between frequent rows, and
+between rows that are neighbours in the order of their values."""
 
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
@@ -432,7 +433,7 @@ def _describe_repetitions(
         return "", ""
     deviation = (2.0 * meetings - near) / math.sqrt(2.0 * (meetings + near))
     if 2.0 * meetings <= _MAX_MEETING_RATIO * near or deviation <= _MAX_DEVIATIONS:
-        # Copies add as many equal pairs as there are rows, times the copies of each.
+        # With c copies of each row there are c times as many ordered pairs of equal rows as rows.
         copies = math.ceil(near / len(keys[0]))
         remark = f"{name} lie on a coarse grid: up to {copies:,} copies of each row would not show"
         return "", remark if copies > 1 else ""
@@ -519,7 +520,14 @@ def _count_meetings(times: Array) -> float:
 def _count_at_distances(
     places: Array, shares: Array, times: Array, rare: Array
 ) -> tuple[float, float]:
-    """Count the pairs of rows, and the rows of the other side, in some columns."""
+    """Count the pairs of rows, and the rows of the other side, as `_count_near_pairs` does.
+
+    Args:
+        places: whole numbers of some columns, a line for each column.
+        shares: what they add to the codes of the rows.
+        times: numbers of copies of the rows.
+        rare: True for the rows of this side that are not atoms.
+    """
     codes, others = np.split(shares.sum(axis=0), [rare.size])
     # Atoms count as the most frequent of the other rows: else two of them would hide all others.
     copies = np.minimum(times[: rare.size], times[: rare.size][rare].max())
@@ -538,11 +546,12 @@ def _count_at_distances(
     gap = np.concatenate(gaps)
     distances, where = np.unique(np.minimum(gap, -gap), return_inverse=True)
     sums = np.bincount(where, np.concatenate(products)) * (distances > 0)
-    chosen = distances[np.argsort(sums, kind="stable")[-_MAX_DISTANCES:], None]
+    best = np.argsort(sums, kind="stable")[-_MAX_DISTANCES:]
+    chosen = distances[best[sums[best] > 0.0], None]
     place = np.searchsorted(values, values + chosen) % values.size
-    pairs = ((values[place] == values + chosen) & (chosen > 0)) * weights[place] @ weights
+    pairs = (values[place] == values + chosen) * weights[place] @ weights
     shifted = np.isin(others - chosen, codes[rare]) @ times[rare.size :]
-    return float(pairs.max()), float(shifted.max())
+    return float(pairs.max(initial=0.0)), float(shifted.max(initial=0))
 
 
 def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float]:
