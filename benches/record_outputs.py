@@ -26,7 +26,7 @@ from scipy import stats
 import dpcore
 from dpcore.mechanisms.answers import rows_of
 from dpcore.recorded.independent_rows import doubts_of_order, judge_repetitions
-from dpcore.recorded.numbering import refuse_clocks, refuse_row_numbers
+from dpcore.sampling.columns import refuse_clocks, refuse_row_numbers
 
 FIRST_SEED = 2_900_001
 """No test uses this seed or one of the next thousands."""

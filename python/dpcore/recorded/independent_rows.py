@@ -25,9 +25,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, is_dataclass, replace
-from numbers import Number
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -116,11 +116,9 @@ _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIERS: Final = _HASH_MULTIPLIER ** np.arange(_MAX_NEAR_COLUMNS, dtype=np.uint64)
 """Factors of columns, whose sums are codes of rows: equal distances are equal differences."""
 
+_WORD_PATTERN: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\w+")
 _MAX_LEAVES: Final = 64
-"""Numbers and texts of an object that are read: most objects show enough digits before."""
-
-_MAX_CONTAINER_DEPTH: Final = 8
-"""Depth of nested containers that is read."""
+"""Numbers and words of an object that are read: most objects show enough digits before."""
 
 _ROWS_PER_LISTED_WORD: Final = 8
 """Rows for each value of a text column from which its values are taken for a list of words."""
@@ -488,8 +486,7 @@ def _count_near_pairs(
         if these columns decide which rows are equal: the others may follow from them on no grid.
     """
     size, total = rare.size, float(times[: rare.size].sum())
-    leaves = _list_leaves(rows) if rows.dtype == object else rows.reshape(len(rows), -1).T
-    columns = [_read_column(leaf, size) for leaf in leaves]
+    columns = [_read_column(leaf, size) for leaf in _list_leaves(rows)]
     columns.sort(key=lambda column: -np.unique(column[0][:size]).size)
     if rest := columns[_MAX_NEAR_COLUMNS - 1 :]:
         hashes = _hash_rows([np.stack([column[0] for column in rest], axis=1)])[0]
@@ -520,14 +517,7 @@ def _count_meetings(times: Array) -> float:
 def _count_at_distances(
     places: Array, shares: Array, times: Array, rare: Array
 ) -> tuple[float, float]:
-    """Count the pairs of rows, and the rows of the other side, as `_count_near_pairs` does.
-
-    Args:
-        places: whole numbers of some columns, a line for each column.
-        shares: what they add to the codes of the rows.
-        times: numbers of copies of the rows.
-        rare: True for the rows of this side that are not atoms.
-    """
+    """Count as `_count_near_pairs`, in columns of places, whose shares add up to codes of rows."""
     codes, others = np.split(shares.sum(axis=0), [rare.size])
     # Atoms count as the most frequent of the other rows: else two of them would hide all others.
     copies = np.minimum(times[: rare.size], times[: rare.size][rare].max())
@@ -583,39 +573,18 @@ def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float
 
 
 def _list_leaves(rows: Array) -> Iterator[Array]:
-    """Yield the values of objects of one form at each place, as floats or texts.
-
-    Objects of several forms are read as their texts.
-    """
-    listed = [list(itertools.islice(_walk_containers(row), _MAX_LEAVES)) for row in rows]
-    if len(set(map(len, listed))) > 1:
-        yield np.array(["|".join(map(str, one))[:_MAX_COMPARED_CHARACTERS] for one in listed])
-        return
-    for values in zip(*listed, strict=True):
-        try:
-            if not all(value is None or isinstance(value, Number) for value in values):
-                raise TypeError
-            yield np.array([math.nan if one is None else float(one) for one in values])
-        except (TypeError, OverflowError):
-            yield np.array([str(value)[:_MAX_COMPARED_CHARACTERS] for value in values])
-
-
-def _walk_containers(value: Any, depth: int = 0) -> Iterator[Any]:
-    """Yield the numbers, texts and other objects in containers, in their order."""
-    inner: Any = None
-    if isinstance(value, Mapping):
-        inner = value.values()
-    elif isinstance(value, Set):
-        inner = sorted(value, key=repr)
-    elif isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
-        inner = value
-    elif is_dataclass(value) and not isinstance(value, type):
-        inner = [getattr(value, field.name) for field in fields(value)]
-    if inner is None or depth == _MAX_CONTAINER_DEPTH:
-        yield value
-        return
-    for one in inner:
-        yield from _walk_containers(one, depth + 1)
+    """Yield columns of numbers or texts; of texts and objects the words and numbers in them."""
+    for column in rows.reshape(len(rows), -1).T:
+        if column.dtype.kind not in "USO":
+            yield column
+            continue
+        texts = [repr(value).replace("None", "nan") for value in column.tolist()]
+        words = [_WORD_PATTERN.findall(text)[:_MAX_LEAVES] for text in texts]
+        # Texts of several forms are compared letter by letter.
+        columns = zip(*words, strict=True) if len(set(map(len, words))) == 1 else [texts]
+        yield from (
+            np.array([text[:_MAX_COMPARED_CHARACTERS] for text in place]) for place in columns
+        )
 
 
 # Neighbouring rows.
