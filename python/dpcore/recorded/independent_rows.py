@@ -90,15 +90,13 @@ _MAX_STATE_BITS: Final = 32
 """Bits of the coarsest of continuous samplers: one word."""
 
 _MAX_DENSITY_RATIO: Final = 8.0
-"""Largest ratio of the collision probability of a continuous law, or of a law of texts, to that of
-the uniform law on the same values."""
+"""Largest ratio of a law's collision probability to that of the uniform law on the same values."""
 
 _MAX_MEETING_RATIO: Final = 2.0
 """Largest ratio of equal pairs to near pairs that a law on a grid has."""
 
 _MAX_EQUAL_RATIO: Final = 1.1
-"""Largest ratio of pairs that are equal in some columns to equal rows where these columns decide
-which rows are equal."""
+"""Largest ratio of pairs that are equal in some columns, which decide about rows, to equal rows."""
 
 _PLACE_BITS: Final = 48
 """Bits that are read of a large float64: its last 5 bits hold rounding errors of decimals."""
@@ -107,8 +105,6 @@ _MAX_NEAR_COLUMNS: Final = 8
 _MAX_NEAR_LAG: Final = 4
 _MAX_FREQUENT_ROWS: Final = 256
 _MAX_DISTANCES: Final = 16
-"""Distances at which all pairs are counted: the most frequent ones between frequent rows, and
-between rows that are neighbours in the order of their values."""
 
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
@@ -116,7 +112,7 @@ _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIERS: Final = _HASH_MULTIPLIER ** np.arange(_MAX_NEAR_COLUMNS, dtype=np.uint64)
 """Factors of columns, whose sums are codes of rows: equal distances are equal differences."""
 
-_WORD_PATTERN: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\w+")
+_WORD_PATTERN: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\w+|[^\w\s]")
 _MAX_LEAVES: Final = 64
 """Numbers and words of an object that are read: most objects show enough digits before."""
 
@@ -419,7 +415,7 @@ def _describe_repetitions(
     common_other = np.argsort(times_other, kind="stable")[-_MAX_ATOMS:]
     rare = ~np.isin(values, np.concatenate([values[common], others[common_other]]))
     many = times[rare]
-    meetings = _count_meetings(many)
+    meetings = float(many @ (many - 1.0)) / 2.0
     twins = float(many[many > 1].sum()) * len(keys[1]) / len(keys[0])
     if twins < _MIN_EXPECTED_MATCHES:
         return "", ""
@@ -434,7 +430,7 @@ def _describe_repetitions(
         # With c copies of each row there are c times as many ordered pairs of equal rows as rows.
         copies = math.ceil(near / len(keys[0]))
         remark = f"{name} lie on a coarse grid: up to {copies:,} copies of each row would not show"
-        return "", remark if copies > 1 else ""
+        return "", remark if 1 < copies < len(keys[0]) else ""
     # A law with values of its own that come again has unequal probabilities, as a rule.
     is_filled = np.count_nonzero(many == 1) <= np.count_nonzero(many > 1)
     if is_filled and _variance_p_values(many, near)[1] < _EVENNESS_P_VALUE:
@@ -470,6 +466,7 @@ def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple
 # Pairs of rows that are near each other: on a grid, a law has about as many as equal pairs.
 
 
+@np.errstate(all="ignore")
 def _count_near_pairs(
     rows: Array, times: npt.NDArray[np.int64], rare: Array
 ) -> tuple[float, float]:
@@ -486,32 +483,33 @@ def _count_near_pairs(
         if these columns decide which rows are equal: the others may follow from them on no grid.
     """
     size, total = rare.size, float(times[: rare.size].sum())
-    columns = [_read_column(leaf, size) for leaf in _list_leaves(rows)]
+    leaves = list(_list_leaves(rows))
+    columns = [_read_column(leaf, size) for leaf in leaves]
     columns.sort(key=lambda column: -np.unique(column[0][:size]).size)
     if rest := columns[_MAX_NEAR_COLUMNS - 1 :]:
         hashes = _hash_rows([np.stack([column[0] for column in rest], axis=1)])[0]
         columns[_MAX_NEAR_COLUMNS - 1 :] = [(hashes.view(np.int64), sum(bits for _, bits in rest))]
-    every = frozenset(range(len(columns)))
-    subsets = {every} | {every - {number} for number in every} | {frozenset([n]) for n in every}
-    copies, counts = times[:size] * rare, [(0.0, 0.0)]
-    for subset in subsets - {frozenset()}:
-        places = np.stack([columns[number][0] for number in subset])
+    subsets = [[column] for column in columns]
+    if len(columns) > 1:
+        subsets += [columns, *(columns[:n] + columns[n + 1 :] for n in range(len(columns)))]
+    # A grid may have been curved, or its step may grow with the values.
+    numbers = [np.abs(leaf) for leaf in leaves[:_MAX_NEAR_COLUMNS] if leaf.dtype.kind == "f"]
+    subsets += [[_read_column(view(leaf), size)] for leaf in numbers for view in (np.log, np.exp)]
+    copies, counts = times[:size] * rare, []
+    for subset in subsets:
+        places = np.stack([column[0] for column in subset])
         shares = places.view(np.uint64) * _MULTIPLIERS[: len(places), None]
         equal = np.bincount(np.unique(shares.sum(axis=0)[:size], return_inverse=True)[1], copies)
-        if _count_meetings(equal) > _MAX_EQUAL_RATIO * _count_meetings(copies):
+        if equal @ (equal - 1.0) > _MAX_EQUAL_RATIO * (copies @ (copies - 1.0)):
             continue
-        bits = sum(columns[number][1] for number in subset)
+        bits = sum(column[1] for column in subset)
         # A continuous sampler with few states has equal rows without a grid.
         counts.append((_MAX_DENSITY_RATIO * total**2 / 2.0 ** min(_MAX_STATE_BITS, bits), 0.0))
         if bits == math.inf:
             counts.append(_count_at_distances(places, shares, times, rare))
-    near, shifted = np.max(counts, axis=0).tolist()
+    # Where what was read does not show which rows are equal, all pairs may be near.
+    near, shifted = np.max(counts or [(total**2, 0.0)], axis=0).tolist()
     return near, shifted
-
-
-def _count_meetings(times: Array) -> float:
-    """Count the pairs of equal rows."""
-    return float((times * (times - 1.0)).sum() / 2.0)
 
 
 def _count_at_distances(
@@ -551,9 +549,7 @@ def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float
         The whole numbers, in a unit that the first `size` values state, and infinity; of texts and
         of few values random ones, and log2 of the number of values that could be there.
     """
-    with contextlib.suppress(ValueError):
-        column = column.astype(np.float64) if column.dtype.kind in "US" else column
-    values, is_text = np.unique(column[:size]), column.dtype.kind in "US"
+    values, is_text = np.unique(column[:size]), column.dtype.kind == "U"
     is_listed = values.size <= max(_MAX_LISTED_NUMBERS, is_text * size // _ROWS_PER_LISTED_WORD)
     if is_text or is_listed:
         bits = math.log2(values.size)
@@ -581,10 +577,12 @@ def _list_leaves(rows: Array) -> Iterator[Array]:
         texts = [repr(value).replace("None", "nan") for value in column.tolist()]
         words = [_WORD_PATTERN.findall(text)[:_MAX_LEAVES] for text in texts]
         # Texts of several forms are compared letter by letter.
-        columns = zip(*words, strict=True) if len(set(map(len, words))) == 1 else [texts]
-        yield from (
-            np.array([text[:_MAX_COMPARED_CHARACTERS] for text in place]) for place in columns
-        )
+        places = zip(*words, strict=True) if len(set(map(len, words))) == 1 else [texts]
+        for place in places:
+            leaf = np.array([text[:_MAX_COMPARED_CHARACTERS] for text in place])
+            with contextlib.suppress(ValueError):
+                leaf = leaf.astype(np.float64)
+            yield leaf
 
 
 # Neighbouring rows.
