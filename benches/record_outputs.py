@@ -122,7 +122,7 @@ REFUSED: dict[str, tuple[Callable[[Random], Sides], Any, str]] = {
     },
     "files, all columns, `id`": (lambda rng: write_csv(rng, "id"), "*", "numbers the rows"),
     "files, all columns, `run`": (lambda rng: write_csv(rng, "run"), "*", "numbers the rows"),
-    "files, all columns, `time`": (lambda rng: write_csv(rng, "time"), "*", "tells when a row"),
+    "files, all columns, `time`": (lambda rng: write_csv(rng, "time"), "*", "shows when a row"),
     "arrays with a run number": (make_numbered, None, "numbers the rows"),
     "log lines with a run number": (make_log, None, "numbers the rows"),
 }  # fmt: skip
