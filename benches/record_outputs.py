@@ -25,8 +25,8 @@ from scipy import stats
 
 import dpcore
 from dpcore.mechanisms.answers import rows_of
-from dpcore.recorded.independent_rows import doubts_of_order, doubts_of_rows
-from dpcore.recorded.numbering import refuse_clocks, refuse_row_numbers
+from dpcore.recorded.independent_rows import doubts_of_order, judge_repetitions
+from dpcore.sampling.columns import refuse_clocks, refuse_row_numbers
 
 FIRST_SEED = 2_900_001
 """No test uses this seed or one of the next thousands."""
@@ -122,7 +122,7 @@ REFUSED: dict[str, tuple[Callable[[Random], Sides], Any, str]] = {
     },
     "files, all columns, `id`": (lambda rng: write_csv(rng, "id"), "*", "numbers the rows"),
     "files, all columns, `run`": (lambda rng: write_csv(rng, "run"), "*", "numbers the rows"),
-    "files, all columns, `time`": (lambda rng: write_csv(rng, "time"), "*", "tells when a row"),
+    "files, all columns, `time`": (lambda rng: write_csv(rng, "time"), "*", "shows when a row"),
     "arrays with a run number": (make_numbered, None, "numbers the rows"),
     "log lines with a run number": (make_log, None, "numbers the rows"),
 }  # fmt: skip
@@ -178,6 +178,11 @@ def resample(rng: Random, kind: str) -> Any:
     return base[rng.integers(400, size=SIZE)]
 
 
+def resample_amounts(rng: Random, rows: int, decimals: int) -> Any:
+    """Return rounded amounts resampled to 4,000."""
+    return np.round(rng.laplace(0.0, 10.0, rows), decimals)[rng.integers(rows, size=SIZE)]
+
+
 _FORMS: dict[str, Callable[[float], Any]] = {
     "tuples": lambda x: ("never" if x < 0 else "daily", x),
     "dicts": lambda x: {"answer": "yes", "score": x},
@@ -202,6 +207,13 @@ DEPENDENT: dict[str, tuple[Callable[[Random], Any], float, str]] = {
             lambda rng, kind=kind: resample(rng, kind), 0.1, "rows are repeated",
         )
         for kind in (*_FORMS, "jitter")
+    },
+    **{
+        f"{rows:,} amounts of {decimals} decimals resampled": (
+            lambda rng, rows=rows, decimals=decimals: resample_amounts(rng, rows, decimals),
+            0.1, "rows are repeated",
+        )
+        for rows in (400, 1000) for decimals in (2, 3, 4)
     },
 }  # fmt: skip
 
@@ -263,6 +275,18 @@ def make_words(rng: Random, x: int) -> Any:
     return [_WORDS[one] for one in np.where(rng.random(SIZE) < 0.3 * x, 0, ranks)]
 
 
+_AMOUNTS: dict[str, Callable[[Random], Any]] = {
+    "Laplace": lambda rng: rng.laplace(0.0, 10.0, SIZE),
+    "Gaussian": lambda rng: rng.normal(0.0, 10.0, SIZE),
+    "exponential": lambda rng: rng.exponential(10.0, SIZE),
+    "uniform": lambda rng: rng.uniform(0.0, 50.0, SIZE),
+    "Cauchy": lambda rng: 10.0 * rng.standard_cauchy(SIZE),
+    "log-normal": lambda rng: rng.lognormal(2.0, 3.0, SIZE),
+    "scales .3 and 100": lambda rng: rng.laplace(size=SIZE) * rng.choice([0.3, 100.0], SIZE),
+    "whole and cents": lambda rng: np.where(
+        rng.random(SIZE) < 0.5, np.rint(noise := rng.laplace(0.0, 10.0, SIZE)), noise
+    ),
+}
 _WORDS = ["".join(np.random.default_rng([9, n]).choice(list("abcdefgh"), 7)) for n in range(400)]
 _DAYS = np.arange("2023-01-01", "2024-12-31", dtype="datetime64[D]")
 CLEAN: dict[str, Callable[[Random, int], Any]] = {
@@ -280,6 +304,12 @@ CLEAN: dict[str, Callable[[Random, int], Any]] = {
         [np.array(make_words(rng, x), dtype=object), rng.poisson(3.0 + x, SIZE)], axis=1
     ),
     "1,000 columns": lambda rng, x: x + rng.normal(size=(400, 1000)),
+    **{
+        f"amounts, no value on both sides, {title}": lambda rng, x, law=law: np.round(
+            5000.0 - 1000.0 * x + law(rng), int(rng.integers(5))
+        )
+        for title, law in _AMOUNTS.items()
+    },
 }
 
 
@@ -305,7 +335,7 @@ def is_doubted(sides: Sides) -> bool:
         refuse_clocks(sides)
     except ValueError:
         return True
-    return bool(doubts_of_rows(sides) or doubts_of_order(sides))
+    return bool(judge_repetitions(sides)[0] or doubts_of_order(sides))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

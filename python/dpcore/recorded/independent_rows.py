@@ -7,13 +7,13 @@ rows, in random or in sorted order, with probability below 1e-6:
 - *Evenness.* Independent draws of any law give their values unequal numbers of copies: that 30
   values or more have even (threefold, ...) numbers each has probability below 2^-29; numbers of
   copies that vary too little are reported at 1e-9 (equal probabilities vary least).
-- *Repetition.* Values of many digits that are repeated on one side, more often than chance meetings
-  on the grid of their digits, and never on the other side. Let twins be the rows of one side that
-  have an equal row there. On a law with loss at most epsilon the other side meets those values
-  e^-epsilon times as often, so that it misses 60 expected meetings with probability exp(-60/e) =
-  3e-10 at epsilon 1. Where the sides differ by more, laws on a grid and laws with unequal
-  probabilities are still distinguished from resampled rows; a generator with few states is not, and
-  no bound holds for it either.
+- *Repetition.* More than twice as many pairs of equal rows on one side as pairs at the most
+  frequent of small distances, by seven standard deviations of Poisson numbers. A smooth law on a
+  grid of any step has about as many of both. Values that have unequal probabilities without a grid,
+  or that the other side meets more often than their neighbours, belong to a law: with loss at most
+  epsilon it meets them e^-epsilon times as often, so that it misses 60 expected meetings with
+  probability exp(-60/e) = 3e-10 at epsilon 1. A generator with few states is not distinguished
+  from resampled rows, and no bound holds for it either.
 - *Neighbours.* Ranks of neighbouring rows that go together by seven standard deviations of a random
   order (3e-12 a column) while about half of the steps fall: a sorted file falls never or always.
 - *Pairs.* Row i of one side against row i of the other: seven standard deviations of a random
@@ -22,11 +22,12 @@ rows, in random or in sorted order, with probability below 1e-6:
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, fields, is_dataclass, replace
-from numbers import Number
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -57,6 +58,8 @@ from ..sampling.columns import describe_pilot, list_columns
 from ..sampling.replay import encode_rows
 from .sides import Sides
 
+Codes = npt.NDArray[np.uint64]
+
 _SIDE_NAMES: Final = ("outputs", "outputs_prime")
 _MIN_SIDE_ROWS: Final = 4
 """Rows on each side: to fit, to choose, and two to count."""
@@ -66,7 +69,6 @@ _SHUFFLE_STREAM: Final = 17
 
 _GROUP_ROW_STREAM: Final = 19
 """Names the streams that draw one row of each group."""
-
 
 _MIN_DISTINCT_VALUES: Final = 30
 """Smallest number of distinct values that is tested. All 30 have even numbers of copies with
@@ -84,28 +86,44 @@ _MAX_MATCH_SHARE: Final = 0.01
 _MAX_ATOMS: Final = 4
 """Repeated values that a law may have beside a density, by clipping or censoring."""
 
-_MAX_DIGIT_BITS: Final = 32
+_MAX_STATE_BITS: Final = 32
 """Bits of the coarsest of continuous samplers: one word."""
 
 _MAX_DENSITY_RATIO: Final = 8.0
-"""Largest ratio of the collision probability of a density to that of the uniform one between its
-quartiles."""
+"""Largest ratio of a law's collision probability to that of the uniform law on the same values."""
+
+_MAX_MEETING_RATIO: Final = 2.0
+"""Largest ratio of equal pairs to near pairs that a law on a grid has."""
+
+_MAX_EQUAL_RATIO: Final = 1.1
+"""Largest ratio of pairs that are equal in some columns, which decide about rows, to equal rows."""
+
+_PLACE_BITS: Final = 48
+"""Bits that are read of a large float64: its last 5 bits hold rounding errors of decimals."""
+
+_MAX_NEAR_COLUMNS: Final = 8
+_MAX_NEAR_LAG: Final = 4
+_MAX_FREQUENT_ROWS: Final = 256
+_MAX_DISTANCES: Final = 16
 
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
 
-_MAX_LEAVES: Final = 64
-"""Numbers and texts of an object that are read: most objects show enough digits before."""
+_MULTIPLIERS: Final = _HASH_MULTIPLIER ** np.arange(_MAX_NEAR_COLUMNS, dtype=np.uint64)
+"""Factors of columns, whose sums are codes of rows: equal distances are equal differences."""
 
-_MAX_CONTAINER_DEPTH: Final = 8
-"""Depth of nested containers that is read."""
+_WORD_PATTERN: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\w+|[^\w\s]")
+_MAX_LEAVES: Final = 64
+"""Numbers and words of an object that are read: most objects show enough digits before."""
 
 _ROWS_PER_LISTED_WORD: Final = 8
 """Rows for each value of a text column from which its values are taken for a list of words."""
 
+_MAX_LISTED_NUMBERS: Final = 8
+"""Values of a column up to which they are read as words: their differences say nothing."""
+
 _MAX_COMPARED_CHARACTERS: Final = 64
 _MAX_CHECKED_COLUMNS: Final = 64
-_MAX_GRID_VALUES: Final = 256
 _MAX_DEVIATIONS: Final = 7.0
 _MIN_EXPECTED_CHANGES: Final = 25.0
 _UNSORTED_FALL_SHARES: Final = (0.4, 0.6)
@@ -327,17 +345,17 @@ class _PilotRows:
         )
 
 
-def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
-    """List repetitions that independent rows do not have.
+def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """List repetitions that independent rows do not have, and those that show nothing.
 
     Args:
         sides: outputs on x and on x', shapes `(size, ...)`, `(size', ...)`.
 
     Returns:
-        A sentence for each side with something to say; none for objects that cannot be pickled.
+        Doubts and remarks, at most one sentence per side; none for objects that cannot be pickled.
     """
     if any(side.size == 0 for side in sides):
-        return ()
+        return (), ()
     if all(side.dtype.kind in "buifcUSmM" for side in sides):
         tables = [_as_columns(side) for side in sides]
         keys = _hash_rows(tables)
@@ -346,8 +364,10 @@ def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
         digests = [encode_rows(table) for table in tables]
         keys = [one[:, :8].copy().view(np.uint64)[:, 0] for one in digests if one is not None]
         if len(keys) < len(sides):
-            return ()
-    return tuple(filter(None, map(_describe_repetitions, _SIDE_NAMES, tables, keys, keys[::-1])))
+            return (), ()
+    judged = map(_describe_repetitions, _SIDE_NAMES, (tables, tables[::-1]), (keys, keys[::-1]))
+    doubts, remarks = zip(*judged, strict=True)
+    return tuple(filter(None, doubts)), tuple(filter(None, remarks))
 
 
 def _as_columns(side: Array) -> Array:
@@ -376,47 +396,52 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
 
 
 def _describe_repetitions(
-    name: str, table: Array, keys: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]
-) -> str:
-    """Describe improbable repetitions on one side; return "" if there are none."""
-    found, first, times = np.unique(keys, return_index=True, return_counts=True)
-    if found.size < _MIN_DISTINCT_VALUES or found.size == keys.size:
-        return ""
+    name: str, tables: Sequence[Array], keys: Sequence[Codes]
+) -> tuple[str, str]:
+    """Describe repetitions on the first of two sides: improbable ones, or such as prove nothing."""
+    (values, first, times), (others, first_other, times_other) = (
+        np.unique(side, return_index=True, return_counts=True) for side in keys
+    )
+    if values.size < _MIN_DISTINCT_VALUES or values.size == keys[0].size:
+        return "", ""
     copies = int(np.gcd.reduce(times))
     if copies > 1:
-        return f"rows are repeated: each row of {name} occurs {copies} times or more"
+        return f"rows are repeated: each row of {name} occurs {copies} times or more", ""
     if _variance_p_values(times)[0] < _EVENNESS_P_VALUE:
-        often = f"each of {found.size:,} rows of {name} occurs about {times.mean():.3g} times"
-        return f"rows are repeated: {often}, more evenly than chance has it"
+        often = f"each of {values.size:,} rows of {name} occurs about {times.mean():.3g} times"
+        return f"rows are repeated: {often}, more evenly than chance has it", ""
     # Atoms of either side belong to both: the censored values of one are rare on the other.
-    rare = ~np.isin(found, np.concatenate([_find_frequent_keys(keys), _find_frequent_keys(others)]))
+    common = np.argsort(times, kind="stable")[-_MAX_ATOMS:]
+    common_other = np.argsort(times_other, kind="stable")[-_MAX_ATOMS:]
+    rare = ~np.isin(values, np.concatenate([values[common], others[common_other]]))
     many = times[rare]
-    again, alone = int(np.count_nonzero(many > 1)), int(np.count_nonzero(many == 1))
-    meetings = float((many * (many - 1.0)).sum() / 2.0)
-    bits = min(_MAX_DIGIT_BITS, _digit_bits(table[first]))
-    by_chance = _MAX_DENSITY_RATIO * len(keys) ** 2 / 2.0 / 2.0**bits
-    if meetings <= by_chance + _MAX_DEVIATIONS * math.sqrt(by_chance):
-        return ""
-    twins = float(many[many > 1].sum()) * len(others) / len(keys)
-    met = int(np.count_nonzero(np.isin(others, found[rare])))
-    if twins < _MIN_EXPECTED_MATCHES or met > _MAX_MATCH_SHARE * twins:
-        return ""
+    meetings = float(many @ (many - 1.0)) / 2.0
+    twins = float(many[many > 1].sum()) * len(keys[1]) / len(keys[0])
+    if twins < _MIN_EXPECTED_MATCHES:
+        return "", ""
+    rows = np.concatenate([tables[0][first], tables[1][first_other]])
+    near, shifted = _count_near_pairs(rows, np.concatenate([times, times_other]), rare)
+    met = int(times_other[np.isin(others, values[rare])].sum())
+    # Rows of the other side that meet by chance, on the grid, say nothing of the law.
+    if met - _MAX_MEETING_RATIO * shifted > _MAX_MATCH_SHARE * twins:
+        return "", ""
+    deviation = (2.0 * meetings - near) / math.sqrt(2.0 * (meetings + near))
+    if 2.0 * meetings <= _MAX_MEETING_RATIO * near or deviation <= _MAX_DEVIATIONS:
+        # With c copies of each row there are c times as many ordered pairs of equal rows as rows.
+        copies = math.ceil(near / len(keys[0]))
+        remark = f"{name} lie on a coarse grid: up to {copies:,} copies of each row would not show"
+        return "", remark if 1 < copies < len(keys[0]) else ""
     # A law with values of its own that come again has unequal probabilities, as a rule.
-    if alone <= again and _variance_p_values(many)[1] < _EVENNESS_P_VALUE:
-        return ""
-    return f"rows are repeated: {np.count_nonzero(times > 1):,} rows of {name} occur more than once"
+    is_filled = np.count_nonzero(many == 1) <= np.count_nonzero(many > 1)
+    if is_filled and _variance_p_values(many, near)[1] < _EVENNESS_P_VALUE:
+        return "", ""
+    return f"rows are repeated: {(times > 1).sum():,} rows of {name} occur more than once", ""
 
 
-def _find_frequent_keys(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return the most frequent values, as many as a density may have in addition."""
-    found, times = np.unique(keys, return_counts=True)
-    return found[np.argsort(times, kind="stable")[-_MAX_ATOMS:]]
-
-
-def _variance_p_values(times: npt.NDArray[np.int64]) -> tuple[float, float]:
+def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple[float, float]:
     """Compute the p-values of so small, and of so large, a variance of the copies.
 
-    All values are assumed equally probable.
+    All values are assumed equally probable, except that some pairs of them meet on a grid.
 
     Numbers of copies are Poisson numbers above 0, given their mean; the variance over values is
     taken for a multiple of a chi-square with the same two moments.
@@ -434,115 +459,130 @@ def _variance_p_values(times: npt.NDArray[np.int64]) -> tuple[float, float]:
     if variance <= 0.0:
         return 1.0, 1.0
     freedom = 2.0 * times.size * variance**2 / (fourth - variance**2)
-    seen = freedom * float(times.var()) / variance
+    seen = freedom * max(0.0, float(times.var()) - near / times.size) / variance
     return float(chdtr(freedom, seen)), float(chdtrc(freedom, seen))
 
 
-# How many values the digits of a row could make.
+# Pairs of rows that are near each other: on a grid, a law has about as many as equal pairs.
 
 
-def _digit_bits(rows: Array) -> float:
-    """Compute log2 of the number of rows that the digits between the quartiles could write."""
-    if rows.dtype.kind in "US":
-        # As many as the characters of each place can be combined.
-        narrow = np.ascontiguousarray(rows.astype(f"U{_MAX_COMPARED_CHARACTERS}"))
-        codes = narrow.view(np.uint32).reshape(len(rows), -1)
-        ordered = np.sort(codes, axis=0)
-        return float(np.log2(1.0 + (np.diff(ordered, axis=0) > 0).sum(axis=0)).sum())
-    total = 0.0
-    for column in _list_leaves(rows) if rows.dtype == object else rows.T:
-        if column.dtype.kind == "U":
-            values = np.unique(column)
-            few = values.size * _ROWS_PER_LISTED_WORD <= column.size
-            total += math.log2(values.size) if few else _digit_bits(values)
+@np.errstate(all="ignore")
+def _count_near_pairs(
+    rows: Array, times: npt.NDArray[np.int64], rare: Array
+) -> tuple[float, float]:
+    """Count ordered pairs of rows on one side at the most frequent of small distances.
+
+    Args:
+        rows: distinct rows of this side, then those of the other side.
+        times: numbers of their copies.
+        rare: True for the rows of this side that are not atoms.
+
+    Returns:
+        The pairs, atoms included, and the rows of the other side at such a distance from rare
+        ones. Both are the largest numbers in all columns, in each column and without each column,
+        if these columns decide which rows are equal: the others may follow from them on no grid.
+    """
+    size, total = rare.size, float(times[: rare.size].sum())
+    leaves = list(_list_leaves(rows))
+    columns = [_read_column(leaf, size) for leaf in leaves]
+    columns.sort(key=lambda column: -np.unique(column[0][:size]).size)
+    if rest := columns[_MAX_NEAR_COLUMNS - 1 :]:
+        hashes = _hash_rows([np.stack([column[0] for column in rest], axis=1)])[0]
+        columns[_MAX_NEAR_COLUMNS - 1 :] = [(hashes.view(np.int64), sum(bits for _, bits in rest))]
+    subsets = [[column] for column in columns]
+    if len(columns) > 1:
+        subsets += [columns, *(columns[:n] + columns[n + 1 :] for n in range(len(columns)))]
+    # A grid may have been curved, or its step may grow with the values.
+    numbers = [np.abs(leaf) for leaf in leaves[:_MAX_NEAR_COLUMNS] if leaf.dtype.kind == "f"]
+    subsets += [[_read_column(view(leaf), size)] for leaf in numbers for view in (np.log, np.exp)]
+    copies, counts = times[:size] * rare, []
+    for subset in subsets:
+        places = np.stack([column[0] for column in subset])
+        shares = places.view(np.uint64) * _MULTIPLIERS[: len(places), None]
+        equal = np.bincount(np.unique(shares.sum(axis=0)[:size], return_inverse=True)[1], copies)
+        if equal @ (equal - 1.0) > _MAX_EQUAL_RATIO * (copies @ (copies - 1.0)):
             continue
-        total += _column_bits(column)
-        if total >= _MAX_DIGIT_BITS:
-            break
-    return total
+        bits = sum(column[1] for column in subset)
+        # A continuous sampler with few states has equal rows without a grid.
+        counts.append((_MAX_DENSITY_RATIO * total**2 / 2.0 ** min(_MAX_STATE_BITS, bits), 0.0))
+        if bits == math.inf:
+            counts.append(_count_at_distances(places, shares, times, rare))
+    # Where what was read does not show which rows are equal, all pairs may be near.
+    near, shifted = np.max(counts or [(total**2, 0.0)], axis=0).tolist()
+    return near, shifted
+
+
+def _count_at_distances(
+    places: Array, shares: Array, times: Array, rare: Array
+) -> tuple[float, float]:
+    """Count as `_count_near_pairs`, in columns of places, whose shares add up to codes of rows."""
+    codes, others = np.split(shares.sum(axis=0), [rare.size])
+    # Atoms count as the most frequent of the other rows: else two of them would hide all others.
+    copies = np.minimum(times[: rare.size], times[: rare.size][rare].max())
+    values, where = np.unique(codes, return_inverse=True)
+    weights = np.bincount(where, copies)
+    frequent = np.argsort(weights, kind="stable")[-_MAX_FREQUENT_ROWS:]
+    first, second = (frequent[numbers] for numbers in np.triu_indices(frequent.size, 1))
+    gaps, products = [values[first] - values[second]], [weights[first] * weights[second]]
+    for column, share in zip(places[:, : rare.size], shares[:, : rare.size], strict=True):
+        order = np.lexsort((column, codes - share))
+        for lag in range(1, _MAX_NEAR_LAG + 1):
+            first, second = order[lag:], order[:-lag]
+            is_alike = (codes - share)[first] == (codes - share)[second]
+            gaps.append((codes[first] - codes[second])[is_alike])
+            products.append((copies[first] * copies[second])[is_alike])
+    gap = np.concatenate(gaps)
+    distances, where = np.unique(np.minimum(gap, -gap), return_inverse=True)
+    sums = np.bincount(where, np.concatenate(products)) * (distances > 0)
+    best = np.argsort(sums, kind="stable")[-_MAX_DISTANCES:]
+    chosen = distances[best[sums[best] > 0.0], None]
+    place = np.searchsorted(values, values + chosen) % values.size
+    pairs = (values[place] == values + chosen) * weights[place] @ weights
+    shifted = np.isin(others - chosen, codes[rare]) @ times[rare.size :]
+    return float(pairs.max(initial=0.0)), float(shifted.max(initial=0))
+
+
+def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float]:
+    """Read a column as whole numbers, equal differences of which are equal distances.
+
+    Returns:
+        The whole numbers, in a unit that the first `size` values state, and infinity; of texts and
+        of few values random ones, and log2 of the number of values that could be there.
+    """
+    values, is_text = np.unique(column[:size]), column.dtype.kind == "U"
+    is_listed = values.size <= max(_MAX_LISTED_NUMBERS, is_text * size // _ROWS_PER_LISTED_WORD)
+    if is_text or is_listed:
+        bits = math.log2(values.size)
+        if not is_listed:
+            narrow = np.ascontiguousarray(values.astype(f"U{_MAX_COMPARED_CHARACTERS}"))
+            ordered = np.sort(narrow.view(np.uint32).reshape(values.size, -1), axis=0)
+            bits = float(np.log2(1.0 + (np.diff(ordered, axis=0) > 0).sum(axis=0)).sum())
+        numbers = np.unique(column, return_inverse=True)[1]
+        return _hash_rows([numbers[:, None]])[0].view(np.int64), bits
+    if values.dtype.kind in "bui":
+        return column.astype(np.int64), math.inf
+    column = column.astype(np.float64)
+    sizes = np.abs(column[:size][np.isfinite(column[:size])])
+    unit = math.frexp(float(np.quantile(sizes, 0.9)))[1] - _PLACE_BITS if sizes.size else 0
+    places = np.clip(np.nan_to_num(np.ldexp(column, -unit)), -(2.0**62), 2.0**62)
+    return np.rint(places).astype(np.int64), math.inf
 
 
 def _list_leaves(rows: Array) -> Iterator[Array]:
-    """Yield the values of objects of one form at each place, as floats or texts.
-
-    Objects of several forms are read as their texts.
-    """
-    listed = [list(itertools.islice(_walk_containers(row), _MAX_LEAVES)) for row in rows]
-    if len(set(map(len, listed))) > 1:
-        yield np.array(["|".join(map(str, one))[:_MAX_COMPARED_CHARACTERS] for one in listed])
-        return
-    for values in zip(*listed, strict=True):
-        try:
-            if not all(value is None or isinstance(value, Number) for value in values):
-                raise TypeError
-            yield np.array([math.nan if one is None else float(one) for one in values])
-        except (TypeError, OverflowError):
-            yield np.array([str(value)[:_MAX_COMPARED_CHARACTERS] for value in values])
-
-
-def _walk_containers(value: Any, depth: int = 0) -> Iterator[Any]:
-    """Yield the numbers, texts and other objects in containers, in their order."""
-    inner: Any = None
-    if isinstance(value, Mapping):
-        inner = value.values()
-    elif isinstance(value, Set):
-        inner = sorted(value, key=repr)
-    elif isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
-        inner = value
-    elif is_dataclass(value) and not isinstance(value, type):
-        inner = [getattr(value, field.name) for field in fields(value)]
-    if inner is None or depth == _MAX_CONTAINER_DEPTH:
-        yield value
-        return
-    for one in inner:
-        yield from _walk_containers(one, depth + 1)
-
-
-def _column_bits(column: Array) -> float:
-    """Compute log2 of the number of steps between the quartiles of the distinct values."""
-    values = np.unique(column[np.isfinite(column)])
-    if values.size < 3:
-        return math.log2(max(1, values.size))
-    low, high = values[values.size // 4], values[(3 * values.size) // 4]
-    if values.dtype.kind in "bui":
-        step = float(np.gcd.reduce(np.diff(values.astype(np.int64))))
-        return math.log2(max(1.0, (float(high) - float(low)) / max(1.0, abs(step))))
-    values = values.astype(np.float64)
-    step = max(_find_last_place(values, float(max(abs(low), abs(high)))), _find_grid_step(values))
-    return math.log2(max(1.0, (float(high) - float(low)) / step))
-
-
-def _find_last_place(values: Floats, at: float) -> float:
-    """Return the last place at some magnitude.
-
-    The format is the coarsest binary one that holds all values.
-    """
-    mantissas = (values[values != 0.0].view(np.uint64) & np.uint64(2**52 - 1)) | np.uint64(2**52)
-    spare = int((mantissas & (~mantissas + np.uint64(1))).min())
-    return float(np.spacing(at)) * spare
-
-
-def _find_grid_step(values: Floats) -> float:
-    """Find the step of which all gaps are multiples, by Euclid's algorithm; 0 if none.
-
-    A step below 2^-26 of the range counts for none: so fine a grid is as good as a density.
-    """
-    some = values[:: math.ceil(values.size / _MAX_GRID_VALUES)]
-    span = float(some[-1] - some[0])
-    rounding = 2.0**-38 * span + 64.0 * float(np.spacing(np.abs(some).max()))
-    least = max(2.0**-26 * span, 2.0**10 * rounding)
-    step = 0.0
-    if not math.isfinite(span):
-        return 0.0
-    for gap in np.diff(some).tolist():
-        larger, smaller = max(step, gap), min(step, gap)
-        while smaller > rounding:
-            rest = math.fmod(larger, smaller)
-            larger, smaller = smaller, (0.0 if smaller - rest <= rounding else rest)
-        step = larger
-        if step < least:
-            return 0.0
-    return step
+    """Yield columns of numbers or texts; of texts and objects the words and numbers in them."""
+    for column in rows.reshape(len(rows), -1).T:
+        if column.dtype.kind not in "USO":
+            yield column
+            continue
+        texts = [repr(value).replace("None", "nan") for value in column.tolist()]
+        words = [_WORD_PATTERN.findall(text)[:_MAX_LEAVES] for text in texts]
+        # Texts of several forms are compared letter by letter.
+        places = zip(*words, strict=True) if len(set(map(len, words))) == 1 else [texts]
+        for place in places:
+            leaf = np.array([text[:_MAX_COMPARED_CHARACTERS] for text in place])
+            with contextlib.suppress(ValueError):
+                leaf = leaf.astype(np.float64)
+            yield leaf
 
 
 # Neighbouring rows.

@@ -36,7 +36,7 @@ from .independent_rows import (
     count_event,
     doubts_of_order,
     doubts_of_pairs,
-    doubts_of_rows,
+    judge_repetitions,
     make_keyed_generator,
 )
 from .sides import (
@@ -476,7 +476,8 @@ def _audit_runs(
     sides, fitted = found.separate, found.fitted
     if found.tangent is not None:
         stated |= dict(zip(("tangent", "delta"), found.tangent, strict=True))
-    doubts = doubts_of_rows(sides) + (() if paired else doubts_of_pairs(sides, fitted.event))
+    doubts, remarks = judge_repetitions(sides)
+    doubts += () if paired else doubts_of_pairs(sides, fitted.event)
     doubts += () if stated["arranged"] else doubts_of_order(sides)
     # pandas names columns by numbers, too, which a table holds as texts.
     names = (str(ast.literal_eval(title.removeprefix("column "))) for title in titles)
@@ -489,7 +490,7 @@ def _audit_runs(
         direction=fitted.direction,
         pair=pair,
         pilot=found.pilot,
-        remarks=(*fitted.remarks, *fitted.notes),
+        remarks=(*fitted.remarks, *fitted.notes, *remarks),
         doubts=doubts,
         read=fitted.read,
         inside=fitted.inside if source else (),
