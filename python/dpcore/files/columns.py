@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -25,6 +27,11 @@ _LABEL_REQUIREMENT: Final = "1, true, in or x, or else 0, false, out or x_prime"
 
 ALL: Final = "*"
 """Stands for all columns of a file or a frame."""
+_RANGE: Final = re.compile(r"(\d+)-(\d+)")
+"""Numbers of columns, both ends included."""
+_ZONE: Final = "dpcore.zone"
+"""Entry of a dtype's metadata with the time zone of a column of instants in UTC."""
+_PATTERN: Final = re.compile(r"[*?\[]")
 _PANDAS_INDEX_PREFIX: Final = "__index_level_"
 """Prefix that pandas gives unnamed row numbers in a parquet file."""
 
@@ -46,17 +53,41 @@ class Request(NamedTuple):
         kind: of the file, one of those of `KINDS`.
         column: the columns of the outputs, see `select_columns`.
         label: one more column, or None.
+        exclude: the columns that are left out, in the same form, or None.
+        names: names of the columns of the first table, to which numbers refer where this table
+            is the second, or None.
+        groups: one more column, or None.
     """
 
     kind: str
     column: Any = None
     label: Column | None = None
+    exclude: Any = None
+    names: tuple[str, ...] | None = None
+    groups: Column | None = None
 
     @property
     def columns(self) -> list[Any]:
-        """All columns that are asked for; None stands for a choice that was not made."""
+        """All columns that are asked for, a range by its ends; None stands for no choice."""
         several = isinstance(self.column, (list, tuple))
-        return [*(self.column if several else [self.column]), self.label]
+        entries = [*(self.column if several else [self.column]), self.label, self.groups]
+        ends = [isinstance(entry, str) and _RANGE.fullmatch(entry) for entry in entries]
+        return [
+            number
+            for entry, range_ends in zip(entries, ends, strict=True)
+            for number in (map(int, range_ends.groups()) if range_ends else [entry])
+        ]
+
+    @property
+    def is_broad(self) -> bool:
+        """True if a column may be chosen that nobody named."""
+        entries = self.column if isinstance(self.column, (list, tuple)) else [self.column]
+        return any(map(_is_broad, entries)) or (self.column is None and self.exclude is not None)
+
+    @property
+    def is_open(self) -> bool:
+        """True if nothing was chosen."""
+        return self.column is None and self.exclude is None
 
 
 class Table(NamedTuple):
@@ -69,6 +100,7 @@ class Table(NamedTuple):
             are not asked for anything of that length.
         found: what it was read from.
         whole: the array that the columns are cut from, or None.
+        is_sparse: True if rows may lack a name, as objects of JSON do.
     """
 
     name: str
@@ -76,17 +108,28 @@ class Table(NamedTuple):
     columns: tuple[Array, ...]
     found: Found = Found()
     whole: Any = None
+    is_sparse: bool = False
 
 
-def describe_table(table: Table, places: Sequence[int]) -> TableRead:
-    """Make the record of what was read: the table and the columns at some places."""
+def describe_table(
+    table: Table, places: Sequence[int], width: int, by_position: bool = False
+) -> TableRead:
+    """Make the record of what was read: the table and the columns at some places.
+
+    Args:
+        table: the columns.
+        places: numbers of those that were read.
+        width: number of columns that the file or frame has.
+        by_position: see `TableRead`.
+    """
     names = tuple(map(str, range(len(table.columns)))) if table.names is None else table.names
     return TableRead(
         table.name,
         rows=len(table.columns[0]),
         columns=tuple(names[place] for place in places[:MOST_NAMES]),
-        there=() if table.names is None else names[:MOST_NAMES],
-        width=len(table.columns),
+        there=() if table.names is None else names[: min(width, MOST_NAMES)],
+        width=width,
+        by_position=by_position,
         **table.found._asdict(),
     )
 
@@ -98,31 +141,31 @@ def select_columns(
 
     Args:
         table: the columns.
-        column: name or number of a column, a list of them, or "*" for those of `default`; None
-            will do where there is one, or where columns have no names.
+        column: name or number of a column, a pattern of names such as "o*", a range of numbers
+            such as "3-50", a list of them, or "*" for those of `default`; None will do where
+            there is one, or where columns have no names.
         default: numbers of columns; None is all.
+
+    Returns:
+        What `stack_columns` returns.
+
+    Raises:
+        TypeError: if `column` is of the wrong kind.
+        ValueError: if there is no such column, columns do not fit together, or a choice is needed.
+    """
+    return stack_columns(table, choose_places(table, Request("", column), default, True))
+
+
+def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
+    """Return columns as one array, and their names in messages.
 
     Returns:
         One column as it is, shape `(size,)`; several as `(size, columns)`. The names; none for
         several arrays.
 
     Raises:
-        TypeError: if `column` is of the wrong kind.
-        ValueError: if there is no such column, columns do not fit together, or a choice is needed.
+        ValueError: if columns do not fit together.
     """
-    places = choose_places(table, column, default)
-    if column is None and table.names is not None and len(places) > 1:
-        # The input, a time or a row number beside each answer looks like a leak.
-        names = ", ".join(repr(table.names[place]) for place in places[:8])
-        wide = f"where {table.name} has {len(places)} columns ({names}; {ALL!r} is all)"
-        raise invalid("column", f"given {wide}", column)
-    if column in (None, ALL) and table.names is not None:
-        for place in places:
-            if not table.names[place] or table.names[place].startswith(_PANDAS_INDEX_PREFIX):
-                # A row number is no part of an output, and could tell the sides apart.
-                text = f"column {place} of {table.name} must have a name, got none"
-                error = ValueError(f"{text} (if it numbers the rows, choose others with column=)")
-                raise about(error, "column")
     chosen = [table.columns[place] for place in places]
     titles = tuple(
         f"column {place if table.names is None else repr(table.names[place])}" for place in places
@@ -133,19 +176,122 @@ def select_columns(
     shapes = {one.shape for one in chosen}
     if len(shapes) > 1:
         raise invalid("columns", "of equal shape", sorted(shapes))
-    if len({one.dtype.kind in "buifc" for one in chosen}) > 1:
+    kinds = "".join(one.dtype.kind for one in chosen)
+    if len({"number" if kind in "buifc" else kind if kind in "mM" else "" for kind in kinds}) > 1:
         # Beside texts numpy would make texts of the numbers.
         chosen = [one.astype(object) for one in chosen]
     return np.stack(chosen, axis=1), titles
 
 
 def choose_places(
-    table: Table, column: Any = None, default: Sequence[int] | None = None
+    table: Table,
+    request: Request,
+    default: Sequence[int] | None = None,
+    is_final: bool = False,
 ) -> list[int]:
-    """Return the numbers of the requested columns, see `select_columns`."""
-    if column is None or selects_all_columns(column):
-        return list(range(len(table.columns)) if default is None else default)
-    return [place_of(table, one) for one in list_wanted(column)]
+    """Return the numbers of the requested columns, see `select_columns`.
+
+    Args:
+        table: the columns.
+        request: the choice.
+        default: numbers of columns that "*" and patterns may choose; None is all.
+        is_final: True to raise the error that a choice is needed.
+
+    Raises:
+        TypeError: if a choice is of the wrong kind.
+        ValueError: if there is no such column, all are left out, or a choice is needed.
+    """
+    column, names = request.column, table.names or ()
+    default = range(len(table.columns)) if default is None else default
+    if column is None or (selects_all_columns(column) and ALL not in names):
+        places = list(default)
+    else:
+        places = []
+        for entry in list_wanted(column):
+            numbers = _read_range(table, entry, "column", request.names)
+            if numbers is not None:
+                places += [place_of(table, one, "column", request.names) for one in numbers]
+            elif matches := _match_names(names, entry) if _is_broad(entry, names) else []:
+                places += [place for place in matches if place in default]
+            else:
+                places.append(place_of(table, entry, "column", request.names))
+        # A column that two patterns match is one column.
+        places = list(dict.fromkeys(places)) if request.is_broad else places
+    left_out = list_excluded(table, request)
+    rest = [place for place in places if place not in left_out]
+    if places and not rest:
+        raise invalid("exclude", f"some of the columns of {table.name}, not all", request.exclude)
+    if is_final:
+        if not rest:
+            raise invalid("column", f"a column of {table.name} besides label and groups", column)
+        _require_names(table, request, rest)
+    return rest
+
+
+def _require_names(table: Table, request: Request, places: Sequence[int]) -> None:
+    """Raise an error if columns with names must be chosen, or "*" takes a column without one."""
+    if table.names is None or request.column not in (None, ALL):
+        return
+    if request.is_open and len(places) > 1:
+        # The input, a time or a row number beside each answer looks like a leak.
+        names = ", ".join(repr(table.names[place]) for place in places[:8])
+        wide = f"where {table.name} has {len(places)} columns ({names}; {ALL!r} is all)"
+        raise invalid("column", f"given {wide}", None)
+    for place in places:
+        if not table.names[place] or table.names[place].startswith(_PANDAS_INDEX_PREFIX):
+            # A row number is no part of an output, and could tell the sides apart.
+            text = f"column {place} of {table.name} must have a name, got none"
+            hint = f"choose others with column=, or exclude={place}"
+            error = ValueError(f"{text} (if it numbers the rows, {hint})")
+            raise about(error, "column")
+
+
+def list_excluded(table: Table, request: Request) -> set[int]:
+    """Return the numbers of the columns to leave out; a name that a table lacks leaves out none."""
+    left_out: set[int] = set()
+    names = table.names or ()
+    for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
+        numbers = _read_range(table, entry, "exclude", request.names)
+        numbers = range(entry, entry + 1) if not isinstance(entry, str) else numbers
+        if numbers is None:
+            left_out |= {*_match_names(names, str(entry))}
+        elif request.names is None or not names or names == request.names:
+            left_out |= {*numbers} & {*range(len(table.columns))}
+        else:
+            chosen = {request.names[number] for number in numbers if number < len(request.names)}
+            left_out |= {place for place, name in enumerate(names) if name in chosen}
+    return left_out
+
+
+def check_excluded(tables: Sequence[Table], request: Request) -> None:
+    """Raise an error for an entry of `exclude` that leaves out nothing."""
+    for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
+        if not any(list_excluded(table, request._replace(exclude=entry)) for table in tables):
+            place_of(tables[0], entry, "exclude")
+
+
+def _match_names(names: Sequence[str], entry: str) -> list[int]:
+    """Return the numbers of the columns of a name, or whose names match a pattern."""
+    matches = entry.__eq__ if entry in names else partial(fnmatchcase, pat=entry)
+    return [place for place, name in enumerate(names) if matches(name)]
+
+
+def _is_broad(entry: Any, names: Sequence[str] = ()) -> bool:
+    """Return True for a pattern of names or a range of numbers; a name is neither."""
+    is_choice = isinstance(entry, str) and entry not in names
+    return is_choice and bool(_PATTERN.search(entry) or _RANGE.fullmatch(entry))
+
+
+def _read_range(
+    table: Table, entry: Any, argument: str, names: tuple[str, ...] | None
+) -> range | None:
+    """Return the numbers of a range of columns; None for other entries."""
+    ends = _RANGE.fullmatch(entry) if isinstance(entry, str) else None
+    if ends is None or entry in (table.names or ()):
+        return None
+    width = len(table.columns if names is None or table.names is None else names)
+    start = integer(argument, int(ends[1]), 0, width - 1)
+    return range(start, 1 + integer(argument, int(ends[2]), start, width - 1))
 
 
 def selects_all_columns(column: Any) -> bool:
@@ -155,13 +301,16 @@ def selects_all_columns(column: Any) -> bool:
 
 def list_needed_places(table: Table, request: Request) -> list[int]:
     """Return the columns to read; none if a choice is needed, which `select_columns` explains."""
-    _, column, label = request
-    if label is None:
-        must_choose = column is None and table.names is not None and len(table.names) > 1
-        return [] if must_choose else sorted({*choose_places(table, column)})
-    place = place_of(table, label, "label")
-    must_choose = column is None and len(table.columns) != 2
-    return sorted({place, *([] if must_choose else choose_places(table, column))})
+    others = {
+        place_of(table, column, argument, request.names)
+        for argument, column in (("label", request.label), ("groups", request.groups))
+        if column is not None
+    }
+    rest = [place for place in range(len(table.columns)) if place not in others]
+    is_needed = len(rest) > 1 if request.label is None else len(rest) != 1
+    if request.is_open and is_needed and (request.label is not None or table.names is not None):
+        return sorted(others)
+    return sorted({*others, *choose_places(table, request, rest)})
 
 
 def fill_columns(found: Mapping[Any, Array], keys: Iterable[Any], size: int) -> tuple[Array, ...]:
@@ -231,22 +380,33 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
     return np.array(sides, dtype=bool)[which.ravel()]
 
 
-def list_wanted(column: Any) -> list[Column]:
+def list_wanted(column: Any, argument: str = "column") -> list[Column]:
     """Return a choice of columns as a list; raise an error for other values."""
     wanted = [column] if isinstance(column, (str, int, np.integer)) else column
     if not isinstance(wanted, (list, tuple)) or any(
         isinstance(one, bool) or not isinstance(one, (str, int, np.integer)) for one in wanted
     ):
-        raise mistyped("column", "a name or number of a column, or a list of them", column)
+        raise mistyped(argument, "a name or number of a column, or a list of them", column)
     if not wanted:
-        raise invalid("column", "at least one column", column)
+        raise invalid(argument, "at least one column", column)
     return list(wanted)
 
 
-def place_of(table: Table, column: Column, argument: str = "column") -> int:
-    """Return the number of a column; raise an error that lists the names if there is none."""
+def place_of(
+    table: Table, column: Column, argument: str = "column", names: tuple[str, ...] | None = None
+) -> int:
+    """Return the number of a column; raise an error that lists the names if there is none.
+
+    Args:
+        table: the columns.
+        column: its name, or its number.
+        argument: what messages call it.
+        names: names of the columns of another table, to which numbers refer, or None.
+    """
     if not isinstance(column, str):
-        return integer(argument, column, 0, len(table.columns) - 1)
+        if names is None or table.names in (None, names):
+            return integer(argument, column, 0, len(table.columns) - 1)
+        column = names[integer(argument, column, 0, len(names) - 1)]
     if table.names is None:
         raise invalid(argument, f"a number, for {table.name} has no names of columns", column)
     if table.names.count(column) > 1:
@@ -262,7 +422,7 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
 # Frames, known by what they can do: none of their libraries is imported.
 
 
-def read_columns(value: Any, name: str, column: Any, label: Column | None = None) -> Table | None:
+def read_columns(value: Any, name: str, request: Request) -> Table | None:
     """Read the columns of a table or structured array; return None for other values.
 
     Tables are those of pandas, polars or pyarrow.
@@ -270,8 +430,7 @@ def read_columns(value: Any, name: str, column: Any, label: Column | None = None
     Args:
         value: anything.
         name: what messages call it.
-        column: the columns that are asked for; others are not converted.
-        label: one more column, or None.
+        request: the columns that are asked for; others are not converted.
 
     Returns:
         The table, or None. A missing value is None; a NaN of numpy's floats stays one.
@@ -281,9 +440,7 @@ def read_columns(value: Any, name: str, column: Any, label: Column | None = None
         return None
     if isinstance(value, np.ndarray):
         return Table(name, names, tuple(value[one] for one in names))
-    places = list_needed_places(
-        Table(name, names, (np.empty(0),) * len(names)), Request("frame", column, label)
-    )
+    places = list_needed_places(Table(name, names, (np.empty(0),) * len(names)), request)
     found = {place: convert_column(_get_column_at(value, place)) for place in places}
     size = len(found[places[0]]) if found else 0
     return Table(name, names, fill_columns(found, range(len(names)), size))
@@ -317,20 +474,32 @@ def convert_column(values: Any) -> Array:
 
     Returns:
         Its values, shape `(size,)`; of texts, or objects where values are of several kinds or
-        missing (None). A NaN of numpy's floats is a value.
+        missing (None). A NaN of numpy's floats is a value. Times have NaT where they are missing;
+        those of a time zone are in UTC, see `zone_of`.
     """
-    to_list = values.to_pylist if has_all(values, "to_pylist") else values.to_list
+    is_arrow = has_all(values, "to_pylist")
+    to_list, kind = (values.to_pylist, values.type) if is_arrow else (values.to_list, values.dtype)
+    zone = getattr(kind, "time_zone" if has_all(kind, "time_zone") else "tz", None)
     if has_all(values, "null_count"):  # polars and pyarrow, where NaN is no null
-        if values.null_count() if callable(values.null_count) else values.null_count:
+        array: Array = np.asarray(values if is_arrow else values.to_numpy())
+        count = values.null_count() if callable(values.null_count) else values.null_count
+        if count and array.dtype.kind not in "mM":
             return to_object_array(to_list())
-        array: Array = np.asarray(values if has_all(values, "to_pylist") else values.to_numpy())
     else:
-        array = values.to_numpy()
-        if isinstance(values.dtype, np.dtype) and values.dtype.kind in "fc":
+        array = (values if zone is None else values.dt.tz_convert(None)).to_numpy()
+        if isinstance(kind, np.dtype) and kind.kind in "fc":
             return array
         lost = values.isna().to_numpy()
-        if lost.any():
+        if lost.any() and array.dtype.kind not in "mM":
             found = to_object_array(to_list())
             found[lost] = None
             return found
+    if array.dtype.kind in "mM":
+        return array.view(np.dtype(array.dtype, metadata={_ZONE: str(zone)})) if zone else array
     return rows_of("outputs", to_list(), "") if array.dtype.kind == "O" else array
+
+
+def zone_of(array: Array) -> str | None:
+    """Return the time zone of instants; None without one."""
+    zone: str | None = (array.dtype.metadata or {}).get(_ZONE)
+    return zone

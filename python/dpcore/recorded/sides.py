@@ -6,29 +6,28 @@ No value of a file is dropped without an error.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from itertools import compress
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
 from ..errors import about, invalid, masked, mistyped, name_path_errors
 from ..files import columns as frames
-from ..files.columns import ALL, Column, Table
+from ..files.columns import Column, Request, Table
 from ..files.formats import Reader, is_path, read_table
 from ..files.opened import STDIN
 from ..packages import has_all
 from ..records import Array
+from .matching import add_missing_names, match_places, match_units
 
 Sides = tuple[Array, Array]
 
 _MIN_DISTINCT_SCORES: Final = 20
 """Distinct values from which the other side is scores, where one side is 0 and 1 alone."""
-
-_NAMES: Final = ("outputs", "groups")
-"""Names in messages of the outputs of both sides and of their groups."""
 
 _LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
 
@@ -77,7 +76,8 @@ def read_outputs(
     """
     if not is_path(path):
         raise mistyped("path", "the path of a file", path)
-    found: Array = read_titled(path, column, "outputs", reader or Reader())[0]
+    request = Request("", column)
+    found: Array = read_matched({"outputs": path}, request, [None], reader or Reader())[0][0].rows
     return found
 
 
@@ -93,95 +93,178 @@ def get_display_name(value: Any, otherwise: str) -> str:
     return "standard input" if str(value) == STDIN else Path(value).name
 
 
-def read_titled(value: Any, column: Any, name: str, reader: Reader) -> tuple[Any, tuple[str, ...]]:
-    """Read the outputs of one side, and the names of their columns in messages.
+class ReadSide(NamedTuple):
+    """Outputs of one side, as they were read.
 
     Args:
-        value: a path, a pandas, polars or pyarrow table or column, a torch tensor, or others.
-        column: the columns to take from a file or a frame, or None.
-        name: what messages call it.
+        rows: the array; anything else as it is.
+        titles: names of its columns in messages; none without names.
+        groups: the group of each row; None without groups.
+    """
+
+    rows: Any
+    titles: tuple[str, ...]
+    groups: Groups | None
+
+
+class _Chosen(NamedTuple):
+    """A table, or a value that is none, and the columns chosen in it.
+
+    Args:
+        value: what was given.
+        groups: its groups, or their column.
+        table: the table, or None.
+        width: number of its columns in the file or frame.
+        places: numbers of the columns of the outputs; none for an array that is an output whole.
+        others: numbers of the columns that are no output, and what messages call them.
+    """
+
+    value: Any
+    groups: Any
+    table: Table | None
+    width: int = 0
+    places: Sequence[int] = ()
+    others: Mapping[int, str] = MappingProxyType({})
+
+
+def read_matched(
+    values: Mapping[str, Any], request: Request, groups: Sequence[Any], reader: Reader
+) -> tuple[list[ReadSide], tuple[str, ...]]:
+    """Read the outputs of each side; columns of two tables with names are matched by name.
+
+    Args:
+        values: outputs on x, and those on x', by their names in messages: paths, tables or columns
+            of pandas, polars or pyarrow, torch tensors, or others.
+        request: the columns to take from files and frames; numbers refer to the first table.
+        groups: for each side the name or number of a column, an array with a group for each row,
+            or None.
         reader: settings for files, and where what was found is kept.
 
     Returns:
-        The array, anything else as it is; and the names of its columns, none without names.
-
-    Raises:
-        TypeError: if `column` is of the wrong kind.
-        ValueError: if the file or the frame holds something else, or `value` has no columns.
-        MemoryError: if memory cannot hold the outputs.
-        OSError: if the file cannot be read.
-    """
-    table = None
-    if is_path(value):
-        with name_path_errors(Path(value), "read", name):
-            table = read_table(Path(value), column, None, reader)
-        if column is None and table.found.kind == "npy":
-            # An array is an output whole, whatever its shape.
-            reader.tables.append(frames.describe_table(table, []))
-            return table.whole, ()
-    elif not isinstance(value, np.ndarray) or column is not None:
-        table = frames.read_columns(value, name, column)
-    return (_detach_to_array(value), ()) if table is None else _take_outputs(table, column, reader)
-
-
-def _take_outputs(
-    table: Table, column: Any, reader: Reader, others: dict[int, str] | None = None
-) -> tuple[Array, tuple[str, ...]]:
-    """Select the outputs in a table, and record what was read.
-
-    Args:
-        table: the columns.
-        column: see `read_titled`.
-        reader: keeps what was found in a file or a frame; an array has no columns to name.
-        others: numbers of the columns that are no output, and what messages call them.
-    """
-    others = others or {}
-    rest = [place for place in range(len(table.columns)) if place not in others]
-    found = frames.select_columns(table, column, rest)
-    places = frames.choose_places(table, column, rest)
-    for place, what in others.items():
-        if place in places:
-            raise invalid("column", f"another one than {what}", column)
-    if table.names is not None or table.found.kind != "frame":
-        reader.tables.append(frames.describe_table(table, [*places, *others]))
-    return found
-
-
-def read_grouped(
-    value: Any, column: Any, groups: Any, names: tuple[str, str], reader: Reader
-) -> tuple[Any, tuple[str, ...], Groups | None]:
-    """Read what `read_titled` reads, and the group of each row; None without groups.
-
-    Args:
-        value: see `read_titled`.
-        column: see `read_titled`.
-        groups: the name or number of a column of `value`, an array with a group for each row, or
-            None.
-        names: what messages call `value` and `groups`.
-        reader: settings for files, and where what was found is kept.
+        Both sides; and notes of units and time zones that differ.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there is no such column, or a group is missing.
+        ValueError: if a file or a frame holds something else, there is no such column, names
+            differ, or a group is missing.
+        MemoryError: if memory cannot hold the outputs.
+        OSError: if a file cannot be read.
     """
-    if not is_column(groups):
-        rows, titles = read_titled(value, column, names[0], reader)
-        return rows, titles, _read_groups(names[1], groups, value, rows, reader)
-    table = _open_table(value, None, column, groups, names, reader)
-    place = frames.place_of(table, groups, names[1])
-    rows, titles = _take_outputs(table, column, reader, {place: names[1]})
-    return rows, titles, _read_groups(names[1], table.columns[place], None, rows, reader)
+    sides: list[_Chosen] = []
+    names = None
+    for (name, value), column in zip(values.items(), groups, strict=True):
+        of = column if is_column(column) else None
+        table = _open_table(value, request._replace(names=names, groups=of), name, reader)
+        sides.append(_Chosen(value, column, table, 0 if table is None else len(table.columns)))
+        names = table and table.names
+    sides, notes = _match_sides(sides, request, list(values))
+    by_position = len({side.table is None or side.table.names is None for side in sides}) > 1
+    read = []
+    for name, side in zip(values, sides, strict=True):
+        rows, titles = _take_outputs(side, reader, by_position)
+        listed, source = side.groups, side.value
+        if side.table is not None and is_column(side.groups):
+            listed, source = side.table.columns[next(iter(side.others))], None
+        title = name.replace("outputs", "groups")
+        read.append(ReadSide(rows, titles, _read_groups(title, listed, source, rows, reader)))
+    return read, notes
+
+
+def _match_sides(
+    sides: Sequence[_Chosen], request: Request, titles: Sequence[str]
+) -> tuple[list[_Chosen], tuple[str, ...]]:
+    """Choose the columns of each table, those of the second in the order of the first."""
+    tables = [side.table for side in sides if side.table is not None]
+    every = [name for table in tables for name in table.names or ()]
+    names: tuple[str, ...] | None = None
+    chosen: list[_Chosen] = []
+    for side, title in zip(sides, titles, strict=True):
+        if side.table is not None:
+            table, others = add_missing_names(side.table, every), dict[int, str]()
+            if is_column(side.groups):
+                title = title.replace("outputs", "groups")
+                others = {frames.place_of(table, side.groups, title, names): title}
+            places = _choose_outputs(table, request._replace(names=names), others)
+            side = side._replace(table=table, places=places, others=others)
+            names = table.names
+        chosen.append(side)
+    frames.check_excluded(tables, request)
+    if len(tables) < 2:
+        return chosen, ()
+    first, second = chosen
+    assert first.table is not None
+    assert second.table is not None
+    places = match_places(first.table, first.places, second.table, second.places)
+    *matched, notes = match_units(first.table, first.places, second.table, places)
+    first, second = first._replace(table=matched[0]), second._replace(table=matched[1])
+    return [first, second._replace(places=places)], notes
+
+
+def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Table | None:
+    """Read the table of a file or a frame; return None for other values."""
+    further = [what for what in ("label", "groups") if getattr(request, what) is not None]
+    if is_path(value):
+        with name_path_errors(Path(value), "read", name):
+            return read_table(Path(value), request, reader)
+    is_array = isinstance(value, np.ndarray)
+    if is_array and request.is_open and not further:
+        return None
+    table = frames.read_columns(value, name, request)
+    if table is None and further:
+        if not is_array or value.ndim != 2:
+            requirement = f"a file, a frame or a matrix where {further[0]} is a column"
+            raise mistyped(name, requirement, value)
+        table = Table(name, None, tuple(value.T))
+    return table
+
+
+def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -> list[int]:
+    """Return the columns of the outputs; none for an array that is an output whole.
+
+    Args:
+        table: the columns.
+        request: see `read_matched`.
+        others: numbers of the columns that are no output, and what messages call them.
+    """
+    if table.whole is not None and request.is_open and not others:
+        return []
+    rest = [place for place in range(len(table.columns)) if place not in others]
+    places = frames.choose_places(table, request, rest, True)
+    for place, what in others.items():
+        if place in places:
+            raise invalid("column", f"another one than {what}", request.column)
+    return places
+
+
+def _take_outputs(
+    side: _Chosen, reader: Reader, by_position: bool = False
+) -> tuple[Any, tuple[str, ...]]:
+    """Return the outputs on one side, and record what was read.
+
+    Args:
+        side: the table and its columns.
+        reader: keeps what was found in a file or a frame; an array has no columns to name.
+        by_position: True if one of two tables has no names.
+    """
+    table, places = side.table, side.places
+    if table is None:
+        return _detach_to_array(side.value), ()
+    if table.names is not None or table.found.kind != "frame":
+        shown = [*places, *side.others] if places else []
+        reader.tables.append(frames.describe_table(table, shown, side.width, by_position))
+    # An array that is an output whole has any shape.
+    return frames.stack_columns(table, places) if places else (table.whole, ())
 
 
 def by_label(
-    outputs: Any, label: Any, column: Any, label_x: Any, groups: Any, reader: Reader
+    outputs: Any, label: Any, request: Request, label_x: Any, groups: Any, reader: Reader
 ) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None]:
     """Split the outputs by labels into those on x and those on x'.
 
     Args:
         outputs: of both sides: a path, a frame, an array, ...
         label: the name or number of a column of `outputs`, or an array of labels for its rows.
-        column: the columns of the output, or None.
+        request: the columns of the output.
         label_x: the value of the label that stands for x, or None.
         groups: the name or number of a column, an array with a group for each row, or None.
         reader: settings for files, and where what was found is kept.
@@ -197,7 +280,8 @@ def by_label(
     """
     if is_column(label):
         of = groups if is_column(groups) else None
-        table = _open_table(outputs, label, column, of, _NAMES, reader)
+        asked = request._replace(label=label, groups=of)
+        table = cast(Table, _open_table(outputs, asked, "outputs", reader))
         place = frames.place_of(table, label, "label")
         no_outputs = {place: "the label"}
         if is_column(groups):
@@ -207,15 +291,18 @@ def by_label(
             no_outputs[where] = "groups"
             groups = table.columns[where]
         others = len(table.columns) - len(no_outputs)
-        if column is None and others != 1:
+        if request.is_open and others != 1:
             # Any further column, a row number say, could tell the sides apart by itself.
             wide = f"where a file has {others} columns beside the label"
-            raise invalid("column", f"given {wide} (a name, or a list of names)", column)
-        rows, titles = _take_outputs(table, column, reader, no_outputs)
+            raise invalid("column", f"given {wide} (a name, or a list of names)", None)
+        frames.check_excluded([table], request)
+        places = _choose_outputs(table, request, no_outputs)
+        side = _Chosen(outputs, None, table, len(table.columns), places, no_outputs)
+        rows, titles = _take_outputs(side, reader)
         is_x = frames.are_x(table.columns[place], f" of {table.name}", label_x)
         listed = _read_groups("groups", groups, outputs, rows, reader)
     else:
-        found, titles, listed = read_grouped(outputs, column, groups, _NAMES, reader)
+        found, titles, listed = read_matched({"outputs": outputs}, request, [groups], reader)[0][0]
         rows = _as_rows(found)
         labels = _read_label_argument(label, outputs, len(rows), reader)
         is_x = frames.are_x(labels, label_x=label_x)
@@ -260,7 +347,7 @@ def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader
     if masked(groups):
         raise invalid(name, "groups without masked entries", groups)
     _check_index(name, groups, outputs)
-    found = read_labels(name, read_titled(groups, None, name, reader)[0], len(rows))
+    found = read_labels(name, _read_values(groups, name, reader), len(rows))
     if None in found:
         requirement = "a group for each row, none of them missing"
         raise invalid(name, requirement, f"nothing in row {found.index(None) + 1}")
@@ -272,34 +359,6 @@ def is_column(value: Any) -> bool:
     return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
-def _open_table(
-    outputs: Any, label: Any, column: Any, groups: Any, names: tuple[str, str], reader: Reader
-) -> Table:
-    parsed = column
-    if groups is not None:
-        # Only the columns that are named are parsed.
-        is_whole = column is None or frames.selects_all_columns(column)
-        parsed = ALL if is_whole else [*frames.list_wanted(column), groups]
-    if is_path(outputs):
-        try:
-            with name_path_errors(Path(outputs), "read", "outputs"):
-                return read_table(Path(outputs), parsed, label, reader)
-        except ValueError as error:
-            text = str(error)
-            if groups is None or not text.endswith(f"got {groups!r}"):
-                raise
-            # The message must name the argument whose column is missing.
-            raise about(ValueError(text.replace("column", names[1], 1)), names[1]) from None
-    table = frames.read_columns(outputs, names[0], parsed, label)
-    if table is None and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
-        table = Table(names[0], None, tuple(outputs.T))
-    if table is None:
-        which = names[1] if label is None else "label"
-        requirement = f"a file, a frame or a matrix where {which} is a column"
-        raise mistyped(names[0], requirement, outputs)
-    return table
-
-
 def _as_rows(found: Any) -> Array:
     """Return the outputs of both sides as an array."""
     # Rows of different lengths are no array.
@@ -307,6 +366,11 @@ def _as_rows(found: Any) -> Array:
         if (rows := np.asarray(found)).ndim:
             return rows
     raise mistyped("outputs", "an array with one row an output", found)
+
+
+def _read_values(values: Any, name: str, reader: Reader) -> Any:
+    """Read labels or groups that are an argument of their own."""
+    return read_matched({name: values}, Request(""), [None], reader)[0][0].rows
 
 
 def _check_index(name: str, values: Any, outputs: Any) -> None:
@@ -324,7 +388,7 @@ def _read_label_argument(label: Any, outputs: Any, size: int, reader: Reader) ->
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
     _check_index("label", label, outputs)
-    found = read_titled(label, None, "label", reader)[0]
+    found = _read_values(label, "label", reader)
     try:
         array = np.asarray(found)
     except ValueError:
