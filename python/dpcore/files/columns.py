@@ -211,7 +211,7 @@ def choose_places(
             numbers = _read_range(table, entry, "column", request.names)
             if numbers is not None:
                 places += [place_of(table, one, "column", request.names) for one in numbers]
-            elif matches := _match_names(names, entry) if _is_broad(entry, names) else []:
+            elif matches := _match_names(names, str(entry)) if _is_broad(entry, names) else []:
                 places += [place for place in matches if place in default]
             else:
                 places.append(place_of(table, entry, "column", request.names))
@@ -406,7 +406,7 @@ def place_of(
     if not isinstance(column, str):
         if names is None or table.names in (None, names):
             return integer(argument, column, 0, len(table.columns) - 1)
-        column = names[integer(argument, column, 0, len(names) - 1)]
+        return place_of(table, names[integer(argument, column, 0, len(names) - 1)], argument)
     if table.names is None:
         raise invalid(argument, f"a number, for {table.name} has no names of columns", column)
     if table.names.count(column) > 1:
@@ -478,7 +478,8 @@ def convert_column(values: Any) -> Array:
         those of a time zone are in UTC, see `zone_of`.
     """
     is_arrow = has_all(values, "to_pylist")
-    to_list, kind = (values.to_pylist, values.type) if is_arrow else (values.to_list, values.dtype)
+    to_list = values.to_pylist if is_arrow else values.to_list
+    kind = getattr(values, "type" if is_arrow else "dtype", None)
     zone = getattr(kind, "time_zone" if has_all(kind, "time_zone") else "tz", None)
     if has_all(values, "null_count"):  # polars and pyarrow, where NaN is no null
         array: Array = np.asarray(values if is_arrow else values.to_numpy())
@@ -501,5 +502,4 @@ def convert_column(values: Any) -> Array:
 
 def zone_of(array: Array) -> str | None:
     """Return the time zone of instants; None without one."""
-    zone: str | None = (array.dtype.metadata or {}).get(_ZONE)
-    return zone
+    return dict(array.dtype.metadata or {}).get(_ZONE)

@@ -20,8 +20,8 @@ _MAX_LISTED_NAMES: Final = 8
 
 
 def match_places(
-    first: Table, places: Sequence[int], second: Table, places_prime: Sequence[int]
-) -> Sequence[int]:
+    first: Table, places: Sequence[int], second: Table, places_prime: list[int]
+) -> list[int]:
     """Return the chosen columns of the second table in the order of the first.
 
     Columns are matched by name where both tables have names, else by position.
@@ -115,7 +115,7 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
             for name, side in (("outputs", rows), ("outputs_prime", rows_prime))
         )
         every = range(len(names))
-        places = match_places(first, every, second, range(len(names_prime)))
+        places = match_places(first, every, second, [*range(len(names_prime))])
         first, second, notes = match_units(first, every, second, places)
         return _join_fields(first, every), _join_fields(second, places), notes
     order, order_prime = _find_key_order(rows), _find_key_order(rows_prime)

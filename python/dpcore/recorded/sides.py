@@ -123,7 +123,7 @@ class _Chosen(NamedTuple):
     groups: Any
     table: Table | None
     width: int = 0
-    places: Sequence[int] = ()
+    places: list[int] = []  # noqa: RUF012
     others: Mapping[int, str] = MappingProxyType({})
 
 
