@@ -413,8 +413,8 @@ def place_of(
         requirement = f"a number, for several columns of {table.name} have this name"
         raise invalid(argument, requirement, column)
     if column not in table.names:
-        names = ", ".join(map(repr, table.names))
-        text = f"{argument} must be one of {names} in {table.name}, got {column!r}"
+        options = ", ".join(map(repr, table.names))
+        text = f"{argument} must be one of {options} in {table.name}, got {column!r}"
         raise about(ValueError(text), argument)
     return table.names.index(column)
 

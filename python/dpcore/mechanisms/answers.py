@@ -230,7 +230,19 @@ def call_facts(answer: Any) -> dict[str, Any]:
         facts["field names"] = tuple(names)
     if isinstance(answer, np.ndarray):
         facts["shape of the rows"] = answer.shape[1:]
+        facts |= _list_time_types(
+            {"": answer} if not names else {name: answer[name] for name in names}
+        )
     return facts
+
+
+def _list_time_types(columns: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the types of columns of times, by what a message calls them."""
+    return {
+        f"type of {f'column {name!r}' if name else 'the times'}": (str(column.dtype),)
+        for name, column in columns.items()
+        if getattr(column.dtype, "kind", "") in ("m", "M")
+    }
 
 
 def _frame_facts(frame: Any) -> dict[str, Any]:
@@ -239,6 +251,7 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
     facts = {**names, **_list_categories(frame), "name of the index": (frame.index.name,)}
     if frame.attrs:
         facts["attrs of the frame"] = (repr(frame.attrs),)
+    facts |= _list_time_types({column.name: column for column in _columns_of(frame)})
     for column in _columns_of(frame):
         if has_all(column.dtype, "tz"):
             facts[f"time zone of column {column.name!r}"] = (str(column.dtype.tz),)

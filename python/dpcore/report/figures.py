@@ -22,7 +22,7 @@ from ..errors import invalid, mistyped
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..results.planned import Plan, middle_of
-from .text import format_epsilon
+from .text import describe_outputs_evidence, format_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -275,7 +275,11 @@ def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
         annotate_point(axes, f"claim {claim:.6g}", (claim, low), (4, 3), va="bottom")
     certified = "no bound holds" if audit.checks else format_epsilon(audit.epsilon_lower)
     _write_label(axes, audit.epsilon_lower, 2, certified)
-    axes.set(xlim=(0, right), ylim=(low, 2.6), xlabel="privacy loss epsilon")
+    label = "privacy loss epsilon"
+    if isinstance(audit, OutputsAudit):
+        # Such a picture goes to reviewers who do not see the report.
+        label += f"\n\n{describe_outputs_evidence(audit)}"
+    axes.set(xlim=(0, right), ylim=(low, 2.6), xlabel=label)
     axes.set_yticks(list(labels), list(labels.values()))
     verdict = "invalid: no bound holds" if audit.checks else audit.verdict
     return finish_axes(axes, format_title(audit.name, verdict))

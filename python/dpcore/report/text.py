@@ -6,6 +6,7 @@ They include the distances of the inputs, and the next step after a claim was no
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -38,6 +39,7 @@ _TOO_MANY_TRIALS: Final = (
 )
 _TOO_WEAK: Final = "This event cannot refute the claim."
 _ALL_PATTERNS: Final = 'pairs in which every entry changes (dpcore.pairs.patterns({dim}, "all"))'
+_MAX_CAPTION_CHARACTERS: Final = 60
 _MANY_CHANGED_ENTRIES: Final = 8
 """From so many entries on, spreading costs `auto` a third of the loss or more (measured: .69 of 1
 at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
@@ -743,6 +745,14 @@ def _format_outputs_counts(audit: OutputsAudit) -> str:
             f"{c.canaries:,} canaries"
         )
     return format_counts(c)
+
+
+def describe_outputs_evidence(audit: OutputsAudit) -> str:
+    """Describe claim, delta, confidence and counts in a few short lines."""
+    delta = "" if audit.delta or isinstance(audit.claim, Claim) else ", delta = 0"
+    claim = "no claim given" if audit.claim is None else f"claim: {format_claim(audit)}{delta}"
+    words = f"{claim}; {100 * audit.confidence:g} % confidence; {_format_outputs_counts(audit)}"
+    return "\n".join(textwrap.wrap(words, _MAX_CAPTION_CHARACTERS))
 
 
 def _describe_reach(audit: audits.Audit | OutputsAudit) -> str:
