@@ -6,7 +6,6 @@ They include the distances of the inputs, and the next step after a claim was no
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -39,7 +38,6 @@ _TOO_MANY_TRIALS: Final = (
 )
 _TOO_WEAK: Final = "This event cannot refute the claim."
 _ALL_PATTERNS: Final = 'pairs in which every entry changes (dpcore.pairs.patterns({dim}, "all"))'
-_MAX_CAPTION_CHARACTERS: Final = 60
 _MANY_CHANGED_ENTRIES: Final = 8
 """From so many entries on, spreading costs `auto` a third of the loss or more (measured: .69 of 1
 at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
@@ -707,7 +705,7 @@ def list_outputs_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
         ("estimate", f"{format_epsilon(audit.epsilon_hat)} (certifies nothing)"),
         ("witness", describe_event(audit)),
         *(("inside", str(one)) for one in audit.inside),
-        ("counts", _format_outputs_counts(audit)),
+        ("counts", format_outputs_counts(audit)),
         ("reach", _describe_reach(audit)),
         ("AUC", "" if audit.auc is None else f"{audit.auc:.4f} {_AUC_MEANING}"),
         ("rows", _describe_rows(audit)),
@@ -736,7 +734,8 @@ def _format_outputs_certified(audit: OutputsAudit) -> str:
     return _format_bound(audit, f"{100 * audit.confidence:g} % confidence, {title}")
 
 
-def _format_outputs_counts(audit: OutputsAudit) -> str:
+def format_outputs_counts(audit: OutputsAudit) -> str:
+    """Format the counts of the event, or of the guesses."""
     c = audit.evidence
     if isinstance(c, Guesses):
         return (
@@ -745,14 +744,6 @@ def _format_outputs_counts(audit: OutputsAudit) -> str:
             f"{c.canaries:,} canaries"
         )
     return format_counts(c)
-
-
-def describe_outputs_evidence(audit: OutputsAudit) -> str:
-    """Describe claim, delta, confidence and counts in a few short lines."""
-    delta = "" if audit.delta or isinstance(audit.claim, Claim) else ", delta = 0"
-    claim = "no claim given" if audit.claim is None else f"claim: {format_claim(audit)}{delta}"
-    words = f"{claim}; {100 * audit.confidence:g} % confidence; {_format_outputs_counts(audit)}"
-    return "\n".join(textwrap.wrap(words, _MAX_CAPTION_CHARACTERS))
 
 
 def _describe_reach(audit: audits.Audit | OutputsAudit) -> str:
