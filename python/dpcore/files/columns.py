@@ -68,15 +68,10 @@ class Request(NamedTuple):
 
     @property
     def columns(self) -> list[Any]:
-        """All columns that are asked for, a range by its ends; None stands for no choice."""
+        """All columns that are asked for, of a range the first; None stands for no choice."""
         several = isinstance(self.column, (list, tuple))
         entries = [*(self.column if several else [self.column]), self.label, self.groups]
-        ends = [isinstance(entry, str) and _RANGE.fullmatch(entry) for entry in entries]
-        return [
-            number
-            for entry, range_ends in zip(entries, ends, strict=True)
-            for number in (map(int, range_ends.groups()) if range_ends else [entry])
-        ]
+        return [int(entry.split("-")[0]) if _is_range(entry) else entry for entry in entries]
 
     @property
     def is_broad(self) -> bool:
@@ -114,14 +109,7 @@ class Table(NamedTuple):
 def describe_table(
     table: Table, places: Sequence[int], width: int, by_position: bool = False
 ) -> TableRead:
-    """Make the record of what was read: the table and the columns at some places.
-
-    Args:
-        table: the columns.
-        places: numbers of those that were read.
-        width: number of columns that the file or frame has.
-        by_position: see `TableRead`.
-    """
+    """Make the record of what was read: the columns at some places, of so many in the file."""
     names = tuple(map(str, range(len(table.columns)))) if table.names is None else table.names
     return TableRead(
         table.name,
@@ -201,23 +189,23 @@ def choose_places(
         TypeError: if a choice is of the wrong kind.
         ValueError: if there is no such column, all are left out, or a choice is needed.
     """
+    request = translate_numbers(request, table)
     column, names = request.column, table.names or ()
     default = range(len(table.columns)) if default is None else default
     if column is None or (selects_all_columns(column) and ALL not in names):
         places = list(default)
     else:
-        places = []
+        places, allowed = [], {*default}
         for entry in list_wanted(column):
-            numbers = _read_range(table, entry, "column", request.names)
-            if numbers is not None:
-                places += [place_of(table, one, "column", request.names) for one in numbers]
-            elif matches := _match_names(names, str(entry)) if _is_broad(entry, names) else []:
-                places += [place for place in matches if place in default]
+            if numbers := _read_range(entry, table, "column"):
+                places += numbers
+            elif matches := _match_names(names, entry) if _is_broad(entry, names) else []:
+                places += [place for place in matches if place in allowed]
             else:
-                places.append(place_of(table, entry, "column", request.names))
+                places.append(place_of(table, entry))
         # A column that two patterns match is one column.
         places = list(dict.fromkeys(places)) if request.is_broad else places
-    left_out = list_excluded(table, request)
+    left_out = _list_excluded(table, request)
     rest = [place for place in places if place not in left_out]
     if places and not rest:
         raise invalid("exclude", f"some of the columns of {table.name}, not all", request.exclude)
@@ -226,6 +214,29 @@ def choose_places(
             raise invalid("column", f"a column of {table.name} besides label and groups", column)
         _require_names(table, request, rest)
     return rest
+
+
+def translate_numbers(request: Request, table: Table) -> Request:
+    """Return a request whose numbers are replaced by the names that the first table has there."""
+    names = request.names
+    if names is None or table.names in (None, names):
+        return request._replace(names=None)
+    first = Table("", names, (np.empty(0),) * len(names))
+
+    def translate(choice: Any, argument: str) -> Any:
+        if choice is None or selects_all_columns(choice):
+            return choice
+        entries: list[Column] = []
+        for entry in list_wanted(choice, argument):
+            numbers = _read_range(entry, first, argument)
+            if not isinstance(entry, str):
+                numbers = range(entry, 1 + entry)
+            entries += [entry] if numbers is None else names[numbers.start : numbers.stop]
+        return entries
+
+    groups = None if request.groups is None else translate(request.groups, "groups")[0]
+    column, exclude = translate(request.column, "column"), translate(request.exclude, "exclude")
+    return Request(request.kind, column, request.label, exclude, None, groups)
 
 
 def _require_names(table: Table, request: Request, places: Sequence[int]) -> None:
@@ -246,52 +257,50 @@ def _require_names(table: Table, request: Request, places: Sequence[int]) -> Non
             raise about(error, "column")
 
 
-def list_excluded(table: Table, request: Request) -> set[int]:
+def _list_excluded(table: Table, request: Request) -> set[int]:
     """Return the numbers of the columns to leave out; a name that a table lacks leaves out none."""
     left_out: set[int] = set()
-    names = table.names or ()
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
-        numbers = _read_range(table, entry, "exclude", request.names)
-        numbers = range(entry, entry + 1) if not isinstance(entry, str) else numbers
-        if numbers is None:
-            left_out |= {*_match_names(names, str(entry))}
-        elif request.names is None or not names or names == request.names:
-            left_out |= {*numbers} & {*range(len(table.columns))}
+        if isinstance(entry, str):
+            numbers = _read_range(entry, table, "exclude")
+            left_out |= {*(numbers or _match_names(table.names or (), entry))}
         else:
-            chosen = {request.names[number] for number in numbers if number < len(request.names)}
-            left_out |= {place for place, name in enumerate(names) if name in chosen}
+            left_out.add(place_of(table, entry, "exclude"))
     return left_out
 
 
 def check_excluded(tables: Sequence[Table], request: Request) -> None:
     """Raise an error for an entry of `exclude` that leaves out nothing."""
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
-        if not any(list_excluded(table, request._replace(exclude=entry)) for table in tables):
+        asked = request._replace(exclude=entry)
+        is_name = isinstance(entry, str)
+        if not (is_name and any(_list_excluded(table, asked) for table in tables)):
             place_of(tables[0], entry, "exclude")
 
 
-def _match_names(names: Sequence[str], entry: str) -> list[int]:
+def _match_names(names: Sequence[str], entry: Any) -> list[int]:
     """Return the numbers of the columns of a name, or whose names match a pattern."""
     matches = entry.__eq__ if entry in names else partial(fnmatchcase, pat=entry)
     return [place for place, name in enumerate(names) if matches(name)]
 
 
+def _is_range(entry: Any) -> bool:
+    return isinstance(entry, str) and _RANGE.fullmatch(entry) is not None
+
+
 def _is_broad(entry: Any, names: Sequence[str] = ()) -> bool:
     """Return True for a pattern of names or a range of numbers; a name is neither."""
-    is_choice = isinstance(entry, str) and entry not in names
-    return is_choice and bool(_PATTERN.search(entry) or _RANGE.fullmatch(entry))
+    is_pattern = isinstance(entry, str) and _PATTERN.search(entry) is not None
+    return (is_pattern or _is_range(entry)) and entry not in names
 
 
-def _read_range(
-    table: Table, entry: Any, argument: str, names: tuple[str, ...] | None
-) -> range | None:
+def _read_range(entry: Any, table: Table, argument: str) -> range | None:
     """Return the numbers of a range of columns; None for other entries."""
-    ends = _RANGE.fullmatch(entry) if isinstance(entry, str) else None
-    if ends is None or entry in (table.names or ()):
+    if not _is_range(entry) or entry in (table.names or ()):
         return None
-    width = len(table.columns if names is None or table.names is None else names)
-    start = integer(argument, int(ends[1]), 0, width - 1)
-    return range(start, 1 + integer(argument, int(ends[2]), start, width - 1))
+    start, stop = map(int, entry.split("-"))
+    start = integer(argument, start, 0, len(table.columns) - 1)
+    return range(start, 1 + integer(argument, stop, start, len(table.columns) - 1))
 
 
 def selects_all_columns(column: Any) -> bool:
@@ -301,16 +310,25 @@ def selects_all_columns(column: Any) -> bool:
 
 def list_needed_places(table: Table, request: Request) -> list[int]:
     """Return the columns to read; none if a choice is needed, which `select_columns` explains."""
-    others = {
-        place_of(table, column, argument, request.names)
-        for argument, column in (("label", request.label), ("groups", request.groups))
-        if column is not None
-    }
+    others = list_others(table, request)
     rest = [place for place in range(len(table.columns)) if place not in others]
     is_needed = len(rest) > 1 if request.label is None else len(rest) != 1
     if request.is_open and is_needed and (request.label is not None or table.names is not None):
         return sorted(others)
     return sorted({*others, *choose_places(table, request, rest)})
+
+
+def list_others(table: Table, request: Request) -> dict[int, str]:
+    """Return the numbers of the columns of label and groups, and what messages call them."""
+    request, others = translate_numbers(request, table), dict[int, str]()
+    if request.label is not None:
+        others[place_of(table, request.label, "label")] = "the label"
+    if request.groups is not None:
+        place = place_of(table, request.groups, "groups")
+        if place in others:
+            raise invalid("groups", "another column than the label", request.groups)
+        others[place] = "groups"
+    return others
 
 
 def fill_columns(found: Mapping[Any, Array], keys: Iterable[Any], size: int) -> tuple[Array, ...]:
@@ -392,21 +410,10 @@ def list_wanted(column: Any, argument: str = "column") -> list[Column]:
     return list(wanted)
 
 
-def place_of(
-    table: Table, column: Column, argument: str = "column", names: tuple[str, ...] | None = None
-) -> int:
-    """Return the number of a column; raise an error that lists the names if there is none.
-
-    Args:
-        table: the columns.
-        column: its name, or its number.
-        argument: what messages call it.
-        names: names of the columns of another table, to which numbers refer, or None.
-    """
+def place_of(table: Table, column: Column, argument: str = "column") -> int:
+    """Return the number of a column; raise an error that lists the names if there is none."""
     if not isinstance(column, str):
-        if names is None or table.names in (None, names):
-            return integer(argument, column, 0, len(table.columns) - 1)
-        return place_of(table, names[integer(argument, column, 0, len(names) - 1)], argument)
+        return integer(argument, column, 0, len(table.columns) - 1)
     if table.names is None:
         raise invalid(argument, f"a number, for {table.name} has no names of columns", column)
     if table.names.count(column) > 1:

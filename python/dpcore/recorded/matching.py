@@ -64,7 +64,7 @@ def _list_quoted(names: Sequence[str]) -> str:
 def add_missing_names(table: Table, names: Iterable[str]) -> Table:
     """Return a table of JSON objects with a column of None for each name that it lacks."""
     own = table.names or ()
-    lacking = tuple({name: None for name in names if name not in {*own}})
+    lacking = tuple(name for name in dict.fromkeys((*own, *names)))[len(dict.fromkeys(own)) :]
     if not table.is_sparse or not lacking:
         return table
     nothing = np.full(len(table.columns[0]), None, dtype=object)

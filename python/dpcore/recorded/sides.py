@@ -10,7 +10,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from itertools import compress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -100,31 +99,13 @@ class ReadSide(NamedTuple):
         rows: the array; anything else as it is.
         titles: names of its columns in messages; none without names.
         groups: the group of each row; None without groups.
+        labels: the label of each row; None without a column of labels.
     """
 
     rows: Any
     titles: tuple[str, ...]
     groups: Groups | None
-
-
-class _Chosen(NamedTuple):
-    """A table, or a value that is none, and the columns chosen in it.
-
-    Args:
-        value: what was given.
-        groups: its groups, or their column.
-        table: the table, or None.
-        width: number of its columns in the file or frame.
-        places: numbers of the columns of the outputs; none for an array that is an output whole.
-        others: numbers of the columns that are no output, and what messages call them.
-    """
-
-    value: Any
-    groups: Any
-    table: Table | None
-    width: int = 0
-    places: list[int] = []  # noqa: RUF012
-    others: Mapping[int, str] = MappingProxyType({})
+    labels: Array | None = None
 
 
 def read_matched(
@@ -150,69 +131,68 @@ def read_matched(
         MemoryError: if memory cannot hold the outputs.
         OSError: if a file cannot be read.
     """
-    sides: list[_Chosen] = []
+    requests: list[Request] = []
+    tables: list[Table | None] = []
     names = None
     for (name, value), column in zip(values.items(), groups, strict=True):
         of = column if is_column(column) else None
-        table = _open_table(value, request._replace(names=names, groups=of), name, reader)
-        sides.append(_Chosen(value, column, table, 0 if table is None else len(table.columns)))
-        names = table and table.names
-    sides, notes = _match_sides(sides, request, list(values))
-    by_position = len({side.table is None or side.table.names is None for side in sides}) > 1
-    read = []
-    for name, side in zip(values, sides, strict=True):
-        rows, titles = _take_outputs(side, reader, by_position)
-        listed, source = side.groups, side.value
-        if side.table is not None and is_column(side.groups):
-            listed, source = side.table.columns[next(iter(side.others))], None
-        title = name.replace("outputs", "groups")
-        read.append(ReadSide(rows, titles, _read_groups(title, listed, source, rows, reader)))
-    return read, notes
-
-
-def _match_sides(
-    sides: Sequence[_Chosen], request: Request, titles: Sequence[str]
-) -> tuple[list[_Chosen], tuple[str, ...]]:
-    """Choose the columns of each table, those of the second in the order of the first."""
-    tables = [side.table for side in sides if side.table is not None]
-    every = [name for table in tables for name in table.names or ()]
-    names: tuple[str, ...] | None = None
-    chosen: list[_Chosen] = []
-    for side, title in zip(sides, titles, strict=True):
-        if side.table is not None:
-            table, others = add_missing_names(side.table, every), dict[int, str]()
-            if is_column(side.groups):
-                title = title.replace("outputs", "groups")
-                others = {frames.place_of(table, side.groups, title, names): title}
-            places = _choose_outputs(table, request._replace(names=names), others)
-            side = side._replace(table=table, places=places, others=others)
-            names = table.names
-        chosen.append(side)
-    frames.check_excluded(tables, request)
-    if len(tables) < 2:
-        return chosen, ()
-    first, second = chosen
-    assert first.table is not None
-    assert second.table is not None
-    places = match_places(first.table, first.places, second.table, second.places)
-    *matched, notes = match_units(first.table, first.places, second.table, places)
-    first, second = first._replace(table=matched[0]), second._replace(table=matched[1])
-    return [first, second._replace(places=places)], notes
+        requests.append(request._replace(names=names, groups=of))
+        tables.append(_open_table(value, requests[-1], name, reader))
+        names = tables[0] and tables[0].names
+    widths = [len(table.columns) if table else 0 for table in tables]
+    every = [name for table in tables if table for name in table.names or ()]
+    tables = [table and add_missing_names(table, every) for table in tables]
+    frames.check_excluded([table for table in tables if table], request)
+    others = [
+        frames.list_others(table, asked) if table else {}
+        for table, asked in zip(tables, requests, strict=True)
+    ]
+    places = [
+        _choose_outputs(table, asked, set_apart) if table else []
+        for table, asked, set_apart in zip(tables, requests, others, strict=True)
+    ]
+    notes: tuple[str, ...] = ()
+    if len(tables) == 2 and tables[0] and tables[1]:
+        places[1] = match_places(tables[0], places[0], tables[1], places[1])
+        *tables, notes = match_units(tables[0], places[0], tables[1], places[1])
+    by_position = len({table is None or table.names is None for table in tables}) > 1
+    sides = []
+    for at, (name, value) in enumerate(values.items()):
+        labels, listed, titles = None, groups[at], tuple[str, ...]()
+        if (table := tables[at]) is None:
+            rows = _detach_to_array(value)
+        else:
+            if table.names is not None or table.found.kind != "frame":
+                shown = [*places[at], *others[at]] if places[at] else []
+                reader.tables.append(frames.describe_table(table, shown, widths[at], by_position))
+            # An array that is an output whole has any shape.
+            rows = table.whole
+            if places[at]:
+                rows, titles = frames.stack_columns(table, places[at])
+            for place, what in others[at].items():
+                if what == "groups":
+                    listed, value = table.columns[place], None
+                else:
+                    labels = table.columns[place]
+        listed = _read_groups(name.replace("outputs", "groups"), listed, value, rows, reader)
+        sides.append(ReadSide(rows, titles, listed, labels))
+    return sides, notes
 
 
 def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Table | None:
     """Read the table of a file or a frame; return None for other values."""
-    further = [what for what in ("label", "groups") if getattr(request, what) is not None]
     if is_path(value):
         with name_path_errors(Path(value), "read", name):
             return read_table(Path(value), request, reader)
+    others = {"label": request.label, "groups": request.groups}
+    needed = [argument for argument, column in others.items() if column is not None]
     is_array = isinstance(value, np.ndarray)
-    if is_array and request.is_open and not further:
+    if is_array and request.is_open and not needed:
         return None
     table = frames.read_columns(value, name, request)
-    if table is None and further:
+    if table is None and needed:
         if not is_array or value.ndim != 2:
-            requirement = f"a file, a frame or a matrix where {further[0]} is a column"
+            requirement = f"a file, a frame or a matrix where {needed[0]} is a column"
             raise mistyped(name, requirement, value)
         table = Table(name, None, tuple(value.T))
     return table
@@ -229,31 +209,15 @@ def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -
     if table.whole is not None and request.is_open and not others:
         return []
     rest = [place for place in range(len(table.columns)) if place not in others]
+    if request.label is not None and request.is_open and len(rest) != 1:
+        # Any further column, a row number say, could tell the sides apart by itself.
+        wide = f"where a file has {len(rest)} columns beside the label"
+        raise invalid("column", f"given {wide} (a name, or a list of names)", None)
     places = frames.choose_places(table, request, rest, True)
     for place, what in others.items():
         if place in places:
             raise invalid("column", f"another one than {what}", request.column)
     return places
-
-
-def _take_outputs(
-    side: _Chosen, reader: Reader, by_position: bool = False
-) -> tuple[Any, tuple[str, ...]]:
-    """Return the outputs on one side, and record what was read.
-
-    Args:
-        side: the table and its columns.
-        reader: keeps what was found in a file or a frame; an array has no columns to name.
-        by_position: True if one of two tables has no names.
-    """
-    table, places = side.table, side.places
-    if table is None:
-        return _detach_to_array(side.value), ()
-    if table.names is not None or table.found.kind != "frame":
-        shown = [*places, *side.others] if places else []
-        reader.tables.append(frames.describe_table(table, shown, side.width, by_position))
-    # An array that is an output whole has any shape.
-    return frames.stack_columns(table, places) if places else (table.whole, ())
 
 
 def by_label(
@@ -278,41 +242,21 @@ def by_label(
         ValueError: if there is no such column; if labels or groups are missing, unknown, of
             another number than the rows, or all of one side.
     """
-    if is_column(label):
-        of = groups if is_column(groups) else None
-        asked = request._replace(label=label, groups=of)
-        table = cast(Table, _open_table(outputs, asked, "outputs", reader))
-        place = frames.place_of(table, label, "label")
-        no_outputs = {place: "the label"}
-        if is_column(groups):
-            where = frames.place_of(table, groups, "groups")
-            if where == place:
-                raise invalid("groups", "another column than the label", groups)
-            no_outputs[where] = "groups"
-            groups = table.columns[where]
-        others = len(table.columns) - len(no_outputs)
-        if request.is_open and others != 1:
-            # Any further column, a row number say, could tell the sides apart by itself.
-            wide = f"where a file has {others} columns beside the label"
-            raise invalid("column", f"given {wide} (a name, or a list of names)", None)
-        frames.check_excluded([table], request)
-        places = _choose_outputs(table, request, no_outputs)
-        side = _Chosen(outputs, None, table, len(table.columns), places, no_outputs)
-        rows, titles = _take_outputs(side, reader)
-        is_x = frames.are_x(table.columns[place], f" of {table.name}", label_x)
-        listed = _read_groups("groups", groups, outputs, rows, reader)
-    else:
-        found, titles, listed = read_matched({"outputs": outputs}, request, [groups], reader)[0][0]
-        rows = _as_rows(found)
-        labels = _read_label_argument(label, outputs, len(rows), reader)
-        is_x = frames.are_x(labels, label_x=label_x)
+    request = request._replace(label=label if is_column(label) else None)
+    read = read_matched({"outputs": outputs}, request, [groups], reader)[0][0]
+    rows, labels, place = read.rows, read.labels, f" of {get_display_name(outputs, 'outputs')}"
+    if labels is None:
+        rows = _as_rows(rows)
+        labels, place = _read_label_argument(label, outputs, len(rows), reader), ""
+    is_x = frames.are_x(labels, place, label_x)
     sides = rows[is_x], rows[~is_x]
     if not len(sides[0]) or not len(sides[1]):
         sizes = len(sides[0]), len(sides[1])
         raise invalid("label", "a column with rows for both sides", sizes)
-    if listed is None:
-        return sides, titles, None
-    return sides, titles, (list(compress(listed, is_x)), list(compress(listed, ~is_x)))
+    if read.groups is None:
+        return sides, read.titles, None
+    listed = tuple(list(compress(read.groups, side)) for side in (is_x, ~is_x))
+    return sides, read.titles, cast(tuple[Groups, Groups], listed)
 
 
 def number_groups(first: Groups, second: Groups) -> Sides:
