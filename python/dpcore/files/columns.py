@@ -164,9 +164,11 @@ def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str
     shapes = {one.shape for one in chosen}
     if len(shapes) > 1:
         raise invalid("columns", "of equal shape", sorted(shapes))
-    kinds = "".join(one.dtype.kind for one in chosen)
-    if len({"number" if kind in "buifc" else kind if kind in "mM" else "" for kind in kinds}) > 1:
-        # Beside texts numpy would make texts of the numbers.
+    kinds = {
+        one.dtype.str if one.dtype.kind in "mM" else one.dtype.kind in "buifc" for one in chosen
+    }
+    if len(kinds) > 1:
+        # Beside texts numpy would make texts of the numbers; times of two units may overflow.
         chosen = [one.astype(object) for one in chosen]
     return np.stack(chosen, axis=1), titles
 
@@ -487,12 +489,13 @@ def convert_column(values: Any) -> Array:
     is_arrow = has_all(values, "to_pylist")
     to_list = values.to_pylist if is_arrow else values.to_list
     kind = getattr(values, "type" if is_arrow else "dtype", None)
+    kind = kind.pyarrow_dtype if has_all(kind, "pyarrow_dtype") else kind
     zone = getattr(kind, "time_zone" if has_all(kind, "time_zone") else "tz", None)
     if has_all(values, "null_count"):  # polars and pyarrow, where NaN is no null
-        array: Array = np.asarray(values if is_arrow else values.to_numpy())
         count = values.null_count() if callable(values.null_count) else values.null_count
-        if count and array.dtype.kind not in "mM":
+        if count and not str(kind).lower().startswith(("timestamp", "date", "duration")):
             return to_object_array(to_list())
+        array: Array = np.asarray(values if is_arrow else values.to_numpy())
     else:
         array = (values if zone is None else values.dt.tz_convert(None)).to_numpy()
         if isinstance(kind, np.dtype) and kind.kind in "fc":

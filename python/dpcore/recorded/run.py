@@ -41,7 +41,6 @@ from .sides import (
     Sides,
     by_label,
     get_display_name,
-    has_columns,
     is_column,
     number_groups,
     read_matched,
@@ -581,9 +580,6 @@ def _read_sides(
         raise errors.invalid(
             "outputs_prime", "a file where outputs are standard input", outputs_prime
         )
-    for name, choice in (("column", request.column), ("exclude", request.exclude)):
-        if choice is not None and not any(map(has_columns, given.values())):
-            raise errors.invalid(name, "None where outputs are arrays", choice)
     # A column is one of both sides.
     groups = groups if groups[1] is not None else (groups[0], groups[0])
     read, notes = read_matched(given, request, groups, reader)

@@ -80,11 +80,6 @@ def read_outputs(
     return found
 
 
-def has_columns(value: Any) -> bool:
-    """Return True for files and frames, of which columns can be chosen."""
-    return is_path(value) or frames.list_names(value) is not None
-
-
 def get_display_name(value: Any, otherwise: str) -> str:
     """Return the name of outputs in reports: the name of their file, or of the argument."""
     if not is_path(value):
@@ -139,6 +134,9 @@ def read_matched(
         requests.append(request._replace(names=names, groups=of))
         tables.append(_open_table(value, requests[-1], name, reader))
         names = tables[0] and tables[0].names
+    for argument, choice in (("column", request.column), ("exclude", request.exclude)):
+        if choice is not None and not any(tables):
+            raise invalid(argument, "None where outputs are arrays", choice)
     widths = [len(table.columns) if table else 0 for table in tables]
     every = [name for table in tables if table for name in table.names or ()]
     tables = [table and add_missing_names(table, every) for table in tables]
