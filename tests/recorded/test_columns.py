@@ -250,6 +250,9 @@ def test_times_of_two_units_are_compared_in_the_finer(tmp_path, kind, letter):
 
 
 ZONED = {
+    "arrow": lambda times, zone: pd.DataFrame(
+        {"t": pd.Series(times, dtype=pd.ArrowDtype(pyarrow.timestamp("us"))).dt.tz_localize(zone)}
+    ),
     "pandas": lambda times, zone: pd.DataFrame({"t": pd.Series(times).dt.tz_localize(zone)}),
     "series": lambda times, zone: pd.Series(times).dt.tz_localize(zone),
     "pyarrow": lambda times, zone: pyarrow.table(

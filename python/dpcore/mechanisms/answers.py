@@ -230,9 +230,8 @@ def call_facts(answer: Any) -> dict[str, Any]:
         facts["field names"] = tuple(names)
     if isinstance(answer, np.ndarray):
         facts["shape of the rows"] = answer.shape[1:]
-        facts |= _list_time_types(
-            {"": answer} if not names else {name: answer[name] for name in names}
-        )
+        columns = {name: answer[name] for name in names} if names else {"": answer}
+        facts |= _list_time_types(columns)
     return facts
 
 
@@ -251,7 +250,6 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
     facts = {**names, **_list_categories(frame), "name of the index": (frame.index.name,)}
     if frame.attrs:
         facts["attrs of the frame"] = (repr(frame.attrs),)
-    facts |= _list_time_types({column.name: column for column in _columns_of(frame)})
     for column in _columns_of(frame):
         if has_all(column.dtype, "tz"):
             facts[f"time zone of column {column.name!r}"] = (str(column.dtype.tz),)
@@ -259,6 +257,7 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
             facts[f"order of the categories of column {column.name!r}"] = (
                 bool(column.dtype.ordered),
             )
+    facts |= _list_time_types({column.name: column for column in _columns_of(frame)})
     numbering = numbering_of(frame.index)
     return facts if numbering is None else facts | {"start of the index": numbering}
 
