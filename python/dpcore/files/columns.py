@@ -488,7 +488,7 @@ def convert_column(values: Any) -> Array:
     """
     is_arrow = has_all(values, "to_pylist")
     to_list = values.to_pylist if is_arrow else values.to_list
-    kind = getattr(values, "type" if is_arrow else "dtype", None)
+    kind: Any = getattr(values, "type" if is_arrow else "dtype", None)
     kind = kind.pyarrow_dtype if has_all(kind, "pyarrow_dtype") else kind
     zone = getattr(kind, "time_zone" if has_all(kind, "time_zone") else "tz", None)
     if has_all(values, "null_count"):  # polars and pyarrow, where NaN is no null

@@ -26,12 +26,6 @@ def match_places(
 
     Columns are matched by name where both tables have names, else by position.
 
-    Args:
-        first: the table on x.
-        places: numbers of its chosen columns.
-        second: the table on x'.
-        places_prime: numbers of its chosen columns.
-
     Raises:
         ValueError: if the names differ, or are repeated in another order.
     """
@@ -76,12 +70,6 @@ def match_units(
     first: Table, places: Sequence[int], second: Table, places_prime: Sequence[int]
 ) -> tuple[Table, Table, tuple[str, ...]]:
     """Return both tables with times in the finer unit of the two, and notes of the differences.
-
-    Args:
-        first: the table on x.
-        places: numbers of its chosen columns.
-        second: the table on x'.
-        places_prime: those of the second table, in the same order.
 
     Raises:
         TypeError: if two units have no common unit.

@@ -138,43 +138,57 @@ def read_matched(
         if choice is not None and not any(tables):
             raise invalid(argument, "None where outputs are arrays", choice)
     widths = [len(table.columns) if table else 0 for table in tables]
-    every = [name for table in tables if table for name in table.names or ()]
-    tables = [table and add_missing_names(table, every) for table in tables]
-    frames.check_excluded([table for table in tables if table], request)
-    others = [
-        frames.list_others(table, asked) if table else {}
-        for table, asked in zip(tables, requests, strict=True)
-    ]
-    places = [
-        _choose_outputs(table, asked, set_apart) if table else []
-        for table, asked, set_apart in zip(tables, requests, others, strict=True)
-    ]
-    notes: tuple[str, ...] = ()
-    if len(tables) == 2 and tables[0] and tables[1]:
-        places[1] = match_places(tables[0], places[0], tables[1], places[1])
-        *tables, notes = match_units(tables[0], places[0], tables[1], places[1])
     by_position = len({table is None or table.names is None for table in tables}) > 1
+    chosen, notes = _match_tables(tables, requests)
+    tables.clear()
     sides = []
     for at, (name, value) in enumerate(values.items()):
+        table, places, others = chosen[at]
         labels, listed, titles = None, groups[at], tuple[str, ...]()
-        if (table := tables[at]) is None:
+        if table is None:
             rows = _detach_to_array(value)
         else:
-            if table.names is not None or table.found.kind != "frame":
-                shown = [*places[at], *others[at]] if places[at] else []
-                reader.tables.append(frames.describe_table(table, shown, widths[at], by_position))
             # An array that is an output whole has any shape.
             rows = table.whole
-            if places[at]:
-                rows, titles = frames.stack_columns(table, places[at])
-            for place, what in others[at].items():
+            if places:
+                rows, titles = frames.stack_columns(table, places)
+            if table.names is not None or table.found.kind != "frame":
+                shown = [*places, *others] if places else []
+                reader.tables.append(frames.describe_table(table, shown, widths[at], by_position))
+            for place, what in others.items():
                 if what == "groups":
                     listed, value = table.columns[place], None
                 else:
                     labels = table.columns[place]
         listed = _read_groups(name.replace("outputs", "groups"), listed, value, rows, reader)
         sides.append(ReadSide(rows, titles, listed, labels))
+        # Memory need not hold the columns of both sides twice.
+        chosen[at] = None, [], {}
     return sides, notes
+
+
+def _match_tables(
+    tables: Sequence[Table | None], requests: Sequence[Request]
+) -> tuple[list[tuple[Table | None, list[int], dict[int, str]]], tuple[str, ...]]:
+    """Choose the columns of the outputs in each table, in one order and with times in one unit.
+
+    Returns:
+        Each table, numbers of the columns of the outputs, and those of the columns that are none
+        with what messages call them; and notes of units and time zones that differ.
+    """
+    every = [name for table in tables if table for name in table.names or ()]
+    wholes = [table and add_missing_names(table, every) for table in tables]
+    frames.check_excluded([table for table in wholes if table], requests[0])
+    chosen: list[tuple[Table | None, list[int], dict[int, str]]] = []
+    for table, request in zip(wholes, requests, strict=True):
+        others = frames.list_others(table, request) if table else {}
+        places = _choose_outputs(table, request, others) if table else []
+        chosen.append((table, places, others))
+    if len(wholes) < 2 or not (wholes[0] and wholes[1]):
+        return chosen, ()
+    places = match_places(wholes[0], chosen[0][1], wholes[1], chosen[1][1])
+    *matched, notes = match_units(wholes[0], chosen[0][1], wholes[1], places)
+    return [(matched[0], *chosen[0][1:]), (matched[1], places, chosen[1][2])], notes
 
 
 def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Table | None:
@@ -197,13 +211,7 @@ def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Tabl
 
 
 def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -> list[int]:
-    """Return the columns of the outputs; none for an array that is an output whole.
-
-    Args:
-        table: the columns.
-        request: see `read_matched`.
-        others: numbers of the columns that are no output, and what messages call them.
-    """
+    """Return the columns of the outputs; none for an array that is an output whole."""
     if table.whole is not None and request.is_open and not others:
         return []
     rest = [place for place in range(len(table.columns)) if place not in others]
