@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from datetime import UTC
 
 import numpy as np
 import pandas as pd
@@ -250,6 +251,10 @@ def test_times_of_two_units_are_compared_in_the_finer(tmp_path, kind, letter):
 
 
 ZONED = {
+    "list": lambda times, zone: list(pd.Series(times).dt.tz_localize(zone)),
+    "datetimes": lambda times, zone: [
+        one.replace(tzinfo=zone and UTC) for one in times.tolist()
+    ],
     "arrow": lambda times, zone: pd.DataFrame(
         {"t": pd.Series(times, dtype=pd.ArrowDtype(pyarrow.timestamp("us"))).dt.tz_localize(zone)}
     ),

@@ -198,8 +198,11 @@ def choose_places(
         places = list(default)
     else:
         places, allowed = [], {*default}
+        unique: dict[Column, int] = {name: place for place, name in enumerate(names)}
         for entry in list_wanted(column):
-            if numbers := _read_range(entry, table, "column"):
+            if entry in unique and len(unique) == len(names):
+                places.append(unique[entry])
+            elif numbers := _read_range(entry, table, "column"):
                 places += numbers
             elif matches := _match_names(names, entry) if _is_broad(entry, names) else []:
                 places += [place for place in matches if place in allowed]
@@ -506,8 +509,15 @@ def convert_column(values: Any) -> Array:
             found[lost] = None
             return found
     if array.dtype.kind in "mM":
-        return array.view(np.dtype(array.dtype, metadata={_ZONE: str(zone)})) if zone else array
+        return add_zone(array, zone)
     return rows_of("outputs", to_list(), "") if array.dtype.kind == "O" else array
+
+
+def add_zone(array: Array, zone: Any) -> Array:
+    """Return instants in UTC with the time zone that they had; unchanged without one."""
+    if zone is None:
+        return array
+    return array.view(np.dtype(array.dtype, metadata={_ZONE: str(zone)}))
 
 
 def zone_of(array: Array) -> str | None:

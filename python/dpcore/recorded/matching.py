@@ -7,13 +7,15 @@ of rows may use it. It is a note.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import about, mistyped, show
-from ..files.columns import Table, zone_of
+from ..files.columns import Table, add_zone, zone_of
 from ..mechanisms.answers import to_object_array
+from ..packages import has_all
 from ..records import Array
 
 _MAX_LISTED_NAMES: Final = 8
@@ -115,7 +117,10 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
             "input"
         )
         return rows, to_object_array(matched), (note,)
-    return _match_times(rows, rows_prime, "outputs")
+    read = _read_instants(rows), _read_instants(rows_prime)
+    times, times_prime, notes = _match_times(*read, "outputs")
+    # Instants of one type and zone stay the objects that they are.
+    return (times, times_prime, notes) if notes else (rows, rows_prime, ())
 
 
 def _join_fields(table: Table, places: Sequence[int]) -> Array:
@@ -134,6 +139,20 @@ def _find_key_order(rows: Array) -> tuple[Any, ...] | None:
         return None
     order = tuple(rows[0])
     return order if all(type(row) is dict and tuple(row) == order for row in rows) else None
+
+
+def _read_instants(rows: Array) -> Array:
+    """Return datetimes of Python in one time zone as an array, other rows as they are."""
+    if rows.dtype != object or not all(isinstance(row, datetime) for row in rows.ravel()):
+        return rows
+    zones = {row.tzinfo and str(row.tzinfo) for row in rows}
+    if len(zones) > 1 or rows.ndim > 1:
+        return rows
+    zoned = None not in zones
+    plain = [row.astimezone(UTC).replace(tzinfo=None) if zoned else row for row in rows]
+    # Those of pandas have nanoseconds.
+    times = [row.to_datetime64() if has_all(row, "to_datetime64") else row for row in plain]
+    return add_zone(np.array(times, "M8" if has_all(times[0], "astype") else "M8[us]"), *zones)
 
 
 def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array, tuple[str, ...]]:
