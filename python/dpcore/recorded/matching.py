@@ -107,6 +107,8 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
         every = range(len(names))
         places = match_places(first, every, second, [*range(len(names_prime))])
         first, second, notes = match_units(first, every, second, places)
+        if names == names_prime and not notes:
+            return rows, rows_prime, ()
         return _join_fields(first, every), _join_fields(second, places), notes
     order, order_prime = _find_key_order(rows), _find_key_order(rows_prime)
     if order != order_prime and order and order_prime and {*order} == {*order_prime}:
@@ -163,6 +165,8 @@ def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array,
     for column in (first, second):
         zone = zone_of(column)
         names.append(column.dtype.name if zone is None else f"{column.dtype.name[:-1]}, {zone}]")
+    if names[0] == names[1]:
+        return first, second, ()
     try:
         finer = np.promote_types(first.dtype, second.dtype)
     except TypeError:
@@ -179,8 +183,6 @@ def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array,
             error = ValueError(f"{text}, got {show(plain[changed][0])} in {title}")
             raise about(error, name)
         columns.append(converted)
-    if names[0] == names[1]:
-        return columns[0], columns[1], ()
     note = (
         f"{title} of type {names[0]} on x, of type {names[1]} on x': equal times are counted as "
         "one, but whoever sees the type sees the input"
