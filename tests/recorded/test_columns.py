@@ -298,6 +298,16 @@ def test_missing_times_are_outputs(zone):
     assert audit(frames[0], frames[2]).refuted
 
 
+@pytest.mark.parametrize(
+    "make_rows", [lambda times: times, lambda times: make_fields({"t": times})]
+)
+def test_the_order_of_bytes_is_no_part_of_a_time(make_rows):
+    rows = make_rows(draw_times(1))
+    swapped = make_rows(draw_times(2))
+    report = audit(rows, swapped.astype(swapped.dtype.newbyteorder(">")))
+    assert (report.refuted, report.notes) == (False, ())
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_times_that_the_finer_unit_cannot_hold_are_an_error(is_first):
     late, times = draw_times(1).astype("M8[s]"), draw_times(2).astype("M8[ns]")

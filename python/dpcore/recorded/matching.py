@@ -99,7 +99,7 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
         ValueError: if the names of fields differ, or a unit cannot hold a time.
     """
     names, names_prime = rows.dtype.names, rows_prime.dtype.names
-    if names is not None and names_prime is not None:
+    if names is not None and names_prime is not None and rows.dtype != rows_prime.dtype:
         first, second = (
             Table(name, side.dtype.names, tuple(side[field] for field in side.dtype.names or ()))
             for name, side in (("outputs", rows), ("outputs_prime", rows_prime))
@@ -107,8 +107,6 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
         every = range(len(names))
         places = match_places(first, every, second, [*range(len(names_prime))])
         first, second, notes = match_units(first, every, second, places)
-        if names == names_prime and not notes:
-            return rows, rows_prime, ()
         return _join_fields(first, every), _join_fields(second, places), notes
     order, order_prime = _find_key_order(rows), _find_key_order(rows_prime)
     if order != order_prime and order and order_prime and {*order} == {*order_prime}:
@@ -122,7 +120,8 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
     read = _read_instants(rows), _read_instants(rows_prime)
     times, times_prime, notes = _match_times(*read, "outputs")
     # Instants of one type and zone stay the objects that they are.
-    return (times, times_prime, notes) if notes else (rows, rows_prime, ())
+    is_matched = bool(notes) or rows.dtype != object
+    return (times, times_prime, notes) if is_matched else (rows, rows_prime, ())
 
 
 def _join_fields(table: Table, places: Sequence[int]) -> Array:
@@ -165,7 +164,7 @@ def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array,
     for column in (first, second):
         zone = zone_of(column)
         names.append(column.dtype.name if zone is None else f"{column.dtype.name[:-1]}, {zone}]")
-    if names[0] == names[1]:
+    if names[0] == names[1] and first.dtype == second.dtype:
         return first, second, ()
     try:
         finer = np.promote_types(first.dtype, second.dtype)
@@ -183,6 +182,9 @@ def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array,
             error = ValueError(f"{text}, got {show(plain[changed][0])} in {title}")
             raise about(error, name)
         columns.append(converted)
+    if names[0] == names[1]:
+        # The order of the bytes is no part of a time.
+        return columns[0], columns[1], ()
     note = (
         f"{title} of type {names[0]} on x, of type {names[1]} on x': equal times are counted as "
         "one, but whoever sees the type sees the input"
