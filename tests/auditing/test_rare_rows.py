@@ -207,6 +207,24 @@ def set_zone(frame, second):
     return frame.assign(seen=times)
 
 
+def localize(frame, second):
+    times = pandas.Series(np.zeros(len(frame), "M8[us]"))
+    return frame.assign(seen=times.dt.tz_localize("UTC" if second else None))
+
+
+def change_unit(frame, second):
+    return frame.assign(seen=np.zeros(len(frame), "m8[us]" if second else "m8[ns]"))
+
+
+def draw_times(x, size, rng):
+    times = np.datetime64("2020", "ms") + rng.integers(1000, size=size)
+    return times.astype("M8[us]" if x[0] else "M8[ns]")
+
+
+def draw_time_fields(x, size, rng):
+    return draw_times(x, size, rng).astype([("t", "M8[us]" if x[0] else "M8[ns]")])
+
+
 def order_categories(frame, second):
     return frame.assign(sex=pandas.Categorical(frame["sex"], ["m", "f"], ordered=second))
 
@@ -223,6 +241,10 @@ FACTS = [
     (draw_frames(shift_index), r"same start of the index .* \(0, 1\) on x, \(5, 1\) on x'"),
     (draw_frames(set_attrs), "same attrs of the frame .*alice.* on x, .*bob.* on x'"),
     (draw_frames(set_zone), "same time zone of column 'seen' .*\"UTC\" on x, \"CET\" on x'"),
+    (draw_frames(localize), r"same type of column 'seen' .*\[\ws\]\" on x, .*UTC\]\" on x'"),
+    (draw_frames(change_unit), r"same type of column 'seen' .*64\[ns\]\" on x, .*64\[us\]\" on x'"),
+    (draw_times, r"same type of the times .*64\[ns\]\" on x, .*64\[us\]\" on x'"),
+    (draw_time_fields, r"same type of column 't' .*64\[ns\]\" on x, .*64\[us\]\" on x'"),
     (draw_frames(order_categories), "same order of the categories of column 'sex' .*False,. on x"),
     (draw_frames(name_index),
      'same name of the index .* tells the input: "alice" on x, "bob" on x\''),

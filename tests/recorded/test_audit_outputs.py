@@ -540,6 +540,11 @@ def test_json_plot_and_pickle(rows):
     assert evidence.pop("record") == kind.__name__
     assert kind(**evidence) == audit.evidence
     assert audit.verdict in audit.plot().axes[0].get_title(loc="left")
+    caption = audit.plot().axes[0].get_xlabel().replace("\n", " ")
+    counts = dict(audit.lines())["counts"]
+    assert f"claim: epsilon <= 0.1, delta = 0; 95 % confidence; {counts}" in caption
+    page = audit.to_html()
+    assert all(words in page for words in ("delta of the claim", "95 %", counts.split("'")[0]))
     assert pickle.loads(pickle.dumps(audit)) == audit
     assert OutputsAudit.from_json(audit.to_json()) == audit
     assert OutputsAudit.from_dict(record).verdict == audit.verdict

@@ -16,6 +16,7 @@ from pyarrow import parquet
 
 from dpcore.files import cells as cell_files
 from dpcore.files import formats
+from dpcore.files.columns import Request
 from dpcore.files.formats import Reader
 from dpcore.recorded.sides import by_label, read_outputs
 
@@ -255,7 +256,7 @@ def test_reading_a_csv_imports_neither_package():
 
 
 def split_by_label(path, label, column, label_x=None):
-    return by_label(path, label, column, label_x, None, Reader())
+    return by_label(path, label, Request("", column), label_x, None, Reader())
 
 
 @pytest.mark.parametrize(

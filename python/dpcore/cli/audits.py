@@ -570,8 +570,9 @@ def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
         given = select_arguments(asked, audit_outputs)
         given["attack"] = None if asked.attack is None else attacks.named(asked.attack, "attack")
         given["guesses"] = _parse_guesses(asked.guesses)
-        columns = [_parse_column(name) for name in asked.column] or None
-        given["column"] = columns[0] if columns and len(columns) == 1 else columns
+        for name in ("column", "exclude"):
+            columns = list(map(_parse_column, given[name])) or None
+            given[name] = columns[0] if columns and len(columns) == 1 else columns
         for name in ("label", "groups"):
             given[name] = None if given[name] is None else _parse_column(given[name])
         return audit_outputs(*asked.files, rng=asked.seed, **given)

@@ -336,7 +336,11 @@ class OutputsArguments:
         "Canaries guessed: a number, a share, or IN,OUT. Default: all.", metavar="N"
     )
     column: list[str] = _input_option(
-        "Column to read, by name or number, or '*'; may be repeated.", default=()
+        "Column to read: name, number, pattern 'o*', range 3-50, or '*'; may be repeated.",
+        default=(),
+    )
+    exclude: list[str] = _input_option(
+        "Column to leave out, in the same form; may be repeated.", metavar="COLUMN", default=()
     )
     label: str | None = _input_option(
         "Column of one file that tells the side: 0 or 1, x or x_prime."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -25,6 +27,11 @@ _LABEL_REQUIREMENT: Final = "1, true, in or x, or else 0, false, out or x_prime"
 
 ALL: Final = "*"
 """Stands for all columns of a file or a frame."""
+_RANGE: Final = re.compile(r"(\d+)-(\d+)")
+"""Numbers of columns, both ends included."""
+_ZONE: Final = "dpcore.zone"
+"""Entry of a dtype's metadata with the time zone of a column of instants in UTC."""
+_PATTERN: Final = re.compile(r"[*?\[]")
 _PANDAS_INDEX_PREFIX: Final = "__index_level_"
 """Prefix that pandas gives unnamed row numbers in a parquet file."""
 
@@ -46,17 +53,36 @@ class Request(NamedTuple):
         kind: of the file, one of those of `KINDS`.
         column: the columns of the outputs, see `select_columns`.
         label: one more column, or None.
+        exclude: the columns that are left out, in the same form, or None.
+        names: names of the columns of the first table, to which numbers refer where this table
+            is the second, or None.
+        groups: one more column, or None.
     """
 
     kind: str
     column: Any = None
     label: Column | None = None
+    exclude: Any = None
+    names: tuple[str, ...] | None = None
+    groups: Column | None = None
 
     @property
     def columns(self) -> list[Any]:
-        """All columns that are asked for; None stands for a choice that was not made."""
+        """All columns that are asked for, of a range the first; None stands for no choice."""
         several = isinstance(self.column, (list, tuple))
-        return [*(self.column if several else [self.column]), self.label]
+        entries = [*(self.column if several else [self.column]), self.label, self.groups]
+        return [int(entry.split("-")[0]) if _is_range(entry) else entry for entry in entries]
+
+    @property
+    def is_broad(self) -> bool:
+        """True if a column may be chosen that nobody named."""
+        entries = self.column if isinstance(self.column, (list, tuple)) else [self.column]
+        return any(map(_is_broad, entries)) or (self.column is None and self.exclude is not None)
+
+    @property
+    def is_open(self) -> bool:
+        """True if nothing was chosen."""
+        return self.column is None and self.exclude is None
 
 
 class Table(NamedTuple):
@@ -69,6 +95,7 @@ class Table(NamedTuple):
             are not asked for anything of that length.
         found: what it was read from.
         whole: the array that the columns are cut from, or None.
+        is_sparse: True if rows may lack a name, as objects of JSON do.
     """
 
     name: str
@@ -76,17 +103,21 @@ class Table(NamedTuple):
     columns: tuple[Array, ...]
     found: Found = Found()
     whole: Any = None
+    is_sparse: bool = False
 
 
-def describe_table(table: Table, places: Sequence[int]) -> TableRead:
-    """Make the record of what was read: the table and the columns at some places."""
+def describe_table(
+    table: Table, places: Sequence[int], width: int, by_position: bool = False
+) -> TableRead:
+    """Make the record of what was read: the columns at some places, of so many in the file."""
     names = tuple(map(str, range(len(table.columns)))) if table.names is None else table.names
     return TableRead(
         table.name,
         rows=len(table.columns[0]),
         columns=tuple(names[place] for place in places[:MOST_NAMES]),
-        there=() if table.names is None else names[:MOST_NAMES],
-        width=len(table.columns),
+        there=() if table.names is None else names[: min(width, MOST_NAMES)],
+        width=width,
+        by_position=by_position,
         **table.found._asdict(),
     )
 
@@ -98,31 +129,31 @@ def select_columns(
 
     Args:
         table: the columns.
-        column: name or number of a column, a list of them, or "*" for those of `default`; None
-            will do where there is one, or where columns have no names.
+        column: name or number of a column, a pattern of names such as "o*", a range of numbers
+            such as "3-50", a list of them, or "*" for those of `default`; None will do where
+            there is one, or where columns have no names.
         default: numbers of columns; None is all.
+
+    Returns:
+        What `stack_columns` returns.
+
+    Raises:
+        TypeError: if `column` is of the wrong kind.
+        ValueError: if there is no such column, columns do not fit together, or a choice is needed.
+    """
+    return stack_columns(table, choose_places(table, Request("", column), default, True))
+
+
+def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
+    """Return columns as one array, and their names in messages.
 
     Returns:
         One column as it is, shape `(size,)`; several as `(size, columns)`. The names; none for
         several arrays.
 
     Raises:
-        TypeError: if `column` is of the wrong kind.
-        ValueError: if there is no such column, columns do not fit together, or a choice is needed.
+        ValueError: if columns do not fit together.
     """
-    places = choose_places(table, column, default)
-    if column is None and table.names is not None and len(places) > 1:
-        # The input, a time or a row number beside each answer looks like a leak.
-        names = ", ".join(repr(table.names[place]) for place in places[:8])
-        wide = f"where {table.name} has {len(places)} columns ({names}; {ALL!r} is all)"
-        raise invalid("column", f"given {wide}", column)
-    if column in (None, ALL) and table.names is not None:
-        for place in places:
-            if not table.names[place] or table.names[place].startswith(_PANDAS_INDEX_PREFIX):
-                # A row number is no part of an output, and could tell the sides apart.
-                text = f"column {place} of {table.name} must have a name, got none"
-                error = ValueError(f"{text} (if it numbers the rows, choose others with column=)")
-                raise about(error, "column")
     chosen = [table.columns[place] for place in places]
     titles = tuple(
         f"column {place if table.names is None else repr(table.names[place])}" for place in places
@@ -133,19 +164,148 @@ def select_columns(
     shapes = {one.shape for one in chosen}
     if len(shapes) > 1:
         raise invalid("columns", "of equal shape", sorted(shapes))
-    if len({one.dtype.kind in "buifc" for one in chosen}) > 1:
-        # Beside texts numpy would make texts of the numbers.
+    kinds = {
+        one.dtype.str if one.dtype.kind in "mM" else one.dtype.kind in "buifc" for one in chosen
+    }
+    if len(kinds) > 1:
+        # Beside texts numpy would make texts of the numbers; times of two units may overflow.
         chosen = [one.astype(object) for one in chosen]
     return np.stack(chosen, axis=1), titles
 
 
 def choose_places(
-    table: Table, column: Any = None, default: Sequence[int] | None = None
+    table: Table,
+    request: Request,
+    default: Sequence[int] | None = None,
+    is_final: bool = False,
 ) -> list[int]:
-    """Return the numbers of the requested columns, see `select_columns`."""
-    if column is None or selects_all_columns(column):
-        return list(range(len(table.columns)) if default is None else default)
-    return [place_of(table, one) for one in list_wanted(column)]
+    """Return the numbers of the requested columns, see `select_columns`.
+
+    Args:
+        table: the columns.
+        request: the choice.
+        default: numbers of columns that "*" and patterns may choose; None is all.
+        is_final: True to raise the error that a choice is needed.
+
+    Raises:
+        TypeError: if a choice is of the wrong kind.
+        ValueError: if there is no such column, all are left out, or a choice is needed.
+    """
+    request = translate_numbers(request, table)
+    column, names = request.column, table.names or ()
+    default = range(len(table.columns)) if default is None else default
+    if column is None or (selects_all_columns(column) and ALL not in names):
+        places = list(default)
+    else:
+        places, allowed = [], {*default}
+        unique: dict[Column, int] = {name: place for place, name in enumerate(names)}
+        for entry in list_wanted(column):
+            if entry in unique and len(unique) == len(names):
+                places.append(unique[entry])
+            elif numbers := _read_range(entry, table, "column"):
+                places += numbers
+            elif matches := _match_names(names, entry) if _is_broad(entry, names) else []:
+                places += [place for place in matches if place in allowed]
+            else:
+                places.append(place_of(table, entry))
+        # A column that two patterns match is one column.
+        places = list(dict.fromkeys(places)) if request.is_broad else places
+    left_out = _list_excluded(table, request)
+    rest = [place for place in places if place not in left_out]
+    if places and not rest:
+        raise invalid("exclude", f"some of the columns of {table.name}, not all", request.exclude)
+    if is_final:
+        if not rest:
+            raise invalid("column", f"a column of {table.name} besides label and groups", column)
+        _require_names(table, request, rest)
+    return rest
+
+
+def translate_numbers(request: Request, table: Table) -> Request:
+    """Return a request whose numbers are replaced by the names that the first table has there."""
+    names = request.names
+    if names is None or table.names in (None, names):
+        return request._replace(names=None)
+    first = Table("", names, (np.empty(0),) * len(names))
+
+    def translate(choice: Any, argument: str) -> Any:
+        if choice is None or selects_all_columns(choice):
+            return choice
+        entries: list[Column] = []
+        for entry in list_wanted(choice, argument):
+            numbers = _read_range(entry, first, argument)
+            if not isinstance(entry, str):
+                numbers = range(entry, 1 + entry)
+            entries += [entry] if numbers is None else names[numbers.start : numbers.stop]
+        return entries
+
+    groups = None if request.groups is None else translate(request.groups, "groups")[0]
+    column, exclude = translate(request.column, "column"), translate(request.exclude, "exclude")
+    return Request(request.kind, column, request.label, exclude, None, groups)
+
+
+def _require_names(table: Table, request: Request, places: Sequence[int]) -> None:
+    """Raise an error if columns with names must be chosen, or "*" takes a column without one."""
+    if table.names is None or request.column not in (None, ALL):
+        return
+    if request.is_open and len(places) > 1:
+        # The input, a time or a row number beside each answer looks like a leak.
+        names = ", ".join(repr(table.names[place]) for place in places[:8])
+        wide = f"where {table.name} has {len(places)} columns ({names}; {ALL!r} is all)"
+        raise invalid("column", f"given {wide}", None)
+    for place in places:
+        if not table.names[place] or table.names[place].startswith(_PANDAS_INDEX_PREFIX):
+            # A row number is no part of an output, and could tell the sides apart.
+            text = f"column {place} of {table.name} must have a name, got none"
+            hint = f"choose others with column=, or exclude={place}"
+            error = ValueError(f"{text} (if it numbers the rows, {hint})")
+            raise about(error, "column")
+
+
+def _list_excluded(table: Table, request: Request) -> set[int]:
+    """Return the numbers of the columns to leave out; a name that a table lacks leaves out none."""
+    left_out: set[int] = set()
+    for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
+        if isinstance(entry, str):
+            numbers = _read_range(entry, table, "exclude")
+            left_out |= {*(numbers or _match_names(table.names or (), entry))}
+        else:
+            left_out.add(place_of(table, entry, "exclude"))
+    return left_out
+
+
+def check_excluded(tables: Sequence[Table], request: Request) -> None:
+    """Raise an error for an entry of `exclude` that leaves out nothing."""
+    for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
+        asked = request._replace(exclude=entry)
+        is_name = isinstance(entry, str)
+        if not (is_name and any(_list_excluded(table, asked) for table in tables)):
+            place_of(tables[0], entry, "exclude")
+
+
+def _match_names(names: Sequence[str], entry: Any) -> list[int]:
+    """Return the numbers of the columns of a name, or whose names match a pattern."""
+    matches = entry.__eq__ if entry in names else partial(fnmatchcase, pat=entry)
+    return [place for place, name in enumerate(names) if matches(name)]
+
+
+def _is_range(entry: Any) -> bool:
+    return isinstance(entry, str) and _RANGE.fullmatch(entry) is not None
+
+
+def _is_broad(entry: Any, names: Sequence[str] = ()) -> bool:
+    """Return True for a pattern of names or a range of numbers; a name is neither."""
+    is_pattern = isinstance(entry, str) and _PATTERN.search(entry) is not None
+    return (is_pattern or _is_range(entry)) and entry not in names
+
+
+def _read_range(entry: Any, table: Table, argument: str) -> range | None:
+    """Return the numbers of a range of columns; None for other entries."""
+    if not _is_range(entry) or entry in (table.names or ()):
+        return None
+    start, stop = map(int, entry.split("-"))
+    start = integer(argument, start, 0, len(table.columns) - 1)
+    return range(start, 1 + integer(argument, stop, start, len(table.columns) - 1))
 
 
 def selects_all_columns(column: Any) -> bool:
@@ -155,13 +315,25 @@ def selects_all_columns(column: Any) -> bool:
 
 def list_needed_places(table: Table, request: Request) -> list[int]:
     """Return the columns to read; none if a choice is needed, which `select_columns` explains."""
-    _, column, label = request
-    if label is None:
-        must_choose = column is None and table.names is not None and len(table.names) > 1
-        return [] if must_choose else sorted({*choose_places(table, column)})
-    place = place_of(table, label, "label")
-    must_choose = column is None and len(table.columns) != 2
-    return sorted({place, *([] if must_choose else choose_places(table, column))})
+    others = list_others(table, request)
+    rest = [place for place in range(len(table.columns)) if place not in others]
+    is_needed = len(rest) > 1 if request.label is None else len(rest) != 1
+    if request.is_open and is_needed and (request.label is not None or table.names is not None):
+        return sorted(others)
+    return sorted({*others, *choose_places(table, request, rest)})
+
+
+def list_others(table: Table, request: Request) -> dict[int, str]:
+    """Return the numbers of the columns of label and groups, and what messages call them."""
+    request, others = translate_numbers(request, table), dict[int, str]()
+    if request.label is not None:
+        others[place_of(table, request.label, "label")] = "the label"
+    if request.groups is not None:
+        place = place_of(table, request.groups, "groups")
+        if place in others:
+            raise invalid("groups", "another column than the label", request.groups)
+        others[place] = "groups"
+    return others
 
 
 def fill_columns(found: Mapping[Any, Array], keys: Iterable[Any], size: int) -> tuple[Array, ...]:
@@ -231,15 +403,15 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
     return np.array(sides, dtype=bool)[which.ravel()]
 
 
-def list_wanted(column: Any) -> list[Column]:
+def list_wanted(column: Any, argument: str = "column") -> list[Column]:
     """Return a choice of columns as a list; raise an error for other values."""
     wanted = [column] if isinstance(column, (str, int, np.integer)) else column
     if not isinstance(wanted, (list, tuple)) or any(
         isinstance(one, bool) or not isinstance(one, (str, int, np.integer)) for one in wanted
     ):
-        raise mistyped("column", "a name or number of a column, or a list of them", column)
+        raise mistyped(argument, "a name or number of a column, or a list of them", column)
     if not wanted:
-        raise invalid("column", "at least one column", column)
+        raise invalid(argument, "at least one column", column)
     return list(wanted)
 
 
@@ -253,8 +425,8 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
         requirement = f"a number, for several columns of {table.name} have this name"
         raise invalid(argument, requirement, column)
     if column not in table.names:
-        names = ", ".join(map(repr, table.names))
-        text = f"{argument} must be one of {names} in {table.name}, got {column!r}"
+        options = ", ".join(map(repr, table.names))
+        text = f"{argument} must be one of {options} in {table.name}, got {column!r}"
         raise about(ValueError(text), argument)
     return table.names.index(column)
 
@@ -262,7 +434,7 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
 # Frames, known by what they can do: none of their libraries is imported.
 
 
-def read_columns(value: Any, name: str, column: Any, label: Column | None = None) -> Table | None:
+def read_columns(value: Any, name: str, request: Request) -> Table | None:
     """Read the columns of a table or structured array; return None for other values.
 
     Tables are those of pandas, polars or pyarrow.
@@ -270,8 +442,7 @@ def read_columns(value: Any, name: str, column: Any, label: Column | None = None
     Args:
         value: anything.
         name: what messages call it.
-        column: the columns that are asked for; others are not converted.
-        label: one more column, or None.
+        request: the columns that are asked for; others are not converted.
 
     Returns:
         The table, or None. A missing value is None; a NaN of numpy's floats stays one.
@@ -281,9 +452,7 @@ def read_columns(value: Any, name: str, column: Any, label: Column | None = None
         return None
     if isinstance(value, np.ndarray):
         return Table(name, names, tuple(value[one] for one in names))
-    places = list_needed_places(
-        Table(name, names, (np.empty(0),) * len(names)), Request("frame", column, label)
-    )
+    places = list_needed_places(Table(name, names, (np.empty(0),) * len(names)), request)
     found = {place: convert_column(_get_column_at(value, place)) for place in places}
     size = len(found[places[0]]) if found else 0
     return Table(name, names, fill_columns(found, range(len(names)), size))
@@ -317,20 +486,40 @@ def convert_column(values: Any) -> Array:
 
     Returns:
         Its values, shape `(size,)`; of texts, or objects where values are of several kinds or
-        missing (None). A NaN of numpy's floats is a value.
+        missing (None). A NaN of numpy's floats is a value. Times have NaT where they are missing;
+        those of a time zone are in UTC, see `zone_of`.
     """
-    to_list = values.to_pylist if has_all(values, "to_pylist") else values.to_list
+    is_arrow = has_all(values, "to_pylist")
+    to_list = values.to_pylist if is_arrow else values.to_list
+    kind: Any = getattr(values, "type" if is_arrow else "dtype", None)
+    kind = kind.pyarrow_dtype if has_all(kind, "pyarrow_dtype") else kind
+    zone = getattr(kind, "time_zone" if has_all(kind, "time_zone") else "tz", None)
     if has_all(values, "null_count"):  # polars and pyarrow, where NaN is no null
-        if values.null_count() if callable(values.null_count) else values.null_count:
+        count = values.null_count() if callable(values.null_count) else values.null_count
+        if count and not str(kind).lower().startswith(("timestamp", "date", "duration")):
             return to_object_array(to_list())
-        array: Array = np.asarray(values if has_all(values, "to_pylist") else values.to_numpy())
+        array: Array = np.asarray(values if is_arrow else values.to_numpy())
     else:
-        array = values.to_numpy()
-        if isinstance(values.dtype, np.dtype) and values.dtype.kind in "fc":
+        array = (values if zone is None else values.dt.tz_convert(None)).to_numpy()
+        if isinstance(kind, np.dtype) and kind.kind in "fc":
             return array
         lost = values.isna().to_numpy()
-        if lost.any():
+        if lost.any() and array.dtype.kind not in "mM":
             found = to_object_array(to_list())
             found[lost] = None
             return found
+    if array.dtype.kind in "mM":
+        return add_zone(array, zone)
     return rows_of("outputs", to_list(), "") if array.dtype.kind == "O" else array
+
+
+def add_zone(array: Array, zone: Any) -> Array:
+    """Return instants in UTC with the time zone that they had; unchanged without one."""
+    if zone is None:
+        return array
+    return array.view(np.dtype(array.dtype, metadata={_ZONE: str(zone)}))
+
+
+def zone_of(array: Array) -> str | None:
+    """Return the time zone of instants; None without one."""
+    return dict(array.dtype.metadata or {}).get(_ZONE)

@@ -19,7 +19,7 @@ from ..records import Array
 from ..results.evidence import TableRead
 from . import columns as frames
 from .cells import read_csv, read_lines
-from .columns import Column, Found, Request, Table
+from .columns import Found, Request, Table
 from .json_files import read_json, read_json_lines
 from .opened import STDIN, HashedFile, Settings, open_file, require_memory
 
@@ -73,11 +73,11 @@ class Reader(Settings):
         return "csv" if kind == "lines" and self.sep is not None else kind
 
 
-def read_table(path: Path, column: Any, label: Column | None, reader: Reader) -> Table:
+def read_table(path: Path, request: Request, reader: Reader) -> Table:
     """Read a file; only the requested columns are parsed."""
     kind = reader.find_kind(path)
     with open_file(path, reader) as file:
-        table = _READERS_BY_KIND[kind](file, Request(kind, column, label), reader)
+        table = _READERS_BY_KIND[kind](file, request._replace(kind=kind), reader)
         if not table.columns or not len(table.columns[0]):
             raise ValueError(f"{file.name} must hold at least one row of outputs, got none")
         lengths = {len(one) for one in table.columns}
@@ -175,7 +175,7 @@ def _read_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> 
     except ImportError as error:
         text = "needs pyarrow (pip install pyarrow), or pandas with fastparquet"
         raise ImportError(f"reading {file.name} {text}: {error}") from None
-    table = frames.read_columns(frame, file.name, request.column, request.label)
+    table = frames.read_columns(frame, file.name, request)
     assert table is not None
     return table._replace(found=Found("parquet", sha256=file.sha256))
 

@@ -35,7 +35,7 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
     if rows and all(isinstance(one, dict) for one in rows):
         names = tuple(dict.fromkeys(name for one in rows for name in one))
         columns = ([one.get(name) for one in rows] for name in names)
-        return Table(file.name, names, tuple(map(_as_column, columns)), how)
+        return Table(file.name, names, tuple(map(_as_column, columns)), how, is_sparse=True)
     return Table(file.name, None, (_as_column(rows),), how)
 
 
@@ -43,7 +43,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     """Read one answer a line, or one object a line with the names of the columns."""
     given = {one for one in request.columns if one is not None}
     by_name = ALL not in given and all(isinstance(one, str) for one in given)
-    wanted = given if given and by_name else None
+    wanted = given if given and by_name and not request.is_broad else None
     names: dict[str, Any] = {}
     found: dict[str, list[Array]] = {}
     size, is_table = 0, None
@@ -65,14 +65,15 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
             parts.append(_as_column([row.get(name) for row in rows] if is_table else rows))
         size += len(rows)
         if number == 0:
-            if is_table and not given:
+            if is_table and not given and request.is_open:
                 select_columns(Table(file.name, tuple(names), (np.empty(0),) * len(names)), None)
             file.check_memory(sum(size_in_memory(one) for each in found.values() for one in each))
     how = Found("jsonl", None, "", file.encoding, file.sha256)
     if not is_table:
         return Table(file.name, None, tuple(map(join_parts, found.values())), how)
     columns = {name: join_parts(parts) for name, parts in found.items()}
-    return Table(file.name, tuple(names), fill_columns(columns, names, size), how)
+    filled = fill_columns(columns, names, size)
+    return Table(file.name, tuple(names), filled, how, is_sparse=True)
 
 
 def _read_values(name: str, text: TextIO) -> Iterator[tuple[int, list[Any]]]:

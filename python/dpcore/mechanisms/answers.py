@@ -228,7 +228,18 @@ def call_facts(answer: Any) -> dict[str, Any]:
         facts["field names"] = tuple(names)
     if isinstance(answer, np.ndarray):
         facts["shape of the rows"] = answer.shape[1:]
+        columns = {name: answer[name] for name in names} if names else {"": answer}
+        facts |= _list_time_types(columns)
     return facts
+
+
+def _list_time_types(columns: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the types of columns of times, by what a message calls them."""
+    return {
+        f"type of {f'column {name!r}' if name else 'the times'}": (str(column.dtype),)
+        for name, column in columns.items()
+        if getattr(column.dtype, "kind", "") in ("m", "M")
+    }
 
 
 def _frame_facts(frame: Any) -> dict[str, Any]:
@@ -244,6 +255,7 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
             facts[f"order of the categories of column {column.name!r}"] = (
                 bool(column.dtype.ordered),
             )
+    facts |= _list_time_types({column.name: column for column in _columns_of(frame)})
     numbering = numbering_of(frame.index)
     return facts if numbering is None else facts | {"start of the index": numbering}
 

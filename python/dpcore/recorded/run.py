@@ -22,7 +22,7 @@ from ..auditing.provenance import provenance_of
 from ..bounds.binomial import RecordedBound, find_declaration
 from ..claims.trade_off import GDP, Claim, find_remote_tangent
 from ..events import Above
-from ..files.columns import Column, selects_all_columns
+from ..files.columns import Column, Request, selects_all_columns
 from ..files.formats import Reader, is_path
 from ..files.opened import STDIN
 from ..mechanisms.answers import rows_of, to_object_array
@@ -39,14 +39,14 @@ from .independent_rows import (
     judge_repetitions,
     make_keyed_generator,
 )
+from .matching import match_rows
 from .sides import (
     Sides,
     by_label,
     get_display_name,
-    has_columns,
     is_column,
     number_groups,
-    read_grouped,
+    read_matched,
     refuse_labels,
     refuse_unlike_marks,
 )
@@ -170,6 +170,7 @@ class OutputsOptions(TypedDict, total=False):
     count_share: float | None
     guesses: int | float | tuple[int, int] | None
     column: Column | Sequence[Column] | None
+    exclude: Column | Sequence[Column] | None
     label: Any
     label_x: Any
     groups: Any
@@ -200,6 +201,7 @@ def audit_outputs(
     count_share: float | None = None,
     guesses: int | float | tuple[int, int] | None = None,
     column: Column | Sequence[Column] | None = None,
+    exclude: Column | Sequence[Column] | None = None,
     label: Any = None,
     label_x: Any = None,
     groups: Any = None,
@@ -259,7 +261,11 @@ def audit_outputs(
             1.0) of which half is guessed in and half out, or a tuple (in, out). None is all.
         column: column or columns of files and frames: names, or numbers from 0; needed where
             several have names, for the input, a time or a row number with each answer looks
-            like a leak. "*" takes all.
+            like a leak. "*" takes all, a pattern such as "o*" those whose names match, "3-50" those
+            numbers; a column of that very name wins. Where both sides have names, columns are
+            matched by name, and numbers are those of `outputs`.
+        exclude: column or columns that are left out, in the same form; without `column` all others
+            are taken.
         label: which side each row of `outputs` belongs to, `outputs_prime` being None: an array
             with a label for each row, or the name or number of a column of the file or frame. 1,
             True, "in" or "x" for outputs on x, 0, False, "out" or "x_prime" for those on x'.
@@ -346,19 +352,20 @@ def audit_outputs(
     if matrix is not None:
         _refuse_with_matrix(
             attack=attack, count_share=count_share, guesses=guesses, groups=groups,
-            groups_prime=groups_prime, column=column, label_x=label_x, sep=sep, encoding=encoding,
-            format=format, header=None if header == "auto" else header,
+            groups_prime=groups_prime, column=column, exclude=exclude, label_x=label_x, sep=sep,
+            encoding=encoding, format=format, header=None if header == "auto" else header,
         )  # fmt: skip
         return _audit_matrix(matrix, _make_pair(pair), stated)
     with Progress("reading", None, progress) as bar:
         reader = Reader(header, sep, encoding, format, bar)
-        sides, names, titles, numbers = _read_sides(
-            outputs, outputs_prime, column, label, label_x, (groups, groups_prime), reader
+        request = Request("", column, exclude=exclude)
+        sides, names, titles, numbers, notes = _read_sides(
+            outputs, outputs_prime, request, label, label_x, (groups, groups_prime), reader
         )
     if kind == "independent":
         for side, name in zip(sides, names, strict=True):
             refuse_row_numbers(side, name, titles)
-        if selects_all_columns(column):
+        if selects_all_columns(column) or request.is_broad:
             refuse_clocks(sides, titles)
     stated |= {
         "names": names,
@@ -370,7 +377,7 @@ def audit_outputs(
             report, warned = _audit_canaries(sides, guesses, stated), tuple[str, ...]()
         else:
             report, warned = _audit_runs(
-                sides, numbers, attack, _make_pair(pair), count_share, source, titles, stated
+                sides, numbers, attack, _make_pair(pair), count_share, source, titles, notes, stated
             )
     for said in (*report.doubts, *warned):
         warnings.warn(said, errors.AssumptionWarning, stacklevel=3)
@@ -457,6 +464,7 @@ def _audit_runs(
     share: float | None,
     source: bool,
     titles: tuple[str, ...],
+    notes: tuple[str, ...],
     stated: dict[str, Any],
 ) -> tuple[OutputsAudit, tuple[str, ...]]:
     attack = Auto() if attack is None else attack
@@ -490,7 +498,7 @@ def _audit_runs(
         direction=fitted.direction,
         pair=pair,
         pilot=found.pilot,
-        remarks=(*fitted.remarks, *fitted.notes, *remarks),
+        remarks=(*fitted.remarks, *fitted.notes, *remarks, *notes),
         doubts=doubts,
         read=fitted.read,
         inside=fitted.inside if source else (),
@@ -556,21 +564,21 @@ def _make_pair(pair: Any) -> Pair:
 def _read_sides(
     outputs: Any,
     outputs_prime: Any,
-    column: Any,
+    request: Request,
     label: Any,
     label_x: Any,
     groups: tuple[Any, Any],
     reader: Reader,
-) -> tuple[Sides, tuple[str, str], tuple[str, ...], Sides | None]:
-    """Read the outputs on both sides, their names, names of columns, and groups as integers."""
+) -> tuple[Sides, tuple[str, str], tuple[str, ...], Sides | None, tuple[str, ...]]:
+    """Read the outputs on both sides, their names, names of columns, groups as integers, notes."""
     _check_groups(label, *groups)
     if label is not None:
         if outputs_prime is not None:
             raise errors.invalid("outputs_prime", "None where label is given", outputs_prime)
-        sides, titles, listed = by_label(outputs, label, column, label_x, groups[0], reader)
+        sides, titles, listed = by_label(outputs, label, request, label_x, groups[0], reader)
         first, second = (_as_output_rows("outputs", side) for side in sides)
         names = (get_display_name(outputs, "outputs"),) * 2
-        return (first, second), names, titles, listed and number_groups(*listed)
+        return (first, second), names, titles, listed and number_groups(*listed), ()
     if label_x is not None:
         raise errors.invalid("label_x", "None where label is not given", label_x)
     if outputs_prime is None:
@@ -581,16 +589,12 @@ def _read_sides(
         raise errors.invalid(
             "outputs_prime", "a file where outputs are standard input", outputs_prime
         )
-    if column is not None and not any(map(has_columns, given.values())):
-        raise errors.invalid("column", "None where outputs are arrays", column)
     # A column is one of both sides.
     groups = groups if groups[1] is not None else (groups[0], groups[0])
-    read = [
-        read_grouped(value, column, of, (name, name.replace("outputs", "groups")), reader)
-        for (name, value), of in zip(given.items(), groups, strict=True)
-    ]
-    first, second = map(_as_output_rows, given, (one[0] for one in read))
+    read, notes = read_matched(given, request, groups, reader)
+    first, second = map(_as_output_rows, given, (side.rows for side in read))
     _refuse_same_outputs(given, reader, first)
+    first, second, other_notes = match_rows(first, second)
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         # Lists may have one length by chance: both sides are rows of objects if one of them is.
         first, second = (
@@ -605,9 +609,9 @@ def _read_sides(
             "outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape)
         )
     names = get_display_name(outputs, "outputs"), get_display_name(outputs_prime, "outputs_prime")
-    one, other = read[0][2], read[1][2]
+    one, other = read[0].groups, read[1].groups
     numbers = None if one is None or other is None else number_groups(one, other)
-    return (first, second), names, read[0][1], numbers
+    return (first, second), names, read[0].titles, numbers, notes + other_notes
 
 
 def _refuse_same_outputs(given: dict[str, Any], reader: Reader, rows: Array) -> None:

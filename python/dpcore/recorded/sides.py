@@ -6,29 +6,27 @@ No value of a file is dropped without an error.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from itertools import compress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
 from ..errors import about, invalid, masked, mistyped, name_path_errors
 from ..files import columns as frames
-from ..files.columns import ALL, Column, Table
+from ..files.columns import Column, Request, Table
 from ..files.formats import Reader, is_path, read_table
 from ..files.opened import STDIN
 from ..packages import has_all
 from ..records import Array
+from .matching import add_missing_names, match_places, match_units
 
 Sides = tuple[Array, Array]
 
 _MIN_DISTINCT_SCORES: Final = 20
 """Distinct values from which the other side is scores, where one side is 0 and 1 alone."""
-
-_NAMES: Final = ("outputs", "groups")
-"""Names in messages of the outputs of both sides and of their groups."""
 
 _LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
 
@@ -77,13 +75,9 @@ def read_outputs(
     """
     if not is_path(path):
         raise mistyped("path", "the path of a file", path)
-    found: Array = read_titled(path, column, "outputs", reader or Reader())[0]
+    request = Request("", column)
+    found: Array = read_matched({"outputs": path}, request, [None], reader or Reader())[0][0].rows
     return found
-
-
-def has_columns(value: Any) -> bool:
-    """Return True for files and frames, of which columns can be chosen."""
-    return is_path(value) or frames.list_names(value) is not None
 
 
 def get_display_name(value: Any, otherwise: str) -> str:
@@ -93,95 +87,154 @@ def get_display_name(value: Any, otherwise: str) -> str:
     return "standard input" if str(value) == STDIN else Path(value).name
 
 
-def read_titled(value: Any, column: Any, name: str, reader: Reader) -> tuple[Any, tuple[str, ...]]:
-    """Read the outputs of one side, and the names of their columns in messages.
+class ReadSide(NamedTuple):
+    """Outputs of one side, as they were read.
 
     Args:
-        value: a path, a pandas, polars or pyarrow table or column, a torch tensor, or others.
-        column: the columns to take from a file or a frame, or None.
-        name: what messages call it.
+        rows: the array; anything else as it is.
+        titles: names of its columns in messages; none without names.
+        groups: the group of each row; None without groups.
+        labels: the label of each row; None without a column of labels.
+    """
+
+    rows: Any
+    titles: tuple[str, ...]
+    groups: Groups | None
+    labels: Array | None = None
+
+
+def read_matched(
+    values: Mapping[str, Any], request: Request, groups: Sequence[Any], reader: Reader
+) -> tuple[list[ReadSide], tuple[str, ...]]:
+    """Read the outputs of each side; columns of two tables with names are matched by name.
+
+    Args:
+        values: outputs on x, and those on x', by their names in messages: paths, tables or columns
+            of pandas, polars or pyarrow, torch tensors, or others.
+        request: the columns to take from files and frames; numbers refer to the first table.
+        groups: for each side the name or number of a column, an array with a group for each row,
+            or None.
         reader: settings for files, and where what was found is kept.
 
     Returns:
-        The array, anything else as it is; and the names of its columns, none without names.
-
-    Raises:
-        TypeError: if `column` is of the wrong kind.
-        ValueError: if the file or the frame holds something else, or `value` has no columns.
-        MemoryError: if memory cannot hold the outputs.
-        OSError: if the file cannot be read.
-    """
-    table = None
-    if is_path(value):
-        with name_path_errors(Path(value), "read", name):
-            table = read_table(Path(value), column, None, reader)
-        if column is None and table.found.kind == "npy":
-            # An array is an output whole, whatever its shape.
-            reader.tables.append(frames.describe_table(table, []))
-            return table.whole, ()
-    elif not isinstance(value, np.ndarray) or column is not None:
-        table = frames.read_columns(value, name, column)
-    return (_detach_to_array(value), ()) if table is None else _take_outputs(table, column, reader)
-
-
-def _take_outputs(
-    table: Table, column: Any, reader: Reader, others: dict[int, str] | None = None
-) -> tuple[Array, tuple[str, ...]]:
-    """Select the outputs in a table, and record what was read.
-
-    Args:
-        table: the columns.
-        column: see `read_titled`.
-        reader: keeps what was found in a file or a frame; an array has no columns to name.
-        others: numbers of the columns that are no output, and what messages call them.
-    """
-    others = others or {}
-    rest = [place for place in range(len(table.columns)) if place not in others]
-    found = frames.select_columns(table, column, rest)
-    places = frames.choose_places(table, column, rest)
-    for place, what in others.items():
-        if place in places:
-            raise invalid("column", f"another one than {what}", column)
-    if table.names is not None or table.found.kind != "frame":
-        reader.tables.append(frames.describe_table(table, [*places, *others]))
-    return found
-
-
-def read_grouped(
-    value: Any, column: Any, groups: Any, names: tuple[str, str], reader: Reader
-) -> tuple[Any, tuple[str, ...], Groups | None]:
-    """Read what `read_titled` reads, and the group of each row; None without groups.
-
-    Args:
-        value: see `read_titled`.
-        column: see `read_titled`.
-        groups: the name or number of a column of `value`, an array with a group for each row, or
-            None.
-        names: what messages call `value` and `groups`.
-        reader: settings for files, and where what was found is kept.
+        Both sides; and notes of units and time zones that differ.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there is no such column, or a group is missing.
+        ValueError: if a file or a frame holds something else, there is no such column, names
+            differ, or a group is missing.
+        MemoryError: if memory cannot hold the outputs.
+        OSError: if a file cannot be read.
     """
-    if not is_column(groups):
-        rows, titles = read_titled(value, column, names[0], reader)
-        return rows, titles, _read_groups(names[1], groups, value, rows, reader)
-    table = _open_table(value, None, column, groups, names, reader)
-    place = frames.place_of(table, groups, names[1])
-    rows, titles = _take_outputs(table, column, reader, {place: names[1]})
-    return rows, titles, _read_groups(names[1], table.columns[place], None, rows, reader)
+    requests: list[Request] = []
+    tables: list[Table | None] = []
+    names = None
+    for (name, value), column in zip(values.items(), groups, strict=True):
+        of = column if is_column(column) else None
+        requests.append(request._replace(names=names, groups=of))
+        tables.append(_open_table(value, requests[-1], name, reader))
+        names = tables[0] and tables[0].names
+    for argument, choice in (("column", request.column), ("exclude", request.exclude)):
+        if choice is not None and not any(tables):
+            raise invalid(argument, "None where outputs are arrays", choice)
+    widths = [len(table.columns) if table else 0 for table in tables]
+    by_position = len({table is None or table.names is None for table in tables}) > 1
+    chosen, notes = _match_tables(tables, requests)
+    tables.clear()
+    sides = []
+    for at, (name, value) in enumerate(values.items()):
+        table, places, others = chosen[at]
+        labels, listed, titles = None, groups[at], tuple[str, ...]()
+        if table is None:
+            rows = _detach_to_array(value)
+        else:
+            # An array that is an output whole has any shape.
+            rows = table.whole
+            if places:
+                rows, titles = frames.stack_columns(table, places)
+            if table.names is not None or table.found.kind != "frame":
+                shown = [*places, *others] if places else []
+                reader.tables.append(frames.describe_table(table, shown, widths[at], by_position))
+            for place, what in others.items():
+                if what == "groups":
+                    listed, value = table.columns[place], None
+                else:
+                    labels = table.columns[place]
+        listed = _read_groups(name.replace("outputs", "groups"), listed, value, rows, reader)
+        sides.append(ReadSide(rows, titles, listed, labels))
+        # Memory need not hold the columns of both sides twice.
+        chosen[at] = None, [], {}
+    return sides, notes
+
+
+def _match_tables(
+    tables: Sequence[Table | None], requests: Sequence[Request]
+) -> tuple[list[tuple[Table | None, list[int], dict[int, str]]], tuple[str, ...]]:
+    """Choose the columns of the outputs in each table, in one order and with times in one unit.
+
+    Returns:
+        Each table, numbers of the columns of the outputs, and those of the columns that are none
+        with what messages call them; and notes of units and time zones that differ.
+    """
+    every = [name for table in tables if table for name in table.names or ()]
+    wholes = [table and add_missing_names(table, every) for table in tables]
+    frames.check_excluded([table for table in wholes if table], requests[0])
+    chosen: list[tuple[Table | None, list[int], dict[int, str]]] = []
+    for table, request in zip(wholes, requests, strict=True):
+        others = frames.list_others(table, request) if table else {}
+        places = _choose_outputs(table, request, others) if table else []
+        chosen.append((table, places, others))
+    if len(wholes) < 2 or not (wholes[0] and wholes[1]):
+        return chosen, ()
+    places = match_places(wholes[0], chosen[0][1], wholes[1], chosen[1][1])
+    *matched, notes = match_units(wholes[0], chosen[0][1], wholes[1], places)
+    return [(matched[0], *chosen[0][1:]), (matched[1], places, chosen[1][2])], notes
+
+
+def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Table | None:
+    """Read the table of a file or a frame; return None for other values."""
+    if is_path(value):
+        with name_path_errors(Path(value), "read", name):
+            return read_table(Path(value), request, reader)
+    others = {"label": request.label, "groups": request.groups}
+    needed = [argument for argument, column in others.items() if column is not None]
+    is_array = isinstance(value, np.ndarray)
+    if is_array and request.is_open and not needed:
+        return None
+    table = frames.read_columns(value, name, request)
+    if table is None and needed:
+        if not is_array or value.ndim != 2:
+            requirement = f"a file, a frame or a matrix where {needed[0]} is a column"
+            raise mistyped(name, requirement, value)
+        table = Table(name, None, tuple(value.T))
+    return table
+
+
+def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -> list[int]:
+    """Return the columns of the outputs; none for an array that is an output whole."""
+    if table.whole is not None and request.is_open and not others:
+        return []
+    rest = [place for place in range(len(table.columns)) if place not in others]
+    if request.label is not None and request.is_open and len(rest) != 1:
+        # Any further column, a row number say, could tell the sides apart by itself.
+        wide = f"where a file has {len(rest)} columns beside the label"
+        raise invalid("column", f"given {wide} (a name, or a list of names)", None)
+    places = frames.choose_places(table, request, rest, True)
+    for place, what in others.items():
+        if place in places:
+            raise invalid("column", f"another one than {what}", request.column)
+    return places
 
 
 def by_label(
-    outputs: Any, label: Any, column: Any, label_x: Any, groups: Any, reader: Reader
+    outputs: Any, label: Any, request: Request, label_x: Any, groups: Any, reader: Reader
 ) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None]:
     """Split the outputs by labels into those on x and those on x'.
 
     Args:
         outputs: of both sides: a path, a frame, an array, ...
         label: the name or number of a column of `outputs`, or an array of labels for its rows.
-        column: the columns of the output, or None.
+        request: the columns of the output.
         label_x: the value of the label that stands for x, or None.
         groups: the name or number of a column, an array with a group for each row, or None.
         reader: settings for files, and where what was found is kept.
@@ -195,37 +248,21 @@ def by_label(
         ValueError: if there is no such column; if labels or groups are missing, unknown, of
             another number than the rows, or all of one side.
     """
-    if is_column(label):
-        of = groups if is_column(groups) else None
-        table = _open_table(outputs, label, column, of, _NAMES, reader)
-        place = frames.place_of(table, label, "label")
-        no_outputs = {place: "the label"}
-        if is_column(groups):
-            where = frames.place_of(table, groups, "groups")
-            if where == place:
-                raise invalid("groups", "another column than the label", groups)
-            no_outputs[where] = "groups"
-            groups = table.columns[where]
-        others = len(table.columns) - len(no_outputs)
-        if column is None and others != 1:
-            # Any further column, a row number say, could tell the sides apart by itself.
-            wide = f"where a file has {others} columns beside the label"
-            raise invalid("column", f"given {wide} (a name, or a list of names)", column)
-        rows, titles = _take_outputs(table, column, reader, no_outputs)
-        is_x = frames.are_x(table.columns[place], f" of {table.name}", label_x)
-        listed = _read_groups("groups", groups, outputs, rows, reader)
-    else:
-        found, titles, listed = read_grouped(outputs, column, groups, _NAMES, reader)
-        rows = _as_rows(found)
-        labels = _read_label_argument(label, outputs, len(rows), reader)
-        is_x = frames.are_x(labels, label_x=label_x)
+    request = request._replace(label=label if is_column(label) else None)
+    read = read_matched({"outputs": outputs}, request, [groups], reader)[0][0]
+    rows, labels, place = read.rows, read.labels, f" of {get_display_name(outputs, 'outputs')}"
+    if labels is None:
+        rows = _as_rows(rows)
+        labels, place = _read_label_argument(label, outputs, len(rows), reader), ""
+    is_x = frames.are_x(labels, place, label_x)
     sides = rows[is_x], rows[~is_x]
     if not len(sides[0]) or not len(sides[1]):
         sizes = len(sides[0]), len(sides[1])
         raise invalid("label", "a column with rows for both sides", sizes)
-    if listed is None:
-        return sides, titles, None
-    return sides, titles, (list(compress(listed, is_x)), list(compress(listed, ~is_x)))
+    if read.groups is None:
+        return sides, read.titles, None
+    listed = tuple(list(compress(read.groups, side)) for side in (is_x, ~is_x))
+    return sides, read.titles, cast(tuple[Groups, Groups], listed)
 
 
 def number_groups(first: Groups, second: Groups) -> Sides:
@@ -260,7 +297,7 @@ def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader
     if masked(groups):
         raise invalid(name, "groups without masked entries", groups)
     _check_index(name, groups, outputs)
-    found = read_labels(name, read_titled(groups, None, name, reader)[0], len(rows))
+    found = read_labels(name, _read_values(groups, name, reader), len(rows))
     if None in found:
         requirement = "a group for each row, none of them missing"
         raise invalid(name, requirement, f"nothing in row {found.index(None) + 1}")
@@ -272,34 +309,6 @@ def is_column(value: Any) -> bool:
     return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
-def _open_table(
-    outputs: Any, label: Any, column: Any, groups: Any, names: tuple[str, str], reader: Reader
-) -> Table:
-    parsed = column
-    if groups is not None:
-        # Only the columns that are named are parsed.
-        is_whole = column is None or frames.selects_all_columns(column)
-        parsed = ALL if is_whole else [*frames.list_wanted(column), groups]
-    if is_path(outputs):
-        try:
-            with name_path_errors(Path(outputs), "read", "outputs"):
-                return read_table(Path(outputs), parsed, label, reader)
-        except ValueError as error:
-            text = str(error)
-            if groups is None or not text.endswith(f"got {groups!r}"):
-                raise
-            # The message must name the argument whose column is missing.
-            raise about(ValueError(text.replace("column", names[1], 1)), names[1]) from None
-    table = frames.read_columns(outputs, names[0], parsed, label)
-    if table is None and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
-        table = Table(names[0], None, tuple(outputs.T))
-    if table is None:
-        which = names[1] if label is None else "label"
-        requirement = f"a file, a frame or a matrix where {which} is a column"
-        raise mistyped(names[0], requirement, outputs)
-    return table
-
-
 def _as_rows(found: Any) -> Array:
     """Return the outputs of both sides as an array."""
     # Rows of different lengths are no array.
@@ -307,6 +316,11 @@ def _as_rows(found: Any) -> Array:
         if (rows := np.asarray(found)).ndim:
             return rows
     raise mistyped("outputs", "an array with one row an output", found)
+
+
+def _read_values(values: Any, name: str, reader: Reader) -> Any:
+    """Read labels or groups that are an argument of their own."""
+    return read_matched({name: values}, Request(""), [None], reader)[0][0].rows
 
 
 def _check_index(name: str, values: Any, outputs: Any) -> None:
@@ -324,7 +338,7 @@ def _read_label_argument(label: Any, outputs: Any, size: int, reader: Reader) ->
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
     _check_index("label", label, outputs)
-    found = read_titled(label, None, "label", reader)[0]
+    found = _read_values(label, "label", reader)
     try:
         array = np.asarray(found)
     except ValueError:

@@ -8,6 +8,7 @@ not know, in one style: `use_own_style`.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -22,7 +23,7 @@ from ..errors import invalid, mistyped
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..results.planned import Plan, middle_of
-from .text import format_epsilon
+from .text import format_claim, format_epsilon, format_outputs_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +38,7 @@ WHITE, PALE = "#FEFEFE", "#E8E8E8"
 _COLOUR_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 """The order of the package's own cycle: what a style calls C0 stands for the first, and so on."""
 
+_MAX_CAPTION_CHARACTERS: Final = 60
 _CURVE_GRID_POINTS = 400
 
 _POWER_GRID_POINTS = 41
@@ -275,10 +277,22 @@ def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
         annotate_point(axes, f"claim {claim:.6g}", (claim, low), (4, 3), va="bottom")
     certified = "no bound holds" if audit.checks else format_epsilon(audit.epsilon_lower)
     _write_label(axes, audit.epsilon_lower, 2, certified)
-    axes.set(xlim=(0, right), ylim=(low, 2.6), xlabel="privacy loss epsilon")
+    label = "privacy loss epsilon"
+    if isinstance(audit, OutputsAudit):
+        # Such a picture goes to reviewers who do not see the report.
+        label += f"\n\n{_format_caption(audit)}"
+    axes.set(xlim=(0, right), ylim=(low, 2.6), xlabel=label)
     axes.set_yticks(list(labels), list(labels.values()))
     verdict = "invalid: no bound holds" if audit.checks else audit.verdict
     return finish_axes(axes, format_title(audit.name, verdict))
+
+
+def _format_caption(audit: OutputsAudit) -> str:
+    """Format claim, delta, confidence and counts in a few short lines."""
+    delta = "" if audit.delta or isinstance(audit.claim, Claim) else ", delta = 0"
+    claim = "no claim given" if audit.claim is None else f"claim: {format_claim(audit)}{delta}"
+    words = f"{claim}; {100 * audit.confidence:g} % confidence; {format_outputs_counts(audit)}"
+    return textwrap.fill(words, _MAX_CAPTION_CHARACTERS)
 
 
 def _write_label(axes: Axes, value: float, row: float, words: str) -> None:

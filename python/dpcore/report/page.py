@@ -407,7 +407,7 @@ def _make_head(audit: _PageResult) -> str:
         ("confidence", _format_confidence(audit)),
     ]
     curve = isinstance(audit.claim, Claim)
-    if audit.delta:
+    if audit.delta or (isinstance(audit, OutputsAudit) and not curve and claim != "none"):
         figures.insert(1, (f"delta of the {'tangent' if curve else 'claim'}", f"{audit.delta:.4g}"))
     if curve:
         figures[0] = ("epsilon of the claim's tangent", claim)

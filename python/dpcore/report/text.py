@@ -705,7 +705,7 @@ def list_outputs_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
         ("estimate", f"{format_epsilon(audit.epsilon_hat)} (certifies nothing)"),
         ("witness", describe_event(audit)),
         *(("inside", str(one)) for one in audit.inside),
-        ("counts", _format_outputs_counts(audit)),
+        ("counts", format_outputs_counts(audit)),
         ("reach", _describe_reach(audit)),
         ("AUC", "" if audit.auc is None else f"{audit.auc:.4f} {_AUC_MEANING}"),
         ("rows", _describe_rows(audit)),
@@ -734,7 +734,8 @@ def _format_outputs_certified(audit: OutputsAudit) -> str:
     return _format_bound(audit, f"{100 * audit.confidence:g} % confidence, {title}")
 
 
-def _format_outputs_counts(audit: OutputsAudit) -> str:
+def format_outputs_counts(audit: OutputsAudit) -> str:
+    """Format the counts of the event, or of the guesses."""
     c = audit.evidence
     if isinstance(c, Guesses):
         return (

@@ -507,6 +507,8 @@ class TableRead(Record, word="TableRead"):
         sep: what stands between the cells of a CSV file.
         encoding: of a text.
         sha256: SHA-256 of the bytes of the file, in hexadecimal; empty for frames.
+        by_position: True if its columns were matched by position with those of the other side,
+            because only one of the two has names.
 
     Example:
         >>> print(TableRead("a.csv", "csv", 2, ("y",), ("x", "y"), 2, True, ",", "utf-8"))
@@ -523,6 +525,7 @@ class TableRead(Record, word="TableRead"):
     sep: str = ""
     encoding: str = ""
     sha256: str = ""
+    by_position: bool = False
 
     def __post_init__(self) -> None:
         """Check the kinds: a page shows what a file holds."""
@@ -530,6 +533,7 @@ class TableRead(Record, word="TableRead"):
             errors.instance(name, getattr(self, name), str)
         errors.integer("rows", self.rows, 0)
         errors.integer("width", self.width, 0)
+        errors.instance("by_position", self.by_position, bool)
         if self.header is not None:
             errors.instance("header", self.header, bool)
         for names in (self.columns, self.there):
@@ -541,7 +545,8 @@ class TableRead(Record, word="TableRead"):
         header = {True: " with a header", False: " without a header", None: ""}[self.header]
         sep = f"{self.sep!r} between cells" if self.sep and self.width > 1 else ""
         how = ", ".join(part for part in (f"{self.kind}{header}", sep, self.encoding) if part)
-        end = f"; SHA-256 {self.sha256}" if self.sha256 else ""
+        end = "; columns matched by position" if self.by_position else ""
+        end += f"; SHA-256 {self.sha256}" if self.sha256 else ""
         return f"{self.name}: {self.rows:,} rows{self._list_columns()}; {how}{end}"
 
     def _list_columns(self) -> str:

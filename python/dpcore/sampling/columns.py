@@ -40,7 +40,7 @@ _MAX_NUMBERS_PER_TEXT: Final = 8
 _MAX_LISTED_COLUMNS: Final = 4096
 """Columns that are read; independent draws of as many have no numbering among them either."""
 
-_COLUMN_HINT: Final = "column=NAME chooses the columns of a file or a frame"
+_COLUMN_HINT: Final = "exclude=NAME, for the columns of a file or a frame"
 
 
 _MIN_DESCRIBED_ROWS: Final = 16

@@ -1,0 +1,192 @@
+"""Columns of the two sides: matched by name, keys and fields in one order, times in one unit.
+
+An order, a unit or a time zone that all rows of a side share is one observation, so that no count
+of rows may use it. It is a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import about, mistyped, show
+from ..files.columns import Table, add_zone, zone_of
+from ..mechanisms.answers import to_object_array
+from ..packages import has_all
+from ..records import Array
+
+_MAX_LISTED_NAMES: Final = 8
+
+
+def match_places(
+    first: Table, places: Sequence[int], second: Table, places_prime: list[int]
+) -> list[int]:
+    """Return the chosen columns of the second table in the order of the first.
+
+    Columns are matched by name where both tables have names, else by position.
+
+    Raises:
+        ValueError: if the names differ, or are repeated in another order.
+    """
+    if first.names is None or second.names is None:
+        return places_prime
+    chosen = [first.names[place] for place in places]
+    chosen_prime = [second.names[place] for place in places_prime]
+    if chosen == chosen_prime:
+        return places_prime
+    lists = (chosen, {*chosen_prime}, first.name), (chosen_prime, {*chosen}, second.name)
+    differences = []
+    for own, others, name in lists:
+        if alone := [column for column in dict.fromkeys(own) if column not in others]:
+            differences.append(f"{_list_quoted(alone)} only in {name}")
+    where = dict(zip(chosen_prime, places_prime, strict=True))
+    if not differences and not len(where) == len(chosen) == len(chosen_prime):
+        differences = ["a name that is repeated, in another order"]
+    if differences:
+        text = f"outputs_prime must have the columns of outputs, got {'; '.join(differences)}"
+        hint = "column= chooses columns, exclude= leaves some out"
+        raise about(ValueError(f"{text} ({hint})"), "outputs_prime")
+    return [where[column] for column in chosen]
+
+
+def _list_quoted(names: Sequence[str]) -> str:
+    more = f", ... ({len(names):,} in all)" if len(names) > _MAX_LISTED_NAMES else ""
+    return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + more
+
+
+def add_missing_names(table: Table, names: Iterable[str]) -> Table:
+    """Return a table of JSON objects with a column of None for each name that it lacks."""
+    own = table.names or ()
+    lacking = tuple(name for name in dict.fromkeys((*own, *names)))[len(dict.fromkeys(own)) :]
+    if not table.is_sparse or not lacking:
+        return table
+    nothing = np.full(len(table.columns[0]), None, dtype=object)
+    columns = table.columns + (nothing,) * len(lacking)
+    return table._replace(names=own + lacking, columns=columns)
+
+
+def match_units(
+    first: Table, places: Sequence[int], second: Table, places_prime: Sequence[int]
+) -> tuple[Table, Table, tuple[str, ...]]:
+    """Return both tables with times in the finer unit of the two, and notes of the differences.
+
+    Raises:
+        TypeError: if two units have no common unit.
+        ValueError: if the finer unit cannot hold a time.
+    """
+    columns, columns_prime = [*first.columns], [*second.columns]
+    notes: list[str] = []
+    for place, other in zip(places, places_prime, strict=False):
+        title = f"column {place if first.names is None else repr(first.names[place])}"
+        columns[place], columns_prime[other], differences = _match_times(
+            columns[place], columns_prime[other], title
+        )
+        notes += differences
+    first = first._replace(columns=tuple(columns))
+    return first, second._replace(columns=tuple(columns_prime)), tuple(notes)
+
+
+def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:
+    """Return rows with fields and keys in the order of x and times in one unit, and notes.
+
+    Keys of mappings are matched where each side has them in one order.
+
+    Raises:
+        TypeError: if two units have no common unit.
+        ValueError: if the names of fields differ, or a unit cannot hold a time.
+    """
+    names, names_prime = rows.dtype.names, rows_prime.dtype.names
+    if names is not None and names_prime is not None and rows.dtype != rows_prime.dtype:
+        first, second = (
+            Table(name, side.dtype.names, tuple(side[field] for field in side.dtype.names or ()))
+            for name, side in (("outputs", rows), ("outputs_prime", rows_prime))
+        )
+        every = range(len(names))
+        places = match_places(first, every, second, [*range(len(names_prime))])
+        first, second, notes = match_units(first, every, second, places)
+        return _join_fields(first, every), _join_fields(second, places), notes
+    order, order_prime = _find_key_order(rows), _find_key_order(rows_prime)
+    if order != order_prime and order and order_prime and {*order} == {*order_prime}:
+        matched = [{key: row[key] for key in order} for row in rows_prime]
+        note = (
+            f"the keys of outputs on x are {_list_quoted(order)}, of those on x' "
+            f"{_list_quoted(order_prime)}: they are matched, but whoever sees the order sees the "
+            "input"
+        )
+        return rows, to_object_array(matched), (note,)
+    read = _read_instants(rows), _read_instants(rows_prime)
+    times, times_prime, notes = _match_times(*read, "outputs")
+    # Instants of one type and zone stay the objects that they are.
+    is_matched = bool(notes) or rows.dtype != object
+    return (times, times_prime, notes) if is_matched else (rows, rows_prime, ())
+
+
+def _join_fields(table: Table, places: Sequence[int]) -> Array:
+    """Return columns as an array with fields."""
+    names = table.names or ()
+    kinds = [(names[at], table.columns[at].dtype, table.columns[at].shape[1:]) for at in places]
+    rows = np.empty(len(table.columns[0]), kinds)
+    for place in places:
+        rows[names[place]] = table.columns[place]
+    return rows
+
+
+def _find_key_order(rows: Array) -> tuple[Any, ...] | None:
+    """Return the keys of mappings that all have them in one order; None for other rows."""
+    if rows.dtype != object or rows.ndim != 1 or type(rows[0]) is not dict:
+        return None
+    order = tuple(rows[0])
+    return order if all(type(row) is dict and tuple(row) == order for row in rows) else None
+
+
+def _read_instants(rows: Array) -> Array:
+    """Return datetimes of Python in one time zone as an array, other rows as they are."""
+    if rows.dtype != object or not all(isinstance(row, datetime) for row in rows.ravel()):
+        return rows
+    zones = {row.tzinfo and str(row.tzinfo) for row in rows}
+    if len(zones) > 1 or rows.ndim > 1:
+        return rows
+    zoned = None not in zones
+    plain = [row.astimezone(UTC).replace(tzinfo=None) if zoned else row for row in rows]
+    # Those of pandas have nanoseconds.
+    times = [row.to_datetime64() if has_all(row, "to_datetime64") else row for row in plain]
+    return add_zone(np.array(times, "M8" if has_all(times[0], "astype") else "M8[us]"), *zones)
+
+
+def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array, tuple[str, ...]]:
+    """Return two columns of times in the finer unit, and a note if unit or time zone differ."""
+    if first.dtype.kind not in "mM" or second.dtype.kind != first.dtype.kind:
+        return first, second, ()
+    names = []
+    for column in (first, second):
+        zone = zone_of(column)
+        names.append(column.dtype.name if zone is None else f"{column.dtype.name[:-1]}, {zone}]")
+    if names[0] == names[1] and first.dtype == second.dtype:
+        return first, second, ()
+    try:
+        finer = np.promote_types(first.dtype, second.dtype)
+    except TypeError:
+        raise mistyped("outputs_prime", f"times of the type {names[0]}", names[1]) from None
+    finer = np.dtype(finer.str)
+    columns = []
+    for name, column in (("outputs", first), ("outputs_prime", second)):
+        plain = column.view(np.dtype(column.dtype.str))
+        converted = plain.astype(finer)
+        # What overflows comes back as another time.
+        changed = (converted.astype(plain.dtype) != plain) & ~np.isnat(plain)
+        if changed.any():
+            text = f"{name} must hold times that fit {finer.name}, the unit of the other side"
+            error = ValueError(f"{text}, got {show(plain[changed][0])} in {title}")
+            raise about(error, name)
+        columns.append(converted)
+    if names[0] == names[1]:
+        # The order of the bytes is no part of a time.
+        return columns[0], columns[1], ()
+    note = (
+        f"{title} of type {names[0]} on x, of type {names[1]} on x': equal times are counted as "
+        "one, but whoever sees the type sees the input"
+    )
+    return columns[0], columns[1], (note,)
