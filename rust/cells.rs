@@ -39,13 +39,19 @@ pub struct Dialect<'a> {
     pub quotes: bool,
 }
 
-/// Kinds of cells that a double does not hold, in the order of `Column::first_lines`.
+/// Kinds of cells that a double does not hold, in the order of `Column::kinds`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Odd {
+    /// A whole number with more digits.
     Whole,
+    /// Another number with more digits.
     Decimal,
+    /// A whole number with a leading zero.
     Padded,
+    /// A text with a digit.
     Text,
+    /// A text without one.
+    Word,
 }
 
 /// The cells of a column in one slice.
@@ -65,8 +71,8 @@ pub struct Column {
     pub texts: String,
     /// Ends of the texts in `texts`.
     pub ends: Vec<usize>,
-    /// The line of the first cell of each kind in `Odd`, 0 if there is none.
-    pub first_lines: [u64; 4],
+    /// Of each kind in `Odd` the number of cells, and the line and text of the first of them.
+    pub kinds: [(u64, u64, String); 5],
     /// Fewest and most digits of numbers without a point and an exponent.
     pub widths: Option<(usize, usize)>,
     /// Whether a number has a point or an exponent.
@@ -109,11 +115,12 @@ pub struct Piece {
     pub empty: u64,
 }
 
-/// Where reading stands: lines above the slice, cells of a row, the first empty line.
+/// Where reading stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
+    /// Lines above the slice.
     pub lines: u64,
-    pub width: usize,
+    /// The first empty line, 0 if there is none.
     pub empty: u64,
     /// Whether nothing follows the slice.
     pub is_last: bool,
@@ -123,7 +130,8 @@ pub struct Position {
 
 /// Reads the whole rows of a slice.
 ///
-/// `roles` has one entry for each cell of a row. Cells are stripped of the white space around them
+/// `roles` has one entry for each cell of a row; without any, all cells of the first row are texts,
+/// and all rows have as many. Cells are stripped of the white space around them
 /// unless a line is a cell.
 pub fn parse(
     data: &[u8],
@@ -131,13 +139,14 @@ pub fn parse(
     roles: &[Role],
     position: Position,
 ) -> Result<Piece, Refusal> {
+    let mut roles = roles.to_vec();
     let mut piece = Piece {
         columns: roles.iter().map(|_| Column::default()).collect(),
         empty: position.empty,
         ..Piece::default()
     };
     let mut splitter = Splitter::new(data, dialect);
-    let (mut cells, mut unquoted) = (Vec::with_capacity(position.width), String::new());
+    let (mut cells, mut unquoted) = (Vec::with_capacity(roles.len()), String::new());
     while splitter.at < data.len() && piece.rows < position.rows {
         let line = position.lines + piece.lines + 1;
         let refuse = |fault, cell, inner| Refusal { fault, line: line + inner, cell };
@@ -154,7 +163,11 @@ pub fn parse(
             if piece.empty != 0 {
                 return Err(Refusal { fault: Fault::Empty, line: piece.empty, cell: 0 });
             }
-            if cells.len() != position.width {
+            if roles.is_empty() {
+                roles.resize(cells.len(), Role::Text);
+                piece.columns.resize_with(cells.len(), Column::default);
+            }
+            if cells.len() != roles.len() {
                 return Err(refuse(Fault::Length, cells.len(), 0));
             }
             let row = i64::try_from(piece.rows).expect("rows of one slice");
@@ -323,10 +336,10 @@ impl Column {
         line: u64,
         strip: bool,
     ) -> Result<(), Fault> {
-        let number = if role == Role::Number { Written::read(bytes.trim_ascii()) } else { None };
+        let number = Written::read(bytes.trim_ascii());
         if let Some(written) = number {
-            self.note(&written, line);
-            if written.odd.is_none() {
+            self.measure(&written);
+            if role == Role::Number && written.odd.is_none() {
                 self.numbers.push(written.value);
                 self.codes.push(find_or_push(&mut self.spellings, written.spelling));
                 return Ok(());
@@ -337,26 +350,33 @@ impl Column {
         if role == Role::Number {
             self.numbers.push(0.0);
             self.codes.push(find_or_push(&mut self.spellings, Spelling::NONE));
-            if text.is_empty() {
-                self.missing.push(row);
+        }
+        let odd = match number {
+            Some(written) => written.odd,
+            None if text.bytes().any(|byte| byte.is_ascii_digit()) => Some(Odd::Text),
+            None => Some(Odd::Word),
+        };
+        if text.is_empty() {
+            self.missing.push(row);
+            if role == Role::Number {
                 return Ok(());
             }
+        } else if let Some(odd) = odd {
             self.odd.push(row);
-            if number.is_none() && self.first_lines[Odd::Text as usize] == 0 {
-                self.first_lines[Odd::Text as usize] = line;
+            let (count, first, example) = &mut self.kinds[odd as usize];
+            if *count == 0 {
+                *first = line;
+                example.push_str(text);
             }
+            *count += 1;
         }
         self.texts.push_str(text);
         self.ends.push(self.texts.len());
         Ok(())
     }
 
-    /// Keeps what a number shows of its column.
-    fn note(&mut self, written: &Written, line: u64) {
-        if let Some(odd) = written.odd {
-            let first = &mut self.first_lines[odd as usize];
-            *first = if *first == 0 { line } else { *first };
-        }
+    /// Keeps how many digits whole numbers have.
+    fn measure(&mut self, written: &Written) {
         match written.width {
             None => self.has_fractions |= written.spelling >> 16 != Spelling::NAMED,
             Some(width) => {
@@ -538,6 +558,11 @@ impl Mantissa {
             }
         }
         let value = str::from_utf8(text).ok()?.parse::<f64>().ok()?;
+        if digits <= WORD_DIGITS && value.is_normal() && self.digits > SAFE_DIGITS {
+            if let Some(compared) = compare_words(word, exponent, value) {
+                return Some((value, compared.is_held, compared.is_shortest));
+            }
+        }
         if digits <= SAFE_DIGITS && value.is_normal() {
             return Some((value, true, true));
         }
@@ -698,9 +723,7 @@ impl Exponent {
 mod tests {
     use super::*;
 
-    fn whole(width: usize) -> Position {
-        Position { lines: 0, width, empty: 0, is_last: true, rows: usize::MAX }
-    }
+    const WHOLE: Position = Position { lines: 0, empty: 0, is_last: true, rows: usize::MAX };
 
     const COMMA: Dialect<'_> = Dialect { separator: b",", quotes: true };
 
@@ -824,7 +847,7 @@ mod tests {
     fn slices_of_any_size_give_the_same_cells() {
         let text = "a,\"b \"\"x\"\"\r\ny\"\r\n1.5, 2\n\"3\",\"\"\n,é\r4,5";
         let roles = [Role::Number, Role::Text];
-        let expected = parse(text.as_bytes(), COMMA, &roles, whole(2)).unwrap();
+        let expected = parse(text.as_bytes(), COMMA, &roles, WHOLE).unwrap();
         assert_eq!(expected.columns[0].numbers, [0.0, 1.5, 3.0, 0.0, 4.0]);
         assert_eq!((expected.rows, expected.lines), (5, 6));
         assert_eq!(expected.columns[1].texts, "b \"x\"\r\ny2é5");
@@ -835,7 +858,7 @@ mod tests {
             while start < text.len() {
                 let stop = (start + size).min(text.len());
                 rest.extend_from_slice(&text.as_bytes()[start..stop]);
-                let position = Position { lines, is_last: stop == text.len(), ..whole(2) };
+                let position = Position { lines, is_last: stop == text.len(), ..WHOLE };
                 let piece = parse(&rest, COMMA, &roles, position).unwrap();
                 numbers.extend_from_slice(&piece.columns[0].numbers);
                 texts.push_str(&piece.columns[1].texts);
@@ -858,17 +881,17 @@ mod tests {
             ("1,2\n3,\"a\"b\n", Fault::AfterQuote, 2, 1),
         ] {
             let roles = [Role::Number, Role::Number];
-            let refusal = parse(text.as_bytes(), COMMA, &roles, whole(2)).unwrap_err();
+            let refusal = parse(text.as_bytes(), COMMA, &roles, WHOLE).unwrap_err();
             assert_eq!(refusal, Refusal { fault, line, cell }, "{text:?}");
         }
-        let refusal = parse(b"1,2\n3,\xff\n", COMMA, &[Role::Skip, Role::Text], whole(2));
+        let refusal = parse(b"1,2\n3,\xff\n", COMMA, &[Role::Skip, Role::Text], WHOLE);
         assert_eq!(refusal.unwrap_err(), Refusal { fault: Fault::Encoding, line: 2, cell: 1 });
     }
 
     #[test]
     fn a_line_is_a_cell_where_nothing_separates() {
         let lines = Dialect { separator: b"", quotes: false };
-        let piece = parse(b" a, \"b\"\r\n\nc\rd", lines, &[Role::Text], whole(1)).unwrap();
+        let piece = parse(b" a, \"b\"\r\n\nc\rd", lines, &[Role::Text], WHOLE).unwrap();
         assert_eq!((piece.rows, piece.columns[0].texts.as_str()), (3, " a, \"b\"c\rd"));
         assert_eq!(piece.columns[0].ends, [7, 7, 10]);
     }

@@ -358,3 +358,31 @@ def table_sticks(
 
 def table_logarithms(values: _Matrix, out: _Matrix, threads: int) -> None:
     """Fill `out` with the natural logarithms of probabilities; -inf for zero."""
+
+def parse_cells(
+    data: bytes,
+    separator: str,
+    quotes: bool,
+    roles: str,
+    lines: int,
+    empty: int,
+    rows: int,
+    is_last: bool,
+) -> tuple[tuple[str, int, int] | None, tuple[int, int, int, int], list[dict[str, Any]]]:
+    """Read the whole rows of a slice of a table in text.
+
+    Args:
+        data: text in UTF-8.
+        separator: what stands between cells; empty where a line is a cell.
+        quotes: whether quotation marks enclose cells.
+        roles: for each column "n" for numbers, "t" for texts, "-" for none; empty where all
+            columns of the first row are texts.
+        lines: lines above the slice.
+        empty: the first empty line above it, or 0.
+        rows: rows to read at most.
+        is_last: whether nothing follows.
+
+    Returns:
+        The fault with its line and cell, or None; bytes, rows and lines that were read, and the
+        first empty line; and the arrays of each column.
+    """

@@ -28,7 +28,7 @@ fn parse_cells<'py>(
     guarded(|| {
         let roles = roles.chars().map(read_role).collect::<PyResult<Vec<_>>>()?;
         let dialect = Dialect { separator: separator.as_bytes(), quotes };
-        let position = Position { lines, width: roles.len(), empty, is_last, rows };
+        let position = Position { lines, empty, is_last, rows };
         let result = py.detach(|| cells::parse(data, dialect, &roles, position));
         let columns = PyList::empty(py);
         match result {
@@ -37,8 +37,8 @@ fn parse_cells<'py>(
                 Ok((Some(fault), (0, 0, 0, 0), columns))
             }
             Ok(piece) => {
-                for (column, role) in piece.columns.into_iter().zip(&roles) {
-                    if *role != Role::Skip {
+                for (place, column) in piece.columns.into_iter().enumerate() {
+                    if roles.get(place) != Some(&Role::Skip) {
                         columns.append(convert_column(py, column)?)?;
                     }
                 }
@@ -83,7 +83,7 @@ fn convert_column<'py>(py: Python<'py>, column: Column) -> PyResult<Bound<'py, P
     arrays.set_item("missing", column.missing.into_pyarray(py))?;
     arrays.set_item("odd", column.odd.into_pyarray(py))?;
     arrays.set_item("texts", texts)?;
-    arrays.set_item("first_lines", column.first_lines)?;
+    arrays.set_item("kinds", column.kinds.to_vec())?;
     arrays.set_item("widths", column.widths)?;
     arrays.set_item("has_fractions", column.has_fractions)?;
     Ok(arrays)

@@ -51,6 +51,10 @@ def test_a_header_names_the_columns(write):
 ])  # fmt: skip
 @pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.CSV"])
 def test_dialects(write, text, name):
+    if name == "x.tsv" and '"' in text:
+        # In a table with tabs a quotation mark is a letter.
+        assert read_outputs(write(text.replace(",", "\t"), name), '"b"').tolist()[0] == '"2"'
+        return
     assert read_outputs(write(text, name), "b").tolist() == [2.0, 4.0]
     assert read_outputs(write(text, name), "a").tolist() == [1.0, 3.0]
 
@@ -88,7 +92,7 @@ def test_row_numbers_are_no_outputs(tmp_path):
     ("x.csv", "a,b\n1,2\n3,x\n", "b", [2.0, "x"]),
     ("x.csv", "a,b\n1,2\n,3\n", "a", [1.0, None]),
     # One name among numbers is no header, but a mistake that must not cost a row.
-    ("x.csv", "1,2x\n3,4\n", 1, ["2x", 4.0]),
+    ("x.csv", "1,2x\n3,4\n", 1, ["2x", "4"]),
     ("x.csv", "a\n0x10\n", None, ["0x10"]),
     # A first row that comes again below is no header, whatever it holds.
     ("x.csv", "a,b\nb,a\na,b\n", "*", [["a", "b"], ["b", "a"], ["a", "b"]]),
@@ -113,7 +117,8 @@ def test_the_outputs_of_a_text(write, name, text, column, outputs):
 
 
 def test_a_first_row_that_comes_again_in_many_blocks_is_one_output(write, monkeypatch):
-    monkeypatch.setattr(cell_files, "_BLOCK_CHARACTERS", 8)
+    monkeypatch.setattr(cell_files, "_HEAD_BYTES", 8)
+    monkeypatch.setattr(cell_files, "_SLICE_BYTES", 8)
     words = ["never", "daily", "never", "weekly", "never", "daily"] * 3
     assert read_outputs(write("\n".join(words)), None).tolist() == words
 

@@ -1,21 +1,22 @@
-"""Tables of cells and texts with one output a line.
+"""Tables of cells, and texts with one output a line: which cells are numbers, and which texts.
 
-Files are read in pieces. Numbers of a piece become an array at once, so that a column of numbers
-takes little more memory than its array.
+A file is read in slices. The kind of a column follows from all of its cells: numbers, if a float64
+holds each of them with all its digits. If a later cell shows another kind, the file is read again.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, islice, repeat
-from typing import Any, Final, TextIO
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from math import isfinite
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ..errors import invalid
+from .. import _core
+from ..errors import about, invalid
 from ..mechanisms.answers import rows_of, to_object_array
 from ..records import Array
 from .columns import (
@@ -26,318 +27,449 @@ from .columns import (
     Table,
     fill_columns,
     list_needed_places,
+    place_of,
     select_columns,
 )
 from .opened import HashedFile, Settings
 
-_CELL_SEPARATORS: Final = ",;\t"
-_PIECE_CELLS: Final = 2**18
-"""Cells that are read at a time."""
+_SEPARATORS: Final = ",;\t"
+_OTHER_SEPARATORS: Final = "| ~:"
+"""What may stand between cells, too, and in a cell."""
+_HEAD_BYTES: Final = 2**19
+"""Bytes from which separator, header and first kinds follow."""
+_SLICE_BYTES: Final = 2**25
+"""Bytes between which an interrupt is heard."""
+_MAX_ROW_BYTES: Final = 2**27
+_MAX_WORDS: Final = 16
+"""Different words without a digit that may stand among numbers, such as NA."""
+_TIME_PATTERN: Final = re.compile(r"\s*\d{1,2}(:[0-5]\d){1,2}(\.\d*)?\s*")
+_MIN_SEPARATED: Final = 0.95
+"""Share of the lines that hold another separator, from which it must be chosen."""
+_MIN_CODE_DIGITS: Final = 8
+"""Digits from which whole numbers of one width may be codes, of which each digit counts."""
+_TEXT_BYTES: Final = 64
+"""Memory of a text beside its letters, about."""
 
-_BLOCK_CHARACTERS: Final = 2**19
-"""Characters that are read at a time."""
-
-_MAX_EXACT_INTEGER: Final = 2**53
-"""Whole numbers up to which floats are exact."""
+KINDS: Final = ("number", "digits", "whole", "decimal", "text")
+"""Kinds of columns, each of which can hold the cells of those before it."""
 
 
-class _TextColumns:
-    """Columns of a text table, piece by piece: numbers as one array, others a column at a time.
+class Kind(NamedTuple):
+    """The kind of a column, and the reason for it in a report.
 
     Args:
-        places: numbers of the columns, in rising order.
+        name: one of `KINDS`.
+        reason: such as "texts, because line 7 has '007'".
+        width: digits of all whole numbers of the kind "digits".
+        base: the kind without regard to the width.
     """
 
-    def __init__(self, places: Sequence[int]) -> None:
-        self.places = places
-        self.pieces: list[Array | list[Array]] = []
+    name: str
+    reason: str
+    width: int = 0
+    base: str = ""
+
+
+class Cells(NamedTuple):
+    """A column of a text, with the kind of its cells.
+
+    Args:
+        kind: see `Kind`.
+        codes: of each cell the place of its spelling, or None where texts were read.
+        spellings: numbers that stand for ways of writing a number.
+        is_unread: True if the column must be read again, for it was read as another kind.
+    """
+
+    kind: Kind
+    codes: Array | None = None
+    spellings: tuple[int, ...] = ()
+    is_unread: bool = False
+
+
+def join_kinds(first: Kind, second: Kind) -> str:
+    """Return the kind that holds the cells of both columns."""
+    if first.name == second.name == "digits" and first.width != second.width:
+        return first.base
+    names = [kind.name for kind in (first, second)]
+    if "digits" in names and names[0] != names[1]:
+        names = [kind.base or kind.name for kind in (first, second)]
+    return max(names, key=KINDS.index)
+
+
+class _Slices:
+    """Slices of a text, each with its whole rows.
+
+    Args:
+        file: the file.
+        read: returns bytes in UTF-8, none at the end.
+        sep: what stands between cells; empty where a line is a cell.
+        quotes: whether quotation marks enclose cells.
+    """
+
+    def __init__(
+        self, file: HashedFile, read: Callable[[int], bytes], sep: str, quotes: bool
+    ) -> None:
+        self.file, self.sep, self.quotes = file, sep, quotes
+        self._read = read
+        self.data = b""
+        self.lines = self.empty = 0
+        self.is_last = False
+
+    def extend(self, size: int) -> None:
+        """Read more bytes."""
+        data = self._read(size)
+        self.is_last = not data
+        self.data = self.data + data if self.data else data
+
+    def parse(self, roles: str, rows: int = 2**62, *, keep: bool = False) -> Any:
+        """Return the number of whole rows in the data, and their columns; `keep` leaves them."""
+        fault, totals, columns = _core.parse_cells(
+            self.data, self.sep, self.quotes, roles, self.lines, self.empty, rows, self.is_last
+        )
+        if fault is not None:
+            raise self._make_error(*fault, len(roles))
+        consumed, size, lines, empty = totals
+        if not keep:
+            self.data, self.empty = self.data[consumed:], empty
+            self.lines += lines
+        return size, columns
+
+    def _make_error(self, fault: str, line: int, cell: int, width: int) -> ValueError:
+        place = f"line {line} of {self.file.name}"
+        if fault == "length":
+            hint = " (text with one output a line is format='lines')" if width == 1 else ""
+            return invalid(place, f"{width} cells long{hint}", cell)
+        if fault == "empty":
+            return ValueError(f"{place} must hold a row, got nothing ({MISSING})")
+        place = f"cell {cell} in {place}"
+        texts = {
+            "nul": f"{self.file.name} must be text, got a NUL character in {place} (encoding=?)",
+            "encoding": (
+                f"{self.file.name} must be text in UTF-8, got other bytes in {place} "
+                "(encoding= gives another)"
+            ),
+            "open": f"{place} must end with the quotation mark that it begins with, got none",
+            "after": f"{place} must end after its quotation mark, got more letters",
+        }
+        return ValueError(texts[fault])
+
+    def remaining(self, roles: str) -> Iterator[Any]:
+        """Yield the number of rows and the columns of each slice."""
+        while True:
+            if self.data or self.is_last:
+                size, columns = self.parse(roles)
+                if size:
+                    yield size, columns
+                elif len(self.data) > _MAX_ROW_BYTES:
+                    place = f"the row from line {self.lines + 1} of {self.file.name} on"
+                    most = f"at most {_MAX_ROW_BYTES // 2**20} MiB long (is a quotation mark open?)"
+                    raise invalid(place, most, f"{len(self.data) / 2**20:.0f} MiB")
+            if self.is_last:
+                return
+            self.extend(_SLICE_BYTES)
+
+
+class _Builder:
+    """Columns of a text, piece by piece.
+
+    Args:
+        places: numbers of the columns that are read, in rising order.
+        roles: for each column "n" for numbers, "t" for texts, "-" for none.
+    """
+
+    def __init__(self, places: Sequence[int], roles: str) -> None:
+        self.places, self.roles = places, roles
+        self.pieces: list[tuple[int, list[dict[str, Any]]]] = []
         self.rows = 0
+        self.taken = 0.0
 
-    def extend(self, cells: list[str], width: int, first: bool = False) -> None:
-        """Add rows, their cells one after the other, at the end or before all others."""
-        if self.places:
-            self.pieces.insert(0 if first else len(self.pieces), self._parse(cells, width))
-        self.rows += len(cells) // width
+    def add(self, size: int, columns: list[dict[str, Any]], first: bool = False) -> None:
+        """Add the columns of a slice at the end, or before all others."""
+        self.pieces.insert(0 if first else len(self.pieces), (size, columns))
+        self.rows += size
+        for column in columns:
+            texts = column["texts"]
+            size_of_texts = sum(map(len, texts)) + _TEXT_BYTES * len(texts)
+            self.taken += column["numbers"].nbytes + column["codes"].nbytes + size_of_texts
 
-    def _parse(self, cells: list[str], width: int) -> Array | list[Array]:
-        if 1 < width == len(self.places):
-            try:
-                return _parse_numbers(cells).reshape(-1, width)
-            except ValueError:
-                pass
-        return [_parse_cells(cells[place::width]) for place in self.places]
+    def has_again(self, first: Sequence[str]) -> bool:
+        """Return True if a cell of the first row is in the same column of the last slice."""
+        columns = zip(self.places, self.pieces[-1][1], strict=True)
+        return any(first[place] and first[place] in column["texts"] for place, column in columns)
 
-    def has_again(self, first: list[str], cells: list[str], places: Sequence[int]) -> bool:
-        """Return True if a cell of the first row is in the same column of the last piece."""
-        if places == self.places:
-            piece = self.pieces[-1]
-            if isinstance(piece, np.ndarray):
-                return False
-            kinds = zip(places, piece, strict=True)
-            places = [place for place, part in kinds if part.dtype == object]
-        filled = (place for place in places if first[place].strip())
-        return any(first[place] in cells[place :: len(first)] for place in filled)
-
-    def size_in_memory(self) -> float:
-        """Return the bytes of what was read, about."""
-        parts = (x for one in self.pieces for x in ([one] if isinstance(one, np.ndarray) else one))
-        return sum(map(size_in_memory, parts))
-
-    def finish(self) -> list[Array]:
-        """Return the columns; each piece is given up as soon as it is copied."""
-        if not self.places:
-            return []
-        if self.pieces and all(isinstance(piece, np.ndarray) for piece in self.pieces):
-            whole = np.empty((len(self.places), self.rows))
-            _move_pieces(self.pieces, whole.T)
-            return list(whole)
-        found: list[list[Array]] = [[] for _ in self.places]
-        for piece in self.pieces:
-            columns = piece.T if isinstance(piece, np.ndarray) else piece
-            for parts, column in zip(found, columns, strict=True):
-                parts.append(column)
-        self.pieces.clear()
-        return [join_parts(parts) for parts in found]
+    def finish(self, kinds: Mapping[int, str], name: str) -> dict[int, tuple[Array, Cells]]:
+        """Return the columns with their kinds; pieces are given up as they are copied."""
+        finished = {}
+        for number, place in enumerate(self.places):
+            pieces = [(size, columns[number]) for size, columns in self.pieces]
+            for _, columns in self.pieces:
+                columns[number] = {}
+            decided = _find_kind(pieces)
+            kind = kinds.get(place, decided.name)
+            if (kind == "number") != (self.roles[place] == "n"):
+                nothing = np.broadcast_to(np.zeros(1), self.rows)
+                finished[place] = nothing, Cells(decided, is_unread=True)
+            elif kind == "number":
+                numbers, others, cells = _join_numbers(pieces, self.rows, decided)
+                if place in kinds:
+                    # More digits than a float64 holds, and leading zeros, are asked to be numbers.
+                    for row in [row for row, text in others.items() if text is not None]:
+                        others[row] = _convert_cell(others[row], "number", name, place, row)
+                column = numbers.astype(object) if others else numbers
+                if others:
+                    column[[*others]] = to_object_array([*others.values()])
+                    if place in kinds and None not in others.values():
+                        column = rows_of("outputs", column.tolist(), "")
+                finished[place] = column, cells
+            else:
+                texts = [text for _, piece in pieces for text in piece["texts"]]
+                finished[place] = _convert_texts(texts, kind, name, place), Cells(decided)
+        return finished
 
 
-def _move_pieces(pieces: list[Any], whole: Array) -> None:
-    """Copy pieces into an array; each is given up as soon as it is copied."""
-    stop = len(whole)
-    while pieces:
-        piece = pieces.pop()
-        whole[stop - len(piece) : stop] = piece
-        stop -= len(piece)
+def _join_numbers(
+    pieces: list[tuple[int, dict[str, Any]]], rows: int, kind: Kind
+) -> tuple[Array, dict[int, Any], Cells]:
+    """Return numbers; the texts of the cells that are none, None where they are empty; the kind."""
+    numbers, codes = np.empty(rows), np.empty(rows, np.uint8)
+    spellings: dict[int, int] = {}
+    others: dict[int, Any] = {}
+    start = 0
+    for size, piece in pieces:
+        stop = start + size
+        numbers[start:stop] = piece.pop("numbers")
+        places = [spellings.setdefault(each, len(spellings)) for each in piece["spellings"]]
+        own = np.array([min(at, 255) for at in places] or [0], np.uint8)
+        codes[start:stop] = own[piece.pop("codes")]
+        others |= dict.fromkeys((start + piece["missing"]).tolist())
+        others |= zip((start + piece["odd"]).tolist(), piece["texts"], strict=True)
+        start = stop
+    return numbers, others, Cells(kind, codes, tuple(spellings))
 
 
-def _parse_numbers(cells: list[str]) -> Array:
-    return np.fromiter(map(float, cells), np.float64, len(cells))
+def _convert_texts(texts: list[str], kind: str, name: str, place: int) -> Array:
+    """Return a column of texts as its kind."""
+    if kind in _CONVERTERS:
+        return to_object_array([
+            _convert_cell(text, kind, name, place, row) if text else None
+            for row, text in enumerate(texts)
+        ])  # fmt: skip
+    items = [text or None for text in texts]
+    return to_object_array(items) if None in items else rows_of("outputs", items, "")
 
 
-def _parse_cells(cells: list[str], is_stripped: bool = True) -> Array:
-    """Return numbers, or objects where a cell is not a number."""
+def _read_decimal(text: str) -> Any:
+    number = float(text)
+    is_named = not isfinite(number) and text.strip("+-").isalpha()
+    return number if is_named else Decimal(text)
+
+
+_CONVERTERS: Final[dict[str, Callable[[str], Any]]] = {
+    "number": float, "whole": int, "decimal": _read_decimal,
+}  # fmt: skip
+
+
+def _convert_cell(text: str, kind: str, name: str, place: int, row: int) -> Any:
+    """Return the value of a cell; a word among numbers stays one."""
     try:
-        return _parse_numbers(cells)
-    except ValueError:
-        known = {cell: _parse_cell(cell, is_stripped) for cell in set(cells)}
-        return to_object_array([known[cell] for cell in cells])
+        if "_" not in text:
+            return _CONVERTERS[kind](text)
+    except (ValueError, ArithmeticError):
+        if not any(map(str.isdigit, text)):
+            return text
+    nouns = {"number": "a number", "whole": "a whole number", "decimal": "a decimal number"}
+    error = invalid(f"row {row + 1} of column {place} of {name}", nouns[kind], text)
+    raise about(error, "dtype")
 
 
-def _parse_cell(cell: str, is_stripped: bool) -> Any:
-    try:
-        return float(cell)
-    except ValueError:
-        return (cell.strip() if is_stripped else cell) or None
+def _find_kind(pieces: list[tuple[int, dict[str, Any]]]) -> Kind:
+    """Return the kind that the cells of a column show."""
+    counts, firsts = [0] * 5, [(0, "")] * 5
+    words: set[str] = set()
+    filled = 0
+    widths: set[int] = set()
+    has_fractions = False
+    for size, piece in pieces:
+        for number, (count, line, text) in enumerate(piece["kinds"]):
+            counts[number] += count
+            if count and not firsts[number][0]:
+                firsts[number] = line, text
+        if piece["kinds"][4][0]:
+            words |= {text for text in {*piece["texts"]} if not any(map(str.isdigit, text))}
+        filled += size - len(piece["missing"])
+        widths |= {*(piece["widths"] or ())}
+        has_fractions |= piece["has_fractions"]
+    suspects = [firsts[number] for number in (2, 3) if counts[number]]
+    if counts[4] and (len(words) > _MAX_WORDS or 2 * counts[4] > filled):
+        suspects.append(firsts[4])
+    if suspects:
+        line, text = min(suspects)
+        shown = text if len(text) <= 20 else f"{text[:20]}..."
+        return Kind("text", f"texts, because line {line:,} has {shown!r}")
+    base = "number"
+    if counts[1] or (counts[0] and has_fractions):
+        base = "decimal"
+    elif counts[0]:
+        base = "whole"
+    reasons = {"number": "numbers", "whole": "whole numbers", "decimal": "decimals"}
+    if len(widths) == 1 and not has_fractions and min(widths) >= _MIN_CODE_DIGITS:
+        width = min(widths)
+        reason = f"whole numbers of {width} digits, which are read digit by digit, too"
+        return Kind("digits", reason, width, base)
+    return Kind(base, reasons[base], base=base)
 
 
-def size_in_memory(part: Array) -> float:
-    """Return the bytes of a part of a column, about."""
-    if part.dtype != object:
-        return float(part.nbytes)
-    texts = sum(4 * len(one) if isinstance(one, str) else 24 for one in part.tolist())
-    return float(part.nbytes + texts)
+def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
+    """Read the chosen columns of a table of cells, or a text with one output a line.
 
-
-def join_parts(parts: list[Array]) -> Array:
-    """Return the pieces of a column as one array; the list is emptied.
-
-    Args:
-        parts: arrays of shape `(size, ...)`.
-
-    Returns:
-        An array of numbers or texts where all are of one kind, else of objects.
+    Raises:
+        ValueError: if the text is no such table: the message names line and cell.
+        MemoryError: if memory cannot hold the columns.
     """
-    kinds = {part.dtype.kind for part in parts}
-    is_whole = kinds == {"i", "f"} and all(
-        part.dtype.kind == "f" or not len(part) or np.abs(part).max() <= _MAX_EXACT_INTEGER
-        for part in parts
-    )
-    if "O" not in kinds and (len(kinds) == 1 or is_whole):
-        whole = np.empty(sum(map(len, parts)), np.result_type(*parts))
-        _move_pieces(parts, whole)
-        return whole
-    items = list(chain.from_iterable(part.tolist() for part in parts))
-    parts.clear()
-    is_text = all(isinstance(item, str) for item in items)
-    return rows_of("outputs", items, "") if is_text else to_object_array(items)
-
-
-# CSV.
-
-
-def read_csv(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read the chosen columns of a table of cells."""
-    text = file.open_text(settings.encoding, newline="")
-    head = text.readline()
-    sep = settings.sep or _find_separator(head, request.kind)
-    try:
-        return _parse_csv(file, _RowReader(file.name, head, text, sep), request, settings)
-    except csv.Error as error:
-        raise ValueError(f"{file.name} must be CSV, got {error}") from None
-
-
-def _find_separator(head: str, kind: str) -> str:
-    """Return the most frequent separator in the first line, quoted texts left out."""
-    bare = re.sub(r'"[^"]*("|$)', "", head)
-    return max("\t,;" if kind == "tsv" else _CELL_SEPARATORS, key=bare.count)
-
-
-def _parse_csv(file: HashedFile, rows: _RowReader, request: Request, settings: Settings) -> Table:
-    first = rows.first
+    are_lines = request.kind == "lines"
+    read = file.open_utf8(settings.encoding)
+    data = read(_HEAD_BYTES)
+    sep = "" if are_lines else settings.sep or _find_separator(file, data, request.kind)
+    # In a table with tabs a quotation mark is a letter, and no cell holds a tab.
+    slices = _Slices(file, read, sep, request.kind == "csv")
+    slices.data, slices.is_last = data, not data
+    first, row = _read_first_row(slices)
+    if are_lines:
+        _refuse_choice(file, request)
     if not first:
         return Table(file.name, None, ())
     # numpy.savetxt puts a comment sign in front of its header.
     names = tuple(cell.strip().lstrip("# ") for cell in first)
     is_named = settings.header == "yes" or (settings.header == "auto" and _is_header(first))
     empty = Table(file.name, names if is_named else None, (np.empty(0),) * len(first))
-    columns = _TextColumns(list_needed_places(empty, request))
-    by_name = any(isinstance(one, str) and one != ALL for one in request.columns)
+    places = [0] if are_lines else list_needed_places(empty, request)
+    by_name = any(isinstance(entry, str) and entry != ALL for entry in request.columns)
     is_sure = not is_named or by_name or settings.header == "yes"
-    if not is_named:
-        columns.extend(first, len(first))
-    must_choose = is_named and not columns.places
-    for number, cells in enumerate(rows.read_pieces()):
-        columns.extend(cells, len(first))
-        watched = columns.places or range(len(first))
-        if not is_sure and columns.has_again(first, cells, watched):
+    if is_named and not places:
+        # A choice is needed, unless the first row comes again, and is none of names.
+        size, columns = slices.parse("t" * len(first), keep=True)
+        builder = _Builder(range(len(first)), "t" * len(first))
+        builder.add(size, columns)
+        if is_sure or not builder.has_again(first):
+            select_columns(empty, request.column)
+        is_named, is_sure, places = False, True, list(range(len(first)))
+    kinds = _choose_kinds(empty, settings) | dict(request.kinds or {})
+    builder = _Builder(places, _choose_roles(slices, places, len(first), kinds))
+    for size, columns in slices.remaining(builder.roles):
+        builder.add(size, columns)
+        file.check_memory(builder.taken)
+        if not is_sure and not are_lines and builder.has_again(first):
             # A name does not come again among the values: the first row is one of them.
             is_named, is_sure = False, True
-            if must_choose:
-                columns = _TextColumns(range(len(first)))
-                columns.extend(cells, len(first))
-            columns.extend(first, len(first), first=True)
-        elif must_choose:
-            # The choice that is needed is asked for before the rest is read.
-            select_columns(empty, request.column)
-        if number == 0:
-            file.check_memory(columns.size_in_memory())
-    found = dict(zip(columns.places, columns.finish(), strict=True))
-    filled = fill_columns(found, range(len(first)), columns.rows)
-    how = Found("csv", is_named, rows.sep, file.encoding, file.sha256)
-    return Table(file.name, names if is_named else None, filled, how)
+    if are_lines and settings.header == "auto":
+        # The first line is a name where all others are numbers.
+        parts = [column for _, columns in builder.pieces for column in columns]
+        is_named = is_named and bool(parts) and not any(part["texts"] for part in parts)
+        is_named = is_named and not any(len(part["missing"]) for part in parts)
+    if not is_named:
+        slices.data, slices.lines, slices.empty, slices.is_last = row, 0, 0, True
+        size, columns = slices.parse(builder.roles)
+        builder.add(size, columns, first=True)
+    finished = builder.finish(kinds, file.name)
+    filled = fill_columns(
+        {place: column for place, (column, _) in finished.items()}, range(len(first)), builder.rows
+    )
+    found = Found(request.kind.replace("tsv", "csv"), is_named, sep, file.encoding, file.sha256)
+    cells = {place: each for place, (_, each) in finished.items()}
+    return Table(file.name, names if is_named else None, filled, found, cells=cells)
 
 
-class _RowReader:
-    """Rows of a table of cells, many at a time, with the numbers of their lines for messages.
-
-    Text without a quotation mark is split at its separators, which is three times as fast as
-    `csv.reader`; from the first mark on that one reads.
-
-    Args:
-        name: of the file.
-        head: its first line.
-        text: the lines after it.
-        sep: what stands between cells.
-    """
-
-    def __init__(self, name: str, head: str, text: TextIO, sep: str) -> None:
-        self.name, self.text, self.sep = name, text, sep
-        self.line = self.empty = 0
-        self.quoted: Any = None
-        first: list[str]
-        if '"' in head:
-            self.quoted = self._read_quoted([head])
-            first = next(self.quoted, [])
-            self.line = self.quoted.line_num
-        else:
-            bare = head.rstrip("\r\n")
-            first = bare.split(sep) if bare else []
-            self.line = 1
-            if head and not bare and any(map(str.strip, text)):
-                # Nothing may stand above the first row; a file of empty lines has no row.
-                raise self._empty_line(1)
-        self.first = first
-
-    def _read_quoted(self, lines: Iterable[str]) -> Any:
-        return csv.reader(chain(lines, self.text), delimiter=self.sep, strict=True)
-
-    def read_pieces(self) -> Iterator[list[str]]:
-        """Yield the cells of the other rows; empty lines may stand at the end alone."""
-        while self.quoted is None:
-            block = self.text.read(_BLOCK_CHARACTERS) + self.text.readline()
-            if '"' in block:
-                self.quoted = self._read_quoted(io.StringIO(block, newline=""))
-            elif not block:
-                return
-            elif cells := self._split(block):
-                yield cells
-        size = max(1, min(2**16, _PIECE_CELLS // len(self.first)))
-        start = self.line - self.quoted.line_num
-        while rows := list(islice(self.quoted, size)):
-            if self.empty or set(map(len, rows)) != {len(self.first)}:
-                lines = accumulate(1 + sum(cell.count("\n") for cell in row) for row in rows)
-                self._check(rows, (self.line + each for each in lines))
-            self.line = start + self.quoted.line_num
-            cells = list(chain.from_iterable(rows))
-            self._refuse_nul("".join(cells[:: len(self.first)]))
-            if cells:
-                yield cells
-
-    def _split(self, block: str) -> list[str]:
-        """Return the cells of lines without quotation marks."""
-        self._refuse_nul(block)
-        block = block.replace("\r\n", "\n").replace("\r", "\n") if "\r" in block else block
-        lines = block.removesuffix("\n").split("\n")
-        width = len(self.first)
-        counts = {0} if self.sep not in block else set(map(str.count, lines, repeat(self.sep)))
-        if self.empty or "" in lines or counts != {width - 1}:
-            rows = [line.split(self.sep) if line else [] for line in lines]
-            self._check(rows, range(self.line + 1, self.line + 1 + len(lines)))
-            lines = [line for line in lines if line]
-        self.line += len(lines)
-        return lines if width == 1 else self.sep.join(lines).split(self.sep) if lines else []
-
-    def _check(self, rows: list[list[str]], lines: Iterable[int]) -> None:
-        """Refuse rows of another length, and empty lines above others."""
-        width = len(self.first)
-        for line, row in zip(lines, rows, strict=True):
-            if row and self.empty:
-                raise self._empty_line(self.empty)
-            if row and len(row) != width:
-                hint = " (text with one output a line is format='lines')" if width == 1 else ""
-                requirement = f"{width} cells long{hint}"
-                raise invalid(f"line {line} of {self.name}", requirement, len(row))
-            self.empty = self.empty or (0 if row else line)
-
-    def _refuse_nul(self, text: str) -> None:
-        # What a crash leaves at the end of a file, and UTF-16 that nobody named.
-        if "\0" in text:
-            raise ValueError(f"{self.name} must be text, got a NUL character (encoding=?)")
-
-    def _empty_line(self, line: int) -> ValueError:
-        return ValueError(f"line {line} of {self.name} must hold a row, got nothing ({MISSING})")
+def list_other_kinds(table: Table) -> dict[int, str]:
+    """Return the kinds of the columns that must be read again, by their numbers."""
+    unread = {place: cells for place, cells in table.cells.items() if cells.is_unread}
+    return {place: cells.kind.name for place, cells in unread.items()}
 
 
-def _is_header(cells: list[str]) -> bool:
+def _choose_kinds(table: Table, settings: Settings) -> dict[int, str]:
+    """Return the kinds that `dtype` asks for, by the numbers of the columns."""
+    if isinstance(settings.dtype, str):
+        return dict.fromkeys(range(len(table.columns)), settings.dtype)
+    return {place_of(table, name, "dtype"): kind for name, kind in settings.dtype.items()}
+
+
+def _read_first_row(slices: _Slices) -> tuple[list[str], bytes]:
+    """Return the cells of the first row, and its bytes."""
+    while True:
+        data = slices.data
+        size, columns = slices.parse("", 1)
+        if size:
+            return [column["texts"][0] for column in columns], data[: len(data) - len(slices.data)]
+        if slices.is_last:
+            return [], b""
+        slices.extend(_SLICE_BYTES)
+
+
+def _choose_roles(slices: _Slices, places: Sequence[int], width: int, kinds: Any) -> str:
+    """Return how each column is read at first: as texts if most cells of the head are."""
+    roles = ["n" if place in {*places} else "-" for place in range(width)]
+    size, columns = slices.parse("".join(roles), keep=True)
+    for place, column in zip(places, columns if size else [], strict=False):
+        counts = [count for count, _, _ in column["kinds"]]
+        if sum(counts[2:]) > (size - len(column["missing"])) / 2:
+            roles[place] = "t"
+    for place, kind in kinds.items():
+        if place in {*places}:
+            roles[place] = "n" if kind == "number" else "t"
+    return "".join(roles)
+
+
+def _find_separator(file: HashedFile, data: bytes, kind: str) -> str:
+    """Return the most frequent separator in the first line, quoted texts left out."""
+    lines = data.decode("utf-8", "replace").splitlines()[:1000]
+    bare = re.sub(r'"[^"]*("|$)', "", lines[0]) if lines else ""
+    sep = max("\t,;" if kind == "tsv" else _SEPARATORS, key=bare.count)
+    if sep not in bare:
+        # The last line of the head may be cut.
+        for other in _OTHER_SEPARATORS:
+            if _separates(lines[1:-1] or lines[1:], other):
+                shown = "one of two lines" if len(lines) < 3 else "nearly all lines"
+                text = f"sep must be given, for {shown} of {file.name} hold {other!r} at equal"
+                keep = f"sep={other!r} splits them, sep=',' keeps one column"
+                raise about(ValueError(f"{text} places between numbers ({keep})"), "sep")
+    return sep
+
+
+def _separates(lines: Sequence[str], sep: str) -> bool:
+    """Return True if nearly all lines hold a separator equally often, beside numbers."""
+    counts = Counter(line.count(sep) for line in lines)
+    (count, size), *_ = counts.most_common(1) or [(0, 0)]
+    if not count or size < _MIN_SEPARATED * len(lines):
+        return False
+    rows = [line.split(sep) for line in lines if line.count(sep) == count]
+    if sep == ":" and all(
+        re.fullmatch(r"\s*\d{1,2}(:[0-5]\d){1,2}(\.\d*)?\s*", line) for line in lines
+    ):
+        return False
+    are_numbers = [all(map(_is_number, column)) for column in zip(*rows, strict=True)]
+    return all(are_numbers) if sep in " :" else any(are_numbers)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def _is_header(cells: Iterable[str]) -> bool:
     """Return True if there is a name and no number.
 
     A mistyped number must not make its row a header.
     """
     filled = [cell for cell in cells if cell.strip()]
-    return bool(filled) and not any(isinstance(_parse_cell(cell, True), float) for cell in filled)
+    return bool(filled) and not any(map(_is_number, filled))
 
 
-# One output a line.
-
-
-def read_lines(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read a text with one output a line: a number, a text, or nothing if it is missing."""
-    for name, given in (("column", request.column), ("label", request.label)):
-        if given not in (None, ALL) and (name == "label" or given != 0):
+def _refuse_choice(file: HashedFile, request: Request) -> None:
+    """Raise an error for a choice of columns where a line is an output."""
+    choices = {"column": request.column, "exclude": request.exclude, "label": request.label}
+    for name, choice in choices.items():
+        if choice not in (None, ALL) and not (name == "column" and choice == 0):
             hint = "has one output a line (format='csv' reads a table)"
-            raise invalid(name, f"None where {file.name} {hint}", given)
-    text: TextIO = file.open_text(settings.encoding)
-    first = next(text, None)
-    parts: list[Array] = []
-    while lines := list(islice(text, _PIECE_CELLS)):
-        parts.append(_parse_cells([line.removesuffix("\n") for line in lines], False))
-        if len(parts) == 1:
-            file.check_memory(size_in_memory(parts[0]))
-    head = _parse_cells([] if first is None else [first.removesuffix("\n")], False)
-    is_name = head.dtype == object and head[0] is not None
-    are_numbers = bool(parts) and all(part.dtype != object for part in parts)
-    is_named = settings.header == "yes" or (settings.header == "auto" and is_name and are_numbers)
-    parts = parts if is_named or not len(head) else [head, *parts]
-    outputs = join_parts(parts) if parts else np.empty(0)
-    names = (str(head[0]).strip(),) if is_named else None
-    how = Found("lines", is_named, "", file.encoding, file.sha256)
-    return Table(file.name, names, (outputs,), how)
+            raise invalid(name, f"None where {file.name} {hint}", choice)

@@ -57,6 +57,7 @@ class Request(NamedTuple):
         names: names of the columns of the first table, to which numbers refer where this table
             is the second, or None.
         groups: one more column, or None.
+        kinds: kinds of columns of a text by their numbers, where these were decided before.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class Request(NamedTuple):
     exclude: Any = None
     names: tuple[str, ...] | None = None
     groups: Column | None = None
+    kinds: Mapping[int, str] | None = None
 
     @property
     def columns(self) -> list[Any]:
@@ -96,6 +98,7 @@ class Table(NamedTuple):
         found: what it was read from.
         whole: the array that the columns are cut from, or None.
         is_sparse: True if rows may lack a name, as objects of JSON do.
+        cells: of a text the kinds of the columns that were read, by their numbers.
     """
 
     name: str
@@ -104,6 +107,7 @@ class Table(NamedTuple):
     found: Found = Found()
     whole: Any = None
     is_sparse: bool = False
+    cells: Mapping[int, Any] = {}
 
 
 def describe_table(
@@ -118,6 +122,9 @@ def describe_table(
         there=() if table.names is None else names[: min(width, MOST_NAMES)],
         width=width,
         by_position=by_position,
+        kinds=tuple(
+            table.cells[place].kind.reason for place in places[:MOST_NAMES] if place in table.cells
+        ),
         **table.found._asdict(),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,7 @@ from ..progress import Progress
 from ..records import Array
 from ..results.evidence import TableRead
 from . import columns as frames
-from .cells import read_csv, read_lines
+from .cells import list_other_kinds, read_cells
 from .columns import Found, Request, Table
 from .json_files import read_json, read_json_lines
 from .opened import STDIN, HashedFile, Settings, open_file, require_memory
@@ -41,6 +41,7 @@ class Reader(Settings):
         encoding: of texts; None is UTF-8, or what a byte order mark says.
         format: kind of the files, one of those of `KINDS`; None goes by their names.
         bar: shows how much was read, or None.
+        dtype: see `Settings`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -54,8 +55,9 @@ class Reader(Settings):
         encoding: str | None = None,
         format: str | None = None,
         bar: Progress | None = None,
+        dtype: str | Mapping[str | int, str] | None = None,
     ) -> None:
-        super().__init__(header, sep, encoding, bar)
+        super().__init__(header, sep, encoding, bar, dtype)
         kinds = tuple(dict.fromkeys(KINDS.values()))
         self.format = None if format is None else choice("format", format, kinds)
         self.tables: list[TableRead] = []
@@ -74,13 +76,39 @@ class Reader(Settings):
 
 
 def read_table(path: Path, request: Request, reader: Reader) -> Table:
-    """Read a file; only the requested columns are parsed."""
+    """Read a file; only the requested columns are parsed.
+
+    A text is read again where its last cells show another kind of column than the first ones.
+    """
     kind = reader.find_kind(path)
+    request = request._replace(kind=kind)
+    table = _read_once(path, request, reader)
+    if kinds := list_other_kinds(table):
+        return read_again(path, request, reader, kinds, table)
+    return table
+
+
+def read_again(
+    path: Path, request: Request, reader: Reader, kinds: Mapping[int, str], table: Table
+) -> Table:
+    """Read a text with kinds of columns that were decided before.
+
+    Raises:
+        ValueError: if the file was changed since it was read.
+    """
+    kind = reader.find_kind(path)
+    again = _read_once(path, request._replace(kind=kind, kinds=kinds), reader)
+    if again.found.sha256 != table.found.sha256:
+        raise ValueError(f"{table.name} must stay as it is while it is read, got another SHA-256")
+    return again
+
+
+def _read_once(path: Path, request: Request, reader: Reader) -> Table:
     with open_file(path, reader) as file:
-        table = _READERS_BY_KIND[kind](file, request._replace(kind=kind), reader)
+        table = _READERS_BY_KIND[request.kind](file, request, reader)
         if not table.columns or not len(table.columns[0]):
             raise ValueError(f"{file.name} must hold at least one row of outputs, got none")
-        lengths = {len(one) for one in table.columns}
+        lengths = {len(column) for column in table.columns}
         if len(lengths) > 1:
             raise invalid(f"arrays of {file.name}", "of equal length", sorted(lengths))
     return table
@@ -181,9 +209,9 @@ def _read_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> 
 
 
 _READERS_BY_KIND: Final[dict[str, _FileReader]] = {
-    "csv": read_csv,
-    "tsv": read_csv,
-    "lines": read_lines,
+    "csv": read_cells,
+    "tsv": read_cells,
+    "lines": read_cells,
     "json": read_json,
     "jsonl": read_json_lines,
     "npy": _read_npy,

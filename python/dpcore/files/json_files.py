@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, TextIO
 
 import numpy as np
@@ -12,9 +12,11 @@ import numpy as np
 from ..errors import invalid, show
 from ..mechanisms.answers import rows_of, to_object_array
 from ..records import Array
-from .cells import join_parts, size_in_memory
 from .columns import ALL, Found, Request, Table, fill_columns, select_columns
 from .opened import HashedFile, Settings, require_memory
+
+_MAX_EXACT_INTEGER: Final = 2**53
+"""Whole numbers up to which floats are exact."""
 
 
 def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
@@ -67,11 +69,11 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
         if number == 0:
             if is_table and not given and request.is_open:
                 select_columns(Table(file.name, tuple(names), (np.empty(0),) * len(names)), None)
-            file.check_memory(sum(size_in_memory(one) for each in found.values() for one in each))
+            file.check_memory(sum(_size_in_memory(one) for each in found.values() for one in each))
     how = Found("jsonl", None, "", file.encoding, file.sha256)
     if not is_table:
-        return Table(file.name, None, tuple(map(join_parts, found.values())), how)
-    columns = {name: join_parts(parts) for name, parts in found.items()}
+        return Table(file.name, None, tuple(map(_join_parts, found.values())), how)
+    columns = {name: _join_parts(parts) for name, parts in found.items()}
     filled = fill_columns(columns, names, size)
     return Table(file.name, tuple(names), filled, how, is_sparse=True)
 
@@ -122,3 +124,43 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _JSON_DECODER: Final = json.JSONDecoder(object_pairs_hook=_make_object)
+
+
+def _size_in_memory(part: Array) -> float:
+    if part.dtype != object:
+        return float(part.nbytes)
+    texts = sum(4 * len(one) if isinstance(one, str) else 24 for one in part.tolist())
+    return float(part.nbytes + texts)
+
+
+def _join_parts(parts: list[Array]) -> Array:
+    """Return the pieces of a column as one array; the list is emptied.
+
+    Args:
+        parts: arrays of shape `(size, ...)`.
+
+    Returns:
+        An array of numbers or texts where all are of one kind, else of objects.
+    """
+    kinds = {part.dtype.kind for part in parts}
+    is_whole = kinds == {"i", "f"} and all(
+        part.dtype.kind == "f" or not len(part) or np.abs(part).max() <= _MAX_EXACT_INTEGER
+        for part in parts
+    )
+    if "O" not in kinds and (len(kinds) == 1 or is_whole):
+        whole = np.empty(sum(map(len, parts)), np.result_type(*parts))
+        _move_pieces(parts, whole)
+        return whole
+    items = list(chain.from_iterable(part.tolist() for part in parts))
+    parts.clear()
+    is_text = all(isinstance(item, str) for item in items)
+    return rows_of("outputs", items, "") if is_text else to_object_array(items)
+
+
+def _move_pieces(pieces: list[Any], whole: Array) -> None:
+    """Copy pieces into an array; each is given up as soon as it is copied."""
+    stop = len(whole)
+    while pieces:
+        piece = pieces.pop()
+        whole[stop - len(piece) : stop] = piece
+        stop -= len(piece)

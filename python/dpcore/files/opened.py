@@ -10,7 +10,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -20,6 +20,8 @@ from ..progress import Progress
 STDIN: Final = "-"
 """Stands for standard input in the place of a path."""
 
+DTYPES: Final = ("number", "whole", "decimal", "text")
+"""Kinds of cells that may be asked for."""
 HEADERS: Final = ("auto", "yes", "no")
 _BUFFER_BYTES: Final = 2**16
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -42,6 +44,8 @@ class Settings:
         sep: what stands between the cells of a CSV file; None is found out.
         encoding: of texts; None is UTF-8, or what a byte order mark says.
         bar: shows how much was read, or None.
+        dtype: "number", "whole", "decimal" or "text" for the cells of all columns, or a mapping
+            from columns to these; columns that it leaves out have the kind of their cells.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -54,11 +58,13 @@ class Settings:
         sep: str | None = None,
         encoding: str | None = None,
         bar: Progress | None = None,
+        dtype: str | Mapping[str | int, str] | None = None,
     ) -> None:
         self.header = choice("header", header, HEADERS)
         self.sep = None if sep is None else _check_sep(sep)
         self.encoding = None if encoding is None else _check_encoding(encoding)
         self.bar = bar
+        self.dtype = _check_dtype(dtype)
 
 
 def _check_sep(sep: Any) -> str:
@@ -68,6 +74,14 @@ def _check_sep(sep: Any) -> str:
     if len(sep) != 1 or sep in '"\r\n':
         raise invalid("sep", "one character, or 'tab'", sep)
     return str(sep)
+
+
+def _check_dtype(dtype: Any) -> str | Mapping[str | int, str]:
+    if dtype is None:
+        return {}
+    if isinstance(dtype, Mapping):
+        return {name: choice(f"dtype of {name!r}", kind, DTYPES) for name, kind in dtype.items()}
+    return choice("dtype", dtype, DTYPES)
 
 
 def _check_encoding(encoding: Any) -> str:
@@ -144,6 +158,30 @@ class HashedFile(io.RawIOBase):
         self._opened.append(text)
         return text
 
+    def open_utf8(self, encoding: str | None) -> Callable[[int], bytes]:
+        """Return a function that reads text as UTF-8, about so many bytes; none at the end."""
+        buffered = self.open_bytes()
+        head = buffered.peek(4)
+        marks = _BYTE_ORDER_MARKS.items()
+        name = next((name for mark, name in marks if head.startswith(mark)), "utf-8")
+        # The mark of UTF-8 is no part of the first cell, whoever names the encoding.
+        name = encoding if encoding not in (None, "utf-8") else name
+        self.encoding = name.removesuffix("-sig")
+        if self.encoding == "utf-8":
+            if head.startswith(codecs.BOM_UTF8):
+                buffered.read(len(codecs.BOM_UTF8))
+            return buffered.read
+        decoder = codecs.getincrementaldecoder(name)()
+
+        def read(size: int) -> bytes:
+            while True:
+                data = buffered.read(size)
+                text = decoder.decode(data, not data)
+                if text or not data:
+                    return text.encode()
+
+        return read
+
     def check_memory(self, taken: float) -> None:
         """Raise an error if memory cannot hold the outputs.
 
@@ -154,7 +192,10 @@ class HashedFile(io.RawIOBase):
             MemoryError: if all of the file would need more than there is.
         """
         if self.size is not None and self.position:
-            require_memory(self.name, taken * max(1.0, self.size / self.position))
+            whole = taken * max(1.0, self.size / self.position)
+        else:
+            whole = taken
+        require_memory(self.name, whole, taken)
 
 
 @contextlib.contextmanager
@@ -184,17 +225,18 @@ def _open_standard_input() -> BinaryIO:
         raise invalid("outputs", "a file where there is no standard input", STDIN) from None
 
 
-def require_memory(name: str, size: float) -> None:
+def require_memory(name: str, size: float, taken: float = 0.0) -> None:
     """Raise an error if outputs of a size, and their copy, are larger than the free memory.
 
     Args:
         name: what the message calls them.
         size: bytes of the outputs.
+        taken: bytes that were taken for them before.
 
     Raises:
         MemoryError: if they do not fit.
     """
-    needed, free = _WORKING_COPIES * size, measure_free_memory()
+    needed, free = _WORKING_COPIES * size - taken, measure_free_memory()
     if free is not None and needed > free:
         text = f"needs about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free"
         raise MemoryError(f"{name} {text}: choose fewer columns with column=, or cut the file")

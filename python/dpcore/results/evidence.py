@@ -526,6 +526,7 @@ class TableRead(Record, word="TableRead"):
     encoding: str = ""
     sha256: str = ""
     by_position: bool = False
+    kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the kinds: a page shows what a file holds."""
@@ -536,7 +537,7 @@ class TableRead(Record, word="TableRead"):
         errors.instance("by_position", self.by_position, bool)
         if self.header is not None:
             errors.instance("header", self.header, bool)
-        for names in (self.columns, self.there):
+        for names in (self.columns, self.there, self.kinds):
             for name in errors.instance("columns", names, tuple):
                 errors.instance("columns", name, str)
 
@@ -547,7 +548,8 @@ class TableRead(Record, word="TableRead"):
         how = ", ".join(part for part in (f"{self.kind}{header}", sep, self.encoding) if part)
         end = "; columns matched by position" if self.by_position else ""
         end += f"; SHA-256 {self.sha256}" if self.sha256 else ""
-        return f"{self.name}: {self.rows:,} rows{self._list_columns()}; {how}{end}"
+        what = f"{self._list_columns()}{self._list_kinds()}"
+        return f"{self.name}: {self.rows:,} rows{what}; {how}{end}"
 
     def _list_columns(self) -> str:
         if not self.columns or (self.width == 1 and not self.there):
@@ -557,6 +559,16 @@ class TableRead(Record, word="TableRead"):
         others = _shorten_name_list([repr(name) for name in self.there], self.width)
         of = f" of {others}" if self.there else f" of {self.width:,}"
         return f", {many} {_shorten_name_list(quoted, len(quoted))}{of if self.width > 1 else ''}"
+
+    def _list_kinds(self) -> str:
+        """Return what the cells are, once for all columns where they are alike."""
+        names: dict[str, list[str]] = {}
+        for name, kind in zip(self.columns, self.kinds, strict=False):
+            names.setdefault(kind, []).append(repr(name) if self.there else name)
+        if len(names) < 2:
+            return f": {self.kinds[0]}" if names else ""
+        lists = [f"{_shorten_name_list(each, len(each))} {kind}" for kind, each in names.items()]
+        return f": {_shorten_name_list(lists, len(lists))}"
 
 
 def _shorten_name_list(names: list[str], size: int) -> str:
