@@ -472,7 +472,8 @@ impl Written {
         style |= u32::from(has_point && (whole == 0 || decimals == 0)) << 12;
         style |= u32::from(is_padded) << 13;
         style |= u32::from(sign == Some(b'-') && size == 0.0) << 14;
-        let is_usual = style >> 11 == 0 && is_shortest && odd.is_none();
+        // The sign of a zero does not change how its digits are written.
+        let is_usual = (style >> 11) & !8 == 0 && is_shortest && odd.is_none();
         let is_one_digit = whole == 1 && (bare[0] != b'0' || exponent.digits == 0);
         let ends_with_zero = decimals > 0 && bare[mantissa.length - 1] == b'0';
         let is_long = size != 0.0 && !(1e-4..1e16).contains(&size);

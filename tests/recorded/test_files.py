@@ -269,7 +269,7 @@ def split_by_label(path, label, column, label_x=None):
 )
 def test_a_label_tells_the_sides(write, one, zero):
     path = write(f"score,member\n0.5,{one}\n1.5,{zero}\n2.5, {one}\n")
-    (x, x_prime), titles, _ = split_by_label(path, "member", None)
+    (x, x_prime), titles, *_ = split_by_label(path, "member", None)
     assert titles == ("column 'score'",)
     assert (x.tolist(), x_prime.tolist()) == ([0.5, 2.5], [1.5])
     x, x_prime = split_by_label(write(f"0.5,{one}\n1.5,{zero}\n", "bare.csv"), 1, None)[0]

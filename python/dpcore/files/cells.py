@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..errors import about, invalid
+from ..errors import about, integer, invalid
 from ..mechanisms.answers import rows_of, to_object_array
 from ..records import Array
 from .columns import (
@@ -50,8 +50,19 @@ _MIN_CODE_DIGITS: Final = 8
 _TEXT_BYTES: Final = 64
 """Memory of a text beside its letters, about."""
 
+_NAMED: Final = 6
+"""Class of the spellings of NaN and infinity, above all that give a number one text."""
+MINUS_ZERO: Final = 1 << 14
+"""Bit of the spelling of -0."""
+_NO_NUMBER: Final = 2**32 - 1
+
 KINDS: Final = ("number", "digits", "whole", "decimal", "text")
 """Kinds of columns, each of which can hold the cells of those before it."""
+
+
+_REASONS: Final = {
+    "number": "numbers", "whole": "whole numbers", "decimal": "decimals", "text": "texts",
+}  # fmt: skip
 
 
 class Kind(NamedTuple):
@@ -69,6 +80,12 @@ class Kind(NamedTuple):
     width: int = 0
     base: str = ""
 
+    def widen(self, other: Kind) -> Kind:
+        """Return this kind, without its width unless the other column has the same."""
+        if self.name != "digits" or (other.name, other.width) == ("digits", self.width):
+            return self
+        return Kind(self.base, _REASONS[self.base], base=self.base)
+
 
 class Cells(NamedTuple):
     """A column of a text, with the kind of its cells.
@@ -84,16 +101,6 @@ class Cells(NamedTuple):
     codes: Array | None = None
     spellings: tuple[int, ...] = ()
     is_unread: bool = False
-
-
-def join_kinds(first: Kind, second: Kind) -> str:
-    """Return the kind that holds the cells of both columns."""
-    if first.name == second.name == "digits" and first.width != second.width:
-        return first.base
-    names = [kind.name for kind in (first, second)]
-    if "digits" in names and names[0] != names[1]:
-        names = [kind.base or kind.name for kind in (first, second)]
-    return max(names, key=KINDS.index)
 
 
 class _Slices:
@@ -197,14 +204,25 @@ class _Builder:
         columns = zip(self.places, self.pieces[-1][1], strict=True)
         return any(first[place] and first[place] in column["texts"] for place, column in columns)
 
-    def finish(self, kinds: Mapping[int, str], name: str) -> dict[int, tuple[Array, Cells]]:
-        """Return the columns with their kinds; pieces are given up as they are copied."""
+    def finish(
+        self, kinds: Mapping[int, str], name: str, asked: Mapping[int, str]
+    ) -> dict[int, tuple[Array, Cells]]:
+        """Return the columns with their kinds; pieces are given up as they are copied.
+
+        Args:
+            kinds: kinds that were decided before, by the numbers of the columns.
+            name: of the file.
+            asked: those among them that the user asked for.
+        """
         finished = {}
         for number, place in enumerate(self.places):
             pieces = [(size, columns[number]) for size, columns in self.pieces]
             for _, columns in self.pieces:
                 columns[number] = {}
             decided = _find_kind(pieces)
+            if place in asked:
+                reason = f"{_REASONS[asked[place]]}, as dtype= asks"
+                decided = Kind(asked[place], reason, base=asked[place])
             kind = kinds.get(place, decided.name)
             if (kind == "number") != (self.roles[place] == "n"):
                 nothing = np.broadcast_to(np.zeros(1), self.rows)
@@ -311,12 +329,11 @@ def _find_kind(pieces: list[tuple[int, dict[str, Any]]]) -> Kind:
         base = "decimal"
     elif counts[0]:
         base = "whole"
-    reasons = {"number": "numbers", "whole": "whole numbers", "decimal": "decimals"}
     if len(widths) == 1 and not has_fractions and min(widths) >= _MIN_CODE_DIGITS:
         width = min(widths)
         reason = f"whole numbers of {width} digits, which are read digit by digit, too"
         return Kind("digits", reason, width, base)
-    return Kind(base, reasons[base], base=base)
+    return Kind(base, _REASONS[base], base=base)
 
 
 def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
@@ -353,7 +370,8 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         if is_sure or not builder.has_again(first):
             select_columns(empty, request.column)
         is_named, is_sure, places = False, True, list(range(len(first)))
-    kinds = _choose_kinds(empty, settings) | dict(request.kinds or {})
+    asked = _choose_kinds(empty, request, settings)
+    kinds = asked | dict(request.kinds or {})
     builder = _Builder(places, _choose_roles(slices, places, len(first), kinds))
     for size, columns in slices.remaining(builder.roles):
         builder.add(size, columns)
@@ -370,7 +388,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         slices.data, slices.lines, slices.empty, slices.is_last = row, 0, 0, True
         size, columns = slices.parse(builder.roles)
         builder.add(size, columns, first=True)
-    finished = builder.finish(kinds, file.name)
+    finished = builder.finish(kinds, file.name, asked)
     filled = fill_columns(
         {place: column for place, (column, _) in finished.items()}, range(len(first)), builder.rows
     )
@@ -379,17 +397,89 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     return Table(file.name, names if is_named else None, filled, found, cells=cells)
 
 
-def list_other_kinds(table: Table) -> dict[int, str]:
-    """Return the kinds of the columns that must be read again, by their numbers."""
-    unread = {place: cells for place, cells in table.cells.items() if cells.is_unread}
-    return {place: cells.kind.name for place, cells in unread.items()}
+def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool:
+    """Return True if equal numbers are written in two ways.
+
+    Args:
+        numbers: numbers, shape `(size,)`.
+        codes: of each its place in `spellings`.
+        spellings: ways of writing a number; equal ones are one.
+    """
+    used = {spellings[code] for code in np.unique(codes)} - {_NO_NUMBER}
+    classes, styles = ({each >> 16 for each in used}, {each & 0xFFFF for each in used})
+    # Of these classes a number has one text, unless a column has two of whole numbers, say.
+    is_unique = max(classes, default=0) <= _NAMED and not any(
+        len(classes & rivals) > 1 for rivals in ({1, 2}, {3, 4, 5})
+    )
+    is_unique &= sum(each >> 16 == _NAMED for each in used) < 2
+    if len(styles) < 2 or (is_unique and not any(each & MINUS_ZERO for each in used)):
+        return False
+    first_places = {spelling: place for place, spelling in reversed([*enumerate(spellings)])}
+    codes = np.array([first_places[spelling] for spelling in spellings])[codes]
+    order = np.lexsort((codes, numbers))
+    numbers, codes = numbers[order], codes[order]
+    are_equal = (numbers[1:] == numbers[:-1]) | (np.isnan(numbers[1:]) & np.isnan(numbers[:-1]))
+    return bool(np.any(are_equal & (codes[1:] != codes[:-1])))
 
 
-def _choose_kinds(table: Table, settings: Settings) -> dict[int, str]:
+def describe_spelling(spelling: int) -> str:
+    """Return how a number is written, in words."""
+    if spelling == _NO_NUMBER:
+        return "no number"
+    decimals, exponent = spelling & 63, (spelling >> 6) & 3
+    if spelling >> 16 == _NAMED:
+        return f"a name with {decimals} capitals"
+    words = ["a plus sign"] * (spelling >> 11 & 1)
+    words += ["a point at one end"] * (spelling >> 12 & 1)
+    words += ["leading zeros"] * (spelling >> 13 & 1) + ["a minus sign of 0"] * (spelling >> 14 & 1)
+    if exponent:
+        digits = (spelling >> 9 & 3) + 1
+        plus = " and a plus sign" * (spelling >> 8 & 1)
+        words.append(f"an exponent {' eE'[exponent]} of {digits} digits{plus}")
+    return ", ".join([f"{decimals} decimals", *words])
+
+
+def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list[dict[int, Kind]]:
+    """Return the kinds with which columns must be read again, for each table by their numbers.
+
+    Args:
+        tables: those of both sides, or of one.
+        places: for each table the numbers of the columns of outputs, in one order.
+    """
+    again: list[dict[int, Kind]] = [
+        {place: cells.kind for place, cells in table.cells.items() if cells.is_unread}
+        for table in tables
+    ]
+    for pair in zip(*places, strict=False) if len(tables) == 2 else ():
+        columns = [table.cells.get(place) for table, place in zip(tables, pair, strict=True)]
+        if columns[0] is None or columns[1] is None:
+            continue
+        first, second = columns[0].kind, columns[1].kind
+        kind = max(
+            first.widen(second), second.widen(first), key=lambda each: KINDS.index(each.name)
+        )
+        for place, own, at in zip(pair, columns, (0, 1), strict=True):
+            if own is None or own.kind.name == kind.name:
+                continue
+            reason = kind.reason
+            if "because" in reason:
+                reason = reason.replace(" has ", f" of {tables[1 - at].name} has ", 1)
+            again[at][place] = kind._replace(reason=reason)
+    return again
+
+
+def _choose_kinds(table: Table, request: Request, settings: Settings) -> dict[int, str]:
     """Return the kinds that `dtype` asks for, by the numbers of the columns."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
-    return {place_of(table, name, "dtype"): kind for name, kind in settings.dtype.items()}
+    asked = {}
+    for name, kind in settings.dtype.items():
+        column = name
+        if table.names is not None and request.names is not None and not isinstance(name, str):
+            # Numbers are those of the first table.
+            column = request.names[integer("dtype", name, 0, len(request.names) - 1)]
+        asked[place_of(table, column, "dtype")] = kind
+    return asked
 
 
 def _read_first_row(slices: _Slices) -> tuple[list[str], bytes]:

@@ -18,7 +18,7 @@ from ..progress import Progress
 from ..records import Array
 from ..results.evidence import TableRead
 from . import columns as frames
-from .cells import list_other_kinds, read_cells
+from .cells import Kind, read_cells
 from .columns import Found, Request, Table
 from .json_files import read_json, read_json_lines
 from .opened import STDIN, HashedFile, Settings, open_file, require_memory
@@ -78,29 +78,29 @@ class Reader(Settings):
 def read_table(path: Path, request: Request, reader: Reader) -> Table:
     """Read a file; only the requested columns are parsed.
 
-    A text is read again where its last cells show another kind of column than the first ones.
+    Columns of a text that must be read again, see `Cells`, are empty yet.
     """
-    kind = reader.find_kind(path)
-    request = request._replace(kind=kind)
-    table = _read_once(path, request, reader)
-    if kinds := list_other_kinds(table):
-        return read_again(path, request, reader, kinds, table)
-    return table
+    return _read_once(path, request._replace(kind=reader.find_kind(path)), reader)
 
 
 def read_again(
-    path: Path, request: Request, reader: Reader, kinds: Mapping[int, str], table: Table
+    path: Path, request: Request, reader: Reader, table: Table, kinds: Mapping[int, Kind]
 ) -> Table:
     """Read a text with kinds of columns that were decided before.
 
     Raises:
         ValueError: if the file was changed since it was read.
     """
-    kind = reader.find_kind(path)
-    again = _read_once(path, request._replace(kind=kind, kinds=kinds), reader)
+    names = {place: kind.name for place, kind in kinds.items()}
+    asked = request._replace(kind=reader.find_kind(path), kinds=names)
+    again = _read_once(path, asked, reader)
     if again.found.sha256 != table.found.sha256:
         raise ValueError(f"{table.name} must stay as it is while it is read, got another SHA-256")
-    return again
+    cells = {
+        place: each._replace(kind=kinds.get(place, each.kind))
+        for place, each in again.cells.items()
+    }
+    return again._replace(cells=cells)
 
 
 def _read_once(path: Path, request: Request, reader: Reader) -> Table:

@@ -24,6 +24,7 @@ DTYPES: Final = ("number", "whole", "decimal", "text")
 """Kinds of cells that may be asked for."""
 HEADERS: Final = ("auto", "yes", "no")
 _BUFFER_BYTES: Final = 2**16
+_PIPE_BYTES: Final = 2**25
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BYTE_ORDER_MARKS: Final = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -65,6 +66,7 @@ class Settings:
         self.encoding = None if encoding is None else _check_encoding(encoding)
         self.bar = bar
         self.dtype = _check_dtype(dtype)
+        self.kept: dict[Path, bytes] = {}
 
 
 def _check_sep(sep: Any) -> str:
@@ -200,16 +202,28 @@ class HashedFile(io.RawIOBase):
 
 @contextlib.contextmanager
 def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
-    """Open a file, or standard input; errors in its bytes become errors that name it."""
-    name = path.name
+    """Open a file, or standard input; errors in its bytes become errors that name it.
+
+    What can be read once only, such as a pipe, is kept, for a file may be read twice.
+    """
+    name = "standard input" if str(path) == STDIN else path.name
     with contextlib.ExitStack() as opened:
-        if str(path) == STDIN:
-            name, raw, size = "standard input", _open_standard_input(), None
+        raw: BinaryIO
+        if path in settings.kept:
+            raw, size = io.BytesIO(settings.kept[path]), len(settings.kept[path])
+        elif str(path) == STDIN or path.is_fifo() or path.is_char_device():
+            raw = _open_standard_input() if str(path) == STDIN else path.open("rb")
+            parts = []
+            while part := raw.read(_PIPE_BYTES):
+                parts.append(part)
+                require_memory(name, _PIPE_BYTES * len(parts))
+            settings.kept[path] = b"".join(parts)
+            raw, size = io.BytesIO(settings.kept[path]), len(settings.kept[path])
         else:
             raw = opened.enter_context(path.open("rb"))
-            size = os.fstat(raw.fileno()).st_size or None
+            size = os.fstat(raw.fileno()).st_size
         try:
-            yield HashedFile(raw, name, size, settings.bar)
+            yield HashedFile(raw, name, size or None, settings.bar)
         except UnicodeError as error:
             encoding = (settings.encoding or "utf-8").upper()
             text = f"{name} must be text in {encoding}, got {error} (encoding= gives another)"

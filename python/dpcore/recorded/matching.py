@@ -13,12 +13,16 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import about, mistyped, show
+from ..files.cells import MINUS_ZERO, Cells, describe_spelling, spells_twice
 from ..files.columns import Table, add_zone, zone_of
 from ..mechanisms.answers import to_object_array
 from ..packages import has_all
 from ..records import Array
 
 _MAX_LISTED_NAMES: Final = 8
+_Written = tuple[Array, Array, tuple[int, ...]]
+_MAX_SPELLINGS: Final = 16
+"""Spellings above which they are no part of an output."""
 
 
 def match_places(
@@ -87,6 +91,73 @@ def match_units(
         notes += differences
     first = first._replace(columns=tuple(columns))
     return first, second._replace(columns=tuple(columns_prime)), tuple(notes)
+
+
+def match_spellings(
+    sides: tuple[Array, Array], cells: Sequence[Sequence[Cells | None]], titles: tuple[str, ...]
+) -> tuple[tuple[Array, Array], tuple[str, ...], tuple[str, ...]]:
+    """Return outputs with a column for the spelling of numbers that a side writes in two ways.
+
+    A spelling that all equal numbers of a side share is a note.
+
+    Args:
+        sides: outputs on x and on x', shape `(size,)` or `(size, columns)`.
+        cells: for each side the cells of each column, None where it is not of a text.
+        titles: names of the columns in messages.
+
+    Returns:
+        Both sides, the names of their columns, and notes.
+    """
+    added: list[tuple[Array, Array]] = []
+    notes: list[str] = []
+    names = list(titles)
+    for place, pair in enumerate(zip(*cells, strict=False)):
+        first, second = (_read_spellings(*each, place) for each in zip(sides, pair, strict=True))
+        if first is None or second is None:
+            continue
+        numbers = first[0], second[0]
+        every, codes = _merge_codes(first, second)
+        # Both zeros are among rounded numbers, and no other number has two signs.
+        plain = [spelling & ~MINUS_ZERO for spelling in every]
+        twice = [spells_twice(*side, plain) for side in zip(numbers, codes, strict=True)]
+        zeros = [spells_twice(*side, every) for side in zip(numbers, codes, strict=True)]
+        if (any(twice) or zeros[0] != zeros[1]) and len(every) <= _MAX_SPELLINGS:
+            texts = np.array([describe_spelling(spelling) for spelling in every], dtype=object)
+            added.append((texts[codes[0]], texts[codes[1]]))
+            title = titles[place].removeprefix("column ").strip("'\"")
+            names.append(f"column {f'{title}, as written'!r}")
+        elif not any(twice) and spells_twice(np.concatenate(numbers), np.concatenate(codes), plain):
+            notes.append(
+                f"{titles[place]} is written in another way on each side, such as 1.5 and 1.50: "
+                "equal numbers are counted as equal, but whoever sees the texts sees the input"
+            )
+    if added:
+        sides = tuple(
+            np.column_stack([side.astype(object), *(texts[at] for texts in added)])
+            for at, side in enumerate(sides)
+        )  # type: ignore[assignment]
+    return sides, tuple(names), tuple(notes)
+
+
+def _merge_codes(first: _Written, second: _Written) -> tuple[list[int], list[Array]]:
+    """Return the spellings of both sides, and for each side their places among them."""
+    every = list(dict.fromkeys((*first[2], *second[2])))
+    places = []
+    for _, codes, spellings in (first, second):
+        own = np.array([every.index(spelling) for spelling in spellings] or [0])
+        places.append(own[np.minimum(codes, len(own) - 1)])
+    return every, places
+
+
+def _read_spellings(side: Array, cells: Cells | None, place: int) -> _Written | None:
+    """Return the numbers of a column, NaN for other cells, and how they are written."""
+    if cells is None or cells.codes is None or cells.kind.name != "number":
+        return None
+    column = side if side.ndim == 1 else side[:, place]
+    if column.dtype == object:
+        are_numbers = np.array([isinstance(entry, float) for entry in column])
+        column = np.where(are_numbers, column, np.nan).astype(np.float64)
+    return column, cells.codes, cells.spellings
 
 
 def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:

@@ -39,7 +39,7 @@ from .independent_rows import (
     judge_repetitions,
     make_keyed_generator,
 )
-from .matching import match_rows
+from .matching import match_rows, match_spellings
 from .sides import (
     Sides,
     by_label,
@@ -171,6 +171,7 @@ class OutputsOptions(TypedDict, total=False):
     guesses: int | float | tuple[int, int] | None
     column: Column | Sequence[Column] | None
     exclude: Column | Sequence[Column] | None
+    dtype: str | Mapping[Column, str] | None
     label: Any
     label_x: Any
     groups: Any
@@ -202,6 +203,7 @@ def audit_outputs(
     guesses: int | float | tuple[int, int] | None = None,
     column: Column | Sequence[Column] | None = None,
     exclude: Column | Sequence[Column] | None = None,
+    dtype: str | Mapping[Column, str] | None = None,
     label: Any = None,
     label_x: Any = None,
     groups: Any = None,
@@ -266,6 +268,10 @@ def audit_outputs(
             matched by name, and numbers are those of `outputs`.
         exclude: column or columns that are left out, in the same form; without `column` all others
             are taken.
+        dtype: what the cells of texts are: "number", "whole", "decimal" or "text" for all columns,
+            or a mapping from columns to these. Without it a column is of numbers if float64
+            holds every digit of all its cells on both sides, else of whole numbers or decimals
+            with all digits, or of texts; the report states which.
         label: which side each row of `outputs` belongs to, `outputs_prime` being None: an array
             with a label for each row, or the name or number of a column of the file or frame. 1,
             True, "in" or "x" for outputs on x, 0, False, "out" or "x_prime" for those on x'.
@@ -352,12 +358,13 @@ def audit_outputs(
     if matrix is not None:
         _refuse_with_matrix(
             attack=attack, count_share=count_share, guesses=guesses, groups=groups,
-            groups_prime=groups_prime, column=column, exclude=exclude, label_x=label_x, sep=sep,
-            encoding=encoding, format=format, header=None if header == "auto" else header,
+            groups_prime=groups_prime, column=column, exclude=exclude, dtype=dtype,
+            label_x=label_x, sep=sep, encoding=encoding, format=format,
+            header=None if header == "auto" else header,
         )  # fmt: skip
         return _audit_matrix(matrix, _make_pair(pair), stated)
     with Progress("reading", None, progress) as bar:
-        reader = Reader(header, sep, encoding, format, bar)
+        reader = Reader(header, sep, encoding, format, bar, dtype)
         request = Request("", column, exclude=exclude)
         sides, names, titles, numbers, notes = _read_sides(
             outputs, outputs_prime, request, label, label_x, (groups, groups_prime), reader
@@ -575,10 +582,10 @@ def _read_sides(
     if label is not None:
         if outputs_prime is not None:
             raise errors.invalid("outputs_prime", "None where label is given", outputs_prime)
-        sides, titles, listed = by_label(outputs, label, request, label_x, groups[0], reader)
+        sides, titles, listed, notes = by_label(outputs, label, request, label_x, groups[0], reader)
         first, second = (_as_output_rows("outputs", side) for side in sides)
         names = (get_display_name(outputs, "outputs"),) * 2
-        return (first, second), names, titles, listed and number_groups(*listed), ()
+        return (first, second), names, titles, listed and number_groups(*listed), notes
     if label_x is not None:
         raise errors.invalid("label_x", "None where label is not given", label_x)
     if outputs_prime is None:
@@ -594,6 +601,8 @@ def _read_sides(
     read, notes = read_matched(given, request, groups, reader)
     first, second = map(_as_output_rows, given, (side.rows for side in read))
     _refuse_same_outputs(given, reader, first)
+    cells, titles = [side.cells for side in read], read[0].titles
+    (first, second), titles, spellings = match_spellings((first, second), cells, titles)
     first, second, other_notes = match_rows(first, second)
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         # Lists may have one length by chance: both sides are rows of objects if one of them is.
@@ -611,7 +620,7 @@ def _read_sides(
     names = get_display_name(outputs, "outputs"), get_display_name(outputs_prime, "outputs_prime")
     one, other = read[0].groups, read[1].groups
     numbers = None if one is None or other is None else number_groups(one, other)
-    return (first, second), names, read[0].titles, numbers, notes + other_notes
+    return (first, second), names, titles, numbers, notes + other_notes + spellings
 
 
 def _refuse_same_outputs(given: dict[str, Any], reader: Reader, rows: Array) -> None:

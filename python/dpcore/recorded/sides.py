@@ -6,8 +6,9 @@ No value of a file is dropped without an error.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
@@ -16,12 +17,13 @@ import numpy as np
 
 from ..errors import about, invalid, masked, mistyped, name_path_errors
 from ..files import columns as frames
+from ..files.cells import Cells, Kind, join_kinds
 from ..files.columns import Column, Request, Table
-from ..files.formats import Reader, is_path, read_table
+from ..files.formats import Reader, is_path, read_again, read_table
 from ..files.opened import STDIN
 from ..packages import has_all
 from ..records import Array
-from .matching import add_missing_names, match_places, match_units
+from .matching import add_missing_names, match_places, match_spellings, match_units
 
 Sides = tuple[Array, Array]
 
@@ -95,12 +97,14 @@ class ReadSide(NamedTuple):
         titles: names of its columns in messages; none without names.
         groups: the group of each row; None without groups.
         labels: the label of each row; None without a column of labels.
+        cells: of a text the cells of its columns.
     """
 
     rows: Any
     titles: tuple[str, ...]
     groups: Groups | None
     labels: Array | None = None
+    cells: Sequence[Cells | None] = ()
 
 
 def read_matched(
@@ -139,7 +143,8 @@ def read_matched(
             raise invalid(argument, "None where outputs are arrays", choice)
     widths = [len(table.columns) if table else 0 for table in tables]
     by_position = len({table is None or table.names is None for table in tables}) > 1
-    chosen, notes = _match_tables(tables, requests)
+    again = partial(_read_again, list(values.values()), requests, reader)
+    chosen, notes = _match_tables(tables, requests, again)
     tables.clear()
     sides = []
     for at, (name, value) in enumerate(values.items()):
@@ -161,14 +166,17 @@ def read_matched(
                 else:
                     labels = table.columns[place]
         listed = _read_groups(name.replace("outputs", "groups"), listed, value, rows, reader)
-        sides.append(ReadSide(rows, titles, listed, labels))
+        cells = [] if table is None else [table.cells.get(place) for place in places]
+        sides.append(ReadSide(rows, titles, listed, labels, cells))
         # Memory need not hold the columns of both sides twice.
         chosen[at] = None, [], {}
     return sides, notes
 
 
 def _match_tables(
-    tables: Sequence[Table | None], requests: Sequence[Request]
+    tables: Sequence[Table | None],
+    requests: Sequence[Request],
+    again: Callable[[int, Table, Mapping[int, Kind]], Table],
 ) -> tuple[list[tuple[Table | None, list[int], dict[int, str]]], tuple[str, ...]]:
     """Choose the columns of the outputs in each table, in one order and with times in one unit.
 
@@ -184,11 +192,32 @@ def _match_tables(
         others = frames.list_others(table, request) if table else {}
         places = _choose_outputs(table, request, others) if table else []
         chosen.append((table, places, others))
-    if len(wholes) < 2 or not (wholes[0] and wholes[1]):
+    if len(wholes) == 2 and wholes[0] and wholes[1]:
+        places = match_places(wholes[0], chosen[0][1], wholes[1], chosen[1][1])
+        chosen[1] = wholes[1], places, chosen[1][2]
+    numbers = [places for table, places, _ in chosen if table]
+    kinds = iter(join_kinds([table for table in wholes if table], numbers))
+    for at, (table, places, others) in enumerate(chosen):
+        if table and (needed := next(kinds)):
+            chosen[at] = again(at, table, needed), places, others
+    first, second = chosen[0][0], chosen[-1][0]
+    if len(wholes) < 2 or not (first and second):
         return chosen, ()
-    places = match_places(wholes[0], chosen[0][1], wholes[1], chosen[1][1])
-    *matched, notes = match_units(wholes[0], chosen[0][1], wholes[1], places)
-    return [(matched[0], *chosen[0][1:]), (matched[1], places, chosen[1][2])], notes
+    *matched, notes = match_units(first, chosen[0][1], second, chosen[1][1])
+    return [(matched[at], *chosen[at][1:]) for at in (0, 1)], notes
+
+
+def _read_again(
+    values: Sequence[Any],
+    requests: Sequence[Request],
+    reader: Reader,
+    at: int,
+    table: Table,
+    kinds: Mapping[int, Kind],
+) -> Table:
+    """Read the text of a side again with other kinds of columns."""
+    with name_path_errors(Path(values[at]), "read", "outputs"):
+        return read_again(Path(values[at]), requests[at], reader, table, kinds)
 
 
 def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Table | None:
@@ -228,7 +257,7 @@ def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -
 
 def by_label(
     outputs: Any, label: Any, request: Request, label_x: Any, groups: Any, reader: Reader
-) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None]:
+) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None, tuple[str, ...]]:
     """Split the outputs by labels into those on x and those on x'.
 
     Args:
@@ -240,8 +269,8 @@ def by_label(
         reader: settings for files, and where what was found is kept.
 
     Returns:
-        Both sides, each in the order of the rows; what messages call their columns; and the group
-        of each row on both sides, or None.
+        Both sides, each in the order of the rows; what messages call their columns; the group of
+        each row on both sides, or None; and notes.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -259,10 +288,18 @@ def by_label(
     if not len(sides[0]) or not len(sides[1]):
         sizes = len(sides[0]), len(sides[1])
         raise invalid("label", "a column with rows for both sides", sizes)
+    cells = [
+        [
+            each and each._replace(codes=None if each.codes is None else each.codes[side])
+            for each in read.cells
+        ]
+        for side in (is_x, ~is_x)
+    ]
+    sides, titles, notes = match_spellings(sides, cells, read.titles)
     if read.groups is None:
-        return sides, read.titles, None
+        return sides, titles, None, notes
     listed = tuple(list(compress(read.groups, side)) for side in (is_x, ~is_x))
-    return sides, read.titles, cast(tuple[Groups, Groups], listed)
+    return sides, titles, cast(tuple[Groups, Groups], listed), notes
 
 
 def number_groups(first: Groups, second: Groups) -> Sides:
