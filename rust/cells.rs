@@ -113,6 +113,8 @@ pub struct Piece {
     pub lines: u64,
     /// The first empty line, 0 if there is none.
     pub empty: u64,
+    /// The line of each row, where empty lines are left out.
+    pub starts: Vec<u64>,
 }
 
 /// Where reading stands.
@@ -122,6 +124,8 @@ pub struct Position {
     pub lines: u64,
     /// The first empty line, 0 if there is none.
     pub empty: u64,
+    /// Whether empty lines are left out; otherwise they are a fault above a row.
+    pub leaves_out_empty: bool,
     /// Whether nothing follows the slice.
     pub is_last: bool,
     /// Rows to read at most.
@@ -159,6 +163,17 @@ pub fn parse(
             splitter.at = start;
             break;
         };
+        if position.leaves_out_empty {
+            // White space is a cell where quotation marks could have shown that it is none.
+            let is_blank = |(range, _): &(Range<usize>, bool)| {
+                !dialect.quotes && data[range.clone()].trim_ascii().is_empty()
+            };
+            if !is_whole || (cells.len() == 1 && is_blank(&cells[0])) {
+                piece.lines += lines;
+                continue;
+            }
+            piece.starts.push(line);
+        }
         if dialect.separator.is_empty() || is_whole {
             if piece.empty != 0 {
                 return Err(Refusal { fault: Fault::Empty, line: piece.empty, cell: 0 });
@@ -724,7 +739,8 @@ impl Exponent {
 mod tests {
     use super::*;
 
-    const WHOLE: Position = Position { lines: 0, empty: 0, is_last: true, rows: usize::MAX };
+    const WHOLE: Position =
+        Position { lines: 0, empty: 0, leaves_out_empty: false, is_last: true, rows: usize::MAX };
 
     const COMMA: Dialect<'_> = Dialect { separator: b",", quotes: true };
 
@@ -887,6 +903,17 @@ mod tests {
         }
         let refusal = parse(b"1,2\n3,\xff\n", COMMA, &[Role::Skip, Role::Text], WHOLE);
         assert_eq!(refusal.unwrap_err(), Refusal { fault: Fault::Encoding, line: 2, cell: 1 });
+    }
+
+    #[test]
+    fn empty_lines_may_be_left_out() {
+        let position = Position { leaves_out_empty: true, ..WHOLE };
+        let piece = parse(b"\n1,\"\n\"\n\r\n3,4\n", COMMA, &[], position).unwrap();
+        assert_eq!((piece.rows, piece.lines), (2, 5));
+        assert_eq!(piece.starts, [2, 5]);
+        let tabs = Dialect { separator: b"\t", quotes: false };
+        let piece = parse(b" \n1\t2\n  \n", tabs, &[], position).unwrap();
+        assert_eq!(piece.starts, [2]);
     }
 
     #[test]

@@ -368,7 +368,8 @@ def parse_cells(
     empty: int,
     rows: int,
     is_last: bool,
-) -> tuple[tuple[str, int, int] | None, tuple[int, int, int, int], list[dict[str, Any]]]:
+    leaves_out_empty: bool,
+) -> tuple[tuple[str, int, int] | None, tuple[int, int, int, int], list[dict[str, Any]], list[int]]:
     """Read the whole rows of a slice of a table in text.
 
     Args:
@@ -381,8 +382,9 @@ def parse_cells(
         empty: the first empty line above it, or 0.
         rows: rows to read at most.
         is_last: whether nothing follows.
+        leaves_out_empty: whether empty lines are left out, and the lines of rows returned.
 
     Returns:
         The fault with its line and cell, or None; bytes, rows and lines that were read, and the
-        first empty line; and the arrays of each column.
+        first empty line; the arrays of each column; and the line of each row.
     """

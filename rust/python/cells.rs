@@ -8,10 +8,13 @@ use pyo3::types::{PyDict, PyList, PyString};
 use super::detach::guarded;
 use crate::cells::{self, Column, Dialect, Fault, Position, Role};
 
+type Answer<'py> =
+    (Option<(&'static str, u64, usize)>, (usize, usize, u64, u64), Bound<'py, PyList>, Vec<u64>);
+
 /// Reads the whole rows of a slice; see `crate::cells::parse`.
 ///
 /// Returns the fault and its place, or None; the bytes, rows and lines that were read; the first
-/// empty line; and for each column that is not left out a mapping of its arrays.
+/// empty line; for each column that is not left out a mapping of its arrays; and the lines of rows.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 fn parse_cells<'py>(
@@ -24,17 +27,18 @@ fn parse_cells<'py>(
     empty: u64,
     rows: usize,
     is_last: bool,
-) -> PyResult<(Option<(&'static str, u64, usize)>, (usize, usize, u64, u64), Bound<'py, PyList>)> {
+    leaves_out_empty: bool,
+) -> PyResult<Answer<'py>> {
     guarded(|| {
         let roles = roles.chars().map(read_role).collect::<PyResult<Vec<_>>>()?;
         let dialect = Dialect { separator: separator.as_bytes(), quotes };
-        let position = Position { lines, empty, is_last, rows };
+        let position = Position { lines, empty, leaves_out_empty, is_last, rows };
         let result = py.detach(|| cells::parse(data, dialect, &roles, position));
         let columns = PyList::empty(py);
         match result {
             Err(refusal) => {
                 let fault = (name_fault(refusal.fault), refusal.line, refusal.cell);
-                Ok((Some(fault), (0, 0, 0, 0), columns))
+                Ok((Some(fault), (0, 0, 0, 0), columns, Vec::new()))
             }
             Ok(piece) => {
                 for (place, column) in piece.columns.into_iter().enumerate() {
@@ -43,7 +47,7 @@ fn parse_cells<'py>(
                     }
                 }
                 let totals = (piece.consumed, piece.rows, piece.lines, piece.empty);
-                Ok((None, totals, columns))
+                Ok((None, totals, columns, piece.starts))
             }
         }
     })

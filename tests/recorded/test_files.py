@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import re
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from dpcore import audit_outputs
+from dpcore.cli.options import OutputsArguments
 from dpcore.files import cells as cell_files
 from dpcore.files import formats
 from dpcore.files.columns import Request
@@ -303,3 +308,16 @@ def test_labels_that_are_refused(write):
     with pytest.raises(ValueError, match=message):
         split_by_label(words, "member", None)
     assert split_by_label(words, "member", None, "never")[0][0].tolist() == [1.0, 3.0]
+
+
+# Formats.
+
+
+@pytest.mark.parametrize("name", formats.FORMATS)
+def test_every_format_is_in_help_docstring_and_page(name):
+    page = (Path(__file__).parents[2] / "docs/howto/recorded-outputs.md").read_text("utf-8")
+    options = {option.name: option for option in dataclasses.fields(OutputsArguments)}
+    texts = options["format"].metadata["parameter"].help, audit_outputs.__doc__
+    assert all(re.search(rf"\b{name}\b", text) for text in texts)
+    for end in formats.FORMATS[name].endings:
+        assert f"`{end}`" in page

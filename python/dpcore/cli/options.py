@@ -26,6 +26,7 @@ from ..claims.renyi import ZCDP
 from ..claims.trade_off import GDP
 from ..claims.trade_off import Claim as Curve
 from ..errors import argument_of
+from ..files.formats import FORMATS
 
 NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, PARTS_MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -364,8 +365,7 @@ class OutputsArguments:
     )
     encoding: str | None = _file_option("Of text, such as latin-1. Default: UTF-8.", metavar="NAME")
     format: str | None = _file_option(
-        "Kind of the files: csv, tsv, lines (one output a line), json, jsonl, npy, npz or "
-        "parquet. Default: by their names.",
+        f"Kind of the files: {', '.join(FORMATS)}. Default: by their names.",
         metavar="KIND",
     )
     seed: int | None = _make_seed()

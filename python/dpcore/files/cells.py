@@ -111,12 +111,20 @@ class _Slices:
         read: returns bytes in UTF-8, none at the end.
         sep: what stands between cells; empty where a line is a cell.
         quotes: whether quotation marks enclose cells.
+        leaves_out_empty: whether empty lines are left out.
     """
 
     def __init__(
-        self, file: HashedFile, read: Callable[[int], bytes], sep: str, quotes: bool
+        self,
+        file: HashedFile,
+        read: Callable[[int], bytes],
+        sep: str,
+        quotes: bool,
+        leaves_out_empty: bool = False,
     ) -> None:
         self.file, self.sep, self.quotes = file, sep, quotes
+        self.leaves_out_empty = leaves_out_empty
+        self.starts: list[int] = []
         self._read = read
         self.data = b""
         self.lines = self.empty = 0
@@ -130,9 +138,10 @@ class _Slices:
 
     def parse(self, roles: str, rows: int = 2**62, *, keep: bool = False) -> Any:
         """Return the number of whole rows in the data, and their columns; `keep` leaves them."""
-        fault, totals, columns = _core.parse_cells(
-            self.data, self.sep, self.quotes, roles, self.lines, self.empty, rows, self.is_last
-        )
+        fault, totals, columns, self.starts = _core.parse_cells(
+            self.data, self.sep, self.quotes, roles, self.lines, self.empty, rows, self.is_last,
+            self.leaves_out_empty,
+        )  # fmt: skip
         if fault is not None:
             raise self._make_error(*fault, len(roles))
         consumed, size, lines, empty = totals
@@ -346,7 +355,9 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     are_lines = request.kind == "lines"
     read = file.open_utf8(settings.encoding)
     data = read(_HEAD_BYTES)
-    sep = "" if are_lines else settings.sep or _find_separator(file, data, request.kind)
+    sep = "" if are_lines else settings.sep or _find_separator(data, request.kind)
+    if not are_lines and settings.sep is None:
+        _require_separator(file, data, sep)
     # In a table with tabs a quotation mark is a letter, and no cell holds a tab.
     slices = _Slices(file, read, sep, request.kind == "csv")
     slices.data, slices.is_last = data, not data
@@ -395,6 +406,26 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     found = Found(request.kind.replace("tsv", "csv"), is_named, sep, file.encoding, file.sha256)
     cells = {place: each for place, (_, each) in finished.items()}
     return Table(file.name, names if is_named else None, filled, found, cells=cells)
+
+
+def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the cells of every row of a table of texts; empty lines are left out.
+
+    Raises:
+        ValueError: if the text is no such table: the message names line and cell.
+    """
+    read = file.open_utf8(None)
+    data = read(_HEAD_BYTES)
+    sep = "\t" if kind == "tsv" else _find_separator(data, kind)
+    slices = _Slices(file, read, sep, kind == "csv", True)
+    slices.data, slices.is_last = data, not data
+    first, _ = _read_first_row(slices)
+    if not first:
+        return
+    yield slices.starts[0], first
+    for _, columns in slices.remaining("t" * len(first)):
+        cells = zip(*(column["texts"] for column in columns), strict=True)
+        yield from zip(slices.starts, map(list, cells), strict=True)
 
 
 def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool:
@@ -508,20 +539,30 @@ def _choose_roles(slices: _Slices, places: Sequence[int], width: int, kinds: Any
     return "".join(roles)
 
 
-def _find_separator(file: HashedFile, data: bytes, kind: str) -> str:
-    """Return the most frequent separator in the first line, quoted texts left out."""
+def _find_separator(data: bytes, kind: str) -> str:
+    """Return the separator that lines hold equally often, or the first of them most often.
+
+    Quoted texts are left out.
+    """
+    bare = re.sub(r'"[^"]*("|$)', "", data.decode("utf-8", "replace"))
+    first, *others = bare.splitlines()[:1000] or [""]
+    counts = {sep: first.count(sep) for sep in ("\t,;" if kind == "tsv" else _SEPARATORS)}
+    # The last line of the head may be cut.
+    lines = [line for line in others[:-1] if line.strip()]
+    even = {sep for sep, count in counts.items() if all(line.count(sep) == count for line in lines)}
+    return max(counts, key=lambda sep: (counts[sep] > 0, sep in even, counts[sep]))
+
+
+def _require_separator(file: HashedFile, data: bytes, sep: str) -> None:
+    """Raise an error if nearly all lines hold another separator, at which nothing is split."""
     lines = data.decode("utf-8", "replace").splitlines()[:1000]
-    bare = re.sub(r'"[^"]*("|$)', "", lines[0]) if lines else ""
-    sep = max("\t,;" if kind == "tsv" else _SEPARATORS, key=bare.count)
-    if sep not in bare:
-        # The last line of the head may be cut.
-        for other in _OTHER_SEPARATORS:
-            if _separates(lines[1:-1] or lines[1:], other):
-                shown = "one of two lines" if len(lines) < 3 else "nearly all lines"
-                text = f"sep must be given, for {shown} of {file.name} hold {other!r} at equal"
-                keep = f"sep={other!r} splits them, sep=',' keeps one column"
-                raise about(ValueError(f"{text} places between numbers ({keep})"), "sep")
-    return sep
+    if any(sep in line for line in lines[:1]):
+        return
+    for other in _OTHER_SEPARATORS:
+        if _separates(lines[1:-1] or lines[1:], other):
+            text = f"sep must be given, for nearly all lines of {file.name} hold {other!r} equally"
+            keep = f"sep={other!r} splits them, sep=',' keeps one column"
+            raise about(ValueError(f"{text} often between numbers ({keep})"), "sep")
 
 
 def _separates(lines: Sequence[str], sep: str) -> bool:

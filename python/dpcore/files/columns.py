@@ -50,7 +50,7 @@ class Request(NamedTuple):
     """Columns that are asked for in a file.
 
     Args:
-        kind: of the file, one of those of `KINDS`.
+        kind: of the file, one of those of `formats.FORMATS`.
         column: the columns of the outputs, see `select_columns`.
         label: one more column, or None.
         exclude: the columns that are left out, in the same form, or None.

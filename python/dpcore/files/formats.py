@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,14 +23,6 @@ from .columns import Found, Request, Table
 from .json_files import read_json, read_json_lines
 from .opened import STDIN, HashedFile, Settings, open_file, require_memory
 
-_FileReader = Callable[[HashedFile, Request, Settings], Table]
-
-KINDS: Final = {
-    ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".log": "lines", ".json": "json",
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".npy": "npy", ".npz": "npz", ".parquet": "parquet",
-}  # fmt: skip
-"""Kinds of files by the ends of their names."""
-
 
 class Reader(Settings):
     """Settings for files, and what was found in those that were read.
@@ -39,7 +31,7 @@ class Reader(Settings):
         header: "yes", "no", or "auto": found out.
         sep: what stands between the cells of a CSV file; None is found out.
         encoding: of texts; None is UTF-8, or what a byte order mark says.
-        format: kind of the files, one of those of `KINDS`; None goes by their names.
+        format: kind of the files, one of those of `FORMATS`; None goes by their names.
         bar: shows how much was read, or None.
         dtype: see `Settings`.
 
@@ -58,8 +50,7 @@ class Reader(Settings):
         dtype: str | Mapping[str | int, str] | None = None,
     ) -> None:
         super().__init__(header, sep, encoding, bar, dtype)
-        kinds = tuple(dict.fromkeys(KINDS.values()))
-        self.format = None if format is None else choice("format", format, kinds)
+        self.format = None if format is None else choice("format", format, tuple(FORMATS))
         self.tables: list[TableRead] = []
 
     def find_kind(self, path: Path) -> str:
@@ -105,7 +96,7 @@ def read_again(
 
 def _read_once(path: Path, request: Request, reader: Reader) -> Table:
     with open_file(path, reader) as file:
-        table = _READERS_BY_KIND[request.kind](file, request, reader)
+        table = FORMATS[request.kind].read(file, request, reader)
         if not table.columns or not len(table.columns[0]):
             raise ValueError(f"{file.name} must hold at least one row of outputs, got none")
         lengths = {len(column) for column in table.columns}
@@ -208,16 +199,33 @@ def _read_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> 
     return table._replace(found=Found("parquet", sha256=file.sha256))
 
 
-_READERS_BY_KIND: Final[dict[str, _FileReader]] = {
-    "csv": read_cells,
-    "tsv": read_cells,
-    "lines": read_cells,
-    "json": read_json,
-    "jsonl": read_json_lines,
-    "npy": _read_npy,
-    "npz": _read_npz,
-    "parquet": _read_parquet,
+class Format(NamedTuple):
+    """A format of files.
+
+    Args:
+        endings: ends of the names of such files, each also with .gz.
+        content: what a file holds, for help and messages.
+        read: the reader.
+    """
+
+    endings: tuple[str, ...]
+    content: str
+    read: Callable[[HashedFile, Request, Settings], Table]
+
+
+FORMATS: Final = {
+    "csv": Format((".csv",), "cells between commas, semicolons or tabs", read_cells),
+    "tsv": Format((".tsv",), "cells between tabs, quotation marks being letters", read_cells),
+    "lines": Format((".txt", ".log"), "one output a line", read_cells),
+    "json": Format((".json",), "a list, or lists by their names", read_json),
+    "jsonl": Format((".jsonl", ".ndjson"), "one value or object a line", read_json_lines),
+    "npy": Format((".npy",), "an array", _read_npy),
+    "npz": Format((".npz",), "arrays by their names", _read_npz),
+    "parquet": Format((".parquet",), "a table (needs pyarrow)", _read_parquet),
 }
+"""Formats of files by their names in `format`."""
+KINDS: Final = {end: name for name, each in FORMATS.items() for end in each.endings}
+"""Names of formats by the ends of the names of files."""
 
 
 def is_path(value: Any) -> bool:

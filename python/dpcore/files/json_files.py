@@ -24,7 +24,7 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
     if file.size is not None:
         # Its text, and objects that take as much at least.
         require_memory(file.name, 2.0 * file.size)
-    rows = _parse_json(file.name, file.open_text(settings.encoding).read(), 1)
+    rows = parse_json(file.name, file.open_text(settings.encoding).read(), 1)
     how = Found("json", None, "", file.encoding, file.sha256)
     if isinstance(rows, dict):
         for name, values in rows.items():
@@ -82,7 +82,7 @@ def _read_values(name: str, text: TextIO) -> Iterator[tuple[int, list[Any]]]:
     """Yield values, many at a time, with the number of the last line."""
     numbered = enumerate(text, 1)
     while piece := list(islice(numbered, 2**16)):
-        rows = [_parse_json(name, line.strip(), number) for number, line in piece if line.strip()]
+        rows = [parse_json(name, line.strip(), number) for number, line in piece if line.strip()]
         if rows:
             yield piece[-1][0], rows
 
@@ -94,7 +94,8 @@ def _as_column(items: list[Any]) -> Array:
     return to_object_array(items)
 
 
-def _parse_json(name: str, text: str, line: int) -> Any:
+def parse_json(name: str, text: str, line: int) -> Any:
+    """Return the value of a text; raise an error that names file and line where it is no JSON."""
     try:
         return _JSON_DECODER.decode(text)
     except json.JSONDecodeError as error:

@@ -6,8 +6,7 @@ Errors name the file, its origin and the line.
 from __future__ import annotations
 
 import codecs
-import csv
-import json
+import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,11 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ..errors import about, choice, explain_old_names, invalid, message, mistyped, suggest_arguments
+from ..files.cells import read_rows
+from ..files.formats import KINDS as FILE_KINDS
+from ..files.json_files import parse_json
+from ..files.opened import HashedFile, Settings
+from ..files.opened import open_file as open_text
 from ..mechanisms.answers import is_frame
 from .corpus import Corpus
 
@@ -29,7 +33,8 @@ _NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9
 """A number in letters; a leading zero makes a code of it."""
 _MAX_EXACT_INTEGER: Final = 2.0**53
 """Size up to which every whole number is a float."""
-SUFFIXES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_READ_BYTES: Final = 2**25
+SUFFIXES: Final = {end: kind for end, kind in FILE_KINDS.items() if kind in ("csv", "tsv", "jsonl")}
 """Ends of names, and the kind of table that they stand for."""
 _SPLIT_NAMES: Final = {
     "train": "train", "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
@@ -122,7 +127,11 @@ def open_file(path: Path, origin: str = "") -> File:
     if not path.is_file():
         hint = f"{what} (the README of the data says where it comes from)" if origin else what
         raise missing_file(path, hint)
-    return File(path.name, origin, path.read_bytes())
+    with open_text(path, Settings()) as file:
+        read, parts = file.open_utf8(None), []
+        while part := read(_READ_BYTES):
+            parts.append(part)
+    return File(path.name, origin, b"".join(parts))
 
 
 def missing_file(path: Path, requirement: str) -> FileNotFoundError:
@@ -293,41 +302,20 @@ def _require_columns(name: str, layout: Layout, columns: Sequence[Any]) -> None:
 
 
 def _read_fields(file: File, kind: str, layout: Layout) -> Iterator[tuple[int, dict[Any, Any]]]:
-    split = ((number, line.split("\t")) for number, line in file.filled())
-    lines = _read_quoted_csv(file) if kind == "csv" else split
+    opened = HashedFile(io.BytesIO(file.content), file.full_name, None, None)
+    lines = read_rows(opened, kind)
     first, fields = next(lines, (1, []))
     header: Sequence[Any] = range(len(fields)) if layout.counted else fields
     _require_columns(file.full_name, layout, header)
     if len(set(header)) != len(header):
         raise file.error(first, "a header of different names", fields)
     for number, values in chain([(first, fields)] if layout.counted else [], lines):
-        if len(values) != len(header):
-            raise file.error(number, f"a row of {len(header)} fields", values)
         yield number, dict(zip(header, values, strict=True))
-
-
-def _read_quoted_csv(file: File) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader((f"{line}\n" for _, line in file.lines()), strict=True)
-    start = 1
-    while True:
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            lines = f"lines {start} to {reader.line_num}"
-            raise file.error(start, f"csv ({error})", lines) from None
-        if fields:
-            yield start, fields
-        start = reader.line_num + 1
 
 
 def _read_json_lines(file: File) -> Iterator[tuple[int, dict[Any, Any]]]:
     for number, line in file.filled():
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise file.error(number, f"a JSON object ({error})", line) from None
+        value = parse_json(file.full_name, line, number)
         if not isinstance(value, dict):
             raise file.error(number, "a JSON object", line)
         yield number, value
@@ -392,8 +380,9 @@ def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterab
     """
     found: dict[str, Path] = {}
     for entry in sorted(path.iterdir()):
-        part = _SPLIT_NAMES.get(entry.stem if entry.is_file() else entry.name)
-        if part is None or (entry.is_file() and entry.suffix not in (".txt", *SUFFIXES)):
+        name = _bare_name(entry)
+        part = _SPLIT_NAMES.get(name.stem if entry.is_file() else entry.name)
+        if part is None or (entry.is_file() and name.suffix not in (".txt", *SUFFIXES)):
             continue
         if part in found:
             other = found[part].name
@@ -402,8 +391,8 @@ def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterab
     for part, entry in found.items():
         if entry.is_dir():
             yield part, _read_class_folders(entry)
-        elif entry.suffix in SUFFIXES:
-            yield part, read_table_rows(open_file(entry), SUFFIXES[entry.suffix], layout)
+        elif (suffix := _bare_name(entry).suffix) in SUFFIXES:
+            yield part, read_table_rows(open_file(entry), SUFFIXES[suffix], layout)
         else:
             yield part, read_lines(open_file(entry))
     if not found:
@@ -525,12 +514,18 @@ def _require_kind(kind: Any) -> Any:
         raise about(ValueError(f"{error} ({named})"), "kind") from None
 
 
+def _bare_name(path: Path) -> Path:
+    """Return the name of a file without the ending of a packed one."""
+    return Path(path.name.removesuffix(".gz"))
+
+
 def _guess_kind(path: Path) -> Any:
     if path.is_dir():
         return "folder"
     if not path.exists():
         raise missing_file(path, "a file or a folder")
-    found = SUFFIXES.get(path.suffix.lower(), "lines" if path.suffix == ".txt" else None)
+    suffix = _bare_name(path).suffix.lower()
+    found = SUFFIXES.get(suffix, "lines" if suffix == ".txt" else None)
     if found is None:
         hint = "say which it is with kind=; word_vectors reads vectors"
         raise invalid("path", f"a .csv, .tsv, .jsonl or .txt file ({hint})", path.name)
