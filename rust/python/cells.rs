@@ -73,7 +73,7 @@ fn name_fault(fault: Fault) -> &'static str {
     }
 }
 
-fn convert_column<'py>(py: Python<'py>, column: Column) -> PyResult<Bound<'py, PyDict>> {
+fn convert_column(py: Python<'_>, column: Column) -> PyResult<Bound<'_, PyDict>> {
     let texts = PyList::empty(py);
     let mut start = 0;
     for end in column.ends {
