@@ -59,7 +59,7 @@ LEAKS = {
     "decimals": (choose("0.12345678901234567891", "0.12345678901234567892"), "decimals"),
     "padded": (choose("007", "7"), "texts, because line "),
     "exponent": (choose("1e10", "10000000000"), "numbers"),
-    "words": (add_words, "numbers"),
+    "words": (add_words, "numbers, and words such as 'NA'"),
     "thousands": (choose("1,234", "1,235"), "texts, because line 2 has '1,23"),
     "percent": (choose("5%", "6%"), "texts, because line 2 has "),
     "currency": (choose("$5", "$6"), "texts, because line 2 has '$"),

@@ -43,6 +43,7 @@ _MAX_ROW_BYTES: Final = 2**27
 _MAX_WORDS: Final = 16
 """Different words without a digit that may stand among numbers, such as NA."""
 _TIME_PATTERN: Final = re.compile(r"\s*\d{1,2}(:[0-5]\d){1,2}(\.\d*)?\s*")
+_MAX_SHOWN_WORDS: Final = 3
 _MIN_SEPARATED: Final = 0.95
 """Share of the lines that hold another separator, from which it must be chosen."""
 _MIN_CODE_DIGITS: Final = 8
@@ -342,7 +343,8 @@ def _find_kind(pieces: list[tuple[int, dict[str, Any]]]) -> Kind:
         width = min(widths)
         reason = f"whole numbers of {width} digits, which are read digit by digit, too"
         return Kind("digits", reason, width, base)
-    return Kind(base, _REASONS[base], base=base)
+    shown = ", ".join(map(repr, sorted(words)[:_MAX_SHOWN_WORDS]))
+    return Kind(base, _REASONS[base] + f", and words such as {shown}" * bool(words), base=base)
 
 
 def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:

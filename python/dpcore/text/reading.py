@@ -436,8 +436,10 @@ def read(
     r"""Read texts from a file or a folder.
 
     Texts are as the file has them, without the white space around them; lines of white space are
-    no texts. Files are UTF-8. Labels, groups and attributes are whole numbers where all of a
-    column are; attributes are numbers with a fraction, too, where all of a column are numbers.
+    no texts. Files are read as `dpcore.audit_outputs` reads them: in UTF-8 or what a byte order
+    mark says, plain or packed with gzip, with commas, semicolons or tabs between cells. Labels,
+    groups and attributes are whole numbers where all of a column are; attributes are numbers with
+    a fraction, too, where all of a column are numbers.
 
     Args:
         path: a file or a folder, or a frame of pandas.
