@@ -339,7 +339,7 @@ ALLOWED = {
         "given, or neighbour= (", "of a transformer pass", "lm.fit with epsilon=",
         "sensitivity=, epsilon=, trainable", "others give audit_step", "the encoder has no rng=",
         "label= names an attribute", "give finer ones, or leave group out", "encoding=",
-        "format=", "column=", "write nan where", "block= asks",
+        "format=", "column=", "exclude=NAME", "sep={} splits", "write nan where", "block= asks",
         "dpcore.text.split", "words_of, for functions",
         "COUNTEREXAMPLES", "read_corpus reads", "in dpcore.repeat(function, catch=...)",
         "dpcore.audit_table compares all",

@@ -253,7 +253,7 @@ def answers(tmp_path):
     ("files", "options", "words"),
     [
         (("a.csv", "b.csv"), {}, ("column", "'response'")),
-        (("a.csv", "b.csv"), {"column": "id"}, ("'id'", "numbers the rows", "column=")),
+        (("a.csv", "b.csv"), {"column": "id"}, ("'id'", "numbers the rows", "exclude=")),
         (("both.csv",), {"column": "response", "label": "truth"}, ("label_x", "never", "daily")),
     ],
 )

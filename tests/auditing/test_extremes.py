@@ -262,14 +262,17 @@ def test_whole_numbers_of_64_bits_in_files_are_read_exactly(tmp_path, values):
     assert report.epsilon_lower > 1.5
 
 
-def test_adjacent_numbers_of_a_text_file_are_noted(tmp_path):
+def test_adjacent_numbers_of_a_text_file_keep_their_digits(tmp_path):
     rng, paths = np.random.default_rng(4), []
     for share in (0.9, 0.1):
         paths.append(tmp_path / f"{share}.csv")
         rows = draw(np.array([2**60, 2**60 + 1]), share, 2000, rng).tolist()
         paths[-1].write_text("count\n" + "\n".join(map(str, rows)))
-    with pytest.warns(dpcore.errors.AssumptionWarning, match="compared as float64"):
-        dpcore.audit_outputs(*paths, rows="independent", claim=0.5, rng=1)
+    report = dpcore.audit_outputs(*paths, rows="independent", claim=1.0, rng=1)
+    assert report.refuted
+    assert report.files[0].kinds == (
+        "whole numbers of 19 digits, which are read digit by digit, too",
+    )
 
 
 @pytest.mark.parametrize("scale", [MOST, 1e-310, 5e-324])
