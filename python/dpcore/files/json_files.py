@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from itertools import chain, islice
+from math import isinf
 from typing import Any, Final, TextIO
 
 import numpy as np
 
+from .. import _core
 from ..errors import invalid, show
 from ..mechanisms.answers import rows_of, to_object_array
+from ..mechanisms.spellings import PLAIN_CLASSES, read_number
 from ..records import Array
+from .cells import MINUS_ZERO, Cells, Kind
 from .columns import ALL, Found, Request, Table, fill_columns, select_columns
 from .opened import HashedFile, Settings, require_memory
 
 _MAX_EXACT_INTEGER: Final = 2**53
 """Whole numbers up to which floats are exact."""
+_MAX_DEPTH: Final = 64
+_FLOAT_PATTERN: Final = re.compile(r"-?\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)|-0(?![\d.eE])")
+"""Numbers that may be written in several ways, and what looks so in a text."""
+_USUAL_CLASSES: Final = (0, 1, 3)
+"""Spellings of floats that Python writes: the fewest digits, ".0", or an exponent of two digits."""
+_NUMBERS: Final = Kind("number", "numbers")
+"""The kind of a column that has no other, for JSON says what is a number."""
 
 
 def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
@@ -24,21 +37,31 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
     if file.size is not None:
         # Its text, and objects that take as much at least.
         require_memory(file.name, 2.0 * file.size)
-    rows = _parse_json(file.name, file.open_text(settings.encoding).read(), 1)
+    text = file.open_text(settings.encoding).read()
+    rows = _parse_json(file.name, text, 1)
+    numbers = _Numbers(request.kinds is not None or _has_spellings([text]))
+    if numbers.is_exact:
+        rows = _EXACT_DECODER.decode(text)
     how = Found("json", None, "", file.encoding, file.sha256)
     if isinstance(rows, dict):
         for name, values in rows.items():
             if not isinstance(values, list):
                 requirement = "a list, as are all columns"
                 raise invalid(f"{name!r} of {file.name}", requirement, values)
-        return Table(file.name, tuple(rows), tuple(map(_as_column, rows.values())), how)
+        columns = tuple(numbers.make_column(name, items, 0) for name, items in rows.items())
+        cells = numbers.list_cells(rows)
+        return Table(file.name, tuple(rows), columns, how, cells=cells)
     if not isinstance(rows, list):
         raise ValueError(f"{file.name} must hold a list of outputs, got {show(rows)}")
     if rows and all(isinstance(one, dict) for one in rows):
         names = tuple(dict.fromkeys(name for one in rows for name in one))
-        columns = ([one.get(name) for one in rows] for name in names)
-        return Table(file.name, names, tuple(map(_as_column, columns)), how, is_sparse=True)
-    return Table(file.name, None, (_as_column(rows),), how)
+        columns = tuple(
+            numbers.make_column(name, [one.get(name) for one in rows], 0) for name in names
+        )
+        cells = numbers.list_cells(names)
+        return Table(file.name, names, columns, how, is_sparse=True, cells=cells)
+    columns = (numbers.make_column("", rows, 0),)
+    return Table(file.name, None, columns, how, cells=numbers.list_cells([""]))
 
 
 def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> Table:
@@ -50,7 +73,8 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     found: dict[str, list[Array]] = {}
     size, is_table = 0, None
     lines = file.open_text(settings.encoding)
-    for number, (line, rows) in enumerate(_read_values(file.name, lines)):
+    numbers = _Numbers(request.kinds is not None)
+    for number, (line, rows) in enumerate(_read_values(file.name, lines, numbers)):
         is_table = isinstance(rows[0], dict) if is_table is None else is_table
         if any(isinstance(row, dict) != is_table for row in rows):
             kinds = "objects, or none of them" if is_table else "no objects, or all of them"
@@ -64,7 +88,8 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
                 continue
             # A name that is new here was missing in all rows before.
             parts = found.setdefault(name, [to_object_array([None] * size)] if size else [])
-            parts.append(_as_column([row.get(name) for row in rows] if is_table else rows))
+            items = [row.get(name) for row in rows] if is_table else rows
+            parts.append(numbers.make_column(name, items, size))
         size += len(rows)
         if number == 0:
             if is_table and not given and request.is_open:
@@ -72,19 +97,98 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
             file.check_memory(sum(_size_in_memory(one) for each in found.values() for one in each))
     how = Found("jsonl", None, "", file.encoding, file.sha256)
     if not is_table:
-        return Table(file.name, None, tuple(map(_join_parts, found.values())), how)
+        cells = numbers.list_cells([""])
+        return Table(file.name, None, tuple(map(_join_parts, found.values())), how, cells=cells)
     columns = {name: _join_parts(parts) for name, parts in found.items()}
     filled = fill_columns(columns, names, size)
-    return Table(file.name, tuple(names), filled, how, is_sparse=True)
+    cells = numbers.list_cells(names)
+    return Table(file.name, tuple(names), filled, how, is_sparse=True, cells=cells)
 
 
-def _read_values(name: str, text: TextIO) -> Iterator[tuple[int, list[Any]]]:
+def _read_values(name: str, text: TextIO, numbers: _Numbers) -> Iterator[tuple[int, list[Any]]]:
     """Yield values, many at a time, with the number of the last line."""
     numbered = enumerate(text, 1)
+    decoder = _EXACT_DECODER if numbers.is_exact else _JSON_DECODER
     while piece := list(islice(numbered, 2**16)):
-        rows = [_parse_json(name, line.strip(), number) for number, line in piece if line.strip()]
+        rows = [
+            _parse_json(name, line.strip(), number, decoder)
+            for number, line in piece
+            if line.strip()
+        ]
+        if not numbers.has_spellings:
+            numbers.has_spellings = _has_spellings(line for _, line in piece)
         if rows:
             yield piece[-1][0], rows
+
+
+class _Numbers:
+    """Columns of JSON, and how their numbers are written.
+
+    Args:
+        is_exact: True if numbers were read as the texts that they are; otherwise a column that is
+            written in several ways must be read again.
+    """
+
+    def __init__(self, is_exact: bool) -> None:
+        self.is_exact = self.has_spellings = is_exact
+        self._texts: dict[str, list[str]] = {}
+        self._types: dict[str, set[bool]] = {}
+
+    def make_column(self, name: str, items: list[Any], size: int) -> Array:
+        """Return a piece of a column, above which there are `size` rows."""
+        if self.is_exact:
+            texts = self._texts.setdefault(name, [""] * size)
+            texts += [item if type(item) is _NumberText else "" for item in items]
+            return _as_column([_convert_numbers(item) for item in items])
+        column = _as_column(items)
+        types = self._types.setdefault(name, set())
+        types |= {True for item in items if type(item) is int}
+        types |= {False for item in items if type(item) is float and item.is_integer()}
+        return column
+
+    def list_cells(self, names: Iterable[str]) -> dict[int, Cells]:
+        """Return how the numbers of each column are written, by the places of the columns."""
+        cells = {}
+        for place, name in enumerate(names):
+            if any(self._texts.get(name, ())):
+                piece = _read_spellings(self._texts[name])
+                cells[place] = Cells(_NUMBERS, piece["codes"], tuple(piece["spellings"]))
+            elif name in self._types:
+                # 1 beside 1.0 is read again, too.
+                is_unread = self.has_spellings or len(self._types[name]) > 1
+                cells[place] = Cells(_NUMBERS, is_unread=is_unread)
+        return cells
+
+
+class _NumberText(str):
+    """A number as it is written."""
+
+
+def _read_spellings(texts: Iterable[str]) -> dict[str, Any]:
+    data = "".join(f"{text}\n" for text in texts).encode()
+    column: dict[str, Any] = _core.parse_cells(data, "", False, "n", 0, 0, 2**62, True)[2][0]
+    return column
+
+
+def _has_spellings(lines: Iterable[str]) -> bool:
+    """Return True if a number is not written as Python writes its float64."""
+    tokens = _FLOAT_PATTERN.findall("\n".join(lines))
+    spellings = _read_spellings(tokens)["spellings"] if tokens else ()
+    return any(each >> 16 not in _USUAL_CLASSES or each & MINUS_ZERO for each in spellings)
+
+
+def _convert_numbers(value: Any) -> Any:
+    """Return a value of JSON with exact numbers in the place of their texts."""
+    if type(value) is list:
+        return [_convert_numbers(item) for item in value]
+    if type(value) is dict:
+        return {name: _convert_numbers(item) for name, item in value.items()}
+    if type(value) is not _NumberText:
+        return value
+    number = read_number(value)
+    number = PLAIN_CLASSES.get(type(number), lambda plain: plain)(number)
+    is_lost = type(number) is float and (isinf(number) or (not number and Decimal(value)))
+    return Decimal(value) if is_lost else number
 
 
 def _as_column(items: list[Any]) -> Array:
@@ -94,9 +198,12 @@ def _as_column(items: list[Any]) -> Array:
     return to_object_array(items)
 
 
-def _parse_json(name: str, text: str, line: int) -> Any:
+def _parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None = None) -> Any:
     try:
-        return _JSON_DECODER.decode(text)
+        value = (decoder or _JSON_DECODER).decode(text)
+        if text.count("[") + text.count("{") <= _MAX_DEPTH or _is_flat(value):
+            return value
+        text = f"line {line} of {name} must be JSON of at most {_MAX_DEPTH} levels, got more"
     except json.JSONDecodeError as error:
         text = f"line {line + error.lineno - 1} of {name} must be JSON, got {error}"
     except _DuplicateNameError as error:
@@ -105,7 +212,7 @@ def _parse_json(name: str, text: str, line: int) -> Any:
         # Of a number with thousands of digits.
         text = f"line {line} of {name} must be JSON, got {error}"
     except RecursionError:
-        text = f"line {line} of {name} must be JSON of less depth"
+        text = f"line {line} of {name} must be JSON of at most {_MAX_DEPTH} levels, got more"
     raise ValueError(text)
 
 
@@ -123,7 +230,20 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _is_flat(value: Any) -> bool:
+    """Return True if a value has at most `_MAX_DEPTH` levels of lists and objects."""
+    level, depth = [value], 0
+    while level and depth <= _MAX_DEPTH:
+        nested = [item for item in level if isinstance(item, (list, dict))]
+        level = [*chain.from_iterable(i.values() if type(i) is dict else i for i in nested)]
+        depth += bool(nested)
+    return depth <= _MAX_DEPTH
+
+
 _JSON_DECODER: Final = json.JSONDecoder(object_pairs_hook=_make_object)
+_EXACT_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_make_object, parse_float=_NumberText, parse_int=_NumberText
+)
 
 
 def _size_in_memory(part: Array) -> float:
