@@ -458,7 +458,7 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
         if columns[0] is None or columns[1] is None:
             continue
         first, second = columns[0].kind, columns[1].kind
-        if not first.base or not second.base:
+        if "json" in (first.base, second.base):
             # Numbers of JSON: each side needs the spellings if the other has them.
             has = [each.codes is not None or each.is_unread for each in columns if each]
             for at in (0, 1):

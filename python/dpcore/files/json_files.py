@@ -17,19 +17,20 @@ from ..errors import invalid, show
 from ..mechanisms.answers import rows_of, to_object_array
 from ..mechanisms.spellings import PLAIN_CLASSES, read_number
 from ..records import Array
-from .cells import MINUS_ZERO, Cells, Kind
+from .cells import Cells, Kind
 from .columns import ALL, Found, Request, Table, fill_columns, select_columns
 from .opened import HashedFile, Settings, require_memory
 
 _MAX_EXACT_INTEGER: Final = 2**53
 """Whole numbers up to which floats are exact."""
 _MAX_DEPTH: Final = 64
-_FLOAT_PATTERN: Final = re.compile(r"-?\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)|-0(?![\d.eE])")
-"""Numbers that may be written in several ways, and what looks so in a text."""
-_USUAL_CLASSES: Final = (0, 1, 3)
-"""Spellings of floats that Python writes: the fewest digits, ".0", or an exponent of two digits."""
-_NUMBERS: Final = Kind("number", "numbers")
-"""The kind of a column that has no other, for JSON says what is a number."""
+_BRACKET_PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+_LINE_FEEDS: Final = bytes.maketrans(b",:", b"\n\n")
+_BETWEEN_NUMBERS: Final = b"{}[] \t\r"
+_USUAL_CLASSES: Final = {0, 1, 2, 3, 0xFFFF}
+"""Spellings of Python: the fewest digits, ".0", or an exponent of two digits; and texts."""
+_NUMBERS: Final = Kind("number", "numbers", base="json")
+"""The kind of numbers of JSON, which says itself what is a number."""
 
 
 def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
@@ -42,26 +43,27 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
     numbers = _Numbers(request.kinds is not None or _has_spellings([text]))
     if numbers.is_exact:
         rows = _EXACT_DECODER.decode(text)
-    how = Found("json", None, "", file.encoding, file.sha256)
     if isinstance(rows, dict):
         for name, values in rows.items():
             if not isinstance(values, list):
                 requirement = "a list, as are all columns"
                 raise invalid(f"{name!r} of {file.name}", requirement, values)
-        columns = tuple(numbers.make_column(name, items, 0) for name, items in rows.items())
-        cells = numbers.list_cells(rows)
-        return Table(file.name, tuple(rows), columns, how, cells=cells)
-    if not isinstance(rows, list):
+        columns = rows
+    elif not isinstance(rows, list):
         raise ValueError(f"{file.name} must hold a list of outputs, got {show(rows)}")
-    if rows and all(isinstance(one, dict) for one in rows):
-        names = tuple(dict.fromkeys(name for one in rows for name in one))
-        columns = tuple(
-            numbers.make_column(name, [one.get(name) for one in rows], 0) for name in names
-        )
-        cells = numbers.list_cells(names)
-        return Table(file.name, names, columns, how, is_sparse=True, cells=cells)
-    columns = (numbers.make_column("", rows, 0),)
-    return Table(file.name, None, columns, how, cells=numbers.list_cells([""]))
+    is_sparse = isinstance(rows, list) and bool(rows) and all(type(row) is dict for row in rows)
+    if is_sparse:
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+    elif isinstance(rows, list):
+        columns = {"": rows}
+    arrays = tuple(numbers.make_column(name, items, 0) for name, items in columns.items())
+    how = Found("json", None, "", file.encoding, file.sha256)
+    has_names = is_sparse or isinstance(rows, dict)
+    cells = numbers.list_cells(columns)
+    return Table(
+        file.name, tuple(columns) if has_names else None, arrays, how, None, is_sparse, cells
+    )
 
 
 def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> Table:
@@ -96,12 +98,11 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
                 select_columns(Table(file.name, tuple(names), (np.empty(0),) * len(names)), None)
             file.check_memory(sum(_size_in_memory(one) for each in found.values() for one in each))
     how = Found("jsonl", None, "", file.encoding, file.sha256)
+    cells = numbers.list_cells(names if is_table else [""])
     if not is_table:
-        cells = numbers.list_cells([""])
         return Table(file.name, None, tuple(map(_join_parts, found.values())), how, cells=cells)
     columns = {name: _join_parts(parts) for name, parts in found.items()}
     filled = fill_columns(columns, names, size)
-    cells = numbers.list_cells(names)
     return Table(file.name, tuple(names), filled, how, is_sparse=True, cells=cells)
 
 
@@ -132,7 +133,7 @@ class _Numbers:
     def __init__(self, is_exact: bool) -> None:
         self.is_exact = self.has_spellings = is_exact
         self._texts: dict[str, list[str]] = {}
-        self._types: dict[str, set[bool]] = {}
+        self._types: dict[str, set[type]] = {}
 
     def make_column(self, name: str, items: list[Any], size: int) -> Array:
         """Return a piece of a column, above which there are `size` rows."""
@@ -140,10 +141,13 @@ class _Numbers:
             texts = self._texts.setdefault(name, [""] * size)
             texts += [item if type(item) is _NumberText else "" for item in items]
             return _as_column([_convert_numbers(item) for item in items])
-        column = _as_column(items)
-        types = self._types.setdefault(name, set())
-        types |= {True for item in items if type(item) is int}
-        types |= {False for item in items if type(item) is float and item.is_integer()}
+        types, kinds = self._types.setdefault(name, set()), set(map(type, items))
+        column = _as_column(items, kinds)
+        types |= kinds & {int}
+        # A float that is a whole number may be written as an integer elsewhere.
+        is_bare = kinds == {float} and not (column == np.rint(column)).any()
+        if float in kinds and not is_bare:
+            types |= {float for item in items if type(item) is float and item.is_integer()}
         return column
 
     def list_cells(self, names: Iterable[str]) -> dict[int, Cells]:
@@ -151,10 +155,9 @@ class _Numbers:
         cells = {}
         for place, name in enumerate(names):
             if any(self._texts.get(name, ())):
-                piece = _read_spellings(self._texts[name])
+                piece = _read_spellings("\n".join([*self._texts[name], ""]).encode())
                 cells[place] = Cells(_NUMBERS, piece["codes"], tuple(piece["spellings"]))
             elif name in self._types:
-                # 1 beside 1.0 is read again, too.
                 is_unread = self.has_spellings or len(self._types[name]) > 1
                 cells[place] = Cells(_NUMBERS, is_unread=is_unread)
         return cells
@@ -164,17 +167,23 @@ class _NumberText(str):
     """A number as it is written."""
 
 
-def _read_spellings(texts: Iterable[str]) -> dict[str, Any]:
-    data = "".join(f"{text}\n" for text in texts).encode()
+def _read_spellings(data: bytes) -> dict[str, Any]:
     column: dict[str, Any] = _core.parse_cells(data, "", False, "n", 0, 0, 2**62, True)[2][0]
     return column
 
 
 def _has_spellings(lines: Iterable[str]) -> bool:
-    """Return True if a number is not written as Python writes its float64."""
-    tokens = _FLOAT_PATTERN.findall("\n".join(lines))
-    spellings = _read_spellings(tokens)["spellings"] if tokens else ()
-    return any(each >> 16 not in _USUAL_CLASSES or each & MINUS_ZERO for each in spellings)
+    """Return True if a number is not written as Python writes its float64.
+
+    A number in a text may count, too: then its file is only read more slowly.
+    """
+    data = "\n".join(lines).encode("utf-8", "replace")
+    if b"." not in data and b"e" not in data.lower() and b"-0" not in data:
+        return False
+    data = data.translate(_LINE_FEEDS, _BETWEEN_NUMBERS)
+    piece = _read_spellings(data)
+    has_other = not {each >> 16 for each in piece["spellings"]} <= _USUAL_CLASSES
+    return has_other or piece["kinds"][1][0] > 0 or re.search(rb"-0(?![.\deE])", data) is not None
 
 
 def _convert_numbers(value: Any) -> Any:
@@ -191,29 +200,54 @@ def _convert_numbers(value: Any) -> Any:
     return Decimal(value) if is_lost else number
 
 
-def _as_column(items: list[Any]) -> Array:
-    kinds = {type(one) for one in items}
+def _as_column(items: list[Any], types: set[type] | None = None) -> Array:
+    kinds = types or set(map(type, items))
     if kinds <= {int, float} or kinds in ({str}, {bool}):
         return rows_of("outputs", items, "")
     return to_object_array(items)
 
 
 def _parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None = None) -> Any:
+    # The line is known where the text has one.
+    place = name if "\n" in text else f"line {line} of {name}"
     try:
-        value = (decoder or _JSON_DECODER).decode(text)
-        if text.count("[") + text.count("{") <= _MAX_DEPTH or _is_flat(value):
+        # This is faster where nothing is around the value.
+        value, end = decoder.raw_decode(text) if decoder else (None, 0)
+        if end < len(text) or not decoder:
+            value = (decoder or _JSON_DECODER).decode(text)
+        if len(text) <= 2 * _MAX_DEPTH or _find_deep(text) is None:
             return value
-        text = f"line {line} of {name} must be JSON of at most {_MAX_DEPTH} levels, got more"
+        text = _describe_depth(name, text, line)
     except json.JSONDecodeError as error:
-        text = f"line {line + error.lineno - 1} of {name} must be JSON, got {error}"
+        place = f"line {line + error.lineno - 1} of {name}"
+        text = f"{place} must be JSON, got {error.msg} at column {error.colno}"
     except _DuplicateNameError as error:
-        text = f"line {line} of {name} must hold each name once, got {error}"
+        text = f"{place} must hold each name once, got {error}"
     except ValueError as error:
         # Of a number with thousands of digits.
-        text = f"line {line} of {name} must be JSON, got {error}"
+        text = f"{place} must be JSON, got {error}"
     except RecursionError:
-        text = f"line {line} of {name} must be JSON of at most {_MAX_DEPTH} levels, got more"
+        text = _describe_depth(name, text, line)
     raise ValueError(text)
+
+
+def _find_deep(text: str) -> int | None:
+    """Return the place of the first bracket in JSON that is below too many others."""
+    depth = 0
+    if text.count("[") + text.count("{") <= _MAX_DEPTH:
+        return None
+    for bracket in _BRACKET_PATTERN.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(bracket.group(), 0)
+        if depth > _MAX_DEPTH:
+            return bracket.start()
+    return None
+
+
+def _describe_depth(name: str, text: str, line: int) -> str:
+    start = _find_deep(text) or 0
+    place = f"line {line + text.count(chr(10), 0, start)} of {name}"
+    column = start - text.rfind("\n", 0, start)
+    return f"{place} must be JSON of at most {_MAX_DEPTH} levels, got more at column {column}"
 
 
 class _DuplicateNameError(ValueError):
@@ -228,16 +262,6 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise _DuplicateNameError(f"{twice!r} twice")
     return found
-
-
-def _is_flat(value: Any) -> bool:
-    """Return True if a value has at most `_MAX_DEPTH` levels of lists and objects."""
-    level, depth = [value], 0
-    while level and depth <= _MAX_DEPTH:
-        nested = [item for item in level if isinstance(item, (list, dict))]
-        level = [*chain.from_iterable(i.values() if type(i) is dict else i for i in nested)]
-        depth += bool(nested)
-    return depth <= _MAX_DEPTH
 
 
 _JSON_DECODER: Final = json.JSONDecoder(object_pairs_hook=_make_object)
