@@ -220,7 +220,7 @@ def _parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | Non
         text = _describe_depth(name, text, line)
     except json.JSONDecodeError as error:
         place = f"line {line + error.lineno - 1} of {name}"
-        text = f"{place} must be JSON, got {error.msg} at column {error.colno}"
+        text = f"{place} must be JSON, got {error.msg.removesuffix(' at')} at column {error.colno}"
     except _DuplicateNameError as error:
         text = f"{place} must hold each name once, got {error}"
     except ValueError as error:
