@@ -212,7 +212,8 @@ def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
         if path in settings.kept:
             raw, size = io.BytesIO(settings.kept[path]), len(settings.kept[path])
         elif str(path) == STDIN or path.is_fifo() or path.is_char_device():
-            raw = _open_standard_input() if str(path) == STDIN else path.open("rb")
+            is_piped = str(path) == STDIN
+            raw = _open_standard_input() if is_piped else opened.enter_context(path.open("rb"))
             parts = []
             while part := raw.read(_PIPE_BYTES):
                 parts.append(part)
