@@ -1,6 +1,7 @@
 """Measure what recorded outputs are accused of, and write the tables kept in benches/record.
 
-Usage: python benches/record_outputs.py [--sets 20] [--audits 200] [--clean 250] [--out FILE]
+Usage: python benches/record_outputs.py [--sets 20] [--audits 200] [--clean 250] [--halves 200]
+    [--out FILE]
 
 Without options it writes benches/record/outputs.md. Both sides of every set of files have the same
 law. Rows that depend on each other must give no verdict, columns that leak by what they are must
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import datetime
+import gzip
 import pathlib
 import sys
 import tempfile
@@ -327,6 +329,131 @@ def measure_clean(sets: int) -> tuple[list[str], int]:
     return lines, wrong
 
 
+# Shuffled halves of one sample, in files of every kind.
+
+HALF = 1000
+"""Rows per side."""
+_HALVES_CONFIDENCE = 0.9
+_HALVES_ALPHA = 1e-6
+"""Significance of the binomial test of refuted halves."""
+
+
+def draw_words(rng: Random, words: Sequence[str]) -> list[str]:
+    """Return as many words as both halves have rows."""
+    return rng.choice(words, 2 * HALF).tolist()
+
+
+def write_each(pattern: str, values: Any) -> list[str]:
+    """Return numbers in one format."""
+    return [pattern.format(value) for value in values.tolist()]
+
+
+def draw_laplace(rng: Random) -> Any:
+    """Return as many numbers as both halves have rows."""
+    return rng.laplace(size=2 * HALF)
+
+
+def mix_spellings(rng: Random) -> list[str]:
+    """Return numbers that are written in one of two ways by chance."""
+    values = rng.integers(0, 9, 2 * HALF) + 0.5
+    ways = rng.random(2 * HALF) < 0.5
+    return [f"{x:.2f}" if way else f"{x}" for x, way in zip(values, ways, strict=True)]
+
+
+def draw_objects(rng: Random) -> list[str]:
+    """Return JSON objects with a key that some lack, and numbers in two spellings."""
+    rows = zip(mix_spellings(rng), draw_laplace(rng), rng.random(2 * HALF) < 0.3, strict=True)
+    return [f'{{"w": {a}{f", {chr(34)}o{chr(34)}: {b}" if has else ""}}}' for a, b, has in rows]
+
+
+HALVES: dict[str, tuple[str, Callable[[Random], list[str]]]] = {
+    "shortest digits": ("csv", lambda rng: write_each("{!r}", draw_laplace(rng))),
+    "two decimals": ("csv", lambda rng: write_each("{:.2f}", draw_laplace(rng))),
+    "%.18e": ("csv", lambda rng: write_each("{:.18e}", draw_laplace(rng))),
+    "whole numbers": ("csv", lambda rng: write_each("{}", rng.poisson(30.0, 2 * HALF))),
+    "12 digits": ("csv", lambda rng: write_each("{}", rng.integers(10**11, 10**12, 2 * HALF))),
+    "20 digits": ("csv", lambda rng: [
+        f"{a}{b:010d}" for a, b in rng.integers(10**9, 10**10, (2 * HALF, 2)).tolist()
+    ]),
+    "padded": ("csv", lambda rng: write_each("{:04d}", rng.integers(0, 2000, 2 * HALF))),
+    "padded or not": ("csv", lambda rng: draw_words(rng, ["007", "7", "70"])),
+    "decimals of 20 digits": ("csv", lambda rng: write_each("0.1234567890{:010d}", rng.integers(
+        0, 10**10, 2 * HALF))),
+    "words": ("csv", lambda rng: draw_words(rng, ["never", "weekly", "daily"])),
+    "numbers with NA": ("csv", lambda rng: [
+        "NA" if x < -2 else f"{x:.3f}" for x in draw_laplace(rng).tolist()
+    ]),
+    "dates": ("csv", lambda rng: list(map(str, _DAYS[rng.integers(365, size=2 * HALF)]))),
+    "thousands": ("tsv", lambda rng: write_each("{:,}", rng.poisson(3000.0, 2 * HALF))),
+    "percent": ("csv", lambda rng: write_each("{}%", rng.poisson(30.0, 2 * HALF))),
+    "two spellings": ("csv", mix_spellings),
+    "signed zeros": ("csv", lambda rng: write_each("{:.2f}", 0.02 * draw_laplace(rng))),
+    "exponents": ("csv", lambda rng: draw_words(rng, ["1e10", "10000000000", "1E10", "2e10"])),
+    "one odd cell": ("csv", lambda rng: [
+        *write_each("{}", rng.poisson(30.0, 2 * HALF - 1)), "1_000"
+    ]),
+    "texts with blanks": ("txt", lambda rng: draw_words(rng, ["a", " a", "a b", "b"])),
+    "numbers, lines": ("txt", lambda rng: write_each("{!r}", draw_laplace(rng))),
+    "tabs": ("tsv", lambda rng: write_each("{:.3f}", draw_laplace(rng))),
+    "UTF-16": ("utf16.csv", lambda rng: write_each("{:.3f}", draw_laplace(rng))),
+    "gzip": ("csv.gz", lambda rng: write_each("{:.3f}", draw_laplace(rng))),
+    "JSON objects": ("objects.jsonl", draw_objects),
+    "JSON numbers": ("jsonl", lambda rng: write_each("{!r}", np.round(draw_laplace(rng), 1))),
+}  # fmt: skip
+
+
+def write_halves(folder: pathlib.Path, title: str, rng: Random) -> Sides:
+    """Write the shuffled halves of one sample; a table has its columns in two orders."""
+    end, draw = HALVES[title]
+    cells = draw(rng)
+    cells = [cells[place] for place in rng.permutation(2 * HALF)]
+    paths = []
+    for side in range(2):
+        lines = cells[side * HALF : (side + 1) * HALF]
+        if "csv" in end or "tsv" in end:
+            sep = "\t" if "tsv" in end else ";"
+            rest = rng.integers(9, size=HALF).tolist()
+            pairs = [("w", "v"), *zip(lines, map(str, rest), strict=True)]
+            lines = [sep.join(pair[:: 1 - 2 * side]) for pair in pairs]
+        data = ("\n".join(lines) + "\n").encode("utf-16" if "16" in end else "utf-8")
+        paths.append(folder / f"{side}.{end}")
+        paths[-1].write_bytes(gzip.compress(data, 1) if end.endswith("gz") else data)
+    return paths[0], paths[1]
+
+
+def count_refuted_halves(title: str, audits: int, seed: int = FIRST_SEED) -> int:
+    """Return how often the claim of epsilon 0 is refuted for halves of one sample."""
+    refuted, folder = 0, pathlib.Path(_FOLDER.name)
+    end = HALVES[title][0]
+    column = None if end in ("txt", "jsonl") else "*"
+    for each in range(seed, seed + audits):
+        sides = write_halves(folder, title, np.random.default_rng(each))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            refuted += bool(dpcore.audit_outputs(
+                *sides, column=column, rows="independent", claim=0.0, arranged=True,
+                confidence=_HALVES_CONFIDENCE, rng=each,
+            ).refuted)  # fmt: skip
+    return refuted
+
+
+def limit_refuted_halves(audits: int) -> int:
+    """Return the number of refuted halves that is exceeded with probability 1e-6."""
+    return int(stats.binom.isf(_HALVES_ALPHA, audits, 1.0 - _HALVES_CONFIDENCE))
+
+
+def measure_halves(audits: int) -> tuple[list[str], int]:
+    """Return a line for each kind of files, and how many kinds are refuted too often."""
+    most = limit_refuted_halves(audits)
+    lines = [f"| files | refuted (at most {most}) |", "| --- | ---: |"]
+    wrong = 0
+    for title, (end, _) in HALVES.items():
+        refuted = count_refuted_halves(title, audits)
+        wrong += refuted > most
+        lines.append(f"| {title}, .{end} | {refuted} of {audits} |")
+    return lines, wrong
+
+
 def is_doubted(sides: Sides) -> bool:
     """Return True if a check of columns, of repetitions or of neighbours alarms."""
     try:
@@ -345,9 +472,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--audits", type=int, default=200, help="audits with groups")
     parser.add_argument("--clean", type=int, default=250, help="clean pairs of files of each kind")
     parser.add_argument("--out", type=pathlib.Path, help="file of the tables")
+    parser.add_argument("--halves", type=int, default=200, help="halves of each kind of files")
     settings = parser.parse_args(arguments)
     default = pathlib.Path(__file__).parent / "record" / "outputs.md"
     clean, wrong = measure_clean(settings.clean)
+    halves, too_often = measure_halves(settings.halves)
     text = [
         "# Recorded outputs: what is accused, and what is not",
         "",
@@ -376,9 +505,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "",
         *clean,
         "",
+        "## Shuffled halves of one sample, in files of every kind",
+        "",
+        f"How often the claim of epsilon 0 is refuted at confidence .9, {HALF:,} rows a side; a",
+        "table has its columns in another order on each side. The limit is that of the binomial",
+        "distribution at 1e-6.",
+        "",
+        *halves,
+        "",
     ]
     (settings.out or default).write_text("\n".join(text))
-    return int(wrong > 0)
+    return int(wrong > 0 or too_often > 0)
 
 
 if __name__ == "__main__":

@@ -97,6 +97,52 @@ def test_leaks_in_digits_are_refuted_and_their_twins_are_not(tmp_path, leak, nam
         assert all(f": {shown}" in str(table) for table in report.files), report.files
 
 
+JSON_LEAKS = {
+    # Both texts, and whether sides with one text each are equal: then that is no leak of rows.
+    "20 digits": ("0.12345678901234567891", "0.12345678901234567892", False),
+    "nested": ("[0.12345678901234567891]", "[0.12345678901234567892]", False),
+    "too large": ("1e400", "1e401", False),
+    "whole": ("1152921504606846976", "1152921504606846977", False),
+    "point": ("1.0", "1", True),
+    "exponent": ("1e10", "10000000000", True),
+    "zeros": ("1.50", "1.5", True),
+    "small": ("1e-5", "0.00001", True),
+    "capital": ("1E5", "1e5", True),
+}
+JSON_FORMS = {
+    "rows.jsonl": lambda cells: "\n".join(f'{{"w": {cell}, "v": "a 0"}}' for cell in cells),
+    "bare.jsonl": "\n".join,
+    "rows.json": lambda cells: "[" + ",".join(map('{{"w": {}}}'.format, cells)) + "]",
+    "columns.json": lambda cells: f'{{"w": [{", ".join(cells)}]}}',
+}
+
+
+@pytest.mark.parametrize("form", JSON_FORMS)
+@pytest.mark.parametrize("leak", JSON_LEAKS)
+def test_leaks_in_numbers_of_json_are_refuted_and_their_twins_are_not(tmp_path, leak, form):
+    first, second, are_equal = JSON_LEAKS[leak]
+    rng = np.random.default_rng(3)
+    cases = [((0.9, 0.1), True), ((0.9, 0.9), False), ((1.0, 0.0), not are_equal)]
+    for shares, is_leaky in cases:
+        paths = []
+        for side, share in zip("xy", shares, strict=True):
+            paths.append(tmp_path / f"{side}.{form}")
+            paths[-1].write_text(JSON_FORMS[form](choose(first, second)(rng, share)))
+        column = None if "bare" in form else "w"
+        report = audit_outputs(*paths, column=column, rng=5, **SETTINGS)
+        assert bool(report.refuted) is is_leaky, report
+
+
+@pytest.mark.parametrize("write", ["%.2f", "%g", "%.25g", "%.3e", "%r"])
+def test_two_writers_of_json_are_no_leak(tmp_path, write):
+    """One side as Python writes it, the other in another format; whole floats are among them."""
+    values = np.round(np.random.default_rng(3).exponential(size=(2, ROWS)) * 4) / 4
+    paths = [tmp_path / "x.jsonl", tmp_path / "y.jsonl"]
+    for path, form, side in zip(paths, ("%r", write), values.tolist(), strict=True):
+        path.write_text("".join(f'{{"w": {form % value}}}\n' for value in side))
+    assert not audit_outputs(*paths, column="w", rng=5, **SETTINGS).refuted
+
+
 def test_one_side_that_spells_numbers_twice_is_refuted(tmp_path):
     rng = np.random.default_rng(3)
     for shares, is_leaky in (((0.9, 0.1), True), ((0.9, 0.9), False), ((0.1, 0.1), False)):

@@ -5,12 +5,15 @@ The sentences of the errors are part of what is tested: each names the file and 
 
 from __future__ import annotations
 
+import csv
 import gzip
 import hashlib
 import io
 import json
+import os
 import re
 import sys
+import threading
 import tracemalloc
 from types import SimpleNamespace
 
@@ -18,13 +21,14 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
+from hypothesis import given, settings, strategies
 from pyarrow import parquet
 
 from dpcore import OutputsAudit, audit_outputs
 from dpcore.cli import audits as command
 from dpcore.cli.options import OutputsArguments
 from dpcore.files import cells as cell_files
-from dpcore.files import opened
+from dpcore.files import formats, opened
 from dpcore.files.columns import Request
 from dpcore.files.formats import Reader
 from dpcore.progress import Progress
@@ -420,6 +424,30 @@ def test_files_that_were_cut(write, tmp_path):
         ("a.jsonl", '{"a": 1, "a": 2}\n', {}, "line 1 of a.jsonl must hold each name once"),
         ("a.jsonl", '{"a": 1}\n2\n', {}, "lines up to 2 of a.jsonl must all be objects, or"),
         ("a.jsonl", "1\n[" + "[" * 10**5 + "\n", {}, "line 2 of a.jsonl must be JSON"),
+        ("a.csv", "a,b\n1,\x002\n", {}, "got a NUL character in cell 1 in line 2 of a.csv"),
+        ("a.csv", 'a,b\n1,"2\x00"\n', {}, "got a NUL character in cell 1 in line 2 of a.csv"),
+        ("a.tsv", "a\tb\n1\t\x002\n", {}, "got a NUL character in cell 1 in line 2 of a.tsv"),
+        ("a.txt", "1\n2\x00\n", {}, "got a NUL character in cell 0 in line 2 of a.txt"),
+        ("a.jsonl", "1\n\x002\n", {}, "line 2 of a.jsonl must be JSON, got Expecting value at col"),
+        ("a.json", '["1",\n"2\x00"]', {}, "line 2 of a.json must be JSON, got Invalid control"),
+        ("a.tsv", b"a\tb\n1\t\xff\n", {}, "got other bytes in cell 1 in line 2 of a.tsv"),
+        ("a.txt", b"1\n2\xff\n", {}, "got other bytes in cell 0 in line 2 of a.txt"),
+        ("a.jsonl", b'1\n"\xff"\n', {}, "line 2 of a.jsonl must be text in UTF-8, got b'\\xff'"),
+        ("a.json", b'["1",\n"\xff"]', {}, "line 2 of a.json must be text in UTF-8, got b'\\xff'"),
+        ("a.csv", "1\n2\n".encode("utf-16")[:-1], {}, "line 2 of a.csv must be text in UTF-16"),
+        ("a.csv", "1\n", {"encoding": "utf-16"}, "a.csv must be text in UTF-16, got"),
+        ("a.csv", 'a,b\n1,2\n3,"4\n', {}, "cell 1 in line 3 of a.csv must end with the quotation"),
+        ("a.csv", 'a,b\n1,2\n3,"4"x\n', {}, "cell 1 in line 3 of a.csv must end after its quot"),
+        ("a.jsonl", '1\n"2\n', {}, "line 2 of a.jsonl must be JSON, got Unterminated string"),
+        ("a.tsv", "a\tb\n", {}, "must hold at least one row of outputs, got none"),
+        ("a.txt", "", {}, "must hold at least one row of outputs, got none"),
+        ("a.jsonl", "\n", {}, "must hold at least one row of outputs, got none"),
+        ("a.tsv", "a\tb\n1\t2\n3\n", {}, "line 3 of a.tsv must be 2 cells long, got 1"),
+        ("a.jsonl", f"1\n{'[' * 65}{']' * 65}\n", {}, "line 2 of a.jsonl must be JSON of at most"),
+        ("a.json", f"[1,\n{'[' * 64}{']' * 64}]", {}, "line 2 of a.json must be JSON of at most"),
+        ("a.json", f"[1,\n{'[' * 10**5}", {}, "line 2 of a.json must be JSON of at most 64 levels"),
+        ("a.json", '{"a": [1],\n"a": [2]}', {}, "a.json must hold each name once, got 'a' twice"),
+        ("a.jsonl", f"1\n{'1' * 5000}\n", {}, "line 2 of a.jsonl must be JSON, got Exceeds"),
         ("a.json", "3", {}, "a.json must hold a list of outputs, got 3"),
         ("a.json", '{"a": [1], "b": 2}', {}, "'b' of a.json must be a list, as are all columns"),
         ("a.json", '{"a": [1], "b": [2, 3]}', {}, "arrays of a.json must be of equal length, got"),
@@ -431,6 +459,83 @@ def test_bad_text(write, name, text, settings, complaint):
     with pytest.raises(ValueError, match=re.escape(complaint)) as caught:
         read_outputs(write(text, name), settings.pop("column"), Reader(**settings))
     assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+def test_a_file_that_changes_is_an_error(write, monkeypatch, name):
+    """Between its two readings, where one is needed, or while it is read."""
+    lines = ["7", "1.50", "8", "007"][: 4 if name == "a.csv" else 3]
+    text = f"[{', '.join(lines)}]" if name == "a.json" else "\n".join(lines)
+    path = write(text, name)
+    assert len(read_outputs(path)) == len(lines)
+    read_once = formats._read_once
+
+    def change(*arguments):
+        table = read_once(*arguments)
+        path.write_text(text.replace("7", "9", 1))
+        return table
+
+    monkeypatch.setattr(formats, "_read_once", change)
+    if name != "a.json":
+        # All of a JSON file is in memory, and is read once.
+        with pytest.raises(ValueError, match=rf"{name} must stay as it is while it is read, got"):
+            read_outputs(path)
+    monkeypatch.undo()
+    begin = opened.HashedFile.open_bytes
+    monkeypatch.setattr(
+        opened.HashedFile, "open_bytes",
+        lambda file: path.write_text(f"{text}\n") and begin(file),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=rf"{name} must stay as it is while it is read, got"):
+        read_outputs(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize(("name", "line"), [
+    ("csv", "007"), ("txt", "2" * 20), ("jsonl", "1.50"), ("json", ", 1.50"),
+])  # fmt: skip
+@pytest.mark.parametrize("pack", [False, True])
+def test_named_pipes_are_read_twice(tmp_path, name, line, pack):
+    """The last line of one side changes the kind of both."""
+    paths, files = [], []
+    for side in range(2):
+        numbers = np.random.default_rng(side).integers(50, size=500)
+        joined = (", " if name == "json" else "\n").join(map(str, numbers))
+        text = f"{joined}{'' if name == 'json' else chr(10)}{line if side else ''}"
+        text = f"[{text}]" if name == "json" else text
+        data = gzip.compress(text.encode()) if pack else text.encode()
+        for folder, items in (("pipe", paths), ("file", files)):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            items.append(tmp_path / folder / f"{side}.{name}")
+        files[-1].write_bytes(data)
+        os.mkfifo(paths[-1])
+        threading.Thread(target=paths[-1].write_bytes, args=(data,), daemon=True).start()
+    reports = [audit_outputs(*each, **SETTINGS, arranged=True) for each in (paths, files)]
+    assert reports[0].counts == reports[1].counts
+    assert reports[0].files == reports[1].files
+
+
+@settings(derandomize=True, deadline=None, max_examples=300, database=None)
+@given(strategies.text(alphabet='a1" ,\n\r;', max_size=30))
+def test_quoted_cells_are_those_of_pythons_reader(tmp_path_factory, text):
+    """Random texts: equal cells, or an error in both."""
+    path = tmp_path_factory.getbasetemp() / "quoted.csv"
+    path.write_bytes(f'"x",y\n{text}'.encode())
+    with path.open(newline="") as file:
+        try:
+            rows = list(csv.reader(file, strict=True))
+        except csv.Error:
+            rows = []
+    while rows and not rows[-1]:
+        rows.pop()
+    is_good = len(rows) > 1 and all(len(row) == 2 for row in rows)
+    try:
+        cells = read_outputs(path, [0, 1], Reader(header="yes", sep=",", dtype="text")).tolist()
+    except ValueError:
+        assert not is_good
+    else:
+        assert is_good
+        assert cells == [[cell.strip() or None for cell in row] for row in rows[1:]]
 
 
 def test_two_columns_of_one_name(write, tmp_path):

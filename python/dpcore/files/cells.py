@@ -449,6 +449,9 @@ def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool
         return False
     first_places = {spelling: place for place, spelling in reversed([*enumerate(spellings)])}
     codes = np.array([first_places[spelling] for spelling in spellings])[codes]
+    # Cells that are no numbers have no spelling.
+    is_number = np.array([spelling != _NO_NUMBER for spelling in spellings])[codes]
+    numbers, codes = numbers[is_number], codes[is_number]
     order = np.lexsort((codes, numbers))
     numbers, codes = numbers[order], codes[order]
     are_equal = (numbers[1:] == numbers[:-1]) | (np.isnan(numbers[1:]) & np.isnan(numbers[:-1]))
@@ -488,6 +491,13 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
         if columns[0] is None or columns[1] is None:
             continue
         first, second = columns[0].kind, columns[1].kind
+        if "json" in (first.base, second.base):
+            # Numbers of JSON: each side needs the spellings if the other has them.
+            has = [each.codes is not None or each.is_unread for each in columns if each]
+            for at in (0, 1):
+                if has[1 - at] and not has[at]:
+                    again[at][pair[at]] = (first, second)[at]
+            continue
         kind = max(
             first.widen(second), second.widen(first), key=lambda each: KINDS.index(each.name)
         )

@@ -212,7 +212,8 @@ def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
         if path in settings.kept:
             raw, size = io.BytesIO(settings.kept[path]), len(settings.kept[path])
         elif str(path) == STDIN or path.is_fifo() or path.is_char_device():
-            raw = _open_standard_input() if str(path) == STDIN else path.open("rb")
+            is_piped = str(path) == STDIN
+            raw = _open_standard_input() if is_piped else opened.enter_context(path.open("rb"))
             parts = []
             while part := raw.read(_PIPE_BYTES):
                 parts.append(part)
@@ -221,15 +222,44 @@ def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
             raw, size = io.BytesIO(settings.kept[path]), len(settings.kept[path])
         else:
             raw = opened.enter_context(path.open("rb"))
-            size = os.fstat(raw.fileno()).st_size
+            status = os.fstat(raw.fileno())
+            size = status.st_size
+        file = HashedFile(raw, name, size or None, settings.bar)
         try:
-            yield HashedFile(raw, name, size or None, settings.bar)
+            yield file
+            if path not in settings.kept:
+                now = os.fstat(raw.fileno())
+                if (now.st_size, now.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
+                    raise ValueError(f"{name} must stay as it is while it is read, got a change")
+        except UnicodeDecodeError as error:
+            again = io.BytesIO(settings.kept[path]) if path in settings.kept else path.open("rb")
+            with again:
+                line = _find_undecodable(HashedFile(again, name, None, None), file.encoding)
+            wrong = error.object[error.start : error.end]
+            text = f"line {line} of {name} must be text in {file.encoding.upper()}, got {wrong!r}"
+            raise ValueError(f"{text} (encoding= gives another)") from None
         except UnicodeError as error:
-            encoding = (settings.encoding or "utf-8").upper()
-            text = f"{name} must be text in {encoding}, got {error} (encoding= gives another)"
-            raise ValueError(text) from None
+            # A text in UTF-16 without the mark that says the order of its bytes.
+            text = f"{name} must be text in {file.encoding.upper()}, got {error}"
+            raise ValueError(f"{text} (encoding= gives another)") from None
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{name} must be a whole gzip file, got {error}") from None
+
+
+def _find_undecodable(file: HashedFile, encoding: str) -> int:
+    """Return the number of the first line with bytes that are no text."""
+    unpacked, decoder = file.open_bytes(), codecs.getincrementaldecoder(encoding)()
+    lines = 1
+    with contextlib.suppress(EOFError, OSError, zlib.error):
+        while True:
+            data = unpacked.read(_BUFFER_BYTES)
+            try:
+                lines += decoder.decode(data, not data).count("\n")
+            except UnicodeDecodeError as error:
+                return lines + error.object[: error.start].decode(error.encoding).count("\n")
+            if not data:
+                break
+    return lines
 
 
 def _open_standard_input() -> BinaryIO:

@@ -155,7 +155,7 @@ def _read_spellings(side: Array, cells: Cells | None, place: int) -> _Written | 
         return None
     column = side if side.ndim == 1 else side[:, place]
     if column.dtype == object:
-        are_numbers = np.array([isinstance(entry, float) for entry in column])
+        are_numbers = np.array([type(entry) in (int, float) for entry in column])
         column = np.where(are_numbers, column, np.nan).astype(np.float64)
     return column, cells.codes, cells.spellings
 

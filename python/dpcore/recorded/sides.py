@@ -199,7 +199,8 @@ def _match_tables(
     kinds = iter(join_kinds([table for table in wholes if table], numbers))
     for at, (table, places, others) in enumerate(chosen):
         if table and (needed := next(kinds)):
-            chosen[at] = again(at, table, needed), places, others
+            whole = add_missing_names(again(at, table, needed), every)
+            chosen[at] = whole, places, others
     first, second = chosen[0][0], chosen[-1][0]
     if len(wholes) < 2 or not (first and second):
         return chosen, ()
