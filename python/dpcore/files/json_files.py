@@ -168,7 +168,7 @@ class _NumberText(str):
 
 
 def _read_spellings(data: bytes) -> dict[str, Any]:
-    column: dict[str, Any] = _core.parse_cells(data, "", False, "n", 0, 0, 2**62, True)[2][0]
+    column: dict[str, Any] = _core.parse_cells(data, "", False, "n", 0, 0, 2**62, True, False)[2][0]
     return column
 
 
@@ -208,6 +208,7 @@ def _as_column(items: list[Any], types: set[type] | None = None) -> Array:
 
 
 def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None = None) -> Any:
+    """Return the value of a text; raise an error that names file and line where it is no JSON."""
     # The line is known where the text has one.
     place = name if "\n" in text else f"line {line} of {name}"
     try:
