@@ -10,6 +10,8 @@ import gzip
 
 import numpy as np
 import pytest
+import record_outputs
+from record_outputs import limit_refuted_halves
 
 from dpcore import audit_outputs
 from dpcore.files import cells as cell_files
@@ -264,3 +266,9 @@ def test_dates_times_and_words_are_no_tables(tmp_path, cell):
     path = tmp_path / "a.csv"
     path.write_text("\n".join([cell] * 50))
     assert read_outputs(path).tolist() == [cell] * 50
+
+
+@pytest.mark.parametrize("title", record_outputs.HALVES)
+def test_halves_of_one_sample_are_not_refuted(title):
+    """Significance 1e-6 for each kind of files; the leaks above are the negative control."""
+    assert record_outputs.count_refuted_halves(title, 10, 71) <= limit_refuted_halves(10)
