@@ -145,6 +145,18 @@ def test_two_writers_of_json_are_no_leak(tmp_path, write):
     assert not audit_outputs(*paths, column="w", rng=5, **SETTINGS).refuted
 
 
+@pytest.mark.parametrize("leak", ["zeros", "12 digits"])
+def test_json_is_compared_with_a_table(tmp_path, leak):
+    rng = np.random.default_rng(3)
+    for shares, is_leaky in (((0.9, 0.1), leak == "zeros"), ((0.9, 0.9), False)):
+        make = choose("1.50", "1.5") if leak == "zeros" else LEAKS[leak][0]
+        sides = [make(rng, share) for share in shares]
+        (tmp_path / "x.jsonl").write_text(JSON_FORMS["rows.jsonl"](sides[0]))
+        write_rows(tmp_path / "y.csv", sides[1])
+        paths = tmp_path / "x.jsonl", tmp_path / "y.csv"
+        assert bool(audit_outputs(*paths, column="w", rng=5, **SETTINGS).refuted) is is_leaky
+
+
 def test_one_side_that_spells_numbers_twice_is_refuted(tmp_path):
     rng = np.random.default_rng(3)
     for shares, is_leaky in (((0.9, 0.1), True), ((0.9, 0.9), False), ((0.1, 0.1), False)):
