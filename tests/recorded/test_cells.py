@@ -148,7 +148,9 @@ def test_two_writers_of_json_are_no_leak(tmp_path, write):
 @pytest.mark.parametrize("leak", ["zeros", "12 digits"])
 def test_json_is_compared_with_a_table(tmp_path, leak):
     rng = np.random.default_rng(3)
-    for shares, is_leaky in (((0.9, 0.1), leak == "zeros"), ((0.9, 0.9), False)):
+    # Digits of whole numbers in JSON are not read one by one.
+    cases = [((0.9, 0.9), False)] + [((0.9, 0.1), True)] * (leak == "zeros")
+    for shares, is_leaky in cases:
         make = choose("1.50", "1.5") if leak == "zeros" else LEAKS[leak][0]
         sides = [make(rng, share) for share in shares]
         (tmp_path / "x.jsonl").write_text(JSON_FORMS["rows.jsonl"](sides[0]))
