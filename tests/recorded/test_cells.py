@@ -10,6 +10,8 @@ import gzip
 
 import numpy as np
 import pytest
+import record_outputs
+from record_outputs import limit_refuted_halves
 
 from dpcore import audit_outputs
 from dpcore.files import cells as cell_files
@@ -143,6 +145,20 @@ def test_two_writers_of_json_are_no_leak(tmp_path, write):
     assert not audit_outputs(*paths, column="w", rng=5, **SETTINGS).refuted
 
 
+@pytest.mark.parametrize("leak", ["zeros", "12 digits"])
+def test_json_is_compared_with_a_table(tmp_path, leak):
+    rng = np.random.default_rng(3)
+    # Digits of whole numbers in JSON are not read one by one.
+    cases = [((0.9, 0.9), False)] + [((0.9, 0.1), True)] * (leak == "zeros")
+    for shares, is_leaky in cases:
+        make = choose("1.50", "1.5") if leak == "zeros" else LEAKS[leak][0]
+        sides = [make(rng, share) for share in shares]
+        (tmp_path / "x.jsonl").write_text(JSON_FORMS["rows.jsonl"](sides[0]))
+        write_rows(tmp_path / "y.csv", sides[1])
+        paths = tmp_path / "x.jsonl", tmp_path / "y.csv"
+        assert bool(audit_outputs(*paths, column="w", rng=5, **SETTINGS).refuted) is is_leaky
+
+
 def test_one_side_that_spells_numbers_twice_is_refuted(tmp_path):
     rng = np.random.default_rng(3)
     for shares, is_leaky in (((0.9, 0.1), True), ((0.9, 0.9), False), ((0.1, 0.1), False)):
@@ -264,3 +280,9 @@ def test_dates_times_and_words_are_no_tables(tmp_path, cell):
     path = tmp_path / "a.csv"
     path.write_text("\n".join([cell] * 50))
     assert read_outputs(path).tolist() == [cell] * 50
+
+
+@pytest.mark.parametrize("title", record_outputs.HALVES)
+def test_halves_of_one_sample_are_not_refuted(title):
+    """Significance 1e-6 for each kind of files; the leaks above are the negative control."""
+    assert record_outputs.count_refuted_halves(title, 10, 71) <= limit_refuted_halves(10)

@@ -515,8 +515,19 @@ def test_named_pipes_are_read_twice(tmp_path, name, line, pack):
     assert reports[0].files == reports[1].files
 
 
+CELLS = strategies.sampled_from([
+    "a", "", '"a"', '"a,b"', '"a""b"', '"a\nb"', '"a\r\nb"', '""', 'a"b', ' "a"', '" a "', "1;2",
+    '"a', '"a"b',
+])  # fmt: skip
+
+
 @settings(derandomize=True, deadline=None, max_examples=300, database=None)
-@given(strategies.text(alphabet='a1" ,\n\r;', max_size=30))
+@given(
+    strategies.text(alphabet='a1" ,\n\r;', max_size=30)
+    | strategies.lists(strategies.tuples(CELLS, CELLS), min_size=1).map(
+        lambda rows: "\n".join(map(",".join, rows))
+    )
+)
 def test_quoted_cells_are_those_of_pythons_reader(tmp_path_factory, text):
     """Random texts: equal cells, or an error in both."""
     path = tmp_path_factory.getbasetemp() / "quoted.csv"

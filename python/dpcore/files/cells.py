@@ -492,11 +492,11 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
             continue
         first, second = columns[0].kind, columns[1].kind
         if "json" in (first.base, second.base):
-            # Numbers of JSON: each side needs the spellings if the other has them.
+            # Each side needs the spellings that the other has. JSON is not read digit by digit.
             has = [each.codes is not None or each.is_unread for each in columns if each]
-            for at in (0, 1):
-                if has[1 - at] and not has[at]:
-                    again[at][pair[at]] = (first, second)[at]
+            for at, own, other in ((0, first, second), (1, second, first)):
+                if (has[1 - at] and not has[at]) or own.widen(other) is not own:
+                    again[at][pair[at]] = own.widen(other)
             continue
         kind = max(
             first.widen(second), second.widen(first), key=lambda each: KINDS.index(each.name)
