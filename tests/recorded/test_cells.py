@@ -14,6 +14,7 @@ import record_outputs
 from record_outputs import limit_refuted_halves
 
 from dpcore import audit_outputs
+from dpcore.cli import main
 from dpcore.files import cells as cell_files
 from dpcore.files.formats import Reader
 from dpcore.recorded.sides import read_outputs
@@ -286,3 +287,18 @@ def test_dates_times_and_words_are_no_tables(tmp_path, cell):
 def test_halves_of_one_sample_are_not_refuted(title):
     """Significance 1e-6 for each kind of files; the leaks above are the negative control."""
     assert record_outputs.count_refuted_halves(title, 10, 71) <= limit_refuted_halves(10)
+
+
+@pytest.mark.parametrize(("words", "status"), [
+    (["--dtype", "text"], 1), (["--dtype", "id=number"], 0), (["--dtype", "0=whole"], 0),
+    (["--dtype", "float"], 2), (["--dtype", "text", "--dtype", "whole"], 2),
+    (["--dtype", "id=text", "--dtype", "id=whole"], 2), ([], 1),
+])  # fmt: skip
+def test_the_command_takes_kinds_of_cells(tmp_path, capsys, words, status):
+    rng = np.random.default_rng(6)
+    for name, code in (("a", "007"), ("b", "7")):
+        cells = rng.choice([code, "8"], 1000)
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id", *cells]))
+    files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    usual = ["--rows", "independent", "--claim", "1", "--seed", "1"]
+    assert main(["audit-outputs", *files, *usual, *words]) == status

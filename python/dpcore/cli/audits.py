@@ -13,7 +13,7 @@ import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -573,6 +573,7 @@ def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
         for name in ("column", "exclude"):
             columns = list(map(_parse_column, given[name])) or None
             given[name] = columns[0] if columns and len(columns) == 1 else columns
+        given["dtype"] = _parse_dtype(asked.dtype)
         for name in ("label", "groups"):
             given[name] = None if given[name] is None else _parse_column(given[name])
         return audit_outputs(*asked.files, rng=asked.seed, **given)
@@ -590,6 +591,23 @@ def _report_unreadable_files() -> Iterator[None]:
 
 def _parse_column(name: str) -> str | int:
     return int(name) if name.isascii() and name.isdigit() else name
+
+
+def _parse_dtype(texts: Sequence[str]) -> str | dict[str | int, str] | None:
+    """Parse a kind of cells, or kinds by columns."""
+    if not texts or (len(texts) == 1 and "=" not in texts[0]):
+        return texts[0] if texts else None
+    kinds: dict[str | int, str] = {}
+    for text in texts:
+        # A name may hold the sign, too.
+        name, sign, kind = text.rpartition("=")
+        if not sign:
+            raise invalid("dtype", "KIND once, or COLUMN=KIND for each column", text)
+        column = _parse_column(name)
+        if column in kinds:
+            raise invalid("dtype", "one kind for each column", text)
+        kinds[column] = kind
+    return kinds
 
 
 def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:

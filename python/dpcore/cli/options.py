@@ -343,6 +343,12 @@ class OutputsArguments:
     exclude: list[str] = _input_option(
         "Column to leave out, in the same form; may be repeated.", metavar="COLUMN", default=()
     )
+    dtype: list[str] = _file_option(
+        "Kind of the cells of texts: number, whole, decimal or text, or COLUMN=KIND for one "
+        "column; may be repeated. Default: that of all cells of both sides.",
+        metavar="KIND",
+        default=(),
+    )
     label: str | None = _input_option(
         "Column of one file that tells the side: 0 or 1, x or x_prime."
     )

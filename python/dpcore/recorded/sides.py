@@ -45,8 +45,9 @@ def read_outputs(
 
     Args:
         path: a file that ends in .csv or .tsv (commas, semicolons or tabs between the cells;
-            numbers are read as float64, other cells are texts, an empty one is None; the first
-            row is a header where none of its cells is a number or comes again below), .txt or
+            a column is of numbers where float64 holds every digit of all its cells, an empty cell
+            is None; the first row is a header where none of its cells is a number or comes again
+            below), .txt or
             .log (one output a line; nothing in it is None), .json, .jsonl (a list, or objects with
             the columns' names), each also packed with gzip, .npy, .npz or .parquet (needs
             pyarrow, or pandas with fastparquet); "-" for standard input. Nothing is unpickled.
@@ -65,7 +66,7 @@ def read_outputs(
         ImportError: if a parquet file needs a package that is not installed.
 
     Source:
-        RFC 4180 for CSV; the numbers are read with Python's `float`.
+        RFC 4180 for CSV; the numbers are those of Python's `float`.
 
     Example:
         >>> import tempfile
