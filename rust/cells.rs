@@ -189,13 +189,15 @@ pub fn parse(
             for (cell, ((range, is_quoted), column)) in
                 cells.iter().zip(&mut piece.columns).enumerate()
             {
+                let text = if *is_quoted { unquoted.as_bytes() } else { data };
+                let bytes = &text[range.clone()];
                 if roles[cell] != Role::Skip {
-                    let text = if *is_quoted { unquoted.as_bytes() } else { data };
-                    let bytes = &text[range.clone()];
                     let strip = !dialect.separator.is_empty();
                     column
                         .push(bytes, roles[cell], row, line, strip)
                         .map_err(|fault| refuse(fault, cell, 0))?;
+                } else if !bytes.is_ascii() && str::from_utf8(bytes).is_err() {
+                    return Err(refuse(Fault::Encoding, cell, 0));
                 }
             }
             piece.rows += 1;
@@ -903,8 +905,10 @@ mod tests {
             let refusal = parse(text.as_bytes(), COMMA, &roles, WHOLE).unwrap_err();
             assert_eq!(refusal, Refusal { fault, line, cell }, "{text:?}");
         }
-        let refusal = parse(b"1,2\n3,\xff\n", COMMA, &[Role::Skip, Role::Text], WHOLE);
-        assert_eq!(refusal.unwrap_err(), Refusal { fault: Fault::Encoding, line: 2, cell: 1 });
+        for roles in [[Role::Skip, Role::Text], [Role::Text, Role::Skip]] {
+            let refusal = parse(b"1,2\n3,\xff\n", COMMA, &roles, WHOLE);
+            assert_eq!(refusal.unwrap_err(), Refusal { fault: Fault::Encoding, line: 2, cell: 1 });
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ which both sides have one law, must not be refuted.
 from __future__ import annotations
 
 import gzip
+import json
 
 import numpy as np
 import pytest
@@ -240,6 +241,10 @@ def test_dtype_overrules(tmp_path):
         read_outputs(tmp_path / "b.csv", None, Reader(dtype="number"))
     with pytest.raises(ValueError, match="dtype must be"):
         Reader(dtype="float")
+    for outputs in ([1.0], {"a": [1.0]}):
+        (tmp_path / "c.json").write_text(json.dumps(outputs))
+        with pytest.raises(ValueError, match="dtype must be None where outputs are no table or l"):
+            read_outputs(tmp_path / "c.json", None, Reader(dtype="text"))
     with pytest.raises(ValueError, match="dtype must be one of 'id', 'v'"):
         read_outputs(path, "id", Reader(dtype={"w": "text"}))
 

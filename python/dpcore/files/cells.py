@@ -37,7 +37,7 @@ _OTHER_SEPARATORS: Final = "| ~:"
 """What may stand between cells, too, and in a cell."""
 _HEAD_BYTES: Final = 2**19
 """Bytes from which separator, header and first kinds follow."""
-_SLICE_BYTES: Final = 2**25
+_SLICE_BYTES: Final = 2**22
 """Bytes between which an interrupt is heard."""
 _MAX_ROW_BYTES: Final = 2**27
 _MAX_WORDS: Final = 16

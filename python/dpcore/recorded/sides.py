@@ -44,7 +44,7 @@ def read_outputs(
     r"""Read the outputs of one side from a file.
 
     Args:
-        path: a file that ends in .csv or .tsv (commas, semicolons or tabs between the cells;
+        path: a file that ends in .csv (commas, semicolons or tabs between the cells) or .tsv (tabs;
             a column is of numbers where float64 holds every digit of all its cells, an empty cell
             is None; the first row is a header where none of its cells is a number or comes again
             below), .txt or
@@ -142,6 +142,8 @@ def read_matched(
     for argument, choice in (("column", request.column), ("exclude", request.exclude)):
         if choice is not None and not any(tables):
             raise invalid(argument, "None where outputs are arrays", choice)
+    if reader.dtype and not any(table and table.found.kind in ("csv", "lines") for table in tables):
+        raise invalid("dtype", "None where outputs are no table or lines of text", reader.dtype)
     widths = [len(table.columns) if table else 0 for table in tables]
     by_position = len({table is None or table.names is None for table in tables}) > 1
     again = partial(_read_again, list(values.values()), requests, reader)
