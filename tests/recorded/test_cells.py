@@ -245,6 +245,10 @@ def test_dtype_overrules(tmp_path):
         (tmp_path / "c.json").write_text(json.dumps(outputs))
         with pytest.raises(ValueError, match="dtype must be None where outputs are no table or l"):
             read_outputs(tmp_path / "c.json", None, Reader(dtype="text"))
+    (tmp_path / "d.csv").write_text("never\ndaily\nnever\n")
+    for dtype in ("number", "whole", "decimal"):
+        with pytest.raises(ValueError, match=f"dtype must be 'text' for column 0 .* got '{dtype}'"):
+            read_outputs(tmp_path / "d.csv", None, Reader(dtype=dtype))
     with pytest.raises(ValueError, match="dtype must be one of 'id', 'v'"):
         read_outputs(path, "id", Reader(dtype={"w": "text"}))
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..errors import about, integer, invalid
+from ..errors import about, integer, invalid, message
 from ..mechanisms.answers import rows_of, to_object_array
 from ..records import Array
 from .columns import (
@@ -74,12 +74,14 @@ class Kind(NamedTuple):
         reason: such as "texts, because line 7 has '007'".
         width: digits of all whole numbers of the kind "digits".
         base: the kind without regard to the width.
+        has_words: True for more words than may stand among numbers.
     """
 
     name: str
     reason: str
     width: int = 0
     base: str = ""
+    has_words: bool = False
 
     def widen(self, other: Kind) -> Kind:
         """Return this kind, without its width unless the other column has the same."""
@@ -104,7 +106,7 @@ class Cells(NamedTuple):
     is_unread: bool = False
 
 
-class _Slices:
+class _TextSlices:
     """Slices of a text, each with its whole rows.
 
     Args:
@@ -186,7 +188,7 @@ class _Slices:
             self.extend(_SLICE_BYTES)
 
 
-class _Builder:
+class _ColumnBuilder:
     """Columns of a text, piece by piece.
 
     Args:
@@ -215,14 +217,14 @@ class _Builder:
         return any(first[place] and first[place] in column["texts"] for place, column in columns)
 
     def finish(
-        self, kinds: Mapping[int, str], name: str, asked: Mapping[int, str]
+        self, kinds: Mapping[int, str], name: str, dtypes: Mapping[int, str]
     ) -> dict[int, tuple[Array, Cells]]:
         """Return the columns with their kinds; pieces are given up as they are copied.
 
         Args:
             kinds: kinds that were decided before, by the numbers of the columns.
             name: of the file.
-            asked: those among them that the user asked for.
+            dtypes: those among them that the user asked for.
         """
         finished = {}
         for number, place in enumerate(self.places):
@@ -230,9 +232,10 @@ class _Builder:
             for _, columns in self.pieces:
                 columns[number] = {}
             decided = _find_kind(pieces)
-            if place in asked:
-                reason = f"{_REASONS[asked[place]]}, as dtype= asks"
-                decided = Kind(asked[place], reason, base=asked[place])
+            if place in dtypes:
+                _refuse_words(decided, dtypes[place], name, place)
+                reason = f"{_REASONS[dtypes[place]]}, as dtype= asks"
+                decided = Kind(dtypes[place], reason, base=dtypes[place])
             kind = kinds.get(place, decided.name)
             if (kind == "number") != (self.roles[place] == "n"):
                 nothing = np.broadcast_to(np.zeros(1), self.rows)
@@ -310,6 +313,13 @@ def _convert_cell(text: str, kind: str, name: str, place: int, row: int) -> Any:
     raise about(error, "dtype")
 
 
+def _refuse_words(kind: Kind, dtype: str, name: str, place: int) -> None:
+    """Raise an error if a column of words is asked to be one of numbers."""
+    if kind.has_words and dtype != "text":
+        requirement = f"'text' for column {place} of {name}"
+        raise about(ValueError(message("dtype", requirement, dtype) + f" ({kind.reason})"), "dtype")
+
+
 def _find_kind(pieces: list[tuple[int, dict[str, Any]]]) -> Kind:
     """Return the kind that the cells of a column show."""
     counts, firsts = [0] * 5, [(0, "")] * 5
@@ -328,12 +338,14 @@ def _find_kind(pieces: list[tuple[int, dict[str, Any]]]) -> Kind:
         widths |= {*(piece["widths"] or ())}
         has_fractions |= piece["has_fractions"]
     suspects = [firsts[number] for number in (2, 3) if counts[number]]
-    if counts[4] and (len(words) > _MAX_WORDS or 2 * counts[4] > filled):
+    has_words = bool(counts[4]) and (len(words) > _MAX_WORDS or 2 * counts[4] > filled)
+    if has_words:
         suspects.append(firsts[4])
     if suspects:
         line, text = min(suspects)
         shown = text if len(text) <= 20 else f"{text[:20]}..."
-        return Kind("text", f"texts, because line {line:,} has {shown!r}")
+        reason = f"texts, because line {line:,} has {shown!r}"
+        return Kind("text", reason, has_words=has_words)
     base = "number"
     if counts[1] or (counts[0] and has_fractions):
         base = "decimal"
@@ -361,7 +373,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     if not are_lines and settings.sep is None:
         _require_separator(file, data, sep)
     # In a table with tabs a quotation mark is a letter, and no cell holds a tab.
-    slices = _Slices(file, read, sep, request.kind == "csv")
+    slices = _TextSlices(file, read, sep, request.kind == "csv")
     slices.data, slices.is_last = data, not data
     first, row = _read_first_row(slices)
     if are_lines:
@@ -378,14 +390,14 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     if is_named and not places:
         # A choice is needed, unless the first row comes again, and is none of names.
         size, columns = slices.parse("t" * len(first), keep=True)
-        builder = _Builder(range(len(first)), "t" * len(first))
+        builder = _ColumnBuilder(range(len(first)), "t" * len(first))
         builder.add(size, columns)
         if is_sure or not builder.has_again(first):
             select_columns(empty, request.column)
         is_named, is_sure, places = False, True, list(range(len(first)))
-    asked = _choose_kinds(empty, request, settings)
-    kinds = asked | dict(request.kinds or {})
-    builder = _Builder(places, _choose_roles(slices, places, len(first), kinds))
+    dtypes = _choose_kinds(empty, request, settings)
+    kinds = dtypes | dict(request.kinds or {})
+    builder = _ColumnBuilder(places, _choose_roles(slices, places, len(first), kinds))
     for size, columns in slices.remaining(builder.roles):
         builder.add(size, columns)
         file.check_memory(builder.taken)
@@ -401,13 +413,13 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         slices.data, slices.lines, slices.empty, slices.is_last = row, 0, 0, True
         size, columns = slices.parse(builder.roles)
         builder.add(size, columns, first=True)
-    finished = builder.finish(kinds, file.name, asked)
+    finished = builder.finish(kinds, file.name, dtypes)
     filled = fill_columns(
         {place: column for place, (column, _) in finished.items()}, range(len(first)), builder.rows
     )
-    found = Found(request.kind.replace("tsv", "csv"), is_named, sep, file.encoding, file.sha256)
+    source = Found(request.kind.replace("tsv", "csv"), is_named, sep, file.encoding, file.sha256)
     cells = {place: each for place, (_, each) in finished.items()}
-    return Table(file.name, names if is_named else None, filled, found, cells=cells)
+    return Table(file.name, names if is_named else None, filled, source, cells=cells)
 
 
 def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
@@ -419,7 +431,7 @@ def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
     read = file.open_utf8(None)
     data = read(_HEAD_BYTES)
     sep = "\t" if kind == "tsv" else _find_separator(data, kind)
-    slices = _Slices(file, read, sep, kind == "csv", True)
+    slices = _TextSlices(file, read, sep, kind == "csv", True)
     slices.data, slices.is_last = data, not data
     first, _ = _read_first_row(slices)
     if not first:
@@ -515,17 +527,17 @@ def _choose_kinds(table: Table, request: Request, settings: Settings) -> dict[in
     """Return the kinds that `dtype` asks for, by the numbers of the columns."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
-    asked = {}
+    dtypes = {}
     for name, kind in settings.dtype.items():
         column = name
         if table.names is not None and request.names is not None and not isinstance(name, str):
             # Numbers are those of the first table.
             column = request.names[integer("dtype", name, 0, len(request.names) - 1)]
-        asked[place_of(table, column, "dtype")] = kind
-    return asked
+        dtypes[place_of(table, column, "dtype")] = kind
+    return dtypes
 
 
-def _read_first_row(slices: _Slices) -> tuple[list[str], bytes]:
+def _read_first_row(slices: _TextSlices) -> tuple[list[str], bytes]:
     """Return the cells of the first row, and its bytes."""
     while True:
         data = slices.data
@@ -537,7 +549,7 @@ def _read_first_row(slices: _Slices) -> tuple[list[str], bytes]:
         slices.extend(_SLICE_BYTES)
 
 
-def _choose_roles(slices: _Slices, places: Sequence[int], width: int, kinds: Any) -> str:
+def _choose_roles(slices: _TextSlices, places: Sequence[int], width: int, kinds: Any) -> str:
     """Return how each column is read at first: as texts if most cells of the head are."""
     roles = ["n" if place in {*places} else "-" for place in range(width)]
     size, columns = slices.parse("".join(roles), keep=True)
@@ -571,13 +583,13 @@ def _require_separator(file: HashedFile, data: bytes, sep: str) -> None:
     if any(sep in line for line in lines[:1]):
         return
     for other in _OTHER_SEPARATORS:
-        if _separates(lines[1:-1] or lines[1:], other):
+        if _are_separated_by(lines[1:-1] or lines[1:], other):
             text = f"sep must be given, for nearly all lines of {file.name} hold {other!r} equally"
             keep = f"sep={other!r} splits them, sep=',' keeps one column"
             raise about(ValueError(f"{text} often between numbers ({keep})"), "sep")
 
 
-def _separates(lines: Sequence[str], sep: str) -> bool:
+def _are_separated_by(lines: Sequence[str], sep: str) -> bool:
     """Return True if nearly all lines hold a separator equally often, beside numbers."""
     counts = Counter(line.count(sep) for line in lines)
     (count, size), *_ = counts.most_common(1) or [(0, 0)]

@@ -40,7 +40,7 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
         require_memory(file.name, 2.0 * file.size)
     text = file.open_text(settings.encoding).read()
     rows = parse_json(file.name, text, 1)
-    numbers = _Numbers(request.kinds is not None or _has_spellings([text]))
+    numbers = _JsonNumbers(request.kinds is not None or _has_spellings([text]))
     if numbers.is_exact:
         rows = _EXACT_DECODER.decode(text)
     if isinstance(rows, dict):
@@ -75,7 +75,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     found: dict[str, list[Array]] = {}
     size, is_table = 0, None
     lines = file.open_text(settings.encoding)
-    numbers = _Numbers(request.kinds is not None)
+    numbers = _JsonNumbers(request.kinds is not None)
     for number, (line, rows) in enumerate(_read_values(file.name, lines, numbers)):
         is_table = isinstance(rows[0], dict) if is_table is None else is_table
         if any(isinstance(row, dict) != is_table for row in rows):
@@ -106,7 +106,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     return Table(file.name, tuple(names), filled, how, is_sparse=True, cells=cells)
 
 
-def _read_values(name: str, text: TextIO, numbers: _Numbers) -> Iterator[tuple[int, list[Any]]]:
+def _read_values(name: str, text: TextIO, numbers: _JsonNumbers) -> Iterator[tuple[int, list[Any]]]:
     """Yield values, many at a time, with the number of the last line."""
     numbered = enumerate(text, 1)
     decoder = _EXACT_DECODER if numbers.is_exact else _JSON_DECODER
@@ -122,7 +122,7 @@ def _read_values(name: str, text: TextIO, numbers: _Numbers) -> Iterator[tuple[i
             yield piece[-1][0], rows
 
 
-class _Numbers:
+class _JsonNumbers:
     """Columns of JSON, and how their numbers are written.
 
     Args:
