@@ -55,6 +55,8 @@ pub struct Column {
     pub widths: Option<(usize, usize)>,
     /// Whether a number has a point or an exponent.
     pub has_fractions: bool,
+    /// Spellings that were found last, and their places.
+    recent: [Option<(u32, u8)>; 32],
 }
 
 /// Reasons to refuse a file.
@@ -132,13 +134,37 @@ pub fn parse(
     while splitter.at < data.len() && piece.rows < position.rows {
         let line = position.lines + piece.lines + 1;
         let refuse = |fault, cell, inner| Refusal { fault, line: line + inner, cell };
-        cells.clear();
-        unquoted.clear();
         let start = splitter.at;
+        // In a row of numbers each of them shows its own end.
+        let numbers =
+            if piece.empty == 0 { splitter.numbers(&roles, &mut piece.columns) } else { 0 };
+        if numbers > 0 && numbers == roles.len() {
+            if position.leaves_out_empty {
+                piece.starts.push(line);
+            }
+            piece.rows += 1;
+            piece.lines += 1;
+            if piece.rows == 1 {
+                // The other rows are about as long.
+                let rows = position.rows.min(data.len() / (splitter.at - start));
+                for column in &mut piece.columns {
+                    column.numbers.reserve(rows);
+                    column.codes.reserve(rows);
+                }
+            }
+            continue;
+        }
+        cells.clear();
+        cells.resize(numbers, (0..0, false));
+        unquoted.clear();
         let end = splitter.row(position.is_last, &mut cells, &mut unquoted);
         let lines = splitter.lines;
         let Some(is_whole) = end.map_err(|(fault, cell, inner)| refuse(fault, cell, inner))? else {
             splitter.at = start;
+            for column in &mut piece.columns[..numbers] {
+                column.numbers.truncate(piece.rows);
+                column.codes.truncate(piece.rows);
+            }
             break;
         };
         if position.leaves_out_empty {
@@ -165,7 +191,7 @@ pub fn parse(
             }
             let row = i64::try_from(piece.rows).expect("rows of one slice");
             for (cell, ((range, is_quoted), column)) in
-                cells.iter().zip(&mut piece.columns).enumerate()
+                cells.iter().zip(&mut piece.columns).enumerate().skip(numbers)
             {
                 let text = if *is_quoted { unquoted.as_bytes() } else { data };
                 let bytes = &text[range.clone()];
@@ -199,6 +225,8 @@ struct Splitter<'a> {
     at: usize,
     /// Lines of the last row.
     lines: u64,
+    /// Whether a number ends where its digits do.
+    shows_ends: bool,
 }
 
 impl<'a> Splitter<'a> {
@@ -210,7 +238,36 @@ impl<'a> Splitter<'a> {
             ends[usize::from(first)] = true;
             ends[usize::from(b'\r')] = true;
         }
-        Self { data, dialect, ends, at: 0, lines: 0 }
+        let shows_ends =
+            dialect.separator.first().is_none_or(|byte| !b"0123456789.eE+-".contains(byte));
+        Self { data, dialect, ends, at: 0, lines: 0, shows_ends }
+    }
+
+    /// Reads exact numbers at the beginning of a row, and returns how many there are.
+    fn numbers(&mut self, roles: &[Role], columns: &mut [Column]) -> usize {
+        let separator = self.dialect.separator;
+        let most = if self.shows_ends { roles.len() } else { 0 };
+        for (cell, column) in columns.iter_mut().enumerate().take(most) {
+            let blank = self.data.get(self.at) == Some(&b' ') && separator.first() != Some(&b' ');
+            let start = self.at + usize::from(blank);
+            let number = match roles[cell] {
+                Role::Number => Written::read_head(&self.data[start..]),
+                Role::Skip | Role::Text => None,
+            };
+            let Some((written, length)) = number.filter(|(written, _)| written.odd.is_none())
+            else {
+                return cell;
+            };
+            let end = match &self.data[start + length..] {
+                [b'\n', ..] if cell + 1 == most => 1,
+                [b'\r', b'\n', ..] if cell + 1 == most => 2,
+                rest if cell + 1 < most && rest.starts_with(separator) => separator.len(),
+                _ => return cell,
+            };
+            column.push_number(&written);
+            self.at = start + length + end;
+        }
+        most
     }
 
     /// Reads one row: whether it holds anything, or None if its end is not in the slice.
@@ -333,18 +390,18 @@ impl Column {
     ) -> Result<(), Fault> {
         let number = Written::read(bytes.trim_ascii());
         if let Some(written) = number {
-            self.measure(&written);
             if role == Role::Number && written.odd.is_none() {
-                self.numbers.push(written.value);
-                self.codes.push(find_or_push(&mut self.spellings, written.spelling));
+                self.push_number(&written);
                 return Ok(());
             }
+            self.measure(&written);
         }
         let text = str::from_utf8(bytes).map_err(|_| Fault::Encoding)?;
         let text = if strip { text.trim() } else { text };
         if role == Role::Number {
             self.numbers.push(0.0);
-            self.codes.push(find_or_push(&mut self.spellings, Spelling::NONE));
+            let code = self.code_of(Spelling::NONE);
+            self.codes.push(code);
         }
         let odd = match number {
             Some(written) => written.odd,
@@ -370,6 +427,27 @@ impl Column {
         Ok(())
     }
 
+    fn push_number(&mut self, written: &Written) {
+        self.measure(written);
+        self.numbers.push(written.value);
+        let code = self.code_of(written.spelling);
+        self.codes.push(code);
+    }
+
+    /// Returns the place of a spelling.
+    fn code_of(&mut self, spelling: u32) -> u8 {
+        // Spellings differ in their decimals first. Those of a column mostly have a place each.
+        let place = (spelling ^ spelling >> 13) as usize % self.recent.len();
+        match self.recent[place] {
+            Some((other, code)) if other == spelling => code,
+            _ => {
+                let code = find_or_push(&mut self.spellings, spelling);
+                self.recent[place] = Some((spelling, code));
+                code
+            }
+        }
+    }
+
     /// Keeps how many digits whole numbers have.
     fn measure(&mut self, written: &Written) {
         match written.width {
@@ -383,7 +461,6 @@ impl Column {
 }
 
 fn find_or_push(spellings: &mut Vec<u32>, spelling: u32) -> u8 {
-    // The spelling of a cell is mostly that of one of few.
     let place = spellings.iter().position(|&other| other == spelling).unwrap_or_else(|| {
         if spellings.len() < MOST_SPELLINGS {
             spellings.push(spelling);

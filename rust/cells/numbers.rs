@@ -11,8 +11,8 @@
 use std::cmp::Ordering;
 use std::str;
 
-/// Digits that every double in the normal range holds.
-const SAFE_DIGITS: usize = 15;
+/// The first integer with more than 15 digits, which every double in the normal range holds.
+const SAFE_END: u64 = 1_000_000_000_000_000;
 /// Digits that an integer of 64 bits holds.
 const WORD_DIGITS: usize = 19;
 /// Digits above which a number is a text.
@@ -72,30 +72,36 @@ pub struct Written {
 }
 
 impl Written {
-    /// Reads a number with decimal digits; None for other cells.
+    /// Reads a number; None for other cells.
     pub fn read(cell: &[u8]) -> Option<Self> {
-        let (sign, bare) = match cell.first()? {
-            sign @ (b'+' | b'-') => (Some(*sign), &cell[1..]),
-            _ => (None, cell),
+        match Self::read_head(cell) {
+            Some((written, length)) => (length == cell.len()).then_some(written),
+            None => Self::read_name(cell),
+        }
+    }
+
+    /// Reads the number in decimal digits that a text begins with, and returns its bytes, too.
+    pub fn read_head(text: &[u8]) -> Option<(Self, usize)> {
+        let (sign, bare) = match text.first()? {
+            sign @ (b'+' | b'-') => (Some(*sign), &text[1..]),
+            _ => (None, text),
         };
         let mantissa = Mantissa::scan(bare);
         let Mantissa { whole, decimals, has_point, .. } = mantissa;
         if whole + decimals == 0 {
-            return Self::read_name(cell, bare);
+            return None;
         }
-        let mut exponent = Exponent::default();
-        if mantissa.length < bare.len() {
-            exponent = Exponent::read(&bare[mantissa.length..])?;
-        }
+        let exponent = Exponent::read(&bare[mantissa.length..]).unwrap_or_default();
+        let length = mantissa.length + exponent.length;
         let last = exponent.value - i64::try_from(decimals).ok()?;
-        let (size, is_held, is_shortest) = mantissa.read(bare, last)?;
+        let (size, is_held, is_shortest) = mantissa.read(&bare[..length], last)?;
         let is_bare = !has_point && exponent.digits == 0;
         let is_padded = whole > 1 && bare[0] == b'0';
         let odd = if is_bare && is_padded {
             Some(Odd::Padded)
         } else if is_held {
             None
-        } else if mantissa.digits > MOST_DIGITS {
+        } else if whole + decimals > MOST_DIGITS {
             Some(Odd::Text)
         } else if is_bare {
             Some(Odd::Whole)
@@ -124,10 +130,12 @@ impl Written {
         };
         let value = if sign == Some(b'-') { -size } else { size };
         let width = is_bare.then_some(whole);
-        Some(Self { value, odd, spelling: class << 16 | style, width })
+        let length = length + usize::from(sign.is_some());
+        Some((Self { value, odd, spelling: class << 16 | style, width }, length))
     }
 
-    fn read_name(cell: &[u8], bare: &[u8]) -> Option<Self> {
+    fn read_name(cell: &[u8]) -> Option<Self> {
+        let bare = cell.strip_prefix(b"-").or(cell.strip_prefix(b"+")).unwrap_or(cell);
         let is_name = bare.first().is_some_and(|byte| matches!(byte, b'n' | b'N' | b'i' | b'I'));
         if !is_name || bare.len() > 8 {
             return None;
@@ -144,10 +152,8 @@ impl Written {
 /// The digits before the exponent of a cell, and the point between them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mantissa {
-    /// The digits as an integer, if there are at most 19 from the first that is not 0.
+    /// The digits as an integer, if there are at most 19.
     word: u64,
-    /// Digits from the first that is not 0.
-    digits: usize,
     /// Digits before and after the point.
     whole: usize,
     decimals: usize,
@@ -159,50 +165,41 @@ struct Mantissa {
 impl Mantissa {
     fn scan(text: &[u8]) -> Self {
         let mut word = 0_u64;
-        let mut count = |text: &[u8]| {
-            let digits = text.iter().map(|byte| byte.wrapping_sub(b'0'));
-            let mut length = 0;
-            for digit in digits.take_while(|&digit| digit < 10) {
-                word = word.wrapping_mul(10).wrapping_add(u64::from(digit));
-                length += 1;
-            }
-            length
-        };
-        let whole = count(text);
+        let whole = read_digits(text, &mut word);
         let has_point = text.get(whole) == Some(&b'.');
-        let decimals = if has_point { count(&text[whole + 1..]) } else { 0 };
+        let decimals = if has_point { read_digits(&text[whole + 1..], &mut word) } else { 0 };
         let length = whole + usize::from(has_point) + decimals;
-        let heads = text[..length].iter().take_while(|&&byte| byte == b'0' || byte == b'.').count();
-        let digits = whole + decimals - (heads - usize::from(has_point && heads > whole));
-        Self { word, digits, whole, decimals, has_point, length }
+        Self { word, whole, decimals, has_point, length }
     }
 
     /// Returns the nearest double, whether it holds all digits, and whether no fewer stand for it.
     ///
     /// `last` is the power of 10 of the last digit.
     fn read(&self, text: &[u8], last: i64) -> Option<(f64, bool, bool)> {
-        let (mut word, mut exponent, mut digits) = (self.word, last, self.digits);
-        if digits == 0 {
-            return Some((0.0, true, true));
-        }
+        let zeros = text[..self.length].iter().take_while(|&byte| matches!(byte, b'0' | b'.'));
+        let total = self.whole + self.decimals;
+        // Zeros in front change neither the integer nor its size.
+        let digits = if total <= WORD_DIGITS { total } else { self.length - zeros.count() };
+        let (mut word, mut exponent) = (self.word, last);
         if digits <= WORD_DIGITS {
-            while digits > SAFE_DIGITS && word % 10 == 0 {
-                (word, exponent, digits) = (word / 10, exponent + 1, digits - 1);
+            if word == 0 {
+                return Some((0.0, true, true));
             }
-            if let Some(nearest) = find_nearest(word, digits, exponent) {
+            while word >= SAFE_END && word % 10 == 0 {
+                (word, exponent) = (word / 10, exponent + 1);
+            }
+            if let Some(nearest) = find_nearest(word, exponent) {
                 return Some(nearest);
             }
         }
         let value = str::from_utf8(text).ok()?.parse::<f64>().ok()?;
-        if digits <= WORD_DIGITS
-            && value.is_normal()
-            && self.digits > SAFE_DIGITS
-            && let Some(compared) = compare_words(word, exponent, value)
-        {
-            return Some((value, compared.is_held, compared.is_shortest));
-        }
-        if digits <= SAFE_DIGITS && value.is_normal() {
-            return Some((value, true, true));
+        if digits <= WORD_DIGITS && value.is_normal() {
+            if word < SAFE_END {
+                return Some((value, true, true));
+            }
+            if let Some(compared) = compare_words(word, exponent, value) {
+                return Some((value, compared.is_held, compared.is_shortest));
+            }
         }
         if !value.is_finite() || value == 0.0 {
             return Some((value, false, false));
@@ -214,19 +211,61 @@ impl Mantissa {
     }
 }
 
+/// Reads the digits that a text begins with, appends them to an integer, and returns their number.
+fn read_digits(text: &[u8], word: &mut u64) -> usize {
+    let mut length = 0;
+    while let Some(chunk) = text[length..].first_chunk() {
+        let (value, digits) = read_eight(u64::from_le_bytes(*chunk));
+        *word = word.wrapping_mul(TEN_TO[digits]).wrapping_add(value);
+        length += digits;
+        if digits < 8 {
+            return length;
+        }
+    }
+    for digit in text[length..].iter().map(|byte| byte.wrapping_sub(b'0')) {
+        if digit > 9 {
+            break;
+        }
+        *word = word.wrapping_mul(10).wrapping_add(u64::from(digit));
+        length += 1;
+    }
+    length
+}
+
+const TEN_TO: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// Reads the digits at the beginning of eight bytes together: their integer and their number.
+///
+/// The digits are moved to the end of the eight bytes, for zeros in front of them change nothing.
+/// Neighbours are then joined to numbers below 10^2, 10^4 and 10^8.
+fn read_eight(bytes: u64) -> (u64, usize) {
+    const ONES: u64 = u64::MAX / 255;
+    let digits = bytes ^ (0x30 * ONES);
+    // Adding 0x76 sets the highest bit of a byte above 9. What it carries reaches later bytes only.
+    let others = (digits.wrapping_add(0x76 * ONES) | digits) & (0x80 * ONES);
+    let count = others.trailing_zeros() / 8;
+    let digits = digits.checked_shl(64 - 8 * count).unwrap_or(0);
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & (u64::MAX / 0xffff * 0xff);
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0xffff_0000_ffff;
+    let eight = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff;
+    (eight, count as usize)
+}
+
 /// Returns what `Mantissa::read` does where integers of 128 bits suffice.
 ///
 /// Up to 15 digits, one operation of exact numbers gives the nearest double (W. Clinger, "How to
-/// read floating point numbers accurately", 1990, section 3). With more of them it gives a
-/// neighbour, and the comparison shows on which side the nearest one is.
-fn find_nearest(word: u64, digits: usize, exponent: i64) -> Option<(f64, bool, bool)> {
-    let power = TENS.get(usize::try_from(exponent.unsigned_abs()).ok()?)?;
+/// read floating point numbers accurately", 1990, section 3). With more of them a product of 64
+/// bits gives it or a neighbour, and the comparison shows on which side the nearest one is.
+fn find_nearest(word: u64, exponent: i64) -> Option<(f64, bool, bool)> {
+    let power = usize::try_from(exponent.unsigned_abs()).ok()?;
     #[allow(clippy::cast_precision_loss)]
     let size = word as f64;
-    let mut value = if exponent < 0 { size / power } else { size * power };
-    if digits <= SAFE_DIGITS {
-        return Some((value, true, true));
+    if word < SAFE_END {
+        let ten = TENS.get(power)?;
+        return Some((if exponent < 0 { size / ten } else { size * ten }, true, true));
     }
+    let mut value =
+        if exponent < 0 { divide_by_ten_to(word, power)? } else { size * TENS.get(power)? };
     for _ in 0..4 {
         // Below a power of 2 the next double is half as far away.
         if value.to_bits() << 12 == 0 {
@@ -259,6 +298,33 @@ const FIVES: [u64; 28] = {
     powers
 };
 
+/// For each power of 5 its bits, and 2^(63 + bits) divided by it, of 64 bits.
+const RECIPROCALS: [(u64, u32); 28] = {
+    let mut reciprocals = [(0, 0); 28];
+    let mut place = 0;
+    while place < 28 {
+        let bits = 64 - FIVES[place].leading_zeros();
+        let quotient = ((1_u128 << (63 + bits)) - 1) / FIVES[place] as u128;
+        reciprocals[place] = (quotient as u64, bits);
+        place += 1;
+    }
+    reciprocals
+};
+
+/// Returns the double nearest to `word / 10^power`, or a neighbour of it.
+fn divide_by_ten_to(word: u64, power: usize) -> Option<f64> {
+    let &(reciprocal, bits) = RECIPROCALS.get(power)?;
+    let zeros = word.leading_zeros();
+    let product = u128::from(word << zeros) * u128::from(reciprocal);
+    #[allow(clippy::cast_possible_truncation)]
+    let upper = (product >> 64) as u64;
+    // A signed integer is converted at once; its last bit keeps what is shifted out.
+    #[allow(clippy::cast_possible_wrap, clippy::cast_precision_loss)]
+    let size = (upper >> 1 | upper & 1) as i64 as f64;
+    let exponent = 1023 + 2 - u64::from(zeros + bits) - power as u64;
+    Some(size * f64::from_bits(exponent << 52))
+}
+
 /// A number of 16 to 19 digits beside a double.
 struct Compared {
     /// Where the nearest double is, seen from this one.
@@ -270,6 +336,7 @@ struct Compared {
 /// Compares 16 to 19 digits with a double as integers of 128 bits.
 ///
 /// None where the integers are too large, or the double lies between two texts.
+#[inline]
 fn compare_words(word: u64, last: i64, value: f64) -> Option<Compared> {
     let fives = u128::from(*FIVES.get(usize::try_from(last.unsigned_abs()).ok()?)?);
     let bits = value.to_bits();
@@ -315,10 +382,6 @@ fn compare_texts(digits: &[u8], last: i64, value: f64) -> (bool, bool) {
     (is_held, bare.len() == length.count())
 }
 
-fn count_digits(text: &[u8]) -> usize {
-    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
-}
-
 /// The exponent of a cell.
 #[derive(Default)]
 struct Exponent {
@@ -326,9 +389,12 @@ struct Exponent {
     digits: usize,
     is_capital: bool,
     has_plus: bool,
+    /// Bytes.
+    length: usize,
 }
 
 impl Exponent {
+    /// Reads the exponent that a text begins with, if there is one.
     fn read(text: &[u8]) -> Option<Self> {
         let (letter, rest) = text.split_first()?;
         let is_capital = *letter == b'E';
@@ -337,15 +403,16 @@ impl Exponent {
         }
         let sign = rest.first().filter(|byte| matches!(byte, b'+' | b'-'));
         let bare = &rest[usize::from(sign.is_some())..];
-        let digits = count_digits(bare);
-        if digits == 0 || digits != bare.len() {
+        let digits = bare.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits == 0 {
             return None;
         }
         // Beyond 18 digits every number is 0 or infinite.
-        let shown = str::from_utf8(&bare[digits.saturating_sub(18)..]).ok()?;
-        let size = shown.parse::<i64>().ok()?;
+        let shown = bare[digits.saturating_sub(18)..digits].iter();
+        let size = shown.fold(0, |size, byte| 10 * size + i64::from(byte - b'0'));
         let value = if sign == Some(&b'-') { -size } else { size };
-        Some(Self { value, digits, is_capital, has_plus: sign == Some(&b'+') })
+        let length = 1 + usize::from(sign.is_some()) + digits;
+        Some(Self { value, digits, is_capital, has_plus: sign == Some(&b'+'), length })
     }
 
     fn style(&self) -> u32 {
@@ -444,11 +511,11 @@ mod tests {
             let zeros = digits.iter().rev().take_while(|&&byte| byte == b'0').count();
             let digits = &digits[..digits.len() - zeros];
             let last = first + 1 - i64::try_from(digits.len()).unwrap();
-            if digits.len() <= SAFE_DIGITS || !value.is_normal() {
+            let word = str::from_utf8(digits).unwrap().parse().unwrap();
+            if word < SAFE_END || !value.is_normal() {
                 continue;
             }
-            let word = str::from_utf8(digits).unwrap().parse().unwrap();
-            let Some(nearest) = find_nearest(word, digits.len(), last) else { continue };
+            let Some(nearest) = find_nearest(word, last) else { continue };
             let expected = compare_texts(digits, last, value.abs());
             assert_eq!((nearest.0, nearest.1), (value.abs(), expected.0), "{cell}");
             if nearest.1 {

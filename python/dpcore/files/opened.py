@@ -122,13 +122,12 @@ class HashedFile(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read bytes into a buffer and return their number, 0 at the end."""
-        data = self._raw.read(len(buffer))
-        buffer[: len(data)] = data
-        self._hash.update(data)
-        self.position += len(data)
+        size: int = self._raw.readinto(buffer)  # type: ignore[attr-defined]
+        self._hash.update(memoryview(buffer)[:size])
+        self.position += size
         if self._bar is not None:
-            self._bar.advance(len(data))
-        return len(data)
+            self._bar.advance(size)
+        return size
 
     @property
     def sha256(self) -> str:
