@@ -41,11 +41,12 @@ class MissingPartsError(ValueError):
         ranges: of the missing trials, `(start, stop)` pairs.
     """
 
-    def __init__(self, ranges: list[Range]) -> None:
+    def __init__(self, ranges: list[Range], line: str = "") -> None:
         shown = ", ".join(f"{start:,} to {stop:,}" for start, stop in ranges[:_MAX_SHOWN_RANGES])
         more = len(ranges) - _MAX_SHOWN_RANGES
         rest = f" and {more} more ranges" if more > 0 else ""
-        super().__init__(f"paths must hold all trials of the run; missing: {shown}{rest}")
+        advice = f"; go on with {line}" if line else ""
+        super().__init__(f"paths must hold all trials of the run; missing: {shown}{rest}{advice}")
         self.ranges = tuple(ranges)
 
 
@@ -147,7 +148,9 @@ def count_part(
         raise invalid("out", "another file than the run's", str(out))
     with open_run(out, "out") as run:
         if run.fixed is None:
-            run.fixed, run.asked, run.part = begun.fixed, begun.asked, (number, parts)
+            run.fixed, run.part = begun.fixed, (number, parts)
+            # Where the line that goes on with the part finds the run.
+            run.asked = {**begun.asked, "checkpoint": str(path)} if begun.asked else {}
             run.looked, run.same_bits = begun.looked, begun.same_bits
         assert run.fixed is not None
         assert begun.fixed is not None
@@ -226,7 +229,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         kept.append(run)
     missing = done.left(first.fixed.start, first.fixed.start + first.fixed.trials)
     if missing and not partial:
-        raise MissingPartsError(missing)
+        raise MissingPartsError(missing, _propose_line(runs))
     if not done.ranges:
         raise invalid("paths", "files in which something was counted", [str(r.path) for r in runs])
     if missing:
@@ -242,6 +245,20 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
     )  # fmt: skip
     checks = report.checks + _compare_parts(kept)
     return replace(report, checks=tuple(dict.fromkeys(checks)))
+
+
+def _propose_line(runs: list[RunFile]) -> str:
+    """Propose the line that counts a missing part, or goes on with a run; empty without one."""
+    first = runs[0]
+    if not first.asked or len({run.part and run.part[1] for run in runs}) > 1:
+        return ""
+    for run in runs:
+        if run.done.left(*run.range):
+            return run.resume_line
+    counted = {run.part[0] for run in runs if run.part is not None}
+    parts = first.part[1] if first.part is not None else 0
+    number = next((number for number in range(1, parts + 1) if number not in counted), None)
+    return "" if number is None else first.make_count_line((number, parts), f"part-{number}.json")
 
 
 def _is_same_part(run: RunFile, other: RunFile) -> bool:

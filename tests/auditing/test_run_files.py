@@ -183,12 +183,12 @@ def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path, proces
     counting.send_signal(signal.SIGINT)
     printed, said = counting.communicate(timeout=60)
     assert (counting.returncode, printed) == (130, "")
-    assert "dpcore audit --resume run.json" in said
+    assert "dpcore audit mech.py:slow_noise --resume run.json" in said
     begun = read_run(tmp_path / "run.json")
     assert 0 < begun.done.trials < 12800
     assert not begun.looked
     assert not any(str(side.hits[0]) in said for side in begun.done.sides)
-    status, printed, said = process("audit --resume run.json --json --no-progress")
+    status, printed, said = process("audit mech.py:slow_noise --resume run.json --json --no-progress")
     assert status == 1, said
     report = Audit.from_json(printed)
     assert (report.counts.n, report.bound, report.partial) == (12800, "clopper_pearson", False)
@@ -538,14 +538,14 @@ def test_parts_on_the_command_line(tmp_path, process):
     assert (status, printed) == (0, "")
     assert "run.json" in said
     for number in ("1", "2"):
-        done = process(f"count run.json --part {number}/2 --out part-{number}.json")
+        done = process(f"count run.json mech.py:slow_noise --part {number}/2 --out part-{number}.json")
         assert done[:2] == (0, ""), done
     status, printed, said = process("merge part-1.json part-2.json --json")
     assert status == 1, said
     whole = process(f"{words} --seed 7 --json")[1]
     assert list_differences(Audit.from_json(printed), Audit.from_json(whole)) == []
     edit(tmp_path / "run.json", "fixed", "bits", value="of another CPU")
-    again = "count run.json --part 2/2 --out other.json"
+    again = "count run.json mech.py:slow_noise --part 2/2 --out other.json"
     status, _, said = process(again)
     assert status == 2
     assert "on a CPU with the same bits" in said

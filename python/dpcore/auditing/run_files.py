@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import os
+import shlex
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from ..errors import AssumptionWarning, about, flag, instance, invalid, require_path
+from ..mechanisms.declarations import is_native
 from ..records import write_atomically
 from ..results.audits import Audit
 from ..results.evidence import read_field, read_ranges
@@ -163,7 +165,8 @@ class RunFile:
     """A run of an audit and the file that keeps it.
 
     Args:
-        path: of the file.
+        path: of the file, as messages name it.
+        place: the file itself, without symbolic links.
         fixed: what is fixed before the count; None until the event is chosen.
         done: what was counted.
         part: number and number of all parts, of the part of a run that is counted here.
@@ -180,6 +183,7 @@ class RunFile:
     """
 
     path: Path
+    place: Path = field(init=False)
     fixed: FixedFields | None = None
     done: Done = field(default_factory=Done)
     part: tuple[int, int] | None = None
@@ -198,6 +202,10 @@ class RunFile:
     _resumed: bool = False
     _replays: Replays | None = None
 
+    def __post_init__(self) -> None:
+        """Follow the symbolic links of the path."""
+        self.place = Path(os.path.realpath(self.path))
+
     @property
     def range(self) -> Range:
         """Trials that are to be counted: of the whole run, or of the part."""
@@ -208,11 +216,24 @@ class RunFile:
     @property
     def resume_line(self) -> str:
         """The line that goes on with the run."""
+        if not self.asked:
+            argument = "checkpoint" if self.part is None else "out"
+            return f"the same call with {argument}={str(self.path)!r}"
         if self.part is not None:
-            return f"the same dpcore count {self.path} again"
-        if self.asked:
-            return f"dpcore audit --resume {self.path}"
-        return f"the same call with checkpoint={str(self.path)!r}"
+            return self.make_count_line(self.part, self.path)
+        return join_words("dpcore", "audit", *self._code_words, "--resume", self.path)
+
+    def make_count_line(self, part: tuple[int, int], out: Path | str) -> str:
+        """Make the line of `dpcore count` for one part of a run of the command line."""
+        path = self.path if self.part is None else self.asked.get("checkpoint") or "RUN.json"
+        options = "--part", f"{part[0]}/{part[1]}", "--out", out
+        return join_words("dpcore", "count", path, *self._code_words, *options)
+
+    @property
+    def _code_words(self) -> list[str]:
+        """The words of the command line that name what runs."""
+        command, target = self.asked.get("command"), self.asked.get("target")
+        return ["--command", str(command)] if command is not None else [str(target)]
 
     def begin(self, fixed: FixedFields) -> None:
         """Begin the run: write what is fixed.
@@ -333,7 +354,7 @@ class RunFile:
         from ..report.encoding import parse_object
 
         try:
-            record = parse_object(self.path.read_text(encoding="utf-8"))
+            record = parse_object(self.place.read_text(encoding="utf-8"))
             if record.get("format") != RUN_FORMAT:
                 raise invalid("format", repr(RUN_FORMAT), record.get("format"))
             self.fixed = FixedFields.from_dict(record["fixed"])
@@ -375,7 +396,9 @@ class RunFile:
         if self._replays is not None:
             self._keep_digests(self._replays)
         try:
-            write_atomically(self.path, json.dumps(self.to_dict(), allow_nan=False))
+            # It may hold outputs and inputs of a mechanism that is not dpcore's own.
+            mode = 0o666 if is_native(self.fixed.audit["mechanism"]) else 0o600
+            write_atomically(self.place, json.dumps(self.to_dict(), allow_nan=False), mode)
         except OSError as error:
             if not self._warned:
                 text = f"{self.path} could not be written ({error}): a kill would lose the counts"
@@ -384,6 +407,23 @@ class RunFile:
         else:
             self._written, self._warned = now, False
             self.time_of_day = time.strftime("%H:%M:%S")
+
+
+def join_words(*words: Any) -> str:
+    """Join words to a line for a shell, in which no word hides what it holds."""
+    return " ".join(map(_quote_word, map(str, words)))
+
+
+def _quote_word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    # `$'...'` of bash and zsh, whose two hexadecimal digits stand for a byte, not a character.
+    escapes = (
+        char if char.isprintable() and char not in "'\\" else
+        f"\\x{ord(char):02x}" if char.isascii() else f"\\U{ord(char):08x}"
+        for char in word
+    )  # fmt: skip
+    return f"$'{''.join(escapes)}'"
 
 
 def _read_names(value: Any) -> Any:
@@ -418,7 +458,7 @@ def read_run(path: Any, name: str = "path") -> RunFile:
         ValueError: if there is no such file, or it is no run file.
     """
     run = RunFile(require_path(name, path))
-    if not run.path.is_file():
+    if not run.place.is_file():
         raise invalid(name, "a run file that is there", str(path))
     run.read(name)
     return run
@@ -440,20 +480,22 @@ def open_run(
         ValueError: if the file is no run file, its folder cannot be written to, or another process
             is counting for it.
     """
-    path = require_path(name, path)
+    run = RunFile(require_path(name, path), asked=dict(asked or {}))
+    path = run.place
+    if os.path.lexists(path) and not path.is_file():
+        raise invalid(name, "a run file or the name of a new one", str(run.path))
     lock = path.with_name(f".{path.name}.lock")
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        text = f"{name} must be a file in a folder that can be written to, got {path}"
+        text = f"{name} must be a file in a folder that can be written to, got {run.path}"
         raise about(ValueError(f"{text}: {error.strerror}"), name) from error
     try:
         if not (_lock_file(handle) and _is_same_file(handle, lock)):
-            raise invalid(name, "a run file that no other process counts for", str(path))
+            raise invalid(name, "a run file that no other process counts for", str(run.path))
         for left in path.parent.glob(f".{path.name}.*.tmp"):
             # Of a process that was killed while it wrote.
             left.unlink(missing_ok=True)
-        run = RunFile(path, asked=dict(asked or {}))
         if path.exists():
             run.read(name)
         yield run
