@@ -18,15 +18,26 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, get_type_hints
 
 import numpy as np
 
-from ..errors import AssumptionWarning, about, flag, instance, invalid, require_path
+from ..errors import (
+    AssumptionWarning,
+    about,
+    choice,
+    flag,
+    instance,
+    integer,
+    invalid,
+    real,
+    require_path,
+)
+from ..events import SIDES
 from ..mechanisms.declarations import is_native
 from ..records import write_atomically
 from ..results.audits import Audit
-from ..results.evidence import read_field, read_ranges
+from ..results.evidence import name_field, read_field, read_ranges
 from ..sampling.driver import Done, Edge, Range
 from ..sampling.replay import Collisions, Replays
 from ..sampling.rows import blocks_apart, evidence_from_dict, evidence_to_dict
@@ -44,6 +55,12 @@ _UNCOMPARED: Final = (
 )  # fmt: skip
 """Fields that are fixed before the count but may differ in the process that goes on."""
 
+
+_MOST_TRIALS: Final = 2**63 - 1
+"""Largest whole number of a file."""
+
+_EDGE: Final = tuple[int, tuple[tuple[tuple[int, ...], int, str], ...]]
+"""A block: its number, then the hits, the NaN and the digest of each side."""
 
 _COUNTED: Final = (
     "counts", "ranges", "nan", "nan_prime", "partial", "stop", "pooled", "floating_point", "curve",
@@ -97,15 +114,24 @@ class FixedFields:
         """Read the fields from plain data."""
         from ..report.encoding import decode_value
 
-        held = record["audit"]
+        held = instance("fixed.audit", instance("fixed", record, Mapping)["audit"], Mapping)
         audit = {f.name: read_field(f, held[f.name], decode_value) for f in _FIELDS}
-        lattice = decode_value(record["lattice"])
+        with name_field("fixed.thresholds", record["thresholds"]):
+            thresholds = np.asarray(decode_value(record["thresholds"]), float)
+        lattice = _read_as(record, "lattice", tuple[Any, str] | None)
+        with name_field("fixed.lattice", record["lattice"]):
+            if lattice is not None:
+                lattice = decode_value(record["lattice"][0]), choice("lattice", lattice[1], SIDES)
+        pairs = _read_as(record, "collisions", tuple[tuple[int, int], tuple[int, int]])
+        for many, equal in pairs:
+            integer("collisions", equal, 0, integer("collisions", many, 0, _MOST_TRIALS))
+        start = integer("start", record["start"], 0, _MOST_TRIALS)
         return cls(
-            audit, record["start"], record["trials"],
-            np.asarray(decode_value(record["thresholds"])),
-            None if lattice is None else (lattice[0], lattice[1]),
-            tuple(record["checks"]), tuple(record["remarks"]),
-            tuple(Collisions(*side) for side in record["collisions"]),  # type: ignore[arg-type]
+            audit, start, integer("trials", record["trials"], 1, _MOST_TRIALS - start),
+            thresholds, lattice,
+            _read_as(record, "checks", tuple[str, ...]),
+            _read_as(record, "remarks", tuple[str, ...]),
+            (Collisions(*pairs[0]), Collisions(*pairs[1])),
             "repr" not in _as_mapping(held["event"]),
             instance("bits", record["bits"], str),
         )  # fmt: skip
@@ -144,19 +170,19 @@ def tally_to_dict(tally: Tally) -> dict[str, Any]:
 
 def tally_from_dict(record: Mapping[str, Any]) -> Tally:
     """Read the counts of one side."""
-    tally = Tally(
-        record["rows"],
-        tuple(record["hits"]),
-        record["nan"],
-        tuple(map(tuple, record["watched"])),
-        tuple(record["watched_rows"]),
-        evidence_from_dict(record["evidence"]),
-    )
-    numbers = [tally.rows, *tally.hits, tally.nan, *(n for one in tally.watched for n in one)]
-    if not all(isinstance(n, int) and n >= 0 for n in numbers):
-        raise invalid("counts", "whole numbers, at least 0", numbers)
+    hints = get_type_hints(Tally)
+    record = instance("sides", record, Mapping)
+    names = [one.name for one in fields(Tally) if one.name != "evidence"]
+    values = {name: _read_as(record, name, hints[name]) for name in names}
+    tally = Tally(**values, evidence=evidence_from_dict(record["evidence"]))
+    for number in (tally.rows, tally.nan, *tally.hits, *tally.watched_rows):
+        integer("counts", number, 0, _MOST_TRIALS)
     if tally.hits and tally.hits[0] > tally.rows:
         raise invalid("hits", f"at most {tally.rows}, the trials", tally.hits[0])
+    with name_field("watched", tally.watched):
+        for counts, rows in zip(tally.watched, tally.watched_rows, strict=True):
+            for number in (rows, *counts):
+                integer("watched", number, 0, tally.rows)
     return tally
 
 
@@ -358,18 +384,27 @@ class RunFile:
             if record.get("format") != RUN_FORMAT:
                 raise invalid("format", repr(RUN_FORMAT), record.get("format"))
             self.fixed = FixedFields.from_dict(record["fixed"])
-            self.part = None if record["part"] is None else tuple(record["part"])
+            self.part = _read_as(record, "part", tuple[int, int] | None)
+            if self.part is not None:
+                integer("part", self.part[0], 1, integer("part", self.part[1], 1, _MOST_TRIALS))
             self.looked = flag("looked", record["looked"])
             self.same_bits = flag("same_bits", record["same_bits"])
-            self.asked = dict(record["asked"])
-            one, other = map(tally_from_dict, record["sides"])
-            self.done = Done(read_ranges("ranges", record["ranges"]), (one, other))
-            self.edges, self.sessions = list(record["edges"]), list(record["sessions"])
-            self.zeros = record["zeros"]
-            self.digests = {bytes.fromhex(d): (side, n) for d, side, n in record["digests"]}
-            self.slices, self.seconds = dict(record["slices"]), float(record["seconds"])
+            self.asked = dict(instance("asked", record["asked"], Mapping))
+            with name_field("ranges", record["ranges"]):
+                ranges = read_ranges("ranges", record["ranges"])
+            one, other = _read_as(record, "sides", tuple[Mapping, Mapping])
+            self.done = Done(ranges, (tally_from_dict(one), tally_from_dict(other)))
+            _read_as(record, "edges", tuple[_EDGE, ...])
+            _read_as(record, "sessions", tuple[tuple[int, int, int], ...])
+            self.edges, self.sessions = record["edges"], record["sessions"]
+            self.zeros = integer("zeros", record["zeros"], 0, 64)
+            digests = _read_as(record, "digests", tuple[tuple[str, int, int], ...])
+            with name_field("digests", digests):
+                self.digests = {bytes.fromhex(text): (side, n) for text, side, n in digests}
+            self.slices = dict(instance("slices", record["slices"], Mapping))
+            self.seconds = real("seconds", record["seconds"], low=0.0)
             self._check()
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             why = f"no entry {error}" if isinstance(error, KeyError) else error
             text = f"{name} must be a run file that dpcore wrote, got {self.path}: {why}"
             raise about(ValueError(text), name) from error
@@ -384,6 +419,20 @@ class RunFile:
             and not start <= self.done.ranges[0][0] <= self.done.ranges[-1][1] <= stop
         ):
             raise invalid("ranges", f"within the trials {(start, stop)}", self.done.ranges)
+        one, other = self.done.sides
+        for name in ("hits", "watched", "watched_rows"):
+            sizes = [len(getattr(tally, name)) for tally in self.done.sides]
+            if sizes[0] != sizes[1]:
+                raise invalid(name, "as many on both sides", sizes)
+        for number, _ in self.edges:
+            integer("edges", number, 0, stop)
+        ends = [*self.sessions, [self.done.trials, *(sum(side.hits[:1]) for side in (one, other))]]
+        for before, after in itertools.pairwise([[0, 0, 0], *ends]):
+            for less, more in zip(before, after, strict=True):
+                integer("sessions", more, less, less + after[0] - before[0])
+        for side, number in self.digests.values():
+            integer("digests", side, 0, 1)
+            integer("digests", number, 0, _MOST_TRIALS)
 
     def write(self, always: bool = False) -> None:
         """Write the file, but not more often than every five seconds, unless `always`.
@@ -433,6 +482,13 @@ def _read_names(value: Any) -> Any:
             return value["repr"]
         return {key: _read_names(item) for key, item in value.items()}
     return [_read_names(item) for item in value] if isinstance(value, list) else value
+
+
+def _read_as(record: Mapping[str, Any], name: str, hint: Any) -> Any:
+    """Read an entry of a file as an annotation says."""
+    from ..report.encoding import read_as
+
+    return read_as(name, hint, record[name])
 
 
 def _as_mapping(value: Any) -> Mapping[str, Any]:
