@@ -44,7 +44,7 @@ from ..sampling.rows import blocks_apart, evidence_from_dict, evidence_to_dict
 from ..sampling.tally import Tally
 from ..sampling.workers import SAME_BITS_REMEDY
 
-RUN_FORMAT: Final = "dpcore.run/1"
+RUN_FORMAT: Final = "dpcore.run/2"
 
 _SECONDS_BETWEEN_WRITES: Final = 5.0
 _MAX_KEPT_DIGESTS: Final = 4096
@@ -141,7 +141,7 @@ class FixedFields:
         """A digest by which two files are recognized as being of one run."""
         record = self.to_dict()
         record["audit"].pop("provenance", None)
-        return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
+        return _digest_text(json.dumps(record))
 
     def find_difference(self, other: FixedFields) -> tuple[str, Any, Any] | None:
         """Find an argument in which two runs differ: its name, mine and the other's value."""
@@ -203,6 +203,7 @@ class RunFile:
         sessions: trials and hits on both sides each time that the run was begun or went on.
         digests: of counted blocks, by which repeated outputs are recognized.
         zeros: bits with which these begin.
+        registration: folder in which the part is registered, and its random number; or empty.
         slices: of an audit with early stop, see `Sequence.to_dict`; else empty.
         seconds: time of counting, in all processes that went on.
         time_of_day: when the file was written last, for the progress bar.
@@ -220,6 +221,7 @@ class RunFile:
     sessions: list[list[int]] = field(default_factory=list)
     digests: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     zeros: int = 0
+    registration: dict[str, str] = field(default_factory=dict)
     slices: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     time_of_day: str = ""
@@ -238,6 +240,15 @@ class RunFile:
         assert self.fixed is not None
         start, stop = self.fixed.start, self.fixed.start + self.fixed.trials
         return (start, stop) if self.part is None else part_range(self, self.part)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """True if the seed repeats the outputs, and so the counts of a part."""
+        assert self.fixed is not None
+        is_seeded = (
+            self.fixed.audit["route"] != "callable" or self.fixed.audit["randomness"] == "seed"
+        )
+        return self.same_bits and is_seeded
 
     @property
     def resume_line(self) -> str:
@@ -363,6 +374,7 @@ class RunFile:
             "edges": self.edges,
             "sessions": self.sessions,
             "zeros": self.zeros,
+            "registration": self.registration,
             "digests": [[digest.hex(), *at] for digest, at in self.digests.items()],
             "slices": self.slices,
             "seconds": self.seconds,
@@ -403,7 +415,12 @@ class RunFile:
                 self.digests = {bytes.fromhex(text): (side, n) for text, side, n in digests}
             self.slices = dict(instance("slices", record["slices"], Mapping))
             self.seconds = real("seconds", record["seconds"], low=0.0)
+            self.registration = dict(_read_as(record, "registration", Mapping[str, str]))
+            if self.registration and {*self.registration} != {"folder", "number"}:
+                raise invalid("registration", "a folder and a number", self.registration)
             self._check()
+            if record != seal_record(record):
+                raise invalid("digest", "that of the other entries", record["digest"])
         except (KeyError, TypeError, ValueError) as error:
             why = f"no entry {error}" if isinstance(error, KeyError) else error
             text = f"{name} must be a run file that dpcore wrote, got {self.path}: {why}"
@@ -447,7 +464,8 @@ class RunFile:
         try:
             # It may hold outputs and inputs of a mechanism that is not dpcore's own.
             mode = 0o666 if is_native(self.fixed.audit["mechanism"]) else 0o600
-            write_atomically(self.place, json.dumps(self.to_dict(), allow_nan=False), mode)
+            text = json.dumps(seal_record(self.to_dict()), allow_nan=False)
+            write_atomically(self.place, text, mode)
         except OSError as error:
             if not self._warned:
                 text = f"{self.path} could not be written ({error}): a kill would lose the counts"
@@ -456,6 +474,21 @@ class RunFile:
         else:
             self._written, self._warned = now, False
             self.time_of_day = time.strftime("%H:%M:%S")
+
+
+def _digest_text(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a run file and the digest of their text, which shows accidents.
+
+    Example:
+        >>> seal_record({"zeros": 0}) == seal_record({"zeros": 1})
+        False
+    """
+    entries = {name: value for name, value in record.items() if name != "digest"}
+    return {**entries, "digest": _digest_text(json.dumps(entries))}
 
 
 def join_words(*words: Any) -> str:

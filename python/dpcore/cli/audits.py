@@ -394,6 +394,7 @@ def run_count(asked: CountArguments) -> int:
     begun = replace(begun, checkpoint=None, **own)
     with open_cluster(asked.dask) as client, _find_mechanism(begun) as (mechanism, pair):
         options = {**_list_options(begun), "executor": client, "part": (int(number), int(parts))}
+        options["again"] = asked.again
         with report_bad_usage():
             count_part(asked.file, mechanism, pair, out=asked.out, **options)
     done = read_run(asked.out).done.trials

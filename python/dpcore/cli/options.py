@@ -294,6 +294,12 @@ class CountArguments:
         "FILE.py:FUNCTION", "The mechanism of the run. A system needs no repetition.", None
     )
     command: str | None = _make_command()
+    again: bool = make_option(
+        "Void a count of this part that is registered next to the run file, where no seed repeats "
+        "the outputs.",
+        "--again",
+        default=False,
+    )
     threads: int | None = _make_threads()
     dask: str | None = _make_dask()
     same_bits: bool = _make_same_bits(default=True)
