@@ -10,6 +10,7 @@ import contextlib
 import functools
 import math
 import os
+import stat
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
@@ -377,11 +378,24 @@ class Result(Answer, Record):
         return load_json(cls, path)
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file by one with another text, as a whole: write, sync, rename."""
+def write_atomically(path: Path, text: str, mode: int = 0o666) -> None:
+    """Replace a file by one with another text, as a whole: write, sync, rename.
+
+    Args:
+        path: of the file.
+        text: the other text.
+        mode: permissions of a new file, less those that the umask takes. A file that is there
+            keeps its own.
+    """
     name = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(name, "w", encoding="utf-8") as file:
+        with contextlib.suppress(OSError):
+            # Of a process with the same number that was killed.
+            os.unlink(name)
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with open(handle, "w", encoding="utf-8") as file:
+            with contextlib.suppress(OSError):
+                os.chmod(name, stat.S_IMODE(os.stat(path).st_mode))
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

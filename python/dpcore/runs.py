@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .auditing.registered_parts import read_registered_parts, register_look, register_part
 from .auditing.request import Arguments
 from .auditing.run import collect_arguments, count_shards, finish_audit, run_arguments
 from .auditing.run_files import RunFile, open_run, read_run
@@ -41,11 +42,12 @@ class MissingPartsError(ValueError):
         ranges: of the missing trials, `(start, stop)` pairs.
     """
 
-    def __init__(self, ranges: list[Range]) -> None:
+    def __init__(self, ranges: list[Range], line: str = "") -> None:
         shown = ", ".join(f"{start:,} to {stop:,}" for start, stop in ranges[:_MAX_SHOWN_RANGES])
         more = len(ranges) - _MAX_SHOWN_RANGES
         rest = f" and {more} more ranges" if more > 0 else ""
-        super().__init__(f"paths must hold all trials of the run; missing: {shown}{rest}")
+        advice = f"; go on with {line}" if line else ""
+        super().__init__(f"paths must hold all trials of the run; missing: {shown}{rest}{advice}")
         self.ranges = tuple(ranges)
 
 
@@ -120,9 +122,13 @@ def count_part(
     *,
     part: tuple[int, int],
     out: FilePath,
+    again: bool = False,
     **options: Any,
 ) -> None:
     """Count one part of a run that was begun; a part that was cut off goes on.
+
+    Where no seed repeats the outputs, the part is registered in a folder next to the run file, and
+    is not counted to another file.
 
     Args:
         path: of the run file.
@@ -130,16 +136,18 @@ def count_part(
         pair: that of the run.
         part: number of the part, from 1 on, and the number of parts.
         out: file that the part is written to.
+        again: whether a count of the part that is registered becomes void, and `out` replaces it.
         **options: the other arguments of `dpcore.audit` with which the run was begun; the seed may
             be left out.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if an argument differs from the run's, `out` is a file of another part, or the
-            mechanism gives other counts.
+        ValueError: if an argument differs from the run's, `out` is a file of another part, the
+            part is registered for another file, or the mechanism gives other counts.
         KeyboardInterrupt: on Ctrl-C; what was counted is in `out`.
     """
     number, parts = _check_part(part)
+    flag("again", again)
     out, begun = require_path("out", out), read_run(path)
     if begun.done.ranges or begun.part is not None:
         raise invalid("path", "a run of which nothing is counted (--fit-only)", str(path))
@@ -147,7 +155,9 @@ def count_part(
         raise invalid("out", "another file than the run's", str(out))
     with open_run(out, "out") as run:
         if run.fixed is None:
-            run.fixed, run.asked, run.part = begun.fixed, begun.asked, (number, parts)
+            run.fixed, run.part = begun.fixed, (number, parts)
+            # Where the line that goes on with the part finds the run.
+            run.asked = {**begun.asked, "checkpoint": str(path)} if begun.asked else {}
             run.looked, run.same_bits = begun.looked, begun.same_bits
         assert run.fixed is not None
         assert begun.fixed is not None
@@ -160,6 +170,8 @@ def count_part(
                 "out",
             )
         given, progress = _collect_options(mechanism, pair, options, run)
+        run.same_bits = run.same_bits and given.same_bits is not False
+        register_part(begun.place, run, again)
         run_arguments(given, progress, run, lambda _, *counted: count_shards(*counted))
 
 
@@ -198,7 +210,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
     Raises:
         TypeError: if `paths` is no iterable of paths.
         ValueError: if a file is no run file; if two are of different runs, hold the same trials, or
-            hold the same outputs for different trials.
+            hold the same outputs for different trials; if the count of a part is void.
         MissingPartsError: if trials are missing, unless `partial`.
     """
     flag("partial", partial)
@@ -226,22 +238,39 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         kept.append(run)
     missing = done.left(first.fixed.start, first.fixed.start + first.fixed.trials)
     if missing and not partial:
-        raise MissingPartsError(missing)
+        raise MissingPartsError(missing, _propose_line(runs))
     if not done.ranges:
         raise invalid("paths", "files in which something was counted", [str(r.path) for r in runs])
+    is_registered_look, note = read_registered_parts(kept)
     if missing:
+        register_look(kept)
         for run in runs:
             with open_run(run.path, "paths") as held:
                 held.looked = True
                 held.write(always=True)
-    looked = bool(missing) or any(run.looked for run in runs)
+    looked = bool(missing) or is_registered_look or any(run.looked for run in runs)
     report = finish_audit(
         first.fixed, done, looked=looked, same_bits=all(run.same_bits for run in kept),
         seconds=sum(run.seconds for run in kept),
         digests=unite_digests((), tuple(one.hex() for run in kept for one in run.digests)),
     )  # fmt: skip
     checks = report.checks + _compare_parts(kept)
-    return replace(report, checks=tuple(dict.fromkeys(checks)))
+    notes = report.notes + (note,) * bool(note)
+    return replace(report, checks=tuple(dict.fromkeys(checks)), notes=notes)
+
+
+def _propose_line(runs: list[RunFile]) -> str:
+    """Propose the line that counts a missing part, or goes on with a run; empty without one."""
+    first = runs[0]
+    if not first.asked or len({run.part and run.part[1] for run in runs}) > 1:
+        return ""
+    for run in runs:
+        if run.done.left(*run.range):
+            return run.resume_line
+    counted = {run.part[0] for run in runs if run.part is not None}
+    parts = first.part[1] if first.part is not None else 0
+    number = next((number for number in range(1, parts + 1) if number not in counted), None)
+    return "" if number is None else first.make_count_line((number, parts), f"part-{number}.json")
 
 
 def _is_same_part(run: RunFile, other: RunFile) -> bool:

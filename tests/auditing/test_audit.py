@@ -6,8 +6,11 @@ holds whatever the attack is tested with the default one too.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import math
+import os
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -599,3 +602,34 @@ def test_the_table_has_every_case():
 @pytest.mark.parametrize(("case", "row"), list(zip(make_audits.CASES, ROWS, strict=True)))
 def test_counts_choices_and_bounds_are_those_of_the_table(case, row):
     assert make_audits.audited(case) == row
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="sizes are read from /proc")
+def test_many_audits_in_one_process_hold_nothing_back(tmp_path):
+    def read_sizes():
+        status = Path("/proc/self/status").read_text()
+        memory, threads = (
+            int(re.search(rf"{name}:\s+(\d+)", status)[1]) for name in ("VmRSS", "Threads")
+        )
+        return memory, threads, len(os.listdir("/proc/self/fd"))
+
+    def add_noise(x, size, rng):
+        return x + rng.laplace(size=(size, len(x)))
+
+    sizes = []
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(2_000):
+            about = {"trials": 1_000, "claim": 1.0, "rng": number, "progress": False}
+            if number % 4 == 0:
+                about["checkpoint"] = tmp_path / f"{number}.json"
+            if number % 4 == 1:
+                about["executor"] = pool
+            mechanism = dpcore.Laplace(1.0) if number % 4 == 2 else add_noise
+            report = dpcore.audit(mechanism, ([0.0], [1.0]), **about)
+            assert len(report.to_html()) > 0 if number % 100 == 0 else report.trials == 1_000
+            if number in (200, 1_999):
+                gc.collect()
+                sizes.append(read_sizes())
+    assert sizes[0][1:] == sizes[1][1:]
+    assert sizes[1][0] - sizes[0][0] < 20_000, "in kB"

@@ -183,12 +183,12 @@ def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path, proces
     counting.send_signal(signal.SIGINT)
     printed, said = counting.communicate(timeout=60)
     assert (counting.returncode, printed) == (130, "")
-    assert "dpcore audit --resume run.json" in said
+    assert "dpcore audit mech.py:slow_noise --resume run.json" in said
     begun = read_run(tmp_path / "run.json")
     assert 0 < begun.done.trials < 12800
     assert not begun.looked
     assert not any(str(side.hits[0]) in said for side in begun.done.sides)
-    status, printed, said = process("audit --resume run.json --json --no-progress")
+    status, printed, said = process("audit mech.py:slow_noise --resume run.json --json --no-progress")
     assert status == 1, said
     report = Audit.from_json(printed)
     assert (report.counts.n, report.bound, report.partial) == (12800, "clopper_pearson", False)
@@ -257,15 +257,21 @@ def edit(path, *place, value):
     for name in place[:-1]:
         inside = inside[name]
     inside[place[-1]] = value(inside[place[-1]]) if callable(value) else value
-    path.write_text(json.dumps(record))
+    path.write_text(json.dumps(run_files.seal_record(record)))
+
+
+def test_an_accident_shows_in_the_digest(cut):
+    cut.write_text(cut.read_text().replace('"zeros": 0', '"zeros": 1'))
+    with pytest.raises(ValueError, match="digest must be that of the other entries"):
+        audit_kind("callable", checkpoint=cut)
 
 
 @pytest.mark.parametrize(("place", "value", "expected"), [
     ((), None, "run file that dpcore wrote"),
-    (("format",), "dpcore.run/9", "format must be 'dpcore.run/1'"),
+    (("format",), "dpcore.run/9", "format must be 'dpcore.run/2'"),
     (("sides", 0, "hits"), [10**6], "hits must be at most"),
-    (("sides", 1, "nan"), -1, "counts must be whole numbers"),
-    (("sides", 1, "hits"), ["7"], "counts must be whole numbers"),
+    (("sides", 1, "nan"), -1, "counts must be an integer"),
+    (("sides", 1, "hits"), ["7"], "hits must be of the kind"),
     (("sides", 0, "rows"), lambda rows: rows + 1, "rows must be"),
     (("ranges",), [[0, 640], [512, 768]], "start must be an integer"),
     (("ranges",), lambda ranges: [[a + 10**6, b + 10**6] for a, b in ranges], "within"),
@@ -483,8 +489,8 @@ def test_a_part_of_other_bits_is_refused_or_compared(tmp_path):
     with pytest.raises(ValueError, match=r"on a CPU with the same bits .*same_bits=False"):
         count(2, 1.0 + 1e-12)
     right, near = count(1, 1.0), count(2, 1.0 + 1e-12, same_bits=False).rename(tmp_path / "near")
-    far = count(2, 9.0, same_bits=False).rename(tmp_path / "far")
     report = merge_parts([right, near])
+    far = count(2, 9.0, same_bits=False, again=True).rename(tmp_path / "far")
     assert report.checks == ()
     assert any("same_bits=False" in note for note in report.notes)
     assert any("vary more from audit to audit" in said for said in merge_parts([right, far]).checks)
@@ -523,6 +529,61 @@ def test_who_has_looked_certifies_the_anytime_bound(parts, tmp_path):
     assert merge_parts(parts[1], partial=True) == whole
 
 
+@pytest.fixture
+def unrepeated(tmp_path):
+    """A run of two parts that no seed repeats: its options, and the files of its parts."""
+    path, files = count_parts(tmp_path, by_the_system, count=2)
+    return {"path": path, "mechanism": by_the_system, "pair": ONE, **ABOUT}, files
+
+
+def test_a_part_that_no_seed_repeats_is_counted_once(unrepeated, tmp_path):
+    about, files = unrepeated
+    entries = sorted(path.name for path in (tmp_path / "run.json.parts").iterdir())
+    assert entries == ["1-of-2", "2-of-2"]
+    notes = merge_parts(files).notes
+    assert f"; 2 parts are registered in {tmp_path / 'run.json.parts'}" in notes[-1]
+    other, again = tmp_path / "other.json", {"part": (1, 2), **about}
+    with pytest.raises(ValueError, match=r"out must be .*part-1.json.*again=True"):
+        count_part(out=other, **again)
+    assert not other.exists()
+    # The file itself goes on, wherever it was moved.
+    count_part(out=files[0].rename(tmp_path / "moved.json"), **again)
+    count_part(out=other, again=True, **again)
+    with pytest.raises(ValueError, match=r"counts that hold: part 1/2 .*other.json, got .*moved"):
+        merge_parts([tmp_path / "moved.json", files[1]])
+    with pytest.raises(ValueError, match=r"out must be a new file.*void"):
+        count_part(out=tmp_path / "moved.json", again=True, **again)
+    assert merge_parts([other, files[1]]).notes[-1].endswith(", and 1 counts are void")
+    # Another division into parts is registered beside it.
+    count_part(out=tmp_path / "third.json", **{**again, "part": (1, 3)})
+    assert "; 3 parts are registered" in merge_parts([other, files[1]]).notes[-1]
+
+
+def test_a_look_is_registered(unrepeated, tmp_path):
+    _, files = unrepeated
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    merge_parts([copy(files[0], folder)], partial=True)
+    assert merge_parts(files).bound == "anytime"
+
+
+def test_without_a_folder_nothing_is_registered(tmp_path):
+    (tmp_path / "run.json.parts").write_text("")
+    _, files = count_parts(tmp_path, by_the_system, count=2)
+    assert merge_parts(files).notes[-1].endswith("; 0 parts are registered")
+
+
+def test_a_part_that_the_seed_repeats_is_not_registered(parts, tmp_path):
+    path, files = parts
+    assert not path.with_name("run.json.parts").exists()
+    about = {"part": (1, 4), "out": tmp_path / "part.json", **ABOUT}
+    with pytest.raises(ValueError, match="again must be False"):
+        count_part(path, add_noise, ONE, again=True, **about)
+    # A second count verifies the first.
+    count_part(path, add_noise, ONE, **about)
+    assert merge_parts([*files, about["out"]]) == merge_parts(files)
+
+
 def test_a_run_that_was_looked_at_ends_with_the_anytime_bound(cut):
     assert merge_parts([cut], partial=True).partial
     report = audit_kind("callable", checkpoint=cut)
@@ -538,14 +599,14 @@ def test_parts_on_the_command_line(tmp_path, process):
     assert (status, printed) == (0, "")
     assert "run.json" in said
     for number in ("1", "2"):
-        done = process(f"count run.json --part {number}/2 --out part-{number}.json")
+        done = process(f"count run.json mech.py:slow_noise --part {number}/2 --out part-{number}.json")
         assert done[:2] == (0, ""), done
     status, printed, said = process("merge part-1.json part-2.json --json")
     assert status == 1, said
     whole = process(f"{words} --seed 7 --json")[1]
     assert list_differences(Audit.from_json(printed), Audit.from_json(whole)) == []
     edit(tmp_path / "run.json", "fixed", "bits", value="of another CPU")
-    again = "count run.json --part 2/2 --out other.json"
+    again = "count run.json mech.py:slow_noise --part 2/2 --out other.json"
     status, _, said = process(again)
     assert status == 2
     assert "on a CPU with the same bits" in said
@@ -558,4 +619,4 @@ def test_parts_on_the_command_line(tmp_path, process):
 def test_nothing_of_a_run_file_is_executed(cut):
     for module in (run_files, runs):
         assert not {"pickle", "eval", "exec", "importlib"} & set(vars(module))
-    assert json.loads(cut.read_text())["format"] == "dpcore.run/1"
+    assert json.loads(cut.read_text())["format"] == "dpcore.run/2"

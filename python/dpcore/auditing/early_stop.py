@@ -28,13 +28,14 @@ from ..attacks.attack import (
 from ..attacks.candidates import read_candidates
 from ..bounds import Martingale
 from ..claims.trade_off import Claim
-from ..errors import invalid
+from ..errors import choice, integer, invalid
+from ..events import SIDES
 from ..events.event import Never, evaluate_event
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared
 from ..progress import interrupted_again
 from ..records import Counts, PartsRead, SeenOutput
-from ..results.evidence import Slice, numerator_first
+from ..results.evidence import Slice, name_field, numerator_first
 from ..sampling.columns import PilotFacts, describe_pilot
 from ..sampling.driver import Source
 from ..sampling.rows import Evidence, evidence_from_dict, evidence_to_dict, list_doubts
@@ -208,33 +209,34 @@ class Sequence:
                 it.
 
         Raises:
-            ValueError: if the seed repeats the outputs, and a slice that is drawn again has other
-                counts.
+            TypeError: if an entry is of another kind.
+            ValueError: if an entry is not what `to_dict` returned; if the seed repeats the outputs,
+                and a slice that is drawn again has other counts.
         """
-        from ..report.encoding import decode_value
-
-        pieces = tuple(decode_value(held["slices"]))
-        self._counted = [(one, (a, b)) for one, (a, b) in zip(pieces, held["nan"], strict=True)]
+        state = _read_state(held)
+        pieces = state["slices"]
+        with name_field("nan", state["nan"]):
+            self._counted = list(zip(pieces, state["nan"], strict=True))
+        done = integer("slices", sum(piece.counts.n for piece in pieces), 0, self.request.trials)
         self._evidence = {
             label: [evidence_from_dict(one), evidence_from_dict(other)]
-            for label, one, other in held["evidence"]
+            for label, one, other in state["evidence"]
         }
         self._learn_from_pilot()
-        if held["chosen"] is None:
+        if state["chosen"] is None:
             return
-        event, direction, counts = held["chosen"]
-        self.chosen = Choice(decode_value(event), direction, 0.0, decode_value(counts))
-        if held["tangent"] is not None:
-            self._test_tangent(decode_value(held["tangent"]))
-        self._fitted_at, self.label = held["fitted_at"], held["label"]
-        self.read, remarks, inside = decode_value(held["said"])
-        self.remarks, self.inside = tuple(remarks), tuple(inside)
+        event, direction, counts = state["chosen"]
+        self.chosen = Choice(event, choice("chosen", direction, SIDES), 0.0, counts)
+        if state["tangent"] is not None:
+            self._test_tangent(state["tangent"])
+        self._fitted_at, self.label = state["fitted_at"], state["label"]
+        self.read, self.remarks, self.inside = state["said"]
         label = 0
         for before, piece in itertools.pairwise(pieces[:1] + pieces):
             label += (piece.event, piece.direction) != (before.event, before.direction)
             self._bet(piece, label)
         self._draw_again(refuse)
-        self.done = sum(piece.counts.n for piece in pieces)
+        self.done = done
 
     def _draw_again(self, refuse: Callable[[str], NoReturn]) -> None:
         """Draw the latest slices again, as many as are learnt from."""
@@ -359,3 +361,27 @@ class Sequence:
 
 def _is_same_event(first: Choice, second: Choice) -> bool:
     return (first.event, first.direction) == (second.event, second.direction)
+
+
+_STATE: Final = {
+    "slices": tuple[Slice, ...],
+    "nan": tuple[tuple[int, int], ...],
+    "evidence": tuple[tuple[int, Mapping, Mapping], ...],
+    "chosen": tuple[Any, str, Counts] | None,
+    "tangent": Counts | None,
+    "fitted_at": float,
+    "label": int,
+    "said": tuple[PartsRead | None, tuple[str, ...], tuple[SeenOutput, ...]],
+}
+"""Entries of what `Sequence.to_dict` returns, and their kinds."""
+
+
+def _read_state(held: Mapping[str, Any]) -> dict[str, Any]:
+    from ..report.encoding import decode_value, read_as
+
+    state = {}
+    for name, hint in _STATE.items():
+        with name_field(name, held.get(name)):
+            value = held[name] if name == "evidence" else decode_value(held[name])
+            state[name] = read_as(name, hint, value)
+    return state

@@ -713,7 +713,11 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
 
     with keep_on_errors(run):
         if held:
-            course.restore(held, run.refuse_mechanism)
+            try:
+                course.restore(held, run.refuse_mechanism)
+            except (TypeError, ValueError) as error:
+                error.add_note(f"read from {run.path}")
+                raise
         try:
             course.run(keep)
         finally:

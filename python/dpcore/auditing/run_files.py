@@ -11,27 +11,40 @@ import hashlib
 import itertools
 import json
 import os
+import shlex
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, get_type_hints
 
 import numpy as np
 
-from ..errors import AssumptionWarning, about, flag, instance, invalid, require_path
+from ..errors import (
+    AssumptionWarning,
+    about,
+    choice,
+    flag,
+    instance,
+    integer,
+    invalid,
+    real,
+    require_path,
+)
+from ..events import SIDES
+from ..mechanisms.declarations import is_native
 from ..records import write_atomically
 from ..results.audits import Audit
-from ..results.evidence import read_field, read_ranges
+from ..results.evidence import name_field, read_field, read_ranges
 from ..sampling.driver import Done, Edge, Range
 from ..sampling.replay import Collisions, Replays
 from ..sampling.rows import blocks_apart, evidence_from_dict, evidence_to_dict
 from ..sampling.tally import Tally
 from ..sampling.workers import SAME_BITS_REMEDY
 
-RUN_FORMAT: Final = "dpcore.run/1"
+RUN_FORMAT: Final = "dpcore.run/2"
 
 _SECONDS_BETWEEN_WRITES: Final = 5.0
 _MAX_KEPT_DIGESTS: Final = 4096
@@ -42,6 +55,12 @@ _UNCOMPARED: Final = (
 )  # fmt: skip
 """Fields that are fixed before the count but may differ in the process that goes on."""
 
+
+_MOST_TRIALS: Final = 2**63 - 1
+"""Largest whole number of a file."""
+
+_EDGE: Final = tuple[int, tuple[tuple[tuple[int, ...], int, str], ...]]
+"""A block: its number, then the hits, the NaN and the digest of each side."""
 
 _COUNTED: Final = (
     "counts", "ranges", "nan", "nan_prime", "partial", "stop", "pooled", "floating_point", "curve",
@@ -95,15 +114,24 @@ class FixedFields:
         """Read the fields from plain data."""
         from ..report.encoding import decode_value
 
-        held = record["audit"]
+        held = instance("fixed.audit", instance("fixed", record, Mapping)["audit"], Mapping)
         audit = {f.name: read_field(f, held[f.name], decode_value) for f in _FIELDS}
-        lattice = decode_value(record["lattice"])
+        with name_field("fixed.thresholds", record["thresholds"]):
+            thresholds = np.asarray(decode_value(record["thresholds"]), float)
+        lattice = _read_as(record, "lattice", tuple[Any, str] | None)
+        with name_field("fixed.lattice", record["lattice"]):
+            if lattice is not None:
+                lattice = decode_value(record["lattice"][0]), choice("lattice", lattice[1], SIDES)
+        pairs = _read_as(record, "collisions", tuple[tuple[int, int], tuple[int, int]])
+        for many, equal in pairs:
+            integer("collisions", equal, 0, integer("collisions", many, 0, _MOST_TRIALS))
+        start = integer("start", record["start"], 0, _MOST_TRIALS)
         return cls(
-            audit, record["start"], record["trials"],
-            np.asarray(decode_value(record["thresholds"])),
-            None if lattice is None else (lattice[0], lattice[1]),
-            tuple(record["checks"]), tuple(record["remarks"]),
-            tuple(Collisions(*side) for side in record["collisions"]),  # type: ignore[arg-type]
+            audit, start, integer("trials", record["trials"], 1, _MOST_TRIALS - start),
+            thresholds, lattice,
+            _read_as(record, "checks", tuple[str, ...]),
+            _read_as(record, "remarks", tuple[str, ...]),
+            (Collisions(*pairs[0]), Collisions(*pairs[1])),
             "repr" not in _as_mapping(held["event"]),
             instance("bits", record["bits"], str),
         )  # fmt: skip
@@ -113,7 +141,7 @@ class FixedFields:
         """A digest by which two files are recognized as being of one run."""
         record = self.to_dict()
         record["audit"].pop("provenance", None)
-        return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
+        return _digest_text(json.dumps(record))
 
     def find_difference(self, other: FixedFields) -> tuple[str, Any, Any] | None:
         """Find an argument in which two runs differ: its name, mine and the other's value."""
@@ -142,19 +170,19 @@ def tally_to_dict(tally: Tally) -> dict[str, Any]:
 
 def tally_from_dict(record: Mapping[str, Any]) -> Tally:
     """Read the counts of one side."""
-    tally = Tally(
-        record["rows"],
-        tuple(record["hits"]),
-        record["nan"],
-        tuple(map(tuple, record["watched"])),
-        tuple(record["watched_rows"]),
-        evidence_from_dict(record["evidence"]),
-    )
-    numbers = [tally.rows, *tally.hits, tally.nan, *(n for one in tally.watched for n in one)]
-    if not all(isinstance(n, int) and n >= 0 for n in numbers):
-        raise invalid("counts", "whole numbers, at least 0", numbers)
+    hints = get_type_hints(Tally)
+    record = instance("sides", record, Mapping)
+    names = [one.name for one in fields(Tally) if one.name != "evidence"]
+    values = {name: _read_as(record, name, hints[name]) for name in names}
+    tally = Tally(**values, evidence=evidence_from_dict(record["evidence"]))
+    for number in (tally.rows, tally.nan, *tally.hits, *tally.watched_rows):
+        integer("counts", number, 0, _MOST_TRIALS)
     if tally.hits and tally.hits[0] > tally.rows:
         raise invalid("hits", f"at most {tally.rows}, the trials", tally.hits[0])
+    with name_field("watched", tally.watched):
+        for counts, rows in zip(tally.watched, tally.watched_rows, strict=True):
+            for number in (rows, *counts):
+                integer("watched", number, 0, tally.rows)
     return tally
 
 
@@ -163,7 +191,8 @@ class RunFile:
     """A run of an audit and the file that keeps it.
 
     Args:
-        path: of the file.
+        path: of the file, as messages name it.
+        place: the file itself, without symbolic links.
         fixed: what is fixed before the count; None until the event is chosen.
         done: what was counted.
         part: number and number of all parts, of the part of a run that is counted here.
@@ -174,12 +203,14 @@ class RunFile:
         sessions: trials and hits on both sides each time that the run was begun or went on.
         digests: of counted blocks, by which repeated outputs are recognized.
         zeros: bits with which these begin.
+        registration: folder in which the part is registered, and its random number; or empty.
         slices: of an audit with early stop, see `Sequence.to_dict`; else empty.
         seconds: time of counting, in all processes that went on.
         time_of_day: when the file was written last, for the progress bar.
     """
 
     path: Path
+    place: Path = field(init=False)
     fixed: FixedFields | None = None
     done: Done = field(default_factory=Done)
     part: tuple[int, int] | None = None
@@ -190,6 +221,7 @@ class RunFile:
     sessions: list[list[int]] = field(default_factory=list)
     digests: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     zeros: int = 0
+    registration: dict[str, str] = field(default_factory=dict)
     slices: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     time_of_day: str = ""
@@ -197,6 +229,10 @@ class RunFile:
     _warned: bool = False
     _resumed: bool = False
     _replays: Replays | None = None
+
+    def __post_init__(self) -> None:
+        """Follow the symbolic links of the path."""
+        self.place = Path(os.path.realpath(self.path))
 
     @property
     def range(self) -> Range:
@@ -206,13 +242,35 @@ class RunFile:
         return (start, stop) if self.part is None else part_range(self, self.part)
 
     @property
+    def is_repeatable(self) -> bool:
+        """True if the seed repeats the outputs, and so the counts of a part."""
+        assert self.fixed is not None
+        is_seeded = (
+            self.fixed.audit["route"] != "callable" or self.fixed.audit["randomness"] == "seed"
+        )
+        return self.same_bits and is_seeded
+
+    @property
     def resume_line(self) -> str:
         """The line that goes on with the run."""
+        if not self.asked:
+            argument = "checkpoint" if self.part is None else "out"
+            return f"the same call with {argument}={str(self.path)!r}"
         if self.part is not None:
-            return f"the same dpcore count {self.path} again"
-        if self.asked:
-            return f"dpcore audit --resume {self.path}"
-        return f"the same call with checkpoint={str(self.path)!r}"
+            return self.make_count_line(self.part, self.path)
+        return join_words("dpcore", "audit", *self._code_words, "--resume", self.path)
+
+    def make_count_line(self, part: tuple[int, int], out: Path | str) -> str:
+        """Make the line of `dpcore count` for one part of a run of the command line."""
+        path = self.path if self.part is None else self.asked.get("checkpoint") or "RUN.json"
+        options = "--part", f"{part[0]}/{part[1]}", "--out", out
+        return join_words("dpcore", "count", path, *self._code_words, *options)
+
+    @property
+    def _code_words(self) -> list[str]:
+        """The words of the command line that name what runs."""
+        command, target = self.asked.get("command"), self.asked.get("target")
+        return ["--command", str(command)] if command is not None else [str(target)]
 
     def begin(self, fixed: FixedFields) -> None:
         """Begin the run: write what is fixed.
@@ -316,6 +374,7 @@ class RunFile:
             "edges": self.edges,
             "sessions": self.sessions,
             "zeros": self.zeros,
+            "registration": self.registration,
             "digests": [[digest.hex(), *at] for digest, at in self.digests.items()],
             "slices": self.slices,
             "seconds": self.seconds,
@@ -333,22 +392,36 @@ class RunFile:
         from ..report.encoding import parse_object
 
         try:
-            record = parse_object(self.path.read_text(encoding="utf-8"))
+            record = parse_object(self.place.read_text(encoding="utf-8"))
             if record.get("format") != RUN_FORMAT:
                 raise invalid("format", repr(RUN_FORMAT), record.get("format"))
             self.fixed = FixedFields.from_dict(record["fixed"])
-            self.part = None if record["part"] is None else tuple(record["part"])
+            self.part = _read_as(record, "part", tuple[int, int] | None)
+            if self.part is not None:
+                integer("part", self.part[0], 1, integer("part", self.part[1], 1, _MOST_TRIALS))
             self.looked = flag("looked", record["looked"])
             self.same_bits = flag("same_bits", record["same_bits"])
-            self.asked = dict(record["asked"])
-            one, other = map(tally_from_dict, record["sides"])
-            self.done = Done(read_ranges("ranges", record["ranges"]), (one, other))
-            self.edges, self.sessions = list(record["edges"]), list(record["sessions"])
-            self.zeros = record["zeros"]
-            self.digests = {bytes.fromhex(d): (side, n) for d, side, n in record["digests"]}
-            self.slices, self.seconds = dict(record["slices"]), float(record["seconds"])
+            self.asked = dict(instance("asked", record["asked"], Mapping))
+            with name_field("ranges", record["ranges"]):
+                ranges = read_ranges("ranges", record["ranges"])
+            one, other = _read_as(record, "sides", tuple[Mapping, Mapping])
+            self.done = Done(ranges, (tally_from_dict(one), tally_from_dict(other)))
+            _read_as(record, "edges", tuple[_EDGE, ...])
+            _read_as(record, "sessions", tuple[tuple[int, int, int], ...])
+            self.edges, self.sessions = record["edges"], record["sessions"]
+            self.zeros = integer("zeros", record["zeros"], 0, 64)
+            digests = _read_as(record, "digests", tuple[tuple[str, int, int], ...])
+            with name_field("digests", digests):
+                self.digests = {bytes.fromhex(text): (side, n) for text, side, n in digests}
+            self.slices = dict(instance("slices", record["slices"], Mapping))
+            self.seconds = real("seconds", record["seconds"], low=0.0)
+            self.registration = dict(_read_as(record, "registration", Mapping[str, str]))
+            if self.registration and {*self.registration} != {"folder", "number"}:
+                raise invalid("registration", "a folder and a number", self.registration)
             self._check()
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            if record != seal_record(record):
+                raise invalid("digest", "that of the other entries", record["digest"])
+        except (KeyError, TypeError, ValueError) as error:
             why = f"no entry {error}" if isinstance(error, KeyError) else error
             text = f"{name} must be a run file that dpcore wrote, got {self.path}: {why}"
             raise about(ValueError(text), name) from error
@@ -363,6 +436,20 @@ class RunFile:
             and not start <= self.done.ranges[0][0] <= self.done.ranges[-1][1] <= stop
         ):
             raise invalid("ranges", f"within the trials {(start, stop)}", self.done.ranges)
+        one, other = self.done.sides
+        for name in ("hits", "watched", "watched_rows"):
+            sizes = [len(getattr(tally, name)) for tally in self.done.sides]
+            if sizes[0] != sizes[1]:
+                raise invalid(name, "as many on both sides", sizes)
+        for number, _ in self.edges:
+            integer("edges", number, 0, stop)
+        ends = [*self.sessions, [self.done.trials, *(sum(side.hits[:1]) for side in (one, other))]]
+        for before, after in itertools.pairwise([[0, 0, 0], *ends]):
+            for less, more in zip(before, after, strict=True):
+                integer("sessions", more, less, less + after[0] - before[0])
+        for side, number in self.digests.values():
+            integer("digests", side, 0, 1)
+            integer("digests", number, 0, _MOST_TRIALS)
 
     def write(self, always: bool = False) -> None:
         """Write the file, but not more often than every five seconds, unless `always`.
@@ -375,7 +462,10 @@ class RunFile:
         if self._replays is not None:
             self._keep_digests(self._replays)
         try:
-            write_atomically(self.path, json.dumps(self.to_dict(), allow_nan=False))
+            # It may hold outputs and inputs of a mechanism that is not dpcore's own.
+            mode = 0o666 if is_native(self.fixed.audit["mechanism"]) else 0o600
+            text = json.dumps(seal_record(self.to_dict()), allow_nan=False)
+            write_atomically(self.place, text, mode)
         except OSError as error:
             if not self._warned:
                 text = f"{self.path} could not be written ({error}): a kill would lose the counts"
@@ -386,6 +476,38 @@ class RunFile:
             self.time_of_day = time.strftime("%H:%M:%S")
 
 
+def _digest_text(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a run file and the digest of their text, which shows accidents.
+
+    Example:
+        >>> seal_record({"zeros": 0}) == seal_record({"zeros": 1})
+        False
+    """
+    entries = {name: value for name, value in record.items() if name != "digest"}
+    return {**entries, "digest": _digest_text(json.dumps(entries))}
+
+
+def join_words(*words: Any) -> str:
+    """Join words to a line for a shell, in which no word hides what it holds."""
+    return " ".join(map(_quote_word, map(str, words)))
+
+
+def _quote_word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    # `$'...'` of bash and zsh, whose two hexadecimal digits stand for a byte, not a character.
+    escapes = (
+        char if char.isprintable() and char not in "'\\" else
+        f"\\x{ord(char):02x}" if char.isascii() else f"\\U{ord(char):08x}"
+        for char in word
+    )  # fmt: skip
+    return f"$'{''.join(escapes)}'"
+
+
 def _read_names(value: Any) -> Any:
     """Replace objects of which JSON has the text alone by this text, as reading does."""
     if isinstance(value, Mapping):
@@ -393,6 +515,13 @@ def _read_names(value: Any) -> Any:
             return value["repr"]
         return {key: _read_names(item) for key, item in value.items()}
     return [_read_names(item) for item in value] if isinstance(value, list) else value
+
+
+def _read_as(record: Mapping[str, Any], name: str, hint: Any) -> Any:
+    """Read an entry of a file as an annotation says."""
+    from ..report.encoding import read_as
+
+    return read_as(name, hint, record[name])
 
 
 def _as_mapping(value: Any) -> Mapping[str, Any]:
@@ -418,7 +547,7 @@ def read_run(path: Any, name: str = "path") -> RunFile:
         ValueError: if there is no such file, or it is no run file.
     """
     run = RunFile(require_path(name, path))
-    if not run.path.is_file():
+    if not run.place.is_file():
         raise invalid(name, "a run file that is there", str(path))
     run.read(name)
     return run
@@ -440,20 +569,22 @@ def open_run(
         ValueError: if the file is no run file, its folder cannot be written to, or another process
             is counting for it.
     """
-    path = require_path(name, path)
+    run = RunFile(require_path(name, path), asked=dict(asked or {}))
+    path = run.place
+    if os.path.lexists(path) and not path.is_file():
+        raise invalid(name, "a run file or the name of a new one", str(run.path))
     lock = path.with_name(f".{path.name}.lock")
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        text = f"{name} must be a file in a folder that can be written to, got {path}"
+        text = f"{name} must be a file in a folder that can be written to, got {run.path}"
         raise about(ValueError(f"{text}: {error.strerror}"), name) from error
     try:
         if not (_lock_file(handle) and _is_same_file(handle, lock)):
-            raise invalid(name, "a run file that no other process counts for", str(path))
+            raise invalid(name, "a run file that no other process counts for", str(run.path))
         for left in path.parent.glob(f".{path.name}.*.tmp"):
             # Of a process that was killed while it wrote.
             left.unlink(missing_ok=True)
-        run = RunFile(path, asked=dict(asked or {}))
         if path.exists():
             run.read(name)
         yield run

@@ -115,14 +115,16 @@ AUDIT_EPILOG = f"""[bold]Examples[/bold]
 
 COUNT_HELP = """Count one part of a run that --fit-only began, for job arrays.
 
-All parts count one event, and the whole has one bound. The mechanism is that
-of the run file; if it changed, the part is refused. The same line again goes
-on with a part that was cut off."""
+All parts count one event, and the whole has one bound. The mechanism stands on
+the line as the run was begun with it, because a file runs nothing; if it
+changed, the part is refused. The same line again goes on with a part that was
+cut off."""
 
 COUNT_EPILOG = """[bold]Examples[/bold]
   dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 1 --trials 1e12 --seed 7 \\
       --checkpoint run.json --fit-only
-  dpcore count run.json --part $SLURM_ARRAY_TASK_ID/64 --out part-$SLURM_ARRAY_TASK_ID.json
+  dpcore count run.json noisy.py:release --part $SLURM_ARRAY_TASK_ID/64 \\
+      --out part-$SLURM_ARRAY_TASK_ID.json
   dpcore merge part-*.json
 
 [bold]Exit status[/bold]

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..auditing.provenance import record_command
 from ..auditing.run import audit
 from ..auditing.run_files import RunFile, read_run
 from ..claims.trade_off import Claim
-from ..errors import AssumptionWarning, argument_of, choice, count, find_closest_word, invalid
+from ..errors import AssumptionWarning, argument_of, choice, count, find_closest_word, instance, invalid
 from ..events import Vote
 from ..mechanisms.commands import command as make_tool
 from ..mechanisms.declarations import is_native, mechanism_attribute
@@ -36,7 +36,7 @@ from ..pairs.neighbours import NORM_BALLS
 from ..published import System
 from ..recorded.run import audit_outputs
 from ..records import Pair
-from ..report.encoding import decode_value, encode_value
+from ..report.encoding import decode_value, encode_value, read_as
 from ..report.figures import use_own_style
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
@@ -187,7 +187,9 @@ def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
         return Pair(_read_vector("--x", asked.x), _read_vector("--x-prime", asked.x_prime))
 
 
-def _read_vector(option: str, text: str) -> Any:
+def _read_vector(option: str, text: Any) -> Any:
+    if not isinstance(text, str):
+        return text
     if text.startswith("@"):
         try:
             return np.load(text[1:], allow_pickle=False)
@@ -250,7 +252,9 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
     with open_cluster(asked.dask) as client, _find_mechanism(asked) as (mechanism, pair):
         report = _audit_pairs(asked, mechanism, pair, client)
     if report is None:
-        write_line(f"wrote {asked.checkpoint}: count it with dpcore count")
+        with report_bad_usage():
+            line = read_run(asked.checkpoint).make_count_line((1, 2), "part-1.json")
+        write_line(f"wrote {asked.checkpoint}: count its parts, such as {line}")
         return NOT_REFUTED
     return _deliver_audit(asked, record_command(report, command))
 
@@ -292,7 +296,7 @@ def _read_asked(asked: AuditArguments) -> AuditArguments:
     usual = AuditArguments(resume=asked.resume)
     own = ("threads", "dask", "same_bits", "plot", "html", "as_json", "progress", "resume")
     for one in fields(asked):
-        if one.name not in own and getattr(asked, one.name) != getattr(usual, one.name):
+        if one.name not in (*own, *_NAMES_OF_CODE) and getattr(asked, one.name) != getattr(usual, one.name):
             raise Usage(f"{OPTIONS.get(one.name, one.name)} stands in the run file: leave it out")
     with report_bad_usage():
         run = read_run(asked.resume)
@@ -300,8 +304,8 @@ def _read_asked(asked: AuditArguments) -> AuditArguments:
         raise Usage(f"--resume is for runs of dpcore audit: go on with {run.resume_line}")
     if run.part is not None:
         raise Usage(f"{asked.resume} is a part: go on with {run.resume_line}")
-    held = _read_options_of_run(run)
-    known = AuditArguments(**{name: held[name] for name in held if name in vars(usual)})
+    known = _read_options_of_run(run)
+    _require_same_code(asked, known, run.resume_line)
     changed = {name: getattr(asked, name) for name in own if name != "resume"}
     return replace(known, checkpoint=asked.resume, resume=None, **changed)
 
@@ -314,9 +318,38 @@ def _list_asked(asked: AuditArguments) -> dict[str, Any]:
     return {name: value for name, value in held.items() if name not in ("checkpoint", "fit_only")}
 
 
-def _read_options_of_run(run: RunFile) -> dict[str, Any]:
-    claim = run.asked.get("claim")
-    return {**run.asked, "claim": decode_value(claim) if isinstance(claim, dict) else claim}
+def _read_options_of_run(run: RunFile) -> AuditArguments:
+    """Read the options that began a run, each of the kind that it is declared with."""
+    assert run.fixed is not None
+    hints, options = get_type_hints(AuditArguments), dict(run.asked)
+    with report_bad_usage():
+        if isinstance(options.get("claim"), dict):
+            options["claim"] = instance("asked.claim", decode_value(options["claim"]), Claim)
+        for name, value in options.items():
+            read_as(f"asked.{choice('asked', name, tuple(hints))}", hints[name], value)
+        if options.get("command") is None:
+            # What was read from a file then is in the run file, which names no other file to read.
+            for name in ("x", "x_prime"):
+                if str(options.get(name)).startswith("@"):
+                    options[name] = getattr(run.fixed.audit["pair"], name)
+    return AuditArguments(**options)
+
+
+_NAMES_OF_CODE: Final = ("target", "command")
+"""Options that name code. A run file has them too, but only the command line lets them run."""
+
+
+def _require_same_code(asked: Any, known: AuditArguments, line: str) -> None:
+    """Refuse to run what does not stand on the command line as it stands in the run file."""
+    own = [getattr(asked, name) for name in _NAMES_OF_CODE]
+    held = [getattr(known, name) for name in _NAMES_OF_CODE]
+    if own == held or (own == [None, None] and held[1] is None and held[0] in SYSTEMS):
+        return
+    missing = "is missing" if own == [None, None] else "differs"
+    raise Usage(
+        f"what runs must stand on the command line as in the run file, and {missing}. If you "
+        f"trust it, type: {line}"
+    )
 
 
 @contextlib.contextmanager
@@ -355,10 +388,13 @@ def run_count(asked: CountArguments) -> int:
         run = read_run(asked.file)
     if not run.asked:
         raise Usage(f"{asked.file} must be written by dpcore audit --fit-only")
+    begun = _read_options_of_run(run)
+    _require_same_code(asked, begun, run.make_count_line((int(number), int(parts)), asked.out))
     own = {name: getattr(asked, name) for name in ("threads", "dask", "same_bits", "progress")}
-    begun = AuditArguments(**{**_read_options_of_run(run), **own})
+    begun = replace(begun, checkpoint=None, **own)
     with open_cluster(asked.dask) as client, _find_mechanism(begun) as (mechanism, pair):
         options = {**_list_options(begun), "executor": client, "part": (int(number), int(parts))}
+        options["again"] = asked.again
         with report_bad_usage():
             count_part(asked.file, mechanism, pair, out=asked.out, **options)
     done = read_run(asked.out).done.trials

@@ -123,6 +123,12 @@ _make_same_bits = partial(
     "Refuse workers and processes that give other bits for one seed.",
     "--same-bits/--no-same-bits",
 )
+_make_command = partial(
+    _run_option,
+    "Audit a command in place of a function, such as 'node tool.js {x} {size}': it writes "
+    "{size} lines, one answer each. --x and --x-prime are put in as they are.",
+    metavar="COMMAND",
+)
 _make_plot = partial(_output_option, "Save a picture, such as audit.png or .svg.", metavar="FILE")
 _make_html = partial(_output_option, "Save the whole report as one page.", metavar="FILE")
 _make_source = partial(
@@ -189,11 +195,7 @@ class MechanismArguments:
 class AuditArguments(MechanismArguments):
     """Options of `dpcore audit`; None if an option was not given."""
 
-    command: str | None = _run_option(
-        "Audit a command in place of a function, such as 'node tool.js {x} {size}': it writes "
-        "{size} lines, one answer each. --x and --x-prime are put in as they are.",
-        metavar="COMMAND",
-    )
+    command: str | None = _make_command()
     timeout: float | None = _run_option(
         "Seconds in which a command may write nothing. Default: 60, and .1 for each answer."
     )
@@ -261,7 +263,9 @@ class AuditArguments(MechanismArguments):
         "Write a run file every five seconds, from which a killed audit goes on.", metavar="FILE"
     )
     resume: str | None = _run_option(
-        "Go on with a run file, with the options that began it.", metavar="FILE"
+        "Go on with a run file, with the options that began it. What runs (FILE.py:FUNCTION or "
+        "--command) must stand on the line again: a file runs nothing.",
+        metavar="FILE",
     )
     fit_only: bool = _run_option(
         "Choose the event, write --checkpoint, count nothing.", "--fit-only", default=False
@@ -285,6 +289,16 @@ class CountArguments:
     )
     out: str = make_option(
         "File to write the part to; it goes on.", metavar="FILE", default=MISSING
+    )
+    target: str | None = _make_argument(
+        "FILE.py:FUNCTION", "The mechanism of the run. A system needs no repetition.", None
+    )
+    command: str | None = _make_command()
+    again: bool = make_option(
+        "Void a count of this part that is registered next to the run file, where no seed repeats "
+        "the outputs.",
+        "--again",
+        default=False,
     )
     threads: int | None = _make_threads()
     dask: str | None = _make_dask()

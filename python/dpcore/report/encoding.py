@@ -30,7 +30,7 @@ from ..pairs import distances
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS
 from ..results.audits import Audit
-from ..results.evidence import LEFT_OUT, Finding, Slice, lists_to_tuples, may_lack, read_field
+from ..results.evidence import LEFT_OUT, Finding, Slice, lists_to_tuples, may_lack, name_field, read_field
 from ..results.outputs_audits import OutputsAudit
 from ..streams import block_of
 from .text import describe_event, describe_neighbours
@@ -51,6 +51,9 @@ _UNREPEATED_COMMENTS = {
 }
 
 _AnyResult = TypeVar("_AnyResult", bound=records.Result)
+
+_MAX_ARRAY_BYTES: Final = 2**29
+"""A text of a few bytes may be one of billions by its dtype, such as "<U1000000000"."""
 
 _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _JSON_TYPES: Final = (bool, int, float, str)
@@ -355,6 +358,8 @@ def decode_value(value: Any) -> Any:
     if "array" in value:
         if np.dtype(value["dtype"]).kind not in "buifU":
             raise invalid("dtype", "one of real numbers or texts", value["dtype"])
+        if np.dtype(value["dtype"]).itemsize * len(value["array"]) > _MAX_ARRAY_BYTES:
+            raise invalid("dtype", f"one of at most {_MAX_ARRAY_BYTES:,} bytes", value["dtype"])
         items = [_NON_FINITE_WORDS.get(item, item) for item in value["array"]]
         return np.array(items, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if "record" in value:
@@ -518,7 +523,7 @@ def result_from_dict(cls: type[_AnyResult], record: Mapping[str, Any]) -> _AnyRe
         result = cls(**values)
         result._require_consistency()
         return result
-    except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         requirement = f"record must be what {cls.__name__}.to_dict wrote"
         raise ValueError(f"{requirement}, got {error!r}") from None
 
@@ -536,7 +541,8 @@ def _read_field(cls: type, field: Field[Any], held: Any) -> Any:
     """Read a field by its rule or, if it has none, by its annotation."""
     if "read" in field.metadata:
         return read_field(field, held, decode_value)
-    value = decode_value(held)
-    if field.name == "seed" and isinstance(held, str) and held.isdecimal():
-        value = int(held)
-    return read_as(field.name, _annotations_of(cls)[field.name], value)
+    with name_field(field.name, held):
+        value = decode_value(held)
+        if field.name == "seed" and isinstance(held, str) and held.isdecimal():
+            value = int(held)
+        return read_as(field.name, _annotations_of(cls)[field.name], value)

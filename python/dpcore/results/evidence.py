@@ -9,10 +9,11 @@ folder; only the command line, which its user typed, may hold a path.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
@@ -331,14 +332,20 @@ def field_rule(
 def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> Any:
     """Read the value of a field from the value in a file; `decode` makes its objects."""
     read: Reading = field.metadata.get("read", as_it_stands)
-    value = decode(held)
+    with name_field(field.name, held):
+        return read(field.name, decode(held))
+
+
+@contextlib.contextmanager
+def name_field(name: str, held: Any) -> Iterator[None]:
+    """Name the field in errors about what a file holds there that name no argument."""
     try:
-        return read(field.name, value)
-    except ValueError as error:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
+            RecursionError, MemoryError) as error:  # fmt: skip
         if errors.argument_of(error):
             raise
-        # Python's own complaint, which names no field.
-        raise errors.invalid(field.name, "what a result holds there", value) from None
+        raise errors.invalid(name, "what dpcore writes there", held) from error
 
 
 def may_lack(field: Field[Any]) -> bool:

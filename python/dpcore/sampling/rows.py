@@ -50,7 +50,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import about, invalid
+from ..errors import about, instance, integer, invalid, numeric
 from ..events.event import Held, move_to_host
 from ..mechanisms.answers import copy_answer, is_opaque, join_outputs
 from ..records import Array
@@ -586,13 +586,40 @@ def evidence_to_dict(evidence: Evidence) -> dict[str, Any]:
 
 
 def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
-    """Read the evidence from plain data."""
-    pieces = Pieces(
-        {(a, b): (c, d, e) for a, b, c, d, e in record["sums"]},
-        {(a, b): (c, d) for a, b, c, d in record["single"]},
-    )
-    near = None if record["near"] is None else np.array(record["near"], np.int64)
+    """Read the evidence from plain data.
+
+    Raises:
+        TypeError: if the record is no mapping.
+        ValueError: if its numbers are not those of pieces, or not as many as belong there.
+    """
+    record = instance("evidence", record, Mapping)
+    pieces = Pieces()
+    for level, size, many, hits, squares in _read_rows(record, "sums", 5):
+        if not (size and many and hits <= many * size and squares <= hits * size):
+            raise invalid("sums", "sums over pieces of a block", [level, size, many, hits, squares])
+        pieces.sums[level, size] = many, hits, squares
+    for level, index, size, hits in _read_rows(record, "single", 4):
+        if not (size and hits <= size):
+            raise invalid("single", "pieces of a block", [level, index, size, hits])
+        pieces.single[level, index] = size, hits
+    near = record["near"]
+    if near is not None:
+        near = numeric("near", "sums by sequence and lag", near, "iu").astype(np.int64)
+        shape = 3, 2 + columns.MOST_COLUMNS, _MAX_LAG
+        if near.shape != shape:
+            raise invalid("near", f"sums of shape {shape}", near.shape)
     return Evidence(pieces, near)
+
+
+def _read_rows(record: Mapping[str, Any], name: str, width: int) -> list[list[int]]:
+    """Read lists of so many whole numbers, which floats can hold."""
+    for row in instance(name, record[name], list):
+        if len(instance(name, row, list)) != width:
+            raise invalid(name, f"lists of {width} whole numbers", row)
+        for number in row:
+            integer(name, number, 0, 2**126)
+    rows: list[list[int]] = record[name]
+    return rows
 
 
 def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:

@@ -1,0 +1,169 @@
+"""Parts that were begun, registered next to their run file, so that none is counted twice.
+
+Where the seed repeats the outputs, a second count of a part verifies the first. Elsewhere, whoever
+counts a part several times and keeps the best count certifies too much. Nothing can prove that this
+did not happen, because whoever holds the files can delete some. A registered part prevents it where
+nobody intends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ..errors import about, instance, invalid, message
+from ..records import write_atomically
+from .run_files import RunFile
+
+_LOOKED: Final = "looked"
+"""Name of the file that states that counts were seen before the end."""
+
+
+class _Entry(NamedTuple):
+    """The registered count of one part.
+
+    Args:
+        out: file of the count.
+        number: random number, which the file of the count holds too.
+        voided: numbers of counts that are void.
+    """
+
+    out: str
+    number: str
+    voided: tuple[str, ...] = ()
+
+
+def register_part(run_path: Path, run: RunFile, again: bool) -> None:
+    """Register the count of a part before it begins, unless the seed repeats it.
+
+    A folder that cannot be written to registers nothing. The report then states so.
+
+    Args:
+        run_path: of the run file.
+        run: file of the part, which nobody else counts for.
+        again: whether an earlier count of the part becomes void.
+
+    Raises:
+        ValueError: if the part is registered for another count, or `run` is a void count.
+    """
+    assert run.part is not None
+    if run.is_repeatable:
+        if again:
+            requirement = "False where the seed repeats a part: a second count verifies the first"
+            raise invalid("again", requirement, again)
+        return
+    folder = run_path.with_name(f"{run_path.name}.parts")
+    path = folder / f"{run.part[0]}-of-{run.part[1]}"
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        return
+    is_new = not run.registration
+    if is_new:
+        run.registration = {"folder": str(folder), "number": secrets.token_hex(8)}
+        # After a kill between the two files, the part is registered when it goes on.
+        run.write(always=True)
+    entry = _Entry(str(run.place), run.registration["number"])
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            json.dump(entry._asdict(), file)
+    except FileExistsError:
+        pass
+    except OSError:
+        run.registration = {} if is_new else run.registration
+        return
+    else:
+        return
+    before = _read_entry(path)
+    if entry.number == before.number:
+        return
+    if again and is_new:
+        voided = (*before.voided, before.number)
+        write_atomically(path, json.dumps(entry._replace(voided=voided)._asdict()))
+        return
+    if is_new:
+        run.place.unlink(missing_ok=True)
+    shown = f"{run.part[0]}/{run.part[1]}"
+    is_gone = " (it is gone)" if before.out == str(run.place) else ""
+    requirement = f"{before.out}{is_gone}, to which part {shown} was counted before"
+    if not is_new:
+        requirement = f"a new file, for the count of part {shown} that it holds is void"
+    remedy = "no seed repeats the outputs, and who counts a part twice may keep the better count; "
+    remedy += "again=True, --again on the command line, voids the first"
+    text = message("out", requirement, str(run.path))
+    raise about(ValueError(f"{text} ({remedy})"), "out")
+
+
+def register_look(runs: Iterable[RunFile]) -> None:
+    """Register that counts of these parts were seen before the end."""
+    for folder in _list_folders(runs):
+        with contextlib.suppress(OSError):
+            (folder / _LOOKED).touch()
+
+
+def read_registered_parts(runs: Iterable[RunFile]) -> tuple[bool, str]:
+    """Compare parts with what is registered.
+
+    Args:
+        runs: files of the parts that are merged.
+
+    Returns:
+        Whether a look is registered; the note for the report, empty where the seed repeats parts.
+
+    Raises:
+        ValueError: if a part is void.
+    """
+    runs = [run for run in runs if not run.is_repeatable and run.part is not None]
+    if not runs:
+        return False, ""
+    entries: dict[Path, _Entry] = {}
+    folders = _list_folders(runs)
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            entries |= {path: _read_entry(path) for path in folder.glob("*-of-*")}
+    for run in runs:
+        assert run.part is not None
+        if not run.registration:
+            continue
+        name = f"{run.part[0]}-of-{run.part[1]}"
+        entry = entries.get(Path(run.registration["folder"]) / name)
+        if entry is not None and entry.number != run.registration["number"]:
+            requirement = f"counts that hold: part {run.part[0]}/{run.part[1]} was counted again"
+            text = message("paths", f"{requirement} to {entry.out}", str(run.path))
+            raise about(ValueError(text), "paths")
+    where = f" in {', '.join(map(str, folders))}" if entries else ""
+    voided = sum(len(entry.voided) for entry in entries.values())
+    note = (
+        "no seed repeats these outputs: the verdict rests on every part that was begun; "
+        f"{len(entries):,} parts are registered{where}"
+    )
+    note += f", and {voided:,} counts are void" if voided else ""
+    return any((folder / _LOOKED).exists() for folder in folders), note
+
+
+def _list_folders(runs: Iterable[RunFile]) -> list[Path]:
+    """List the folders in which parts are registered, without repetitions."""
+    folders = [Path(run.registration["folder"]) for run in runs if run.registration]
+    return list(dict.fromkeys(folders))
+
+
+def _read_entry(path: Path) -> _Entry:
+    """Read what is registered of a part.
+
+    Raises:
+        ValueError: if the file holds something else.
+    """
+    try:
+        record: dict[str, Any] = instance("entry", json.loads(path.read_text("utf-8")), dict)
+        voided = instance("voided", record["voided"], list)
+        texts = [
+            instance("entry", text, str) for text in (record["out"], record["number"], *voided)
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        text = f"{path} must be a registered part that dpcore wrote, got {error}"
+        raise ValueError(text) from error
+    return _Entry(texts[0], texts[1], tuple(texts[2:]))
