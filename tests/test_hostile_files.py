@@ -17,6 +17,7 @@ import dpcore
 from dpcore.auditing import run_files
 from dpcore.auditing.run_files import join_words, read_run
 from dpcore.cli.app import main
+from dpcore.report.encoding import make_script
 from dpcore.runs import merge_parts
 
 EVIL = """
@@ -47,14 +48,27 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A folder with the mechanism and three run files of it: whole, begun only, and of a part."""
+    place = tmp_path_factory.mktemp("built")
+    (place / "evil.py").write_text(EVIL)
+    count = "count begun.json evil.py:noisy --part 1/2 --out part.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        for more in ("whole.json", "begun.json --fit-only"):
+            line = f"audit evil.py:noisy {WORDS} --checkpoint {more}"
+            assert main(line.split()) in (0, 1)
+        assert main(count.split()) == 0
+    assert (place / "marker").exists()
+    return place
+
+
 @pytest.fixture
-def evil(folder):
-    """Three run files of the mechanism: whole, begun only, and of a part; nothing is marked."""
-    for more in ("whole.json", "begun.json --fit-only"):
-        assert main(["audit", "evil.py:noisy", *WORDS.split(), "--checkpoint", *more.split()]) < 2
-    count = ["count", "begun.json", "evil.py:noisy", "--part", "1/2", "--out", "part.json"]
-    assert main(count) == 0
-    (folder / "marker").unlink()
+def evil(folder, built):
+    """The run files, in the current folder; nothing is marked."""
+    for file in built.glob("*.json"):
+        (folder / file.name).write_bytes(file.read_bytes())
     return folder
 
 
@@ -110,7 +124,7 @@ def test_the_line_that_is_printed_goes_on(evil, capsys):
 def test_a_system_and_a_command_go_on(folder, capsys):
     tool = "import sys, random\nfor _ in range(int(sys.argv[1])): print(random.random() < 0.5)"
     (folder / "tool.py").write_text(tool)
-    command = ["--command", f"{sys.executable} tool.py {{size}}"]
+    command = ["--command", f"{sys.executable} tool.py {{size}} {{x}}"]
     for code, repeated in ((["laplace", "--epsilon", "1"], []), (command, command)):
         (folder / "run.json").unlink(missing_ok=True)
         line = ["audit", *code, *WORDS.split(), "--checkpoint", "run.json"]
@@ -172,7 +186,7 @@ RESULTS = [
     dpcore.audit_table([[0.7, 0.3], [0.2, 0.8]], claim=1.0),
     dpcore.plan(1.0, true_epsilon=1.5, mass=0.5),
     dpcore.audit_outputs(
-        np.arange(400.0), np.arange(400.0) + 0.5, rows="independent", claim=1.0, rng=1
+        *np.random.default_rng(1).normal(size=(2, 400)), rows="independent", claim=1.0, rng=1
     ),
 ]
 
@@ -184,7 +198,7 @@ def test_a_result_imports_nothing(folder, result, name):
     readings = 0
     for record in put_everywhere(result.to_dict(), name):
         try:
-            print(type(result).from_dict(record).lines())
+            type(result).from_dict(record).lines()
         except (TypeError, ValueError):
             readings += 1
     assert readings
@@ -223,6 +237,8 @@ def write_pickles(folder):
 
 
 def test_no_pickle_is_read(folder):
+    pickle.loads(pickle.dumps(Opener(folder / "marker")))
+    (folder / "marker").unlink()
     for path in write_pickles(folder):
         readers = (
             lambda path=path: dpcore.audit_outputs(path, path, rows="independent", claim=1.0),
@@ -268,7 +284,8 @@ def test_no_reader_can_run_text():
     "Auto()\nimport evil", "Auto(parts=(lambda: __import__('evil'))())", "L1(radius=1.0); evil",
 ])  # fmt: skip
 def test_a_script_that_repeats_an_audit_holds_no_code_of_its_file(field, text):
-    script = dpcore.Audit.from_dict({**REPORT.to_dict(), field: text}).to_script()
+    report = dpcore.Audit.from_dict({**REPORT.to_dict(), field: text})
+    script = make_script(report)
     code = "\n".join(line.partition("#")[0] for line in script.splitlines())
     assert "evil" not in code
     assert "__import__" not in code

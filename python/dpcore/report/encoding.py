@@ -8,7 +8,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import Field, fields
 from importlib import import_module
 from types import UnionType
@@ -171,23 +171,30 @@ def _claim_to_code(claim: Any) -> str:
 
 def attack_expression(audit: Audit) -> str | None:
     """Return the attack as Python code, or None if its name does not determine it."""
-    name, _, options = audit.attack.partition("(")
-    if not hasattr(attacks, name) or "<" in options:
-        return None
-    return f"dpcore.attacks.{name}({options}" if options else f"dpcore.attacks.{name}()"
+    text = audit.attack if audit.attack.endswith(")") else f"{audit.attack}()"
+    return f"dpcore.attacks.{text}" if _is_plain_call(text, attacks.__all__) else None
 
 
 def neighbour_expression(audit: Audit) -> str | None:
     """Return the neighbour relation as Python code, or None if its text does not determine it."""
-    name, _, options = audit.neighbour.partition("(")
+    text = audit.neighbour
+    return f"dpcore.pairs.{text}" if _is_plain_call(text, pairs.__all__) else None
+
+
+def _is_plain_call(text: str, names: Iterable[str]) -> bool:
+    """Return True if a text is one call of one of the names, with literals as keyword arguments.
+
+    The text may come from a file of somebody else, and a script of it is run.
+    """
     try:
-        call = ast.parse(audit.neighbour, mode="eval").body
-        known = isinstance(call, ast.Call) and not call.args and name in pairs.__all__
-        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+        call = ast.parse(text, mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            return False
+        for keyword in call.keywords:
             ast.literal_eval(keyword.value)
-    except (ValueError, SyntaxError):
-        return None
-    return f"dpcore.pairs.{name}({options}" if known else None
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return call.func.id in names and text.isprintable()
 
 
 def mechanism_expression(mechanism: Any) -> str | None:
