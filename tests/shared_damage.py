@@ -103,3 +103,10 @@ def list_bad_readings(
                     found.append((number, f"{reading!r} in place of {whole!r}"))
     assert errors, "no damage was an error"
     return found
+
+
+def peak_memory() -> int:
+    """Return the most memory that this process has had, in bytes."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -258,7 +258,8 @@ def test_no_pickle_is_read(folder):
 @pytest.mark.extras
 def test_a_saved_encoder_imports_nothing(folder):
     needs("torch", "safetensors")
-    encoder = dpcore.torch.PrivateEncoder({"a": [1.0]}, "clip", epsilon=1.0)
+    table, clip = {"a": [1.0], "b": [0.0]}, dpcore.torch.Clip("l1", 1.0)
+    encoder = dpcore.torch.PrivateEncoder(table, clip, epsilon=1.0)
     encoder.save_pretrained(folder / "saved")
     config = json.loads((folder / "saved" / "config.json").read_text())
     readings = 0
@@ -266,12 +267,36 @@ def test_a_saved_encoder_imports_nothing(folder):
         for record in put_everywhere(config, name):
             (folder / "saved" / "config.json").write_text(json.dumps(record))
             try:
-                dpcore.torch.PrivateEncoder.from_pretrained(folder / "saved")
+                dpcore.torch.PrivateEncoder.from_pretrained(folder / "saved", encoder=table)
             except (TypeError, ValueError):
                 readings += 1
     assert readings
     assert "evil" not in sys.modules
     assert not (folder / "marker").exists()
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(("file", "settings"), [
+    ("modules.json", [{"idx": 0, "name": "0", "path": "", "type": "evil.noisy"}]),
+    ("config.json", {"auto_map": {"AutoModel": "evil.Model"}, "model_type": "bert"}),
+    ("1_Dense/config.json", {"activation_function": "evil.noisy"}),
+    ("evil.py", None),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", ["sentence-transformers", "transformers"])
+def test_settings_of_a_saved_encoder_name_no_other_code(folder, kind, file, settings):
+    needs("torch", "safetensors")
+    clip = dpcore.torch.Clip("l1", 1.0)
+    saved = dpcore.torch.PrivateEncoder({"a": [1.0], "b": [0.0]}, clip, epsilon=1.0)
+    saved.save_pretrained(folder / "saved")
+    config = json.loads((folder / "saved" / "config.json").read_text())
+    config["encoder"] = {"kind": kind, "width": 1, "pooling": "mean"}
+    (folder / "saved" / "config.json").write_text(json.dumps(config))
+    path = folder / "saved" / "encoder" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(EVIL if settings is None else json.dumps(settings))
+    with pytest.raises(ValueError, match="names? code|could hold a pickle or code"):
+        dpcore.torch.PrivateEncoder.from_pretrained(folder / "saved")
+    assert not list(folder.rglob("marker"))
 
 
 def test_no_reader_can_run_text():

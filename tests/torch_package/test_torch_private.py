@@ -448,7 +448,7 @@ def test_transformers_and_sentence_transformers(tmp_path):
     with pytest.raises(ValueError, match="encoder must be left out, for the folder holds one"):
         PrivateEncoder.from_pretrained(tmp_path / "minilm", encoder=hashed)
     (tmp_path / "minilm" / "encoder" / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"without files that could hold a pickle, .*model.bin"):
+    with pytest.raises(ValueError, match=r"without files that could hold a pickle or code, .*model.bin"):
         PrivateEncoder.from_pretrained(tmp_path / "minilm")
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...calibration import RealEpsilon
 from ...errors import instance, invalid, mistyped, numeric, suggest_arguments
-from ...packages import require_module, torch
+from ...packages import load_arrays, require_module, torch
 from ...records import Pair, Shown
 from ...streams import Rng
 from ...torch import PrivateEncoder
@@ -84,10 +84,10 @@ def load_weights(place: Path, parts: dict[str, Any]) -> None:
         FileNotFoundError: if there are no weights.
         ValueError: if they are others than those of the modules.
     """
-    files, path = require_module("safetensors.torch", "from_pretrained"), place / _WEIGHTS_FILE
+    path = place / _WEIGHTS_FILE
     if not path.is_file():
         raise FileNotFoundError(f"folder must hold {_WEIGHTS_FILE}, got {place}")
-    tensors = files.load_file(path)
+    tensors = load_arrays(path, "torch")
     modules = torch.nn.ModuleDict(parts)
     wanted, found = (
         {name: tuple(value.shape) for name, value in held.items()}
