@@ -94,7 +94,7 @@ def list_bad_readings(
                 reading = read(content)
             except (ValueError, TypeError) as error:
                 errors += 1
-                if "must be" not in str(error):
+                if " must " not in str(error):
                     found.append((number, f"{type(error).__name__}: {error}"))
             except Exception as error:
                 found.append((number, f"{type(error).__name__}: {error}"))

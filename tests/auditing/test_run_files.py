@@ -189,7 +189,9 @@ def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path, proces
     assert 0 < begun.done.trials < 12800
     assert not begun.looked
     assert not any(str(side.hits[0]) in said for side in begun.done.sides)
-    status, printed, said = process("audit mech.py:slow_noise --resume run.json --json --no-progress")
+    status, printed, said = process(
+        "audit mech.py:slow_noise --resume run.json --json --no-progress"
+    )
     assert status == 1, said
     report = Audit.from_json(printed)
     assert (report.counts.n, report.bound, report.partial) == (12800, "clopper_pearson", False)
@@ -539,7 +541,9 @@ def test_parts_on_the_command_line(tmp_path, process):
     assert (status, printed) == (0, "")
     assert "run.json" in said
     for number in ("1", "2"):
-        done = process(f"count run.json mech.py:slow_noise --part {number}/2 --out part-{number}.json")
+        done = process(
+            f"count run.json mech.py:slow_noise --part {number}/2 --out part-{number}.json"
+        )
         assert done[:2] == (0, ""), done
     status, printed, said = process("merge part-1.json part-2.json --json")
     assert status == 1, said

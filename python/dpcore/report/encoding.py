@@ -31,7 +31,15 @@ from ..pairs import distances
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS
 from ..results.audits import Audit
-from ..results.evidence import LEFT_OUT, Finding, Slice, lists_to_tuples, may_lack, name_field, read_field
+from ..results.evidence import (
+    LEFT_OUT,
+    Finding,
+    Slice,
+    lists_to_tuples,
+    may_lack,
+    name_field,
+    read_field,
+)
 from ..results.outputs_audits import OutputsAudit
 from ..streams import block_of
 from .text import describe_event, describe_neighbours

@@ -230,6 +230,9 @@ def _load_text_encoder(place: Path, words: Any, given: Any) -> Encoder:
     if not isinstance(words, dict):
         raise mistyped("encoder in config.json", "an object", words)
     kind = choice("kind of the encoder in config.json", words.get("kind"), kinds)
+    for key in ("width", *["pooling"] * (kind == "transformers")):
+        if key not in words:
+            raise invalid("encoder in config.json", f"an object with {key!r}", words)
     if kind in ("module", "function", "dictionary"):
         if given is None:
             requirement = f"given for an encoder of one's own ({words.get('name')})"

@@ -196,9 +196,12 @@ class Saved:
     @classmethod
     def _load(cls, folder: str | PathLike[str], device: Any, **given: Any) -> Self:
         place, config = read_model_folder(cls, folder, {"arguments", "trained", *cls.saved_keys})
-        model = cls.from_arguments(read_mapping(config, "arguments"), place, config, **given)
-        model.trained = Trained.from_plain(read_mapping(config, "trained"))
-        model.restore(config)
+        try:
+            model = cls.from_arguments(read_mapping(config, "arguments"), place, config, **given)
+            model.trained = Trained.from_plain(read_mapping(config, "trained"))
+            model.restore(config)
+        except (LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise invalid("config.json", f"one of {cls.__name__}", repr(error)) from error
         load_weights(place, model.saved_modules)
         model.protect()
         return model if device is None else model.to(device)
