@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -99,6 +100,22 @@ def require_module(module: str, who: str, install: str | None = None) -> Any:
         how = install or _INSTALL_TARGETS.get(package, "'dpcore[text]'")
         text = f"{who} needs {name}, which is not installed: pip install {how}"
         raise ModuleNotFoundError(text, name=package) from None
+
+
+def load_arrays(path: Path, framework: str) -> dict[str, Any]:
+    """Read a file of safetensors as arrays of "numpy" or "torch".
+
+    Raises:
+        ModuleNotFoundError: without safetensors.
+        ValueError: if it is no such file, or a damaged one.
+    """
+    files = require_module(f"safetensors.{framework}", "from_pretrained")
+    error_class = require_module("safetensors", "from_pretrained").SafetensorError
+    try:
+        arrays: dict[str, Any] = files.load_file(path)
+    except (error_class, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise ValueError(f"{path} must be a whole file of safetensors, got {error!r}") from None
+    return arrays
 
 
 def has_all(value: Any, *names: str) -> bool:

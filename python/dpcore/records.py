@@ -287,7 +287,7 @@ class Result(Answer, Record):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Make the result that `to_dict` wrote; derived figures are computed again, not read.
+        """Make the result that `to_dict` wrote; its verdict is compared with the one written.
 
         Args:
             record: plain data.
@@ -318,7 +318,7 @@ class Result(Answer, Record):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Make the result that `to_json` wrote; derived figures are computed again, not read.
+        """Make the result that `to_json` wrote; its verdict is compared with the one written.
 
         Native mechanisms, and what else JSON can hold, come back whole; of any other object only
         the name was kept.

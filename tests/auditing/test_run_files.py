@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from shared_damage import iterate_damaged_texts, list_bad_readings, peak_memory
 from shared_messages import check_messages
 from shared_randomness import by_the_module, by_the_system
 from shared_resumed import cut_after
@@ -188,7 +189,9 @@ def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path, proces
     assert 0 < begun.done.trials < 12800
     assert not begun.looked
     assert not any(str(side.hits[0]) in said for side in begun.done.sides)
-    status, printed, said = process("audit mech.py:slow_noise --resume run.json --json --no-progress")
+    status, printed, said = process(
+        "audit mech.py:slow_noise --resume run.json --json --no-progress"
+    )
     assert status == 1, said
     report = Audit.from_json(printed)
     assert (report.counts.n, report.bound, report.partial) == (12800, "clopper_pearson", False)
@@ -599,7 +602,9 @@ def test_parts_on_the_command_line(tmp_path, process):
     assert (status, printed) == (0, "")
     assert "run.json" in said
     for number in ("1", "2"):
-        done = process(f"count run.json mech.py:slow_noise --part {number}/2 --out part-{number}.json")
+        done = process(
+            f"count run.json mech.py:slow_noise --part {number}/2 --out part-{number}.json"
+        )
         assert done[:2] == (0, ""), done
     status, printed, said = process("merge part-1.json part-2.json --json")
     assert status == 1, said
@@ -620,3 +625,91 @@ def test_nothing_of_a_run_file_is_executed(cut):
     for module in (run_files, runs):
         assert not {"pickle", "eval", "exec", "importlib"} & set(vars(module))
     assert json.loads(cut.read_text())["format"] == "dpcore.run/2"
+
+
+# The path of a run file.
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links")
+def test_a_symbolic_link_stays_a_link_and_excludes_a_driver_through_the_path(cut, tmp_path):
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / "link.json"
+    link.symlink_to(cut)
+    for one, other in ((cut, link), (link, cut)):
+        expected = "a run file that no other process counts for"
+        with open_run(one), pytest.raises(ValueError, match=expected):
+            audit_kind("callable", checkpoint=other)
+    assert list_differences(audit_kind("callable", checkpoint=link), audit_kind("callable")) == []
+    assert link.is_symlink()
+    assert read_run(cut).done.trials == TRIALS - 50
+    assert os.listdir(tmp_path / "links") == ["link.json"]
+    # One that names a file that is not there yet begins it there.
+    cut.unlink()
+    audit_kind("callable", checkpoint=link)
+    assert link.is_symlink()
+    assert cut.is_file()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such files")
+@pytest.mark.parametrize("make", [
+    lambda path: os.mkfifo(path), lambda path: path.mkdir(),
+    lambda path: path.symlink_to("/dev/full"), lambda path: path.symlink_to(path),
+], ids=["FIFO", "folder", "/dev/full", "loop"])  # fmt: skip
+def test_what_is_no_regular_file_is_refused_before_a_lock_is_made(make, path, monkeypatch):
+    make(path)
+    monkeypatch.setattr(run_files.os, "open", None)
+    before = os.listdir(path.parent)
+    for read in (lambda: audit_kind("callable", checkpoint=path), lambda: read_run(path)):
+        with pytest.raises(ValueError, match=r"must be (a run file|the path of a file)") as caught:
+            read()
+        assert str(path) in str(caught.value)
+    assert os.listdir(path.parent) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no permissions")
+def test_a_new_file_that_may_hold_outputs_is_for_its_owner_and_an_old_one_keeps_its_mode(path):
+    before = os.umask(0o022)
+    try:
+        for kind, mode in (("callable", 0o600), ("native vote", 0o644)):
+            audit_kind(kind, checkpoint=path)
+            assert path.stat().st_mode & 0o777 == mode
+            path.unlink()
+        cut_off(3, lambda: audit_kind("callable", checkpoint=path))
+        path.chmod(0o640)
+        audit_kind("callable", checkpoint=path)
+        assert path.stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)
+
+
+# Damaged files.
+
+
+def read_damaged(kind, path, many, seed):
+    """List what is no clear error, of an audit that goes on with a damaged file.
+
+    Where the damage left all entries possible, the same verdict or none may follow.
+    """
+    with cut_after(7), pytest.raises(KeyboardInterrupt):
+        audit_kind(kind, checkpoint=path)
+    text = path.read_text()
+
+    def read(content):
+        path.write_bytes(content)
+        verdict = audit_kind(kind, checkpoint=path, rng=None).verdict
+        return whole if verdict.startswith("invalid: outputs") else verdict
+
+    whole = audit_kind(kind).verdict
+    return list_bad_readings(iterate_damaged_texts(text, many, seed), read, whole)
+
+
+def test_a_damaged_file_is_an_error_or_the_same_verdict(path):
+    assert read_damaged("native scores", path, 60, seed=1) == []
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_damaged_file_gives_another_verdict(path, kind):
+    before = peak_memory()
+    assert read_damaged(kind, path, 2000 // len(KINDS), seed=2) == []
+    assert peak_memory() - before < 2**30

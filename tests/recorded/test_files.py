@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import importlib
+import random
 import re
 import sys
 from contextlib import nullcontext
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
+from shared_damage import damage_bytes, list_bad_readings, peak_memory
 
 from dpcore import audit_outputs
 from dpcore.cli.options import OutputsArguments
@@ -321,3 +324,40 @@ def test_every_format_is_in_help_docstring_and_page(name):
     assert all(re.search(rf"\b{name}\b", text) for text in texts)
     for end in formats.FORMATS[name].endings:
         assert f"`{end}`" in page
+
+
+# Damaged files.
+
+
+def write_example(path):
+    """Write 500 numbers in a format that has checksums or lengths."""
+    values = np.random.default_rng(1).normal(size=500)
+    if path.suffix == ".parquet":
+        parquet.write_table(pyarrow.table({"a": values}), path, write_page_checksum=True)
+    elif path.suffix == ".npz":
+        np.savez(path, a=values)
+    elif path.suffix == ".npy":
+        np.save(path, values)
+    else:
+        with gzip.open(path, "wt") as file:
+            file.writelines(f"{value}\n" for value in values)
+
+
+@pytest.mark.parametrize("many", [20, pytest.param(200, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("name", ["a.parquet", "a.npz", "a.npy", "a.csv.gz"])
+def test_a_damaged_file_is_an_error_that_names_it(tmp_path, name, many):
+    path, rng, before = tmp_path / name, random.Random(3), peak_memory()
+    write_example(path)
+    content = path.read_bytes()
+
+    def read(changed):
+        path.write_bytes(changed)
+        try:
+            read_outputs(path, 0)
+        except ValueError as error:
+            assert name in str(error)
+            raise
+
+    # Numbers without a checksum may change; what is no file of the format is an error.
+    assert list_bad_readings((damage_bytes(content, rng) for _ in range(many)), read, None) == []
+    assert peak_memory() - before < 2**30

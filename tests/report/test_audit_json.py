@@ -125,9 +125,13 @@ def test_of_a_callable_the_name_is_kept():
 
 def test_derived_figures_are_computed_not_read():
     report = audit(published.HalfNoise(1.0), trials=1000, rng=1)
-    derived = {"epsilon_lower": 99.0, "verdict": "private"}
+    derived = {"epsilon_lower": 99.0, "verdict": report.verdict}
     found = Audit.from_dict(report.to_dict() | {"derived": derived})
     assert (found, found.epsilon_lower) == (report, report.epsilon_lower)
+    # The verdict is compared: of damaged counts it would be another.
+    derived["verdict"] = "private"
+    with pytest.raises(ValueError, match=r"^derived\.verdict must be .*, which the fields give"):
+        Audit.from_dict(report.to_dict() | {"derived": derived})
 
 
 REPORT = audit(published.HalfNoise(1.0), attack=MajorityVote(), trials=1000, rng=1)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from shared_damage import iterate_damaged_texts, list_bad_readings, peak_memory
 from shared_extras import needs
 from shared_inference import Sign, looked_up, speakers
 
@@ -276,3 +277,29 @@ def test_no_file_tests_a_report_for_its_truth():
     assert found == []
     planted = "if report: pass\nx = not row.audit\nassert dpcore.audit(f)\ny = audit and 1\n"
     assert sorted(find_truths(planted)) == [1, 2, 3, 4]
+
+
+# Damaged files.
+
+
+def read_damaged(name, many):
+    result = example(name)
+
+    def read(content):
+        return getattr(type(result).from_json(content), "verdict", None)
+
+    damaged = iterate_damaged_texts(result.to_json(), many, seed=1)
+    return list_bad_readings(damaged, read, getattr(result, "verdict", None))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_damaged_text_is_an_error_or_the_same_verdict(name):
+    assert read_damaged(name, 100) == []
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", KINDS)
+def test_no_damaged_text_gives_another_verdict(name):
+    before = peak_memory()
+    assert read_damaged(name, 2000) == []
+    assert peak_memory() - before < 2**30

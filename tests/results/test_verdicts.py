@@ -263,7 +263,10 @@ def test_an_undecided_audit_ends_with_status_3(tmp_path, capsys):
     assert main([*line, "--claim", "1"]) == 1
     run = str(tmp_path / "run.json")
     assert main([*line, "--claim", "9", "--checkpoint", run, "--fit-only"]) == 0
-    assert main(["count", run, "--part", "1/1", "--out", str(tmp_path / "part.json")]) == 0
+    assert (
+        main(["count", run, f"{file}:copy", "--part", "1/1", "--out", str(tmp_path / "part.json")])
+        == 0
+    )
     assert main(["merge", str(tmp_path / "part.json")]) == 3
     for name, value in (("a", "0"), ("b", "1")):
         (tmp_path / f"{name}.csv").write_text("y\n" + f"{value}\n" * 100)

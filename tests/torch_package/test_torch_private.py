@@ -2,11 +2,13 @@
 
 import json
 import math
+import random
 import socket
 from functools import partial
 
 import numpy as np
 import pytest
+from shared_damage import damage_bytes, list_bad_readings, peak_memory
 from shared_encoders import WIDTH, hashed, minilm, tiny_bert
 from shared_extras import needs
 
@@ -448,7 +450,9 @@ def test_transformers_and_sentence_transformers(tmp_path):
     with pytest.raises(ValueError, match="encoder must be left out, for the folder holds one"):
         PrivateEncoder.from_pretrained(tmp_path / "minilm", encoder=hashed)
     (tmp_path / "minilm" / "encoder" / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"without files that could hold a pickle, .*model.bin"):
+    with pytest.raises(
+        ValueError, match=r"without files that could hold a pickle or code, .*model.bin"
+    ):
         PrivateEncoder.from_pretrained(tmp_path / "minilm")
 
 
@@ -474,6 +478,29 @@ def test_a_config_that_was_changed(tmp_path, change, message):
     file.write_text(change if is_whole else json.dumps(json.loads(file.read_text()) | change))
     with pytest.raises((ValueError, TypeError), match=message):
         PrivateEncoder.from_pretrained(tmp_path, encoder=hashed)
+
+
+@pytest.mark.parametrize("many", [20, pytest.param(200, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("file", ["config.json", "encoder.safetensors"])
+def test_a_damaged_encoder_is_an_error_or_has_its_claim(tmp_path, file, many):
+    def make():
+        return Encoder(torch.nn.Linear(WIDTH, 4)).eval()
+
+    rng, before = random.Random(1), peak_memory()
+    saved = PrivateEncoder(make(), MinMax(), epsilon=8.0)
+    saved.save_pretrained(tmp_path)
+    content = (tmp_path / file).read_bytes()
+
+    def read(changed):
+        (tmp_path / file).write_bytes(changed)
+        private = PrivateEncoder.from_pretrained(tmp_path, encoder=make())
+        # A claim is part of the file, and its noise follows from it.
+        return private.noise.scale * private.epsilon
+
+    damaged = (damage_bytes(content, rng) for _ in range(many))
+    whole = saved.noise.scale * saved.epsilon
+    assert list_bad_readings(damaged, read, pytest.approx(whole)) == []
+    assert peak_memory() - before < 2**30
 
 
 class Bounding(torch.nn.Module):

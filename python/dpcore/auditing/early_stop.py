@@ -28,7 +28,7 @@ from ..attacks.attack import (
 from ..attacks.candidates import read_candidates
 from ..bounds import Martingale
 from ..claims.trade_off import Claim
-from ..errors import choice, integer, invalid
+from ..errors import choice, integer, invalid, mistyped, real
 from ..events import SIDES
 from ..events.event import Never, evaluate_event
 from ..mechanisms.answers import join_outputs
@@ -200,33 +200,27 @@ class Sequence:
             "said": encode_value([self.read, self.remarks, self.inside]),
         }  # fmt: skip
 
-    def restore(self, held: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
+    def restore(self, state: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
         """Go on from what `to_dict` returned: draw again what is learnt from, and compare it.
 
         Args:
-            held: plain data.
+            state: what `read_state` returned.
             refuse: raises the error about a mechanism that did not begin the run, from what shows
                 it.
 
         Raises:
-            TypeError: if an entry is of another kind.
-            ValueError: if an entry is not what `to_dict` returned; if the seed repeats the outputs,
-                and a slice that is drawn again has other counts.
+            ValueError: if the slices are more than the trials; if the seed repeats the outputs, and
+                a slice that is drawn again has other counts.
         """
-        state = _read_state(held)
         pieces = state["slices"]
-        with name_field("nan", state["nan"]):
-            self._counted = list(zip(pieces, state["nan"], strict=True))
+        self._counted = list(zip(pieces, state["nan"], strict=True))
         done = integer("slices", sum(piece.counts.n for piece in pieces), 0, self.request.trials)
-        self._evidence = {
-            label: [evidence_from_dict(one), evidence_from_dict(other)]
-            for label, one, other in state["evidence"]
-        }
+        self._evidence = {label: [*both] for label, *both in state["evidence"]}
         self._learn_from_pilot()
         if state["chosen"] is None:
             return
         event, direction, counts = state["chosen"]
-        self.chosen = Choice(event, choice("chosen", direction, SIDES), 0.0, counts)
+        self.chosen = Choice(event, direction, 0.0, counts)
         if state["tangent"] is not None:
             self._test_tangent(state["tangent"])
         self._fitted_at, self.label = state["fitted_at"], state["label"]
@@ -376,12 +370,32 @@ _STATE: Final = {
 """Entries of what `Sequence.to_dict` returns, and their kinds."""
 
 
-def _read_state(held: Mapping[str, Any]) -> dict[str, Any]:
+def read_state(held: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what `Sequence.to_dict` returned, for `Sequence.restore`.
+
+    Raises:
+        TypeError: if an entry is of another kind.
+        ValueError: if an entry is missing or is not what `to_dict` returned.
+    """
     from ..report.encoding import decode_value, read_as
 
-    state = {}
+    state: dict[str, Any] = {}
     for name, hint in _STATE.items():
         with name_field(name, held.get(name)):
             value = held[name] if name == "evidence" else decode_value(held[name])
             state[name] = read_as(name, hint, value)
+    state["evidence"] = [
+        (label, evidence_from_dict(one), evidence_from_dict(other))
+        for label, one, other in state["evidence"]
+    ]
+    real("fitted_at", state["fitted_at"], low=0.0)
+    if len(state["nan"]) != len(state["slices"]):
+        raise invalid("nan", f"{len(state['slices'])} pairs, one for each slice", state["nan"])
+    events = [piece.event for piece in state["slices"]]
+    if state["chosen"] is not None:
+        events.append(state["chosen"][0])
+        choice("chosen", state["chosen"][1], SIDES)
+    for event in events:
+        if not callable(event):
+            raise mistyped("slices", "those of events", event)
     return state

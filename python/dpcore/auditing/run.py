@@ -51,7 +51,7 @@ from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
-from .early_stop import Sequence
+from .early_stop import Sequence, read_state
 from .event_fitting import PilotDraws, name_columns
 from .forecast import settle_trials
 from .request import (
@@ -702,7 +702,7 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
     else:
         run.refuse_difference(fixed)
         source.replays.restore(run.fixed.collisions, run.digests, run.zeros)
-    held = run.slices
+    state = read_state(run.slices) if run.slices else None
     begun = [request.course.clock()]
 
     def keep() -> None:
@@ -712,12 +712,8 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
         begun[0] = now
 
     with keep_on_errors(run):
-        if held:
-            try:
-                course.restore(held, run.refuse_mechanism)
-            except (TypeError, ValueError) as error:
-                error.add_note(f"read from {run.path}")
-                raise
+        if state is not None:
+            course.restore(state, run.refuse_mechanism)
         try:
             course.run(keep)
         finally:

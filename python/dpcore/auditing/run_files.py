@@ -30,12 +30,13 @@ from ..errors import (
     instance,
     integer,
     invalid,
+    mistyped,
     real,
     require_path,
 )
-from ..events import SIDES
+from ..events import SIDES, EventRecord
 from ..mechanisms.declarations import is_native
-from ..records import write_atomically
+from ..records import attribute_of, write_atomically
 from ..results.audits import Audit
 from ..results.evidence import name_field, read_field, read_ranges
 from ..sampling.driver import Done, Edge, Range
@@ -122,6 +123,10 @@ class FixedFields:
         with name_field("fixed.lattice", record["lattice"]):
             if lattice is not None:
                 lattice = decode_value(record["lattice"][0]), choice("lattice", lattice[1], SIDES)
+        whole = "repr" not in _as_mapping(held["event"])
+        for name, event in (("event", audit["event"]), ("lattice", lattice and lattice[0])):
+            if whole and event is not None and not callable(event):
+                raise mistyped(f"fixed.{name}", "an event", event)
         pairs = _read_as(record, "collisions", tuple[tuple[int, int], tuple[int, int]])
         for many, equal in pairs:
             integer("collisions", equal, 0, integer("collisions", many, 0, _MOST_TRIALS))
@@ -132,7 +137,7 @@ class FixedFields:
             _read_as(record, "checks", tuple[str, ...]),
             _read_as(record, "remarks", tuple[str, ...]),
             (Collisions(*pairs[0]), Collisions(*pairs[1])),
-            "repr" not in _as_mapping(held["event"]),
+            whole,
             instance("bits", record["bits"], str),
         )  # fmt: skip
 
@@ -437,10 +442,17 @@ class RunFile:
         ):
             raise invalid("ranges", f"within the trials {(start, stop)}", self.done.ranges)
         one, other = self.done.sides
-        for name in ("hits", "watched", "watched_rows"):
-            sizes = [len(getattr(tally, name)) for tally in self.done.sides]
-            if sizes[0] != sizes[1]:
-                raise invalid(name, "as many on both sides", sizes)
+        assert self.fixed is not None
+        size = self.fixed.thresholds.size
+        sizes = [1] * (self.fixed.lattice is not None) + [size] * bool(size)
+        for tally in self.done.sides:
+            if tally.rows and [len(counts) for counts in tally.watched] != sizes:
+                raise invalid("watched", f"lists of {sizes} numbers", tally.watched)
+        event = self.fixed.audit["event"]
+        groups = attribute_of(EventRecord, event, "multiplicities") if self.fixed.whole else ()
+        numbers = {len(side.hits) for side in (one, other) if side.rows}
+        if len(numbers) > 1 or (self.fixed.whole and numbers - {1 + len(groups)}):
+            raise invalid("hits", f"{1 + len(groups)} numbers on each side", numbers)
         for number, _ in self.edges:
             integer("edges", number, 0, stop)
         ends = [*self.sessions, [self.done.trials, *(sum(side.hits[:1]) for side in (one, other))]]

@@ -27,8 +27,17 @@ from ..auditing.provenance import record_command
 from ..auditing.run import audit
 from ..auditing.run_files import RunFile, read_run
 from ..claims.trade_off import Claim
-from ..errors import AssumptionWarning, argument_of, choice, count, find_closest_word, instance, invalid
+from ..errors import (
+    AssumptionWarning,
+    argument_of,
+    choice,
+    count,
+    find_closest_word,
+    instance,
+    invalid,
+)
 from ..events import Vote
+from ..files.formats import NUMPY_ERRORS
 from ..mechanisms.commands import command as make_tool
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..pairs import WHICH, AddRemove, Neighbour, Replace, distance, patterns
@@ -193,7 +202,7 @@ def _read_vector(option: str, text: Any) -> Any:
     if text.startswith("@"):
         try:
             return np.load(text[1:], allow_pickle=False)
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, *NUMPY_ERRORS) as error:
             raise Usage(f"{option} must name an .npy file, got {text} ({error})") from None
     try:
         return np.array([float(number) for number in text.split(",")])
@@ -296,7 +305,9 @@ def _read_asked(asked: AuditArguments) -> AuditArguments:
     usual = AuditArguments(resume=asked.resume)
     own = ("threads", "dask", "same_bits", "plot", "html", "as_json", "progress", "resume")
     for one in fields(asked):
-        if one.name not in (*own, *_NAMES_OF_CODE) and getattr(asked, one.name) != getattr(usual, one.name):
+        if one.name not in (*own, *_NAMES_OF_CODE) and getattr(asked, one.name) != getattr(
+            usual, one.name
+        ):
             raise Usage(f"{OPTIONS.get(one.name, one.name)} stands in the run file: leave it out")
     with report_bad_usage():
         run = read_run(asked.resume)
@@ -747,5 +758,5 @@ def _read_matrix(option: str, path: str) -> Any:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise Usage(f"{option} must be a file that can be read, got {path} ({error})") from error
-    except (ValueError, EOFError) as error:
+    except NUMPY_ERRORS as error:
         raise Usage(f"{option} must be a matrix of numbers (.npy, .npz), got {path}") from error

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -107,13 +109,19 @@ def _read_once(path: Path, request: Request, reader: Reader) -> Table:
 
 # Arrays.
 
+NUMPY_ERRORS: Final = (
+    EOFError, ValueError, zipfile.BadZipFile, zlib.error, SyntaxError, tokenize.TokenError,
+    LookupError, OverflowError, NotImplementedError, MemoryError, RuntimeError,
+)  # fmt: skip
+"""Errors of numpy about files of arrays that are damaged: it parses a header as Python."""
+
 
 @contextmanager
 def _refused_objects(file: HashedFile) -> Iterator[None]:
     """Name the file in the error for arrays that only pickle reads, or that are cut off."""
     try:
         yield
-    except (EOFError, ValueError, zipfile.BadZipFile) as error:
+    except NUMPY_ERRORS as error:
         text = f"{file.name} must hold arrays without Python objects, got {error}"
         raise ValueError(text) from None
 

@@ -7,7 +7,8 @@ import contextlib
 import functools
 import json
 import math
-from collections.abc import Hashable, Mapping
+import re
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import Field, fields
 from importlib import import_module
 from types import UnionType
@@ -21,7 +22,7 @@ from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
-from ..errors import integer, invalid, mistyped, name_path_errors, require_path
+from ..errors import instance, integer, invalid, mistyped, name_path_errors, require_path
 from ..events import Vote
 from ..mechanisms.commands import Tool
 from ..mechanisms.declarations import NATIVE, inputs_of, is_native, name_of
@@ -30,7 +31,15 @@ from ..pairs import distances
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS
 from ..results.audits import Audit
-from ..results.evidence import LEFT_OUT, Finding, Slice, lists_to_tuples, may_lack, name_field, read_field
+from ..results.evidence import (
+    LEFT_OUT,
+    Finding,
+    Slice,
+    lists_to_tuples,
+    may_lack,
+    name_field,
+    read_field,
+)
 from ..results.outputs_audits import OutputsAudit
 from ..streams import block_of
 from .text import describe_event, describe_neighbours
@@ -52,8 +61,9 @@ _UNREPEATED_COMMENTS = {
 
 _AnyResult = TypeVar("_AnyResult", bound=records.Result)
 
-_MAX_ARRAY_BYTES: Final = 2**29
-"""A text of a few bytes may be one of billions by its dtype, such as "<U1000000000"."""
+_REAL_DTYPE: Final = re.compile("[<>|=][buifU]([0-9]{1,9})")
+_MAX_PADDED_WIDTH: Final = 4096
+"""Characters that a dtype may have beyond its items: numpy converts 8,192 entries at a time."""
 
 _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _JSON_TYPES: Final = (bool, int, float, str)
@@ -169,23 +179,30 @@ def _claim_to_code(claim: Any) -> str:
 
 def attack_expression(audit: Audit) -> str | None:
     """Return the attack as Python code, or None if its name does not determine it."""
-    name, _, options = audit.attack.partition("(")
-    if not hasattr(attacks, name) or "<" in options:
-        return None
-    return f"dpcore.attacks.{name}({options}" if options else f"dpcore.attacks.{name}()"
+    text = audit.attack if audit.attack.endswith(")") else f"{audit.attack}()"
+    return f"dpcore.attacks.{text}" if _is_plain_call(text, attacks.__all__) else None
 
 
 def neighbour_expression(audit: Audit) -> str | None:
     """Return the neighbour relation as Python code, or None if its text does not determine it."""
-    name, _, options = audit.neighbour.partition("(")
+    text = audit.neighbour
+    return f"dpcore.pairs.{text}" if _is_plain_call(text, pairs.__all__) else None
+
+
+def _is_plain_call(text: str, names: Iterable[str]) -> bool:
+    """Return True if a text is one call of one of the names, with literals as keyword arguments.
+
+    The text may come from a file of somebody else, and a script of it is run.
+    """
     try:
-        call = ast.parse(audit.neighbour, mode="eval").body
-        known = isinstance(call, ast.Call) and not call.args and name in pairs.__all__
-        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+        call = ast.parse(text, mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            return False
+        for keyword in call.keywords:
             ast.literal_eval(keyword.value)
-    except (ValueError, SyntaxError):
-        return None
-    return f"dpcore.pairs.{name}({options}" if known else None
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return call.func.id in names and text.isprintable()
 
 
 def mechanism_expression(mechanism: Any) -> str | None:
@@ -356,10 +373,13 @@ def decode_value(value: Any) -> Any:
     if "scalar" in value:
         return decode_value(value["scalar"])[()]
     if "array" in value:
-        if np.dtype(value["dtype"]).kind not in "buifU":
+        # By its text: `np.dtype` parses more, and a short text may be a width of billions.
+        dtype = _REAL_DTYPE.fullmatch(instance("dtype", value["dtype"], str))
+        if dtype is None:
             raise invalid("dtype", "one of real numbers or texts", value["dtype"])
-        if np.dtype(value["dtype"]).itemsize * len(value["array"]) > _MAX_ARRAY_BYTES:
-            raise invalid("dtype", f"one of at most {_MAX_ARRAY_BYTES:,} bytes", value["dtype"])
+        lengths = [len(item) for item in value["array"] if isinstance(item, str)]
+        if int(dtype[1]) > max([_MAX_PADDED_WIDTH, *lengths]):
+            raise invalid("dtype", "as wide as its longest item", value["dtype"])
         items = [_NON_FINITE_WORDS.get(item, item) for item in value["array"]]
         return np.array(items, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if "record" in value:
@@ -455,12 +475,19 @@ def list_audit_figures(audit: Audit) -> dict[str, Any]:
     }
 
 
+def _read_finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text}, which is not a finite number")
+    return number
+
+
 def parse_object(text: Any) -> dict[str, Any]:
     """Parse a JSON object from its text."""
     if not isinstance(text, (str, bytes)):
         raise mistyped("text", "a string of JSON", text)
     try:
-        record = json.loads(text)
+        record = json.loads(text, parse_float=_read_finite, parse_constant=_read_finite)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"text must be JSON, got {error}") from None
     if not isinstance(record, dict):
@@ -522,10 +549,27 @@ def result_from_dict(cls: type[_AnyResult], record: Mapping[str, Any]) -> _AnyRe
         values = {f.name: _read_field(cls, f, record[f.name]) for f in declared}
         result = cls(**values)
         result._require_consistency()
+        _require_verdict(result, record.get("derived"))
         return result
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         requirement = f"record must be what {cls.__name__}.to_dict wrote"
         raise ValueError(f"{requirement}, got {error!r}") from None
+
+
+def _require_verdict(result: Any, derived: Any) -> None:
+    """Raise an error if the fields of a result do not have the verdict that was written with them.
+
+    It finds damage that leaves every field possible, except for bounds that take minutes.
+    """
+    if not isinstance(derived, Mapping) or "verdict" not in derived:
+        return
+    bound = getattr(result, "bound", None)
+    if bound in BOUNDS and find_declaration(BOUNDS[bound]).slow:
+        return
+    # Without the reason, whose words may change.
+    words = [str(text).partition(":")[0] for text in (derived["verdict"], result.verdict)]
+    if words[0] != words[1]:
+        raise invalid("derived.verdict", f"{words[1]!r}, which the fields give", words[0])
 
 
 def list_outputs_figures(audit: OutputsAudit) -> dict[str, Any]:

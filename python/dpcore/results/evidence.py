@@ -345,7 +345,7 @@ def name_field(name: str, held: Any) -> Iterator[None]:
             RecursionError, MemoryError) as error:  # fmt: skip
         if errors.argument_of(error):
             raise
-        raise errors.invalid(name, "what dpcore writes there", held) from error
+        raise errors.invalid(name, "what a result holds there", held) from error
 
 
 def may_lack(field: Field[Any]) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import about, flag, integer, invalid, message, suggest_arguments
 from ..mechanisms.texts import texts_of
-from ..packages import require_module
+from ..packages import load_arrays, require_module
 from ..records import Floats, Shown
 from .corpus import training_texts
 
@@ -206,12 +206,11 @@ class TfidfSVD(Shown):
             ValueError: if the configuration is another class's, has unknown or missing keys, or
                 does not fit the arrays.
         """
-        numpy_files = require_module("safetensors.numpy", "from_pretrained")
         config = _read_config(Path(folder))
         given = {name: config[name] for name in ("min_count", "ngrams", "seed")}
         encoder = cls(config["dim"], **given)
         encoder.fitted_on = integer("fitted_on", config["fitted_on"], 1)
-        arrays = numpy_files.load_file(_require_file(Path(folder), "model.safetensors"))
+        arrays = load_arrays(_require_file(Path(folder), "model.safetensors"), "numpy")
         words = texts_of("words", config["words"])
         shapes = {"idf": (len(words),), "directions": (len(words), encoder.dim)}
         found = {name: array.shape for name, array in arrays.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Set
 from os import PathLike
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from ..calibration import noise_errors
 from ..errors import choice, flag, invalid, message, mistyped
+from ..packages import load_arrays
 from .encoders import Encoder, Pooled, encoder_of
 from .layers import (
     DPTextNoiseLayer,
@@ -30,8 +32,17 @@ _CONFIG_KEYS: Final = {
 _LAYER_CLASSES: Final = (LaplaceNoise, GaussianNoise, L2LaplaceNoise, DPTextNoiseLayer, SharedNoise)
 TRANSFORMS: Final = (Clip, MinMax, Normalise)
 _TRANSFORM_CLASSES: Final = (*TRANSFORMS, Project)
-_PICKLE_SUFFIXES: Final = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".npy", ".joblib"}
-"""Suffixes of files that other loaders unpickle."""
+_CODE_SUFFIXES: Final = {
+    ".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".npy", ".joblib", ".py",
+}  # fmt: skip
+"""Suffixes of files that other loaders unpickle or import."""
+_FILES_OF_WORDS: Final = {
+    "tokenizer.json", "vocab.json", "added_tokens.json", "special_tokens_map.json",
+}  # fmt: skip
+"""Files of an encoder that hold words of texts, and no settings."""
+_DOTTED_NAME: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+_LOADED_PACKAGES: Final = ("sentence_transformers.", "torch.nn.")
+"""Packages of classes that the settings of an encoder may name: its loaders import them."""
 _ENCODER_WEIGHTS_FILE: Final = "encoder.safetensors"
 _DIRECTIONS_FILE: Final = "transform.safetensors"
 """The arrays of a `Project`."""
@@ -158,9 +169,7 @@ def _read_transform(place: Path, words: Any) -> Any:
         return make_layer("transform", words, TRANSFORMS)
     steps = [make_layer("transform", step, _TRANSFORM_CLASSES) for step in words]
     if any(isinstance(step, Project) for step in steps):
-        from safetensors.torch import load_file
-
-        arrays = load_file(str(place / _DIRECTIONS_FILE))
+        arrays = load_arrays(place / _DIRECTIONS_FILE, "torch")
         try:
             TransformChain(steps).load_state_dict(arrays)
         except RuntimeError as error:
@@ -191,7 +200,7 @@ def read_config(
     Raises:
         TypeError: if the folder is no path.
         OSError: if there is no such folder, or no config.json in it.
-        ValueError: if that is not JSON of this format, or a file could hold a pickle.
+        ValueError: if that is not JSON of this format, or a file could hold a pickle or code.
     """
     place = _require_folder_path(folder)
     if not place.is_dir():
@@ -211,8 +220,8 @@ def read_config(
         requirement = "one of " + ", ".join(sorted(keys)) if wrong in config else "there"
         raise invalid(f"key of {file}", requirement, wrong)
     for path in sorted(place.rglob("*")):
-        if path.suffix in _PICKLE_SUFFIXES:
-            raise invalid("folder", "without files that could hold a pickle", str(path))
+        if path.suffix in _CODE_SUFFIXES:
+            raise invalid("folder", "without files that could hold a pickle or code", str(path))
     return place, config
 
 
@@ -221,6 +230,9 @@ def _load_text_encoder(place: Path, words: Any, given: Any) -> Encoder:
     if not isinstance(words, dict):
         raise mistyped("encoder in config.json", "an object", words)
     kind = choice("kind of the encoder in config.json", words.get("kind"), kinds)
+    for key in ("width", *["pooling"] * (kind == "transformers")):
+        if key not in words:
+            raise invalid("encoder in config.json", f"an object with {key!r}", words)
     if kind in ("module", "function", "dictionary"):
         if given is None:
             requirement = f"given for an encoder of one's own ({words.get('name')})"
@@ -229,21 +241,49 @@ def _load_text_encoder(place: Path, words: Any, given: Any) -> Encoder:
         if (place / _ENCODER_WEIGHTS_FILE).exists():
             from safetensors.torch import load_model
 
-            load_model(found.model, str(place / _ENCODER_WEIGHTS_FILE), strict=True)
+            path = place / _ENCODER_WEIGHTS_FILE
+            load_arrays(path, "torch")
+            try:
+                load_model(found.model, str(path), strict=True)
+            except RuntimeError as error:
+                raise invalid(str(path), "the weights of the encoder", error) from None
         return found
     if given is not None:
         raise invalid("encoder", f"left out, for the folder holds one ({kind})", given)
     inside = str(place / _ENCODER_FOLDER)
+    for path in sorted((place / _ENCODER_FOLDER).rglob("*.json")):
+        if path.name not in _FILES_OF_WORDS:
+            try:
+                _refuse_other_names(json.loads(path.read_text(encoding="utf-8")))
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{path} must be settings in JSON, got {error}") from None
     if kind == "sentence-transformers":
         from sentence_transformers import SentenceTransformer
 
-        options: Any = {"local_files_only": True, "model_kwargs": {"use_safetensors": True}}
+        options: Any = {"model_kwargs": {"use_safetensors": True}, **_LOCAL}
         return encoder_of(SentenceTransformer(inside, device="cpu", **options))
     from transformers import AutoModel, AutoTokenizer
 
-    model = AutoModel.from_pretrained(inside, local_files_only=True, use_safetensors=True)
-    tokenizer = AutoTokenizer.from_pretrained(inside, local_files_only=True)
+    model = AutoModel.from_pretrained(inside, use_safetensors=True, **_LOCAL)
+    tokenizer = AutoTokenizer.from_pretrained(inside, **_LOCAL)
     return encoder_of((model.eval(), tokenizer, words["pooling"]))
+
+
+_LOCAL: Final[dict[str, Any]] = {"local_files_only": True, "trust_remote_code": False}
+
+
+def _refuse_other_names(value: Any) -> None:
+    """Refuse settings that name code which a loader would import."""
+    if isinstance(value, dict):
+        if "auto_map" in value:
+            raise ValueError("auto_map, which names code")
+        value = [*value.values()]
+    if isinstance(value, list):
+        for item in value:
+            _refuse_other_names(item)
+    elif isinstance(value, str) and _DOTTED_NAME.fullmatch(value):
+        if not value.startswith(_LOADED_PACKAGES):
+            raise ValueError(f"{value!r}, which may name code")
 
 
 def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:

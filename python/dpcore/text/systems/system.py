@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...calibration import RealEpsilon
 from ...errors import instance, invalid, mistyped, numeric, suggest_arguments
-from ...packages import require_module, torch
+from ...packages import load_arrays, require_module, torch
 from ...records import Pair, Shown
 from ...streams import Rng
 from ...torch import PrivateEncoder
@@ -84,10 +84,10 @@ def load_weights(place: Path, parts: dict[str, Any]) -> None:
         FileNotFoundError: if there are no weights.
         ValueError: if they are others than those of the modules.
     """
-    files, path = require_module("safetensors.torch", "from_pretrained"), place / _WEIGHTS_FILE
+    path = place / _WEIGHTS_FILE
     if not path.is_file():
         raise FileNotFoundError(f"folder must hold {_WEIGHTS_FILE}, got {place}")
-    tensors = files.load_file(path)
+    tensors = load_arrays(path, "torch")
     modules = torch.nn.ModuleDict(parts)
     wanted, found = (
         {name: tuple(value.shape) for name, value in held.items()}
@@ -196,9 +196,12 @@ class Saved:
     @classmethod
     def _load(cls, folder: str | PathLike[str], device: Any, **given: Any) -> Self:
         place, config = read_model_folder(cls, folder, {"arguments", "trained", *cls.saved_keys})
-        model = cls.from_arguments(read_mapping(config, "arguments"), place, config, **given)
-        model.trained = Trained.from_plain(read_mapping(config, "trained"))
-        model.restore(config)
+        try:
+            model = cls.from_arguments(read_mapping(config, "arguments"), place, config, **given)
+            model.trained = Trained.from_plain(read_mapping(config, "trained"))
+            model.restore(config)
+        except (LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise invalid("config.json", f"one of {cls.__name__}", repr(error)) from error
         load_weights(place, model.saved_modules)
         model.protect()
         return model if device is None else model.to(device)
