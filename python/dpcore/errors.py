@@ -29,6 +29,7 @@ import numpy.typing as npt
 from .advice import ARGUMENT_ADVICE, FOREIGN_ARGUMENTS, MISSING_ADVICE, SUGGESTED_FORMS
 from .annotations import describe_hint, fits_hint, hints_of
 from .packages import imported_module
+from .visible import make_visible
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 
@@ -350,6 +351,10 @@ class AssumptionWarning(UserWarning):
     """Contradiction of draws to an assumption of a bound, or of its repetition."""
 
 
+class FileWarning(UserWarning):
+    """File of a run that could not be written, so that a kill would lose what was counted."""
+
+
 def show(value: object) -> str:
     """Format a value for a message: its repr on one line, at most about 80 characters.
 
@@ -369,7 +374,7 @@ def show(value: object) -> str:
         plain = value.item()
         value = plain if not isinstance(plain, np.generic) else float(plain)
     try:
-        text = " ".join(_short_repr.repr(value).split())
+        text = make_visible(" ".join(_short_repr.repr(value).split()))
     except Exception:
         # Only the message is at stake here: a broken __repr__ must not hide the real complaint.
         text = f"an object of type {type(value).__name__}"
@@ -378,7 +383,7 @@ def show(value: object) -> str:
 
 def message(name: str, requirement: str, value: object) -> str:
     """Format the text "{name} must be {requirement}, got {value}"."""
-    return f"{name} must be {requirement}, got {show(value)}"
+    return make_visible(f"{name} must be {requirement}, got {show(value)}")
 
 
 def invalid(name: str, requirement: str, value: object) -> ValueError:

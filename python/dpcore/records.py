@@ -10,6 +10,7 @@ import contextlib
 import functools
 import math
 import os
+import stat
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
@@ -23,10 +24,13 @@ from .advice import advise_on_attribute
 from .errors import (
     instance,
     integer,
+    name_path_errors,
     real,
+    require_path,
     suggest_arguments,
     suggest_in_methods,
 )
+from .visible import make_visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -258,7 +262,9 @@ class Result(Answer, Record):
         Raises:
             TypeError: if `ax` is neither.
         """
-        return self._plot(ax)
+        from .report.figures import show_hidden_characters
+
+        return show_hidden_characters(self._plot(ax))
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Make one self-contained page with the whole report; write it to a file if given.
@@ -377,12 +383,30 @@ class Result(Answer, Record):
         return load_json(cls, path)
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file by one with another text, as a whole: write, sync, rename."""
+def write_file(path: Any, content: str | bytes, name: str = "path") -> None:
+    """Write a file as a whole or not at all; an error names the argument and the path."""
+    place = require_path(name, path)
+    with name_path_errors(place, "written", name):
+        write_atomically(place, content)
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Replace a file by one with other content, as a whole: write, sync, rename.
+
+    A link stays a link, and a file keeps its mode. A pipe or a device is written to.
+    """
+    content = content.encode() if isinstance(content, str) else content
+    # A link must not be replaced by the file that it leads to.
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
     name = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(name, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(name, "wb") as file:
+            if path.exists():
+                os.chmod(name, stat.S_IMODE(path.stat().st_mode))
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
@@ -423,8 +447,8 @@ def full(record: Any) -> str:
 
 
 def one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
-    """Return text on one line, cut off if it is too long."""
-    text = " ".join(text.split())
+    """Return text on one visible line, cut off if it is too long."""
+    text = make_visible(" ".join(text.split()))
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 

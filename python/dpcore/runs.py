@@ -134,6 +134,7 @@ def count_part(
             be left out.
 
     Raises:
+        OSError: if the part cannot be written.
         TypeError: if an argument is of the wrong kind.
         ValueError: if an argument differs from the run's, `out` is a file of another part, or the
             mechanism gives other counts.
@@ -161,6 +162,8 @@ def count_part(
             )
         given, progress = _collect_options(mechanism, pair, options, run)
         run_arguments(given, progress, run, lambda _, *counted: count_shards(*counted))
+        if run.failure is not None:
+            raise run.failure
 
 
 def _collect_options(
@@ -233,7 +236,8 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         for run in runs:
             with open_run(run.path, "paths") as held:
                 held.looked = True
-                held.write(always=True)
+                # Not write(), whose warning would show counts of a file that does not say so.
+                held.store()
     looked = bool(missing) or any(run.looked for run in runs)
     report = finish_audit(
         first.fixed, done, looked=looked, same_bits=all(run.same_bits for run in kept),

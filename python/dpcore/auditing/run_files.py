@@ -21,7 +21,15 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from ..errors import AssumptionWarning, about, flag, instance, invalid, require_path
+from ..errors import (
+    FileWarning,
+    about,
+    flag,
+    instance,
+    invalid,
+    name_path_errors,
+    require_path,
+)
 from ..records import write_atomically
 from ..results.audits import Audit
 from ..results.evidence import read_field, read_ranges
@@ -30,6 +38,7 @@ from ..sampling.replay import Collisions, Replays
 from ..sampling.rows import blocks_apart, evidence_from_dict, evidence_to_dict
 from ..sampling.tally import Tally
 from ..sampling.workers import SAME_BITS_REMEDY
+from ..visible import make_visible
 
 RUN_FORMAT: Final = "dpcore.run/1"
 
@@ -177,6 +186,8 @@ class RunFile:
         slices: of an audit with early stop, see `Sequence.to_dict`; else empty.
         seconds: time of counting, in all processes that went on.
         time_of_day: when the file was written last, for the progress bar.
+        failure: error of the last write; None if it succeeded.
+        held: trials on each side that the file holds.
     """
 
     path: Path
@@ -194,7 +205,8 @@ class RunFile:
     seconds: float = 0.0
     time_of_day: str = ""
     _written: float = 0.0
-    _warned: bool = False
+    failure: OSError | None = None
+    held: int = 0
     _resumed: bool = False
     _replays: Replays | None = None
 
@@ -229,7 +241,7 @@ class RunFile:
             )
             raise invalid("checkpoint", requirement, str(self.path))
         self.fixed = fixed
-        self.write(always=True)
+        self.store()
 
     def keep(self, done: Done, edges: list[Edge], replays: Replays, seconds: float) -> None:
         """Keep a shard that came back; write the file if it is time."""
@@ -348,6 +360,7 @@ class RunFile:
             self.digests = {bytes.fromhex(d): (side, n) for d, side, n in record["digests"]}
             self.slices, self.seconds = dict(record["slices"]), float(record["seconds"])
             self._check()
+            self.held = self._count_trials()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             why = f"no entry {error}" if isinstance(error, KeyError) else error
             text = f"{name} must be a run file that dpcore wrote, got {self.path}: {why}"
@@ -367,23 +380,42 @@ class RunFile:
     def write(self, always: bool = False) -> None:
         """Write the file, but not more often than every five seconds, unless `always`.
 
-        A full disk is a warning: counting goes on.
+        A full disk is a warning, at once and at the end: counting goes on.
         """
         if not always and not self._is_due():
             return
-        now = time.monotonic()
+        try:
+            self.store()
+        except OSError as error:
+            if always or self.failure is None:
+                what = "ends with" if always else "goes on, but a kill would leave"
+                text = f"{self.path} could not be written ({error.__cause__}): the count {what}"
+                text = f"{text} {self.describe_held()} in the file"
+                warnings.warn(make_visible(text), FileWarning, stacklevel=2)
+            self.failure = error
+
+    def store(self) -> None:
+        """Write the file.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
         if self._replays is not None:
             self._keep_digests(self._replays)
-        try:
-            write_atomically(self.path, json.dumps(self.to_dict(), allow_nan=False))
-        except OSError as error:
-            if not self._warned:
-                text = f"{self.path} could not be written ({error}): a kill would lose the counts"
-                warnings.warn(text, AssumptionWarning, stacklevel=2)
-            self._warned = True
-        else:
-            self._written, self._warned = now, False
-            self.time_of_day = time.strftime("%H:%M:%S")
+        text, now = json.dumps(self.to_dict(), allow_nan=False), time.monotonic()
+        with name_path_errors(self.path, "written", "out" if self.part else "checkpoint"):
+            write_atomically(self.path, text)
+        self._written, self.failure, self.held = now, None, self._count_trials()
+        self.time_of_day = time.strftime("%H:%M:%S")
+
+    def describe_held(self) -> str:
+        """Describe how many of the counted trials the file holds."""
+        return f"{self.held:,} of {self._count_trials():,} trials a side"
+
+    def _count_trials(self) -> int:
+        """Return the number of trials on each side that were counted."""
+        pieces = self.slices.get("slices") or [self.done.trials]
+        return sum(piece if isinstance(piece, int) else piece["counts"]["n"] for piece in pieces)
 
 
 def _read_names(value: Any) -> Any:
