@@ -768,7 +768,9 @@ def require_path(name: str, path: Any) -> Path:
 
 
 @contextlib.contextmanager
-def name_path_errors(path: Path, purpose: str, name: str = "path") -> Iterator[None]:
+def name_path_errors(
+    path: Path, purpose: str, name: str = "path", kind: str = "file"
+) -> Iterator[None]:
     """Let errors of a file system name an argument, and not a file beside it.
 
     Args:
@@ -782,5 +784,5 @@ def name_path_errors(path: Path, purpose: str, name: str = "path") -> Iterator[N
     try:
         yield
     except OSError as error:
-        text = f"{name} must be a file that can be {purpose} ({error.strerror or error})"
+        text = f"{name} must be a {kind} that can be {purpose} ({error.strerror or error})"
         raise about(type(error)(error.errno, text, os.fspath(path)), name) from error

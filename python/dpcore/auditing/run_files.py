@@ -388,7 +388,7 @@ class RunFile:
             self.store()
         except OSError as error:
             if always or self.failure is None:
-                what = "ends with" if always else "goes on, but a kill would leave"
+                what = "ends and leaves" if always else "goes on, but a kill would leave"
                 text = f"{self.path} could not be written ({error.__cause__}): the count {what}"
                 text = f"{text} {self.describe_held()} in the file"
                 warnings.warn(make_visible(text), FileWarning, stacklevel=2)
@@ -409,8 +409,10 @@ class RunFile:
         self.time_of_day = time.strftime("%H:%M:%S")
 
     def describe_held(self) -> str:
-        """Describe how many of the counted trials the file holds."""
-        return f"{self.held:,} of {self._count_trials():,} trials a side"
+        """Describe how many trials the file holds, and how many more were counted."""
+        counted = self._count_trials()
+        more = "" if counted == self.held else f", not the {counted:,} counted"
+        return f"{self.held:,} trials a side{more}"
 
     def _count_trials(self) -> int:
         """Return the number of trials on each side that were counted."""
@@ -479,8 +481,10 @@ def open_run(
     except OSError as error:
         text = f"{name} must be a file in a folder that can be written to, got {path}"
         raise about(ValueError(f"{text}: {error.strerror}"), name) from error
+    is_held = False
     try:
-        if not (_lock_file(handle) and _is_same_file(handle, lock)):
+        is_held = _lock_file(handle) and _is_same_file(handle, lock)
+        if not is_held:
             raise invalid(name, "a run file that no other process counts for", str(path))
         for left in path.parent.glob(f".{path.name}.*.tmp"):
             # Of a process that was killed while it wrote.
@@ -489,10 +493,11 @@ def open_run(
         if path.exists():
             run.read(name)
         yield run
-        # Not where another process holds the lock: the name must stay that of its file.
-        with contextlib.suppress(OSError):
-            os.unlink(lock)
     finally:
+        # Not where another process holds the lock: the name must stay that of its file.
+        if is_held:
+            with contextlib.suppress(OSError):
+                os.unlink(lock)
         os.close(handle)
 
 

@@ -298,10 +298,9 @@ def run_experiment(asked: ExperimentArguments) -> int:
         # Of all that a run can raise these are about the user's own files.
         if argument_of(error) == "out" and isinstance(error, OSError):
             text = f"{error.strerror}, got {error.filename}".replace("out", "--out", 1)
-            result = getattr(error, "result", None)
-            if result is None:
+            if not hasattr(error, "result"):
                 raise Usage(text) from error
-            print(result.table())
+            print(error.result.table())
             raise Unwritten(text) from error
         if argument_of(error) not in ("path", "data"):
             raise

@@ -30,15 +30,8 @@ from ..errors import FileWarning, argument_of
 from ..files.formats import FORMATS
 from ..visible import make_visible
 
-NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, PARTS_MISSING, UNWRITTEN, INTERRUPTED = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    130,
-)
+NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, PARTS_MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 130
+UNWRITTEN: Final = 5
 
 MECHANISM_CONTRACT = "it is called as mechanism(x, size, rng) and returns an array with size rows"
 
@@ -742,11 +735,11 @@ def collect_unwritten(failures: list[str]) -> Iterator[None]:
 def show_file_warnings() -> Iterator[None]:
     """Show each warning about a file as a line, whatever the filters of this process are."""
 
-    def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, FileWarning):
             write_line(f"warning: {message}")
         else:
-            show_other(message, category, *place)
+            show_other(message, category, *place, **more)
 
     with warnings.catch_warnings():
         show_other = warnings.showwarning

@@ -211,10 +211,10 @@ def reproduce(
     config = config_of(name, quick=quick, trials=trials, seed=seed, **given)
     # Before the run: a folder that cannot be made should not cost a minute of counting.
     folder = Path(out)
-    with name_path_errors(folder, "written to", "out"):
+    with name_path_errors(folder, "written to", "out", "folder"):
         folder.mkdir(parents=True, exist_ok=True)
-        # A name without a file behind it: removed, too, if this process is killed now.
-        TemporaryFile(dir=folder).close()
+        with TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(b"one byte")
     if not (resume is None or isinstance(resume, (str, os.PathLike))):
         raise mistyped("resume", "the path of a folder, or None", resume)
     runs = None if resume is None else Path(resume)
