@@ -85,7 +85,8 @@ def make_card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None =
         >>> "a &lt; b" in text, '<td class="stands">not refuted</td>' in text
         (True, True)
     """
-    lines = [(label, _escape_html(text), label == "verdict") for label, text in rows]
+    shown = [(make_visible(label), make_visible(text)) for label, text in rows]
+    lines = [(label, _escape_html(text), label == "verdict") for label, text in shown]
     return _frame_html(_make_card_table(make_visible(name), lines, refuted))
 
 
