@@ -777,6 +777,7 @@ def name_path_errors(
         path: the file.
         purpose: what is done with it, such as "written".
         name: the argument.
+        kind: what is at the path, a file or a folder.
 
     Raises:
         OSError: of the same kind and number.

@@ -99,15 +99,13 @@ def test_standard_output_on_a_full_disk_is_an_error(folder, capsys, monkeypatch)
     with open("report.json", "w") as output:
         monkeypatch.setattr("sys.stdout", output)
         with fill_disk():
-            assert main("audit half-noise --epsilon 1 --trials 1e3 --json".split()) == 3
+            assert main(["audit", "half-noise", "--epsilon", "1", "--trials", "1e3", "--json"]) == 3
         os.ftruncate(output.fileno(), 0)
     assert "error: standard output must be a file that can be written (" in capsys.readouterr()[1]
 
 
 @pytest.mark.parametrize("more", ["", EARLY])
-def test_a_disk_that_fills_up_is_reported_at_once_and_at_the_end(
-    folder, capsys, monkeypatch, more
-):
+def test_a_disk_that_fills_up_is_reported_at_once_and_at_the_end(folder, capsys, monkeypatch, more):
     monkeypatch.setenv("FULL_AT", FULL_AT[more])
     with warnings.catch_warnings():
         # Filters of Python do not hide it.
@@ -162,8 +160,9 @@ def test_counts_are_not_shown_where_the_file_cannot_say_so(folder):
 
 
 def save_figure(path):
-    from dpcore.report.figures import save_picture
     from matplotlib.figure import Figure
+
+    from dpcore.report.figures import save_picture
 
     save_picture(Figure(), path)
 
