@@ -15,7 +15,7 @@ PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
     "packages",
-    "advice annotations",
+    "advice annotations visible",
     "errors",
     "records progress streams",
     "pairs events bounds",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .attacks import Attack
     from .auditing.power import plan
     from .auditing.run import audit
-    from .errors import AssumptionWarning
+    from .errors import AssumptionWarning, FileWarning
     from .events import Event
     from .mechanisms import (
         DPTextNoise,
@@ -60,6 +60,7 @@ __all__ = [
     "DPTextNoise",
     "Event",
     "Exponential",
+    "FileWarning",
     "Gaussian",
     "Identity",
     "Laplace",
@@ -100,7 +101,7 @@ _NAMES_OF = {
     "attacks": ("Attack",),
     "auditing.power": ("plan",),
     "auditing.run": ("audit",),
-    "errors": ("AssumptionWarning",),
+    "errors": ("AssumptionWarning", "FileWarning"),
     "events": ("Event",),
     "mechanisms": (
         "DPTextNoise",

@@ -29,6 +29,7 @@ import numpy.typing as npt
 from .advice import ARGUMENT_ADVICE, FOREIGN_ARGUMENTS, MISSING_ADVICE, SUGGESTED_FORMS
 from .annotations import describe_hint, fits_hint, hints_of
 from .packages import imported_module
+from .visible import make_visible
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 
@@ -350,6 +351,10 @@ class AssumptionWarning(UserWarning):
     """Contradiction of draws to an assumption of a bound, or of its repetition."""
 
 
+class FileWarning(UserWarning):
+    """File of a run that could not be written, so that a kill would lose what was counted."""
+
+
 def show(value: object) -> str:
     """Format a value for a message: its repr on one line, at most about 80 characters.
 
@@ -369,7 +374,7 @@ def show(value: object) -> str:
         plain = value.item()
         value = plain if not isinstance(plain, np.generic) else float(plain)
     try:
-        text = " ".join(_short_repr.repr(value).split())
+        text = make_visible(" ".join(_short_repr.repr(value).split()))
     except Exception:
         # Only the message is at stake here: a broken __repr__ must not hide the real complaint.
         text = f"an object of type {type(value).__name__}"
@@ -378,7 +383,7 @@ def show(value: object) -> str:
 
 def message(name: str, requirement: str, value: object) -> str:
     """Format the text "{name} must be {requirement}, got {value}"."""
-    return f"{name} must be {requirement}, got {show(value)}"
+    return make_visible(f"{name} must be {requirement}, got {show(value)}")
 
 
 def invalid(name: str, requirement: str, value: object) -> ValueError:
@@ -763,13 +768,16 @@ def require_path(name: str, path: Any) -> Path:
 
 
 @contextlib.contextmanager
-def name_path_errors(path: Path, purpose: str, name: str = "path") -> Iterator[None]:
+def name_path_errors(
+    path: Path, purpose: str, name: str = "path", kind: str = "file"
+) -> Iterator[None]:
     """Let errors of a file system name an argument, and not a file beside it.
 
     Args:
         path: the file.
         purpose: what is done with it, such as "written".
         name: the argument.
+        kind: what is at the path, a file or a folder.
 
     Raises:
         OSError: of the same kind and number.
@@ -777,5 +785,5 @@ def name_path_errors(path: Path, purpose: str, name: str = "path") -> Iterator[N
     try:
         yield
     except OSError as error:
-        text = f"{name} must be a file that can be {purpose} ({error.strerror or error})"
+        text = f"{name} must be a {kind} that can be {purpose} ({error.strerror or error})"
         raise about(type(error)(error.errno, text, os.fspath(path)), name) from error

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 from .errors import mistyped
 from .packages import imported_module
+from .visible import make_visible
 
 LONG_SECONDS: Final = 30.0
 """Time of slow work from which on there is a forecast."""
@@ -63,7 +64,7 @@ class Progress:
         self._clock = clock or time.monotonic
         self._begun = self._clock()
         self._patience = _QUIET_SECONDS if show is None else 0.0
-        self._state = _State(label, total, 0.0, self._begun, self._begun)
+        self._state = _State(make_visible(label), total, 0.0, self._begun, self._begun)
         self._display: _Terminal | _Notebook | None = None
         self._alive, self._drawn = alive, -math.inf
         self._lock, self._ended = threading.Lock(), threading.Event()
@@ -114,7 +115,7 @@ class Progress:
             total: amount of work; None if nobody knows.
         """
         self._within, now = 0, self._clock()
-        self._state = _State(label, total, 0.0, now, now)
+        self._state = _State(make_visible(label), total, 0.0, now, now)
         if now - self._drawn >= _REDRAWN_SECONDS:
             self._draw()
 
@@ -126,14 +127,14 @@ class Progress:
 
     def relabel(self, label: str) -> None:
         """Describe the current work more exactly; the bar goes on."""
-        self._state = replace(self._state, label=label)
+        self._state = replace(self._state, label=make_visible(label))
 
     def say(self, text: str) -> None:
         """Print lines above the bar, or on stderr without a bar, except with show=False."""
         with self._lock:
             if not text or self._silent:
                 return
-            text = WORDING.get()(text)
+            text = make_visible(WORDING.get()(text), "\n")
             if self._wanted and in_notebook():
                 _Notebook.say(text)
             elif isinstance(self._display, _Terminal):
@@ -215,7 +216,8 @@ class _Terminal:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        label = TextColumn("{task.description}", markup=False)
+        columns = (label, BarColumn(), TaskProgressColumn())
         told = TextColumn("{task.fields[left]}")
         console = Console(stderr=True)
         # Drawn by our own hand: rich's thread would go on while calls are timed.

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 import pytest
 
 from . import errors
+from .visible import make_visible
 
 if TYPE_CHECKING:
     from .auditing.run import AuditOptions
@@ -406,7 +407,7 @@ class DPAudit:
         if found.claim is None:
             raise errors.invalid("claim", "given for a table that makes none itself", None)
         line = f"{_format_claim(found)} {found.verdict}, {_format_certified(found)}"
-        self._node.user_properties.append(("dp_audit", f"{found.name}: {line}"))
+        self._add_property("dp_audit", f"{found.name}: {line}")
         command = f"pytest {self._node.nodeid}"
         return replace(found, provenance=(replace(found.provenance[0], command=command),))
 
@@ -453,11 +454,15 @@ class DPAudit:
         """Add the audit to the test's properties for -v and JUnit's XML; record the test in it."""
         from .auditing.provenance import record_command
 
-        self._node.user_properties.append(("dp_audit", f"{_format_line(found)}{remark}"))
+        self._add_property("dp_audit", f"{_format_line(found)}{remark}")
         self._node.user_properties.append(("dp_share", _certified_share(found)))
         if found.read is not None and not found.read.is_whole:
-            self._node.user_properties.append(("dp_read", str(found.read)))
+            self._add_property("dp_read", str(found.read))
         return record_command(found, f"pytest {self._node.nodeid}")
+
+    def _add_property(self, name: str, text: str) -> None:
+        """Add a property to the test, for -v and JUnit's XML."""
+        self._node.user_properties.append((name, make_visible(text)))
 
     def _warn(self, found: Audit) -> None:
         """Warn once a run that outcomes are not fixed; the same holds for all similar audits."""
@@ -469,7 +474,7 @@ class DPAudit:
                 f"{self._node.nodeid}, which may pass now and fail then; draw from its argument "
                 "rng (said once a run)"
             )
-            warnings.warn(text, errors.AssumptionWarning, stacklevel=5)
+            warnings.warn(make_visible(text), errors.AssumptionWarning, stacklevel=5)
 
     def _standing(self, audit: _FoundAudit) -> _FoundAudit:
         """Return the audit, unless its claim is refuted, or was not or hardly tested."""
@@ -489,7 +494,7 @@ class DPAudit:
 
     def _fail(self, audit: Audit | OutputsAudit | TableAudit, outcome: str) -> None:
         from .report.encoding import format_call
-        from .report.text import describe_reach_step, list_report_rows
+        from .report.text import describe_reach_step, format_rows, list_report_rows
         from .results.audits import Audit
         from .tables.table_audit import TableAudit
 
@@ -504,9 +509,8 @@ class DPAudit:
         found = _format_certified(audit) if tested else audit.verdict
         if not tested and not isinstance(audit, TableAudit) and not audit.checks:
             found += f"; it takes {describe_reach_step(audit).rstrip('.')}"
-        lines = [f"{_format_claim(audit)} {outcome}: {found} in {audit.name}"]
-        lines += [f"  {label:<12} {text}" for label, text in table]
-        pytest.fail("\n".join(lines), pytrace=False)
+        title = f"{_format_claim(audit)} {outcome}: {found} in {audit.name}"
+        pytest.fail(format_rows(title, table), pytrace=False)
 
 
 def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:

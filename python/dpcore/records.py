@@ -24,10 +24,13 @@ from .advice import advise_on_attribute
 from .errors import (
     instance,
     integer,
+    name_path_errors,
     real,
+    require_path,
     suggest_arguments,
     suggest_in_methods,
 )
+from .visible import make_visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -259,7 +262,9 @@ class Result(Answer, Record):
         Raises:
             TypeError: if `ax` is neither.
         """
-        return self._plot(ax)
+        from .report.figures import show_hidden_characters
+
+        return show_hidden_characters(self._plot(ax))
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Make one self-contained page with the whole report; write it to a file if given.
@@ -378,25 +383,40 @@ class Result(Answer, Record):
         return load_json(cls, path)
 
 
-def write_atomically(path: Path, text: str, mode: int = 0o666) -> None:
-    """Replace a file by one with another text, as a whole: write, sync, rename.
+def write_file(path: Any, content: str | bytes, name: str = "path") -> None:
+    """Write a file as a whole or not at all; an error names the argument and the path."""
+    place = require_path(name, path)
+    with name_path_errors(place, "written", name):
+        write_atomically(place, content)
+
+
+def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> None:
+    """Replace a file by one with other content, as a whole: write, sync, rename.
+
+    A link stays a link. A pipe or a device is written to.
 
     Args:
         path: of the file.
-        text: the other text.
+        content: the other text or bytes.
         mode: permissions of a new file, less those that the umask takes. A file that is there
             keeps its own.
     """
+    content = content.encode() if isinstance(content, str) else content
+    # A link must not be replaced by the file that it leads to.
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
     name = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with contextlib.suppress(OSError):
             # Of a process with the same number that was killed.
             os.unlink(name)
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with open(handle, "w", encoding="utf-8") as file:
-            with contextlib.suppress(OSError):
-                os.chmod(name, stat.S_IMODE(os.stat(path).st_mode))
-            file.write(text)
+        with open(handle, "wb") as file:
+            with contextlib.suppress(FileNotFoundError):
+                os.chmod(name, stat.S_IMODE(path.stat().st_mode))
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
@@ -437,8 +457,8 @@ def full(record: Any) -> str:
 
 
 def one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
-    """Return text on one line, cut off if it is too long."""
-    text = " ".join(text.split())
+    """Return text on one visible line, cut off if it is too long."""
+    text = make_visible(" ".join(text.split()))
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 

@@ -141,6 +141,7 @@ def count_part(
             be left out.
 
     Raises:
+        OSError: if the part cannot be written.
         TypeError: if an argument is of the wrong kind.
         ValueError: if an argument differs from the run's, `out` is a file of another part, the
             part is registered for another file, or the mechanism gives other counts.
@@ -173,6 +174,8 @@ def count_part(
         run.same_bits = run.same_bits and given.same_bits is not False
         register_part(begun.place, run, again)
         run_arguments(given, progress, run, lambda _, *counted: count_shards(*counted))
+        if run.failure is not None:
+            raise run.failure
 
 
 def _collect_options(
@@ -247,7 +250,8 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         for run in runs:
             with open_run(run.path, "paths") as held:
                 held.looked = True
-                held.write(always=True)
+                # Not write(), whose warning would show counts of a file that does not say so.
+                held.store()
     looked = bool(missing) or is_registered_look or any(run.looked for run in runs)
     report = finish_audit(
         first.fixed, done, looked=looked, same_bits=all(run.same_bits for run in kept),

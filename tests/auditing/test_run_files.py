@@ -23,7 +23,7 @@ import dpcore
 from dpcore import Audit, Pair, runs
 from dpcore.auditing import run_files
 from dpcore.auditing.run_files import open_run, read_run
-from dpcore.errors import AssumptionWarning
+from dpcore.errors import FileWarning
 from dpcore.progress import Progress
 from dpcore.runs import MissingPartsError, begin_run, count_part, merge_parts
 from dpcore.sampling import driver
@@ -60,7 +60,8 @@ def test_what_was_cut_off_goes_on_as_if_nothing_had_happened(path, kind):
     whole = audit_kind(kind)
     for shards in (2, 1, 6):
         said = cut_off(shards, lambda: audit_kind(kind, checkpoint=path, threads=1))
-        assert said == f"go on with the same call with checkpoint={str(path)!r}"
+        held = f"{path} holds {read_run(path).held:,} trials a side: "
+        assert said == f"{held}go on with the same call with checkpoint={str(path)!r}"
     assert kind == "early stop" or read_run(path).done.trials == 9 * BLOCK
     assert list_differences(audit_kind(kind, checkpoint=path, rng=None), whole) == []
     # A finished run is read, and nothing is counted again.
@@ -234,10 +235,13 @@ def test_a_full_disk_is_a_warning_and_counting_goes_on(monkeypatch, path):
     monkeypatch.setattr(run_files.os, "fsync", fsync)
     monkeypatch.setattr(run_files, "_SECONDS_BETWEEN_WRITES", 0.0)
     monkeypatch.setattr(driver.Pace, "shard_trials", lambda *args: args[3])
-    with pytest.warns(AssumptionWarning, match="could not be written .*No space left") as caught:
+    with pytest.warns(FileWarning, match="could not be written .*No space left") as caught:
         report = audit_kind("callable", checkpoint=path)
-    # Once, not at every shard; and the file before it is still there.
-    assert len(caught) == 1
+    # At once and at the end, not at every shard; and the file before it is still there.
+    held = f"{read_run(path).held:,} trials a side, not the"
+    ends = [f"goes on, but a kill would leave {held}", f"ends and leaves {held} {report.trials:,}"]
+    for warning, end in zip(caught, ends, strict=True):
+        assert end in str(warning.message)
     assert list_differences(report, audit_kind("callable")) == []
     assert 0 < read_run(path).done.trials < report.trials
     assert [one.name for one in path.parent.iterdir() if "tmp" in one.name] == []

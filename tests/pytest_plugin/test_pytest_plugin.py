@@ -512,3 +512,22 @@ def test_wrong_arguments(inner):
     # Wrong markers are errors of the fixture, which come first.
     result.assert_outcomes(errors=3, failed=len(WRONG) - 3)
     result.stdout.fnmatch_lines([f"E * {text}*" for _, _, text in WRONG])
+
+
+FORGER = r"""
+@pytest.mark.parametrize("claim", [9.0, 0.1])
+def test_noise(dp_audit, claim):
+    def noise(x, size, rng):
+        return x + rng.laplace(size=(size, len(x)))
+    noise.__name__ = noise.__qualname__ = "m\n  verdict      fine\x1b[2J\u202e\ud800"
+    dp_audit(noise, PAIR, claim=claim, trials=2000)
+"""
+
+
+def test_names_forge_neither_a_failure_nor_the_xml(inner, pytester):
+    result = inner(FORGER, "-v", "--junitxml=out.xml")
+    result.assert_outcomes(passed=1, failed=1)
+    xml = (pytester.path / "out.xml").read_text(encoding="utf-8")
+    for text in (result.stdout.str(), xml):
+        assert r"m\n  verdict      fine\x1b[2J\u202e\ud800" in text
+        assert not re.search("\x1b\\[2J|\u202e|^ *verdict +fine", text, re.MULTILINE)

@@ -51,6 +51,7 @@ from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
+from ..visible import make_visible
 from .early_stop import Sequence, read_state
 from .event_fitting import PilotDraws, name_columns
 from .forecast import settle_trials
@@ -340,6 +341,8 @@ def run_arguments(
                 return stopped_early(request, source, run)
         if run is not None and run.fixed is not None:
             fixed = resume_run(request, source, run)
+            # Before anything is counted that could not be kept.
+            run.store()
         else:
             with watch_lists(request):
                 request, fitted = fit_event(request, source)
@@ -498,7 +501,7 @@ def warn_of(checks: tuple[str, ...]) -> None:
     """Warn of each check, for scripts that never print the report."""
     for said in checks:
         # As if it came from the line that called dpcore.audit.
-        warnings.warn(said, AssumptionWarning, stacklevel=5)
+        warnings.warn(make_visible(said), AssumptionWarning, stacklevel=5)
 
 
 def _list_watches(fixed: FixedFields) -> tuple[Watch, ...]:
@@ -580,13 +583,14 @@ def keep_on_errors(run: RunFile) -> Iterator[None]:
     """Write the run file at the end, after Ctrl-C and after errors, which then say how to go on."""
     try:
         yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"go on with {run.resume_line}") from None
-    except Exception as error:
-        error.add_note(f"what was counted is kept: go on with {run.resume_line}")
-        raise
-    finally:
+    except BaseException as error:
         run.write(always=True)
+        held = make_visible(f"{run.path} holds {run.describe_held()}: go on with {run.resume_line}")
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(held) from None
+        error.add_note(held)
+        raise
+    run.write(always=True)
 
 
 def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
@@ -701,6 +705,7 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
         run.begin(fixed)
     else:
         run.refuse_difference(fixed)
+        run.store()
         source.replays.restore(run.fixed.collisions, run.digests, run.zeros)
     state = read_state(run.slices) if run.slices else None
     begun = [request.course.clock()]

@@ -23,7 +23,7 @@ from typing import Any, Final, NoReturn, get_type_hints
 import numpy as np
 
 from ..errors import (
-    AssumptionWarning,
+    FileWarning,
     about,
     choice,
     flag,
@@ -31,6 +31,7 @@ from ..errors import (
     integer,
     invalid,
     mistyped,
+    name_path_errors,
     real,
     require_path,
 )
@@ -44,6 +45,7 @@ from ..sampling.replay import Collisions, Replays
 from ..sampling.rows import blocks_apart, evidence_from_dict, evidence_to_dict
 from ..sampling.tally import Tally
 from ..sampling.workers import SAME_BITS_REMEDY
+from ..visible import make_visible
 
 RUN_FORMAT: Final = "dpcore.run/2"
 
@@ -212,6 +214,8 @@ class RunFile:
         slices: of an audit with early stop, see `Sequence.to_dict`; else empty.
         seconds: time of counting, in all processes that went on.
         time_of_day: when the file was written last, for the progress bar.
+        failure: error of the last write; None if it succeeded.
+        held: trials on each side that the file holds.
     """
 
     path: Path
@@ -231,7 +235,8 @@ class RunFile:
     seconds: float = 0.0
     time_of_day: str = ""
     _written: float = 0.0
-    _warned: bool = False
+    failure: OSError | None = None
+    held: int = 0
     _resumed: bool = False
     _replays: Replays | None = None
 
@@ -292,7 +297,7 @@ class RunFile:
             )
             raise invalid("checkpoint", requirement, str(self.path))
         self.fixed = fixed
-        self.write(always=True)
+        self.store()
 
     def keep(self, done: Done, edges: list[Edge], replays: Replays, seconds: float) -> None:
         """Keep a shard that came back; write the file if it is time."""
@@ -426,6 +431,7 @@ class RunFile:
             self._check()
             if record != seal_record(record):
                 raise invalid("digest", "that of the other entries", record["digest"])
+            self.held = self._count_trials()
         except (KeyError, TypeError, ValueError) as error:
             why = f"no entry {error}" if isinstance(error, KeyError) else error
             text = f"{name} must be a run file that dpcore wrote, got {self.path}: {why}"
@@ -466,26 +472,47 @@ class RunFile:
     def write(self, always: bool = False) -> None:
         """Write the file, but not more often than every five seconds, unless `always`.
 
-        A full disk is a warning: counting goes on.
+        A full disk is a warning, at once and at the end: counting goes on.
         """
         if not always and not self._is_due():
             return
-        now = time.monotonic()
+        try:
+            self.store()
+        except OSError as error:
+            if always or self.failure is None:
+                what = "ends and leaves" if always else "goes on, but a kill would leave"
+                text = f"{self.path} could not be written ({error.__cause__}): the count {what}"
+                text = f"{text} {self.describe_held()} in the file"
+                warnings.warn(make_visible(text), FileWarning, stacklevel=2)
+            self.failure = error
+
+    def store(self) -> None:
+        """Write the file.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
         if self._replays is not None:
             self._keep_digests(self._replays)
-        try:
-            # It may hold outputs and inputs of a mechanism that is not dpcore's own.
-            mode = 0o666 if is_native(self.fixed.audit["mechanism"]) else 0o600
-            text = json.dumps(seal_record(self.to_dict()), allow_nan=False)
+        assert self.fixed is not None
+        text, now = json.dumps(seal_record(self.to_dict()), allow_nan=False), time.monotonic()
+        # It may hold outputs and inputs of a mechanism that is not dpcore's own.
+        mode = 0o666 if is_native(self.fixed.audit["mechanism"]) else 0o600
+        with name_path_errors(self.path, "written", "out" if self.part else "checkpoint"):
             write_atomically(self.place, text, mode)
-        except OSError as error:
-            if not self._warned:
-                text = f"{self.path} could not be written ({error}): a kill would lose the counts"
-                warnings.warn(text, AssumptionWarning, stacklevel=2)
-            self._warned = True
-        else:
-            self._written, self._warned = now, False
-            self.time_of_day = time.strftime("%H:%M:%S")
+        self._written, self.failure, self.held = now, None, self._count_trials()
+        self.time_of_day = time.strftime("%H:%M:%S")
+
+    def describe_held(self) -> str:
+        """Describe how many trials the file holds, and how many more were counted."""
+        counted = self._count_trials()
+        more = "" if counted == self.held else f", not the {counted:,} counted"
+        return f"{self.held:,} trials a side{more}"
+
+    def _count_trials(self) -> int:
+        """Return the number of trials on each side that were counted."""
+        pieces = self.slices.get("slices") or [self.done.trials]
+        return sum(piece if isinstance(piece, int) else piece["counts"]["n"] for piece in pieces)
 
 
 def _digest_text(text: str) -> str:
@@ -591,8 +618,10 @@ def open_run(
     except OSError as error:
         text = f"{name} must be a file in a folder that can be written to, got {run.path}"
         raise about(ValueError(f"{text}: {error.strerror}"), name) from error
+    is_held = False
     try:
-        if not (_lock_file(handle) and _is_same_file(handle, lock)):
+        is_held = _lock_file(handle) and _is_same_file(handle, lock)
+        if not is_held:
             raise invalid(name, "a run file that no other process counts for", str(run.path))
         for left in path.parent.glob(f".{path.name}.*.tmp"):
             # Of a process that was killed while it wrote.
@@ -600,10 +629,11 @@ def open_run(
         if path.exists():
             run.read(name)
         yield run
-        # Not where another process holds the lock: the name must stay that of its file.
-        with contextlib.suppress(OSError):
-            os.unlink(lock)
     finally:
+        # Not where another process holds the lock: the name must stay that of its file.
+        if is_held:
+            with contextlib.suppress(OSError):
+                os.unlink(lock)
         os.close(handle)
 
 

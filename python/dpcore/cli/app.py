@@ -26,6 +26,7 @@ from .. import __version__, _core, experiments
 from ..errors import argument_of, called_here, suggest_arguments
 from ..progress import WORDING
 from ..streams import threads_of
+from ..visible import make_visible
 from . import options
 from .audits import (
     SYSTEMS,
@@ -42,6 +43,7 @@ from .options import (
     NOT_REFUTED,
     USAGE,
     ExperimentArguments,
+    Unwritten,
     Usage,
     add_options,
     report_bad_usage,
@@ -128,7 +130,8 @@ COUNT_EPILOG = """[bold]Examples[/bold]
   dpcore merge part-*.json
 
 [bold]Exit status[/bold]
-  0 counted, 2 bad usage, 3 the mechanism or dpcore failed, 130 interrupted"""
+  0 counted, 2 bad usage, 3 the mechanism or dpcore failed, 5 the file of the part
+  could not be written, 130 interrupted"""
 
 MERGE_HELP = """Merge the parts of a run into its audit.
 
@@ -295,10 +298,16 @@ def run_experiment(asked: ExperimentArguments) -> int:
         raise Usage(str(error)) from error
     except (OSError, ValueError) as error:
         # Of all that a run can raise these are about the user's own files.
+        if argument_of(error) == "out" and isinstance(error, OSError):
+            text = f"{error.strerror}, got {error.filename}".replace("out", "--out", 1)
+            if not hasattr(error, "result"):
+                raise Usage(text) from error
+            print(error.result.table())
+            raise Unwritten(text) from error
         if argument_of(error) not in ("path", "data"):
             raise
         raise Usage(f"--data does not serve {name}: {error}") from error
-    files = "\n".join(str(path) for path in sorted(out.glob(f"{name}.*")))
+    files = "\n".join(make_visible(str(path)) for path in sorted(out.glob(f"{name}.*")))
     if asked.as_json:
         print(json.dumps(result.to_dict(), allow_nan=False))
         print(f"wrote\n{files}", file=sys.stderr)

@@ -7,6 +7,7 @@ report: to stdout as text or JSON, into a picture, or onto a page.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import shlex
@@ -44,9 +45,9 @@ from ..pairs import WHICH, AddRemove, Neighbour, Replace, distance, patterns
 from ..pairs.neighbours import NORM_BALLS
 from ..published import System
 from ..recorded.run import audit_outputs
-from ..records import Pair
+from ..records import Pair, write_file
 from ..report.encoding import decode_value, encode_value, read_as
-from ..report.figures import use_own_style
+from ..report.figures import save_picture, use_own_style
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..results.planned import Plan
@@ -61,6 +62,7 @@ from .options import (
     OPTIONS,
     PARTS_MISSING,
     REFUTED,
+    UNWRITTEN,
     AuditArguments,
     CountArguments,
     MechanismArguments,
@@ -68,13 +70,16 @@ from .options import (
     OutputsArguments,
     PlanArguments,
     TableArguments,
+    Unwritten,
     Usage,
+    collect_unwritten,
     report_bad_usage,
     select_arguments,
     spell_proposals,
     write_line,
 )
 
+_DISK_ERRORS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _CLUSTER_SECONDS = 30
 """Time within which the scheduler of a cluster must answer."""
 
@@ -107,23 +112,27 @@ def _check_folder(option: str, path: Path) -> None:
 
 def deliver_report(asked: _Delivered, report: Audit | OutputsAudit | TableAudit) -> None:
     """Print a report, and save the requested files."""
-    if asked.as_json:
-        written = report
-        if isinstance(report, Audit) and not is_native(report.mechanism):
-            # A callable is kept by name, so that what is printed is just what from_json reads.
-            written = replace(report, mechanism=report.name)
-        sys.stdout.write(written.to_json() + "\n")
-    else:
-        _print_report(report)
+    failures: list[str] = []
+    with collect_unwritten(failures):
+        if asked.as_json:
+            written = report
+            if isinstance(report, Audit) and not is_native(report.mechanism):
+                # A callable is kept by name, so that what is printed is just what from_json reads.
+                written = replace(report, mechanism=report.name)
+            sys.stdout.write(written.to_json() + "\n")
+        else:
+            _print_report(report)
     if asked.plot is not None:
-        sys.stdout.flush()
-        with use_own_style() as picture:
+        with collect_unwritten(failures), use_own_style() as picture:
             report.plot(ax=picture)
-            picture.savefig(asked.plot)
-        write_line(f"wrote {asked.plot}")
+            save_picture(picture, asked.plot, "--plot")
+            write_line(f"wrote {asked.plot}")
     if asked.html is not None:
-        report.to_html(asked.html)
-        write_line(f"wrote {asked.html}")
+        with collect_unwritten(failures):
+            write_file(asked.html, report.to_html(), "--html")
+            write_line(f"wrote {asked.html}")
+    if failures:
+        raise Unwritten(*failures)
 
 
 def _print_report(report: Audit | OutputsAudit | TableAudit) -> None:
@@ -406,11 +415,26 @@ def run_count(asked: CountArguments) -> int:
     with open_cluster(asked.dask) as client, _find_mechanism(begun) as (mechanism, pair):
         options = {**_list_options(begun), "executor": client, "part": (int(number), int(parts))}
         options["again"] = asked.again
-        with report_bad_usage():
-            count_part(asked.file, mechanism, pair, out=asked.out, **options)
+        try:
+            with report_bad_usage():
+                count_part(asked.file, mechanism, pair, out=asked.out, **options)
+        except Usage as error:
+            if not _is_write_error(error):
+                raise
+            write_line(f"error: {error}")
+            return UNWRITTEN
     done = read_run(asked.out).done.trials
     write_line(f"wrote {asked.out}: part {asked.part}, {done:,} trials a side")
     return NOT_REFUTED
+
+
+def _is_write_error(error: BaseException | None) -> bool:
+    """Return True for an error of a disk, and not of a path, on the file of a part."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
+            return True
+        error = error.__cause__
+    return False
 
 
 def run_merge(asked: MergeArguments) -> int:
@@ -716,8 +740,12 @@ def _save_plan_picture(made: Plan, path: str) -> None:
 
     picture = Figure(figsize=(5.5, 3.4), layout="constrained")
     made.plot(picture.subplots())
-    picture.savefig(path)
-    write_line(f"wrote {path}")
+    failures: list[str] = []
+    with collect_unwritten(failures):
+        save_picture(picture, path, "--plot")
+        write_line(f"wrote {path}")
+    if failures:
+        raise Unwritten(*failures)
 
 
 def run_table_audit(asked: TableArguments, command: str = "") -> int:

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
@@ -25,10 +26,12 @@ from ..bounds import BOUNDS
 from ..claims.renyi import ZCDP
 from ..claims.trade_off import GDP
 from ..claims.trade_off import Claim as Curve
-from ..errors import argument_of
+from ..errors import FileWarning, argument_of
 from ..files.formats import FORMATS
+from ..visible import make_visible
 
 NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, PARTS_MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 130
+UNWRITTEN: Final = 5
 
 MECHANISM_CONTRACT = "it is called as mechanism(x, size, rng) and returns an array with size rows"
 
@@ -603,6 +606,10 @@ class Usage(Exception):
     """Error of a command line that requests something missing or unsuitable."""
 
 
+class Unwritten(Exception):
+    """Error about outputs of a command that could not be written, one text for each."""
+
+
 class Failure(Exception):
     """Error of a user's code: the message describes it, the cause is the exception itself.
 
@@ -627,6 +634,8 @@ def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
         yield
     except (TypeError, ValueError, RuntimeError, OSError) as error:
         text, argument = str(error), argument_of(error) or ""
+        if isinstance(error, OSError) and argument:
+            text = f"{error.strerror}, got {error.filename}"
         # Of dpcore's own complaints only these are about what a user's function returned.
         if argument.startswith("outputs of "):
             raise Failure(spell_proposals(text), called) from error
@@ -683,8 +692,13 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
         The exit status.
     """
     try:
-        status = work()
-        sys.stdout.flush()
+        failures: list[str] = []
+        with show_file_warnings():
+            status = work()
+        with collect_unwritten(failures):
+            sys.stdout.flush()
+        if failures:
+            raise Unwritten(*failures)
         return status
     except KeyboardInterrupt as error:
         write_line(f"interrupted: {error}" if str(error) else "interrupted")
@@ -700,6 +714,11 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
         if not show_traceback:
             write_line("hint: --traceback shows the whole traceback")
         return NO_VERDICT
+    except Unwritten as error:
+        for text in error.args:
+            write_line(f"error: {text}")
+        _drop_stdout()
+        return NO_VERDICT
     except (BrokenPipeError, SystemExit):  # click and rich leave with 1 on a closed pipe
         _drop_stdout()
         return NO_VERDICT
@@ -712,10 +731,41 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
         return NO_VERDICT
 
 
+@contextlib.contextmanager
+def collect_unwritten(failures: list[str]) -> Iterator[None]:
+    """Collect the error of an output that cannot be written, so that the others are written."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        text, place = error.strerror, error.filename
+        stream = f"standard output must be a file that can be written ({text})"
+        failures.append(stream if place is None else f"{text}, got {place}")
+
+
+@contextlib.contextmanager
+def show_file_warnings() -> Iterator[None]:
+    """Show each warning about a file as a line, whatever the filters of this process are."""
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, FileWarning):
+            write_line(f"warning: {message}")
+        else:
+            show_other(message, category, *place, **more)
+
+    with warnings.catch_warnings():
+        show_other = warnings.showwarning
+        warnings.showwarning = show
+        warnings.simplefilter("always", FileWarning)
+        yield
+
+
 def write_line(text: str) -> None:
     """Write a line to stderr if there is one."""
     with contextlib.suppress(OSError, ValueError):
-        print(text, file=sys.stderr, flush=True)
+        print(make_visible(text), file=sys.stderr, flush=True)
 
 
 def last_line(error: BaseException) -> str:
@@ -728,7 +778,8 @@ def last_line(error: BaseException) -> str:
 def _print_traceback(error: BaseException | None, wanted: bool) -> None:
     if wanted and error is not None:
         with contextlib.suppress(OSError, ValueError):
-            traceback.print_exception(error)
+            text = "".join(traceback.format_exception(error))
+            print(make_visible(text, "\n"), end="", file=sys.stderr)
 
 
 def _drop_stdout() -> None:

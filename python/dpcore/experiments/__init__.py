@@ -18,9 +18,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import choice, flag, invalid, mistyped, suggest_arguments
+from ..errors import choice, flag, invalid, mistyped, name_path_errors, suggest_arguments
+from ..records import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -209,7 +211,10 @@ def reproduce(
     config = config_of(name, quick=quick, trials=trials, seed=seed, **given)
     # Before the run: a folder that cannot be made should not cost a minute of counting.
     folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
+    with name_path_errors(folder, "written to", "out", "folder"):
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(b"one byte")
     if not (resume is None or isinstance(resume, (str, os.PathLike))):
         raise mistyped("resume", "the path of a folder, or None", resume)
     runs = None if resume is None else Path(resume)
@@ -220,10 +225,15 @@ def reproduce(
     # Ignored for the second that writing takes: half a file serves nobody.
     with _replace_sigterm(signal.SIG_IGN):
         record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
-        (folder / f"{name}.json").write_text(record + "\n", encoding="utf-8")
         from .drawing import save_png_and_svg
 
-        save_png_and_svg(result, folder / name)
+        try:
+            write_file(folder / f"{name}.json", record + "\n", "out")
+            save_png_and_svg(result, folder / name)
+        except OSError as error:
+            # Hours of counting must not be lost with a file.
+            vars(error).update(result=result)
+            raise
     return result
 
 

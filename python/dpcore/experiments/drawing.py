@@ -141,6 +141,7 @@ def save_png_and_svg(result: Any, stem: Path) -> None:
     """
     with figures.use_own_style() as figure:
         result.plot(ax=figure)
-        figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=250)
+        figures.save_picture(figure, stem.with_name(f"{stem.name}.png"), "out", dpi=250)
         # A date would make every SVG differ from the last.
-        figure.savefig(stem.with_name(f"{stem.name}.svg"), metadata={"Date": None})
+        place = stem.with_name(f"{stem.name}.svg")
+        figures.save_picture(figure, place, "out", metadata={"Date": None})

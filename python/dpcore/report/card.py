@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..records import Shown, full, list_shown_fields, one_line
+from ..visible import make_visible
 
 _LIGHT_COLOURS: Final = (
     "--ink: #222; --soft: #595959; --line: #d0d0d0; --ground: #fff; --refuted: #a84300; "
@@ -84,8 +85,9 @@ def make_card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None =
         >>> "a &lt; b" in text, '<td class="stands">not refuted</td>' in text
         (True, True)
     """
-    lines = [(label, _escape_html(text), label == "verdict") for label, text in rows]
-    return _frame_html(_make_card_table(name, lines, refuted))
+    shown = [(make_visible(label), make_visible(text)) for label, text in rows]
+    lines = [(label, _escape_html(text), label == "verdict") for label, text in shown]
+    return _frame_html(_make_card_table(make_visible(name), lines, refuted))
 
 
 def record_to_html(record: Any) -> str:
@@ -113,7 +115,8 @@ def _frame_html(body: str) -> str:
 
 
 def _escape_html(text: object) -> str:
-    return markup.escape(str(text))
+    # Lines of a report that has some; what they quote was made visible where they were made.
+    return markup.escape(make_visible(str(text), "\n"))
 
 
 def _make_card_table(

@@ -508,9 +508,7 @@ def read_json(cls: type[_AnyResult], text: Any) -> _AnyResult:
 
 def save_json(result: records.Result, path: Any) -> None:
     """Write a result to a file."""
-    place = require_path("path", path)
-    with name_path_errors(place, "written"):
-        records.write_atomically(place, write_json(result, None) + "\n")
+    records.write_file(path, write_json(result, None) + "\n")
 
 
 def load_json(cls: type[_AnyResult], path: Any) -> _AnyResult:

@@ -7,11 +7,13 @@ not know, in one style: `use_own_style`.
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,9 +22,11 @@ from ..bounds.canaries import guesses_for
 from ..bounds.power import AUTO_FACTOR
 from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
+from ..records import write_file
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..results.planned import Plan, middle_of
+from ..visible import make_visible
 from .text import format_claim, format_epsilon, format_outputs_counts
 
 if TYPE_CHECKING:
@@ -66,6 +70,24 @@ def use_own_style(letters: str = "path") -> Iterator[Figure]:
         # Random names of elements would make every SVG differ from the last.
         matplotlib.rcParams.update({"svg.fonttype": letters, "svg.hashsalt": "dpcore"})
         yield Figure(layout="constrained")
+
+
+def save_picture(figure: Figure, path: Any, name: str = "path", **options: Any) -> None:
+    """Save a figure as a whole or not at all; its format is the ending of the path."""
+    content = io.BytesIO()
+    ending = Path(path).suffix.removeprefix(".").lower()
+    show_hidden_characters(figure).savefig(content, format=ending, **options)
+    write_file(path, content.getvalue(), name)
+
+
+def show_hidden_characters(figure: Figure) -> Figure:
+    """Make all texts of a figure visible, whose lines are those of a picture's own layout."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        if not (words := text.get_text()).isprintable():
+            text.set_text(make_visible(words, "\n"))
+    return figure
 
 
 def relative_size(width: float, height: float) -> tuple[float, float]:
@@ -244,7 +266,7 @@ def finish_axes(axes: Axes, title: str) -> Figure:
 def format_title(name: str, verdict: str) -> str:
     """Format the title of a picture of an audit: its name, shortened, above its verdict."""
     # A pair of dollars would be read as mathematics.
-    name = name.replace("$", r"\$")
+    name = make_visible(name).replace("$", r"\$")
     return f"{name if len(name) <= 60 else f'{name[:57]}...'}\n{verdict}"
 
 

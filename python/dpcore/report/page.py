@@ -23,13 +23,13 @@ from .._core import __version__
 from ..bounds import limits
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
-from ..errors import name_path_errors, require_path
-from ..records import Counts, Result
+from ..records import Counts, Result, write_file
 from ..results.audits import Audit
 from ..results.evidence import Provenance, numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
+from ..visible import make_visible
 from .encoding import make_script
-from .figures import BLUE, GREY, RED, use_own_style
+from .figures import BLUE, GREY, RED, show_hidden_characters, use_own_style
 from .text import format_epsilon, has_nan
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ _SEPARATE_CONFIDENCE_NOTE = (
     '<p class="soft">The certified epsilon holds at {level} by itself, and so does the trade-off '
     "band, from which the privacy profile follows; not all of them at once.</p>"
 )
+_LINES = "\n\t"
+"""Layout of data and of source text."""
+
 # Every character that XML 1.0 does not know, and the surrogates that UTF-8 does not.
 _INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -257,7 +260,7 @@ def make_page(audit: _PageResult) -> str:
     footer, script = list_versions(f"Seed {audit.seed}. "), ""
     rows = audit.lines()
     if isinstance(audit, Audit):
-        script = f"<pre><code>{_escape_text(make_script(audit))}</code></pre>"
+        script = f"<pre><code>{_escape_text(make_script(audit), _LINES)}</code></pre>"
         footer += f'\n<p class="soft">Time: {_escape_text(rows.pop()[1])}</p>'
     sections = [
         ("Pictures", _make_pictures(audit)),
@@ -355,9 +358,7 @@ def make_plain_page(
 def save_page(text: str, path: str | os.PathLike[str] | None) -> str:
     """Return the page, and write it to a file if there is a path."""
     if path is not None:
-        place = require_path("path", path)
-        with name_path_errors(place, "written"):
-            place.write_text(text, encoding="utf-8")
+        write_file(path, text)
     return text
 
 
@@ -389,9 +390,9 @@ def make_document(subject: Subject, head: str, sections: list[tuple[str, str]], 
 """
 
 
-def _escape_text(words: object) -> str:
-    """Escape text for an element or an attribute; replace what XML cannot hold by U+FFFD."""
-    return html.escape(_INVALID_XML_CHARACTERS.sub("\ufffd", str(words)))
+def _escape_text(words: object, layout: str = "") -> str:
+    """Escape visible text for an element or an attribute; `layout` as for `make_visible`."""
+    return html.escape(make_visible(str(words), layout))
 
 
 def _make_head(audit: _PageResult) -> str:
@@ -461,7 +462,7 @@ def _make_figure_table(header: str, rows: Iterable[str]) -> str:
 
 def _fold_data(summary: str, text: str) -> str:
     """Make an element that opens and shows data unchanged."""
-    code = f"<pre><code>{_escape_text(text)}</code></pre>"
+    code = f"<pre><code>{_escape_text(text, _LINES)}</code></pre>"
     return f"<details>\n<summary>{summary}</summary>\n{code}\n</details>"
 
 
@@ -565,7 +566,7 @@ def _figure_to_element(figure: Figure, prefix: str) -> str:
     file = io.StringIO()
     # Date and version would make every page differ from the last.
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(file, format="svg", metadata=nothing)
+    show_hidden_characters(figure).savefig(file, format="svg", metadata=nothing)
     drawing = file.getvalue()[file.getvalue().index("<svg ") :]
     # Its style would speak to the whole page, which has the same line.
     drawing = re.sub(r"<style.*?</style>", "", drawing, flags=re.DOTALL)

@@ -25,6 +25,7 @@ from ..results import audits
 from ..results.evidence import numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Guesses, OutputsAudit
 from ..streams import shared_block
+from ..visible import make_visible
 
 _NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "Linf"}
 
@@ -425,6 +426,7 @@ def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str
         a    1
         bc  10
     """
+    rows = [list(map(make_visible, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -444,7 +446,8 @@ def format_rows(name: str, rows: Iterable[tuple[str, str]]) -> str:
         a < b
           verdict      not refuted
     """
-    return "\n".join([name, *(f"  {label:<12} {text}" for label, text in rows)])
+    lines = [(make_visible(label), make_visible(text)) for label, text in rows]
+    return "\n".join([make_visible(name), *(f"  {label:<12} {text}" for label, text in lines)])
 
 
 def format_epsilon(value: float | None) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import about, flag, integer, invalid, message, suggest_arguments
 from ..mechanisms.texts import texts_of
 from ..packages import load_arrays, require_module
-from ..records import Floats, Shown
+from ..records import Floats, Shown, write_file
 from .corpus import training_texts
 
 _CLASS_WORD: Final = "text.TfidfSVD"
@@ -190,8 +190,8 @@ class TfidfSVD(Shown):
             "fitted_on": self.fitted_on, "words": list(self.words),
         }  # fmt: skip
         arrays = {"idf": np.ascontiguousarray(self._weights.idf_), "directions": self._directions}
-        numpy_files.save_file(arrays, place / "model.safetensors")
-        (place / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+        write_file(place / "model.safetensors", numpy_files.save(arrays), "folder")
+        write_file(place / "config.json", json.dumps(config, indent=1), "folder")
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> TfidfSVD:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from ..calibration import noise_errors
 from ..errors import choice, flag, invalid, message, mistyped
 from ..packages import load_arrays
+from ..records import write_file
 from .encoders import Encoder, Pooled, encoder_of
 from .layers import (
     DPTextNoiseLayer,
@@ -71,9 +72,9 @@ def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     place = write_config(folder, config)
     _write_encoder(private.encoder, place)
     if any(isinstance(step, Project) for step in steps or ()):
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
-        save_file(chain.state_dict(), str(place / _DIRECTIONS_FILE))
+        write_file(place / _DIRECTIONS_FILE, save(chain.state_dict()), "folder")
     return place
 
 
@@ -90,7 +91,7 @@ def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
         raise FileExistsError(message("folder", requirement, str(place)))
     place.mkdir(parents=True, exist_ok=True)
     text = json.dumps(config, indent=1, allow_nan=False)
-    (place / "config.json").write_text(text + "\n", encoding="utf-8")
+    write_file(place / "config.json", text + "\n", "folder")
     return place
 
 
@@ -281,9 +282,12 @@ def _refuse_other_names(value: Any) -> None:
     if isinstance(value, list):
         for item in value:
             _refuse_other_names(item)
-    elif isinstance(value, str) and _DOTTED_NAME.fullmatch(value):
-        if not value.startswith(_LOADED_PACKAGES):
-            raise ValueError(f"{value!r}, which may name code")
+    elif (
+        isinstance(value, str)
+        and _DOTTED_NAME.fullmatch(value)
+        and not value.startswith(_LOADED_PACKAGES)
+    ):
+        raise ValueError(f"{value!r}, which may name code")
 
 
 def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ...calibration import RealEpsilon
 from ...errors import instance, invalid, mistyped, numeric, suggest_arguments
 from ...packages import load_arrays, require_module, torch
-from ...records import Pair, Shown
+from ...records import Pair, Shown, write_file
 from ...streams import Rng
 from ...torch import PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of
@@ -59,7 +59,7 @@ def write_folder(
     place = write_config(folder, {"format": _format_word(cls), **config})
     held = torch.nn.ModuleDict(parts).state_dict()
     tensors = {name: value.detach().cpu().contiguous() for name, value in held.items()}
-    files.save_file(tensors, place / _WEIGHTS_FILE)
+    write_file(place / _WEIGHTS_FILE, files.save(tensors), "folder")
     return place
 
 
