@@ -118,9 +118,7 @@ def count(way, path, executor):
 @pytest.mark.parametrize(
     "way", [pytest.param(way, marks=pytest.mark.extras) if way == "Dask" else way for way in WAYS]
 )
-def test_every_version_that_was_on_disk_goes_on_to_one_record(
-    monkeypatch, tmp_path, versions, way
-):
+def test_every_version_that_was_on_disk_goes_on_to_one_record(monkeypatch, tmp_path, versions, way):
     whole = count(way, tmp_path / "whole.json", None)
     if way == "shuffled":
         monkeypatch.setattr(driver, "workers_of", shuffle_workers)
