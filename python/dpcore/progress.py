@@ -25,6 +25,9 @@ _QUIET_SECONDS = 1.0
 _REDRAWN_SECONDS = 0.2
 _SECOND_INTERRUPT_SECONDS = 2.0
 
+RECEIVED_SIGNALS: Final[list[int]] = []
+"""Numbers of the signals that `interrupt_on_signal` has handled."""
+
 _last_interrupt = -_SECOND_INTERRUPT_SECONDS
 _shown_bar: Progress | None = None
 
@@ -306,6 +309,12 @@ def interrupted_again() -> bool:
     again = now - _last_interrupt < _SECOND_INTERRUPT_SECONDS
     _last_interrupt = now
     return again
+
+
+def interrupt_on_signal(number: int, _: object) -> None:
+    """Handle a signal as Ctrl-C is handled."""
+    RECEIVED_SIGNALS.append(number)
+    raise KeyboardInterrupt
 
 
 def is_watched() -> bool:

@@ -46,7 +46,7 @@ from ..records import Counts, Pair, attribute_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Scored, Spent, numerator_first, unite_digests
 from ..sampling.columns import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
-from ..sampling.driver import Done, Source, digest_bits, draw_shard, list_places
+from ..sampling.driver import Done, Range, Source, digest_bits, draw_shard, list_places
 from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
@@ -392,16 +392,24 @@ def make_audit(
     more["notes"] = known["notes"] + more.get("notes", ())
     more["end"] = max(known["end"], counts.n)
     ranges = ((request.start, request.start + counts.n),)
-    return Audit(**known | _list_course(request, source) | {"ranges": ranges} | more, counts=counts)
+    course = _list_course(request, source, ranges)
+    return Audit(**known | course | {"ranges": ranges} | more, counts=counts)
 
 
-def _list_course(request: Request, source: Source) -> dict[str, Any]:
-    """List the fields that say how a run went."""
+def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) -> dict[str, Any]:
+    """List the fields that say how a run went, with the digests of the counted blocks only."""
+    block = source.block
+    digests = {
+        digest.hex()
+        for start, stop in ranges
+        for digest, (_, number) in source.replays.digests.items()
+        if start < (number + 1) * block and number * block < stop
+    }
     return {
         "threads": source.threads,
         "seconds": request.course.seconds("count"),
         "spent": tuple(Spent(*one) for one in request.course.spent()),
-        "digests": unite_digests((), tuple(one.hex() for one in source.replays.digests)),
+        "digests": unite_digests((), tuple(digests)),
     }
 
 
@@ -427,7 +435,7 @@ def count_event(
     """Count the event on fresh draws, all trials that are not counted yet."""
     done = count_shards(source, fixed, run)
     request.course.step("report", "checking the rows")
-    course = _list_course(request, source)
+    course = _list_course(request, source, done.ranges)
     if run is not None:
         course |= {"seconds": run.seconds, "looked": run.looked, "same_bits": run.same_bits}
     report = finish_audit(fixed, done, **course)
@@ -613,7 +621,6 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
     shape = fixed.audit["shape"]
     if not isinstance(source.draws, NativeDraws) and source.shape != shape:
         source.draws = replace(source.draws, shape=shape)
-    source.replays.restore(fixed.collisions, run.digests, run.zeros)
     if fixed.whole:
         fitted = Fitted(
             fixed.audit["event"], fixed.audit["direction"], None, fixed.audit["pilot"],
@@ -627,6 +634,8 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
             )  # fmt: skip
     else:
         request, fitted = fit_event(request, source)
+    # After a second pilot, whose pairs of rows would count twice.
+    source.replays.restore(fixed.collisions, run.digests, run.zeros)
     mine = fix_fields(request, source, fitted)
     run.refuse_difference(mine)
     mine.lattice = fixed.lattice if fixed.whole else mine.lattice
@@ -712,7 +721,7 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
 
     def keep() -> None:
         now = request.course.clock()
-        run.keep_slices(course.to_dict, now - begun[0])
+        run.keep_slices(course.to_dict, source.replays, now - begun[0])
         request.course.bar.relabel(describe_counting("counting until refuted", source, run))
         begun[0] = now
 

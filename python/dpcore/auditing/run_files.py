@@ -311,9 +311,11 @@ class RunFile:
         self._replays = replays
         self.write()
 
-    def keep_slices(self, make: Callable[[], dict[str, Any]], seconds: float) -> None:
+    def keep_slices(
+        self, make: Callable[[], dict[str, Any]], replays: Replays, seconds: float
+    ) -> None:
         """Keep the slices of an audit with early stop, if it is time to write the file."""
-        self.seconds += seconds
+        self.seconds, self._replays = self.seconds + seconds, replays
         if self._is_due():
             self.slices = make()
             self.write()

@@ -12,9 +12,12 @@ import os
 import platform
 import re
 import shlex
+import signal
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -24,7 +27,7 @@ import typer
 
 from .. import __version__, _core, experiments
 from ..errors import argument_of, called_here, suggest_arguments
-from ..progress import WORDING
+from ..progress import RECEIVED_SIGNALS, WORDING, interrupt_on_signal
 from ..streams import threads_of
 from ..visible import make_visible
 from . import options
@@ -63,7 +66,7 @@ STATUS_HELP = """[bold]Exit status[/bold]
   3    no verdict: rows are not independent (invalid), the claim was out of reach or
        all outputs were one value (undecided), or the mechanism or dpcore failed
   4    parts of a run are missing (dpcore merge)
-  130  interrupted (Ctrl-C), whatever was counted"""
+  130  interrupted (Ctrl-C), whatever was counted; 143 by SIGTERM, 129 by SIGHUP"""
 
 TOP_EPILOG = f"""[bold]Examples[/bold]
   dpcore audit half-noise --epsilon 1 --dim 128 --patterns one
@@ -201,7 +204,7 @@ REPRODUCE_EPILOG = """[bold]Examples[/bold]
   0    done, whatever was refuted
   2    bad usage
   3    dpcore failed
-  130  interrupted (Ctrl-C, SIGTERM); what was done is printed and kept"""
+  130  interrupted (Ctrl-C; 143 by SIGTERM, 129 by SIGHUP); what was done is printed and kept"""
 
 INFO_HELP = """Show versions, the CPU path in use, and the number of threads.
 
@@ -462,7 +465,8 @@ def main(args: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 no verdict (undecided, rows
-        that are not independent, or the mechanism or dpcore failed), 130 interrupted.
+        that are not independent, or the mechanism or dpcore failed), 130 interrupted (128 + n
+        by a signal n).
 
     Example:
         >>> main(["audit", "half-noise", "--epsilon", "1", "--dim", "0"])
@@ -471,9 +475,31 @@ def main(args: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if args is None else list(args)
     held = WORDING.set(options.spell_proposals)
     try:
-        return run_guarded(lambda: _parse_words(words))
+        with _interrupt_on_signals():
+            status = run_guarded(lambda: _parse_words(words))
+        ended = RECEIVED_SIGNALS if status == INTERRUPTED else []
+        return 128 + ended[0] if ended else status
     finally:
         WORDING.reset(held)
+
+
+@contextmanager
+def _interrupt_on_signals() -> Iterator[None]:
+    """End the body as Ctrl-C does on SIGTERM and SIGHUP.
+
+    A signal that is ignored, as SIGHUP under nohup, or handled otherwise, stays so.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP") if is_main]
+    handled = [n for n in numbers if n is not None and signal.getsignal(n) is signal.SIG_DFL]
+    RECEIVED_SIGNALS.clear()
+    for number in handled:
+        signal.signal(number, interrupt_on_signal)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
 
 
 _NUMBER_COMPLAINT: Final = re.compile("Input should be a valid (number|integer)")

@@ -65,6 +65,7 @@ from .options import (
     UNWRITTEN,
     AuditArguments,
     CountArguments,
+    Failure,
     MechanismArguments,
     MergeArguments,
     OutputsArguments,
@@ -394,6 +395,10 @@ def open_cluster(address: str | None) -> Iterator[Any]:
         client = Client(**given)
     except (OSError, ValueError) as error:
         raise Usage(f"--dask must be the address of a scheduler that answers: {error}") from error
+    except RuntimeError as error:
+        # Dask names only the class that starts its workers.
+        text = f"--dask {address}: a worker process ended while it started ({error})"
+        raise Failure(text, "it was killed, or lacked memory; nothing was counted") from error
     # A process that is killed while it starts would else be given up.
     with dask.config.set({"distributed.deploy.lost-worker-timeout": "5 minutes"}), client:
         yield client

@@ -22,6 +22,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import choice, flag, invalid, mistyped, name_path_errors, suggest_arguments
+from ..progress import interrupt_on_signal
 from ..records import write_file
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def reproduce(
     runs = None if resume is None else Path(resume)
     if runs is not None:
         runs.mkdir(parents=True, exist_ok=True)
-    with _replace_sigterm(signal.default_int_handler), place_audits(executor, runs):
+    with _replace_sigterm(interrupt_on_signal), place_audits(executor, runs):
         result: Result = module.run(config, threads=threads, progress=progress)
     # Ignored for the second that writing takes: half a file serves nobody.
     with _replace_sigterm(signal.SIG_IGN):
@@ -239,13 +240,14 @@ def reproduce(
 
 @contextmanager
 def _replace_sigterm(handler: Any) -> Iterator[None]:
-    """Handle SIGTERM otherwise in the body, in the main thread and unless it is handled already."""
+    """Handle SIGTERM otherwise in the body, in the main thread and unless a user handles it."""
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    before = signal.getsignal(signal.SIGTERM)
+    if not is_main or before not in (signal.SIG_DFL, interrupt_on_signal):
         yield
         return
     signal.signal(signal.SIGTERM, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, before)

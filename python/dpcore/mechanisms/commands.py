@@ -23,6 +23,7 @@ from ..errors import about, invalid, mistyped, real, show, suggest_arguments
 from ..records import Shown
 from .callables import Raised
 from .spellings import Lines, parse_line, parse_lines
+from .tool_watch import TOOL_WATCH
 
 SEED_VARIABLE: Final = "DPCORE_SEED"
 """The environment variable in which a process finds the seed of its block."""
@@ -253,6 +254,7 @@ class _RunningCommand:
         self._chunks: SimpleQueue[bytes] = SimpleQueue()
         self._stderr = b""
         self._stderr_reader: threading.Thread | None = None
+        watched = TOOL_WATCH.announce_start()
         try:
             self._child = subprocess.Popen(
                 argv,
@@ -260,14 +262,16 @@ class _RunningCommand:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, SEED_VARIABLE: str(seed)},
+                env={**os.environ, **watched, SEED_VARIABLE: str(seed)},
                 # A group of its own: what it has started ends with it.
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
+            TOOL_WATCH.report_failed()
             found = f"{error} (its longest argument has {max(map(len, argv)):,} characters)"
             need = "from a command that can be started"
             raise self._failure(RuntimeError, need, found) from error
+        TOOL_WATCH.report_started(self._child.pid)
         _start_thread(self._queue_stdout, self._child.stdout)
         self._stderr_reader = _start_thread(self._keep_stderr, self._child.stderr)
 
@@ -276,6 +280,7 @@ class _RunningCommand:
 
     def __exit__(self, *raised: object) -> None:
         self._kill()
+        TOOL_WATCH.report_ended(self._child.pid)
 
     def read_lines(self, size: int, limit: float) -> list[str]:
         """Return the lines that the process writes until it ends.

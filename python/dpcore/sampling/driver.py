@@ -444,7 +444,8 @@ class Source:
     def check(self, purpose: int, shard: Shard) -> None:
         """Compare the calls of a shard with all calls before; raise an error if one repeats one."""
         self.course.drew(shard.made)
-        for digest, side, number in shard.digests:
+        for digest, side, number in (*shard.digests, *self._list_followed_digests(purpose, shard)):
+            # On arrival: a run file that has the counts of a block has its digest, too.
             here = (purpose, side, number)
             self._refuse_replay(self.replays.earlier_digest(digest, here), here)
         self._waiting.update((step.number, step) for step in shard.steps)
@@ -453,6 +454,16 @@ class Source:
         if shard.calls:
             self._calls = self._calls or Calls(self.name, self._way_to_draw)
             self._calls.see(shard.calls, shard.same)
+
+    def _list_followed_digests(
+        self, purpose: int, shard: Shard
+    ) -> Iterator[tuple[bytes, int, int]]:
+        """Yield the digests of counted blocks whose marks are followed in order."""
+        for step in shard.steps if purpose == COUNT else ():
+            for side in sorted((0, 1), key=step.turns.__getitem__):
+                digest = step.marks[side].digest(self.replays.needed(COUNT, side))
+                if digest is not None:
+                    yield digest, side, step.number
 
     def _follow(self, purpose: int, step: Step) -> None:
         for side in sorted((0, 1), key=step.turns.__getitem__):

@@ -333,9 +333,6 @@ class Replays:
             The earlier block, or None.
         """
         found = self._earlier(here, mark)
-        digest = mark.digest(self.needed(COUNT, here[1])) if here[0] == COUNT else None
-        if found is None and digest is not None:
-            found = self.earlier_digest(digest, here)
         # A stream that follows the order of calls makes runs in this order alone.
         self._calls = self._calls or Replays(_sides=self)
         call = (here[0], _CALL_ORDER_SIDE, 2 * here[2] + turn)

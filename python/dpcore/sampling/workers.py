@@ -40,6 +40,7 @@ _SMALL_BYTES: Final = 2**16
 _MAX_KNOWN_PARTS: Final = 8
 """Objects that a worker keeps for later tasks."""
 _SECONDS_BETWEEN_WORKER_COUNTS: Final = 1.0
+_SECONDS_BETWEEN_PARENT_CHECKS: Final = 0.5
 _WORKERS_WAIT_SECONDS: Final = 60
 """Time within which a cluster must have a worker."""
 
@@ -368,6 +369,7 @@ def _do_task(
 ) -> Answer:
     """Do a task in a worker, if it knows or is sent what the task names."""
     _ignore_interrupts()
+    _end_with_parent()
     worker = f"{platform.node()}/{os.getpid()}/{_PROCESS_ID}"
     found, is_new = [], False
     for number, (key, held) in enumerate(parts):
@@ -400,6 +402,29 @@ def _ignore_interrupts() -> None:
     """Ignore Ctrl-C in a process that works for another one."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+_has_parent_watch = False
+"""True once this process ends with the one that started it."""
+
+
+def _end_with_parent() -> None:
+    """Let a process of a pool end with the one that started it, which may be killed."""
+    global _has_parent_watch
+    from multiprocessing import parent_process
+
+    parent, number = parent_process(), os.getppid()
+    if parent is None or _has_parent_watch:
+        return
+    _has_parent_watch = True
+
+    def watch() -> None:
+        # Forked siblings hold the pipe by which `is_alive` knows; the number changes in any case.
+        while os.getppid() == number and parent.is_alive():
+            time.sleep(_SECONDS_BETWEEN_PARENT_CHECKS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _introduce_process(draws: Any, introduce: Callable[[Any], str]) -> Introduction:
