@@ -25,7 +25,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: audit test test-all setup lint format rust-test portable smoke benches python-test extras-test \
-        all-python all-extras lowest search bench record-suite docs locked wheel clean
+        all-python all-extras lowest search bench record-suite docs locked licences wheel \
+        clean
 
 # The main job: every published system audited, one table and one picture in $(OUT).
 audit: $(VENV)/package
@@ -53,7 +54,7 @@ setup: $(VENV)/dev
 $(VENV)/pip: constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("dpcore needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
-	sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > $(VENV)/requirements.txt
+	sed -n '/^pip==/,/hash=[^\\]*$$/p' constraints.txt > $(VENV)/requirements.txt
 	$(PIP) install --requirement $(VENV)/requirements.txt
 	touch $@
 
@@ -170,6 +171,10 @@ locked:
 	$(OUT)/uv/bin/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes \
 	    --no-annotate --custom-compile-command 'make locked' $(UPGRADE) --all-extras \
 	    --group dev --group extras --group docs pyproject.toml --output-file constraints.txt
+
+# The page of the licences that crates and packages state.
+licences: $(VENV)/dev
+	$(BIN)/python docs/licences.py
 
 wheel: $(VENV)/dev
 	MAKEFLAGS= $(BIN)/maturin build --release --locked --out dist
