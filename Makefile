@@ -9,6 +9,9 @@ EXTRAS := $(VENV)/extras
 # No recipe below shares make's job server with cargo, which would warn that it cannot reach it.
 CARGO := MAKEFLAGS= cargo
 PIP := MAKEFLAGS= $(BIN)/python -m pip --disable-pip-version-check --quiet
+# constraints.txt has hashes, which pip compares wherever it installs (an older pip than the one there
+# takes them from requirements only). On Linux, where CI runs most, it also refuses what is not listed.
+INSTALL := install $(if $(filter Linux,$(shell uname -s)),--require-hashes) --constraint constraints.txt
 # Lint compiles in a folder of its own, for one folder has one lock, on which tests would wait.
 LINT := CARGO_TARGET_DIR=target/lint $(CARGO)
 # What machines without x86's instruction sets compile and run, in a folder of its own.
@@ -22,7 +25,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: audit test test-all setup lint format rust-test portable smoke benches python-test extras-test \
-        all-python all-extras lowest search bench record-suite docs wheel clean
+        all-python all-extras lowest search bench record-suite docs locked licences wheel \
+        clean
 
 # The main job: every published system audited, one table and one picture in $(OUT).
 audit: $(VENV)/package
@@ -47,27 +51,31 @@ endif
 
 setup: $(VENV)/dev
 
-$(VENV)/pip:
+$(VENV)/pip: constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("dpcore needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --upgrade 'pip>=25.1'
+	sed -n '/^pip==/,/hash=[^\\]*$$/p' constraints.txt > $(VENV)/requirements.txt
+	$(PIP) install --requirement $(VENV)/requirements.txt
 	touch $@
 
+# What compiles the package is in the list, too: an environment that pip makes for it would not be.
 $(VENV)/package: $(VENV)/pip $(SOURCES)
-	$(PIP) install --constraint constraints.txt --editable .
+	$(BIN)/python -c 'import tomllib; table = tomllib.load(open("pyproject.toml", "rb")); print(*table["build-system"]["requires"], *table["project"]["dependencies"], sep="\n")' \
+	    > $(VENV)/requirements.txt
+	$(PIP) $(INSTALL) --requirement $(VENV)/requirements.txt
+	PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-deps --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/dev: $(VENV)/package constraints.txt
-	$(PIP) install --constraint constraints.txt --group dev
+$(VENV)/dev: $(VENV)/package
+	$(PIP) $(INSTALL) --group dev
 	touch $@
 
 # torch and all other optional packages, beside and not in what the tests without them run in.
-$(EXTRAS)/done: $(VENV)/dev constraints.txt
+$(EXTRAS)/done: $(VENV)/dev
 	$(BIN)/python -m venv --clear --without-pip $(EXTRAS)
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
 	    > $$($(EXTRAS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
-	$(EXTRAS)/bin/python -m pip --disable-pip-version-check --quiet install \
-	    --constraint constraints.txt --group extras
+	$(EXTRAS)/bin/python -m pip --disable-pip-version-check --quiet $(INSTALL) --group extras
 	touch $@
 
 lint: $(VENV)/dev
@@ -147,13 +155,26 @@ record-suite: $(EXTRAS)/done
 
 # The site, in $(OUT)/docs: beside the optional packages, for its examples use them all.
 $(EXTRAS)/docs: $(EXTRAS)/done
-	$(EXTRAS)/bin/python -m pip --disable-pip-version-check --quiet install \
-	    --constraint constraints.txt --group docs
+	$(EXTRAS)/bin/python -m pip --disable-pip-version-check --quiet $(INSTALL) --group docs
 	touch $@
 
 docs: $(EXTRAS)/docs
 	$(EXTRAS)/bin/python -m sphinx --builder html --jobs 2 --quiet --fail-on-warning --keep-going \
 	    --nitpicky docs $(OUT)/docs
+
+# Versions and hashes for every system, in constraints.txt. A version there stays where it fits;
+# `make locked UPGRADE='--upgrade-package ruff'` takes a newer one. uv needs Python's oldest patch level,
+# too: soupsieve does not run below 3.11.5.
+locked:
+	$(PYTHON) -m venv --clear $(OUT)/uv
+	$(OUT)/uv/bin/python -m pip --disable-pip-version-check --quiet install uv
+	$(OUT)/uv/bin/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes \
+	    --no-annotate --custom-compile-command 'make locked' $(UPGRADE) --all-extras \
+	    --group dev --group extras --group docs pyproject.toml --output-file constraints.txt
+
+# The page of the licences that crates and packages state.
+licences: $(VENV)/dev
+	$(BIN)/python docs/licences.py
 
 wheel: $(VENV)/dev
 	MAKEFLAGS= $(BIN)/maturin build --release --locked --out dist

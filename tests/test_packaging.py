@@ -8,7 +8,10 @@ import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
+import licences
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import dpcore
 
@@ -77,7 +80,7 @@ def test_every_system_of_the_classifiers_is_run_by_ci(system, runner):
 
 
 def test_the_oldest_rust_is_run_by_ci():
-    assert f"rust-toolchain@{CARGO['package']['rust-version']}.0" in WORKFLOWS["test.yml"]
+    assert f'toolchain: "{CARGO["package"]["rust-version"]}.0"' in WORKFLOWS["test.yml"]
 
 
 def test_every_workflow_calls_targets_that_exist_and_one_version_of_an_action():
@@ -87,16 +90,78 @@ def test_every_workflow_calls_targets_that_exist_and_one_version_of_an_action():
     assert called >= {"test", "search", "docs"}
     assert all(re.search(rf"^{name}:", MAKEFILE, re.M) for name in called)
     actions = {}
-    for action, version in re.findall(r"uses: (\S+)@(\S+)", everything):
+    for action, version in re.findall(r"uses: ([^@\s]+)@?(.*)", everything):
         actions.setdefault(action, set()).add(version)
-    rust = actions.pop("dtolnay/rust-toolchain")
-    assert rust == {"stable", f"{CARGO['package']['rust-version']}.0"}
+    assert len(actions) == 7
     assert {action: versions for action, versions in actions.items() if len(versions) > 1} == {}
+    # A tag can be moved to another commit, which then runs with the rights of the workflow.
+    pin = re.compile(r"[0-9a-f]{40} # (v\d+\.\d+\.\d+|master)")
+    assert not pin.fullmatch("v7")
+    assert [action for action, [version] in actions.items() if not pin.fullmatch(version)] == []
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_no_workflow_may_write_to_the_repository(name):
     assert "\npermissions: { contents: read }\n" in WORKFLOWS[name]
+
+
+# The list of versions and hashes, and the licences.
+
+LOCKED = (ROOT / "constraints.txt").read_text("utf-8")
+
+
+def test_every_package_of_the_list_has_hashes():
+    entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", LOCKED, flags=re.M).strip())
+    pattern = re.compile(r"[\w.-]+==[^ ]+( ; [^\\]+)?( \\\n    --hash=sha256:[0-9a-f]{64})+")
+    assert len(entries) > 150
+    assert [entry for entry in entries if not pattern.fullmatch(entry)] == []
+    assert not pattern.fullmatch("numpy==2.4.6")
+
+
+def test_the_list_holds_every_requirement_in_a_version_that_is_allowed():
+    versions = dict(re.findall(r"^([\w.-]+)==([^ ]+)", LOCKED, re.M))
+    lines = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"]]
+    lines += [line for extra, needs in EXTRAS.items() if extra != "all" for line in needs]
+    lines += [line for group in PROJECT["dependency-groups"].values() for line in group]
+    requirements = [Requirement(line) for line in lines]
+    assert {requirement.name for requirement in requirements} >= {"maturin", "numpy", "pip"}
+    for requirement in requirements:
+        version = versions[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), requirement
+
+
+def test_ci_installs_from_the_list_alone():
+    everything = "\n".join([MAKEFILE, *(WORKFLOWS[name] for name in ("test.yml", "test-all.yml"))])
+    lines = re.findall(r"(?:-m pip|\$\(PIP\)) (?:--\S+ )*(\S.*)", everything)
+    lines = [line for line in lines if re.match(r"install|\$\(INSTALL\)", line)]
+    listed = ("$(INSTALL)", "--constraint constraints.txt", "requirements.txt", "pip.txt")
+    # What makes the list, what tests the oldest versions, and the package without its requirements.
+    others = {
+        "install uv", "install --upgrade 'pip>=25.1'", "install \\",
+        "install --no-deps --no-build-isolation --editable .",
+    }  # fmt: skip
+    assert {line for line in lines if not any(words in line for words in listed)} == others
+
+
+def test_the_page_of_licences_names_every_crate_and_requirement():
+    _, *parts = (ROOT / "docs/reference/licences.md").read_text("utf-8").split("| --- |\n")
+    pattern = re.compile(r"^\| (?!package)(\S+) \| ([^|]+) \|", re.M)
+    crates, required, optional = (dict(pattern.findall(part)) for part in parts)
+    assert set(crates) == licences.list_crates()
+    requirements = licences.list_requirements()
+    assert {name for name, extras in requirements.items() if "" in extras} <= set(required)
+    assert set(requirements) <= {*required, *optional}
+    # The terms that `cargo deny` allows are enough for each crate.
+    terms = tomllib.loads((ROOT / ".cargo/deny.toml").read_text("utf-8"))["licenses"]["allow"]
+    assert [name for name, text in crates.items() if not is_allowed(text, terms)] == []
+    assert not is_allowed("GPL-3.0-only OR (MIT AND GPL-3.0-only)", terms)
+
+
+def is_allowed(expression, terms):
+    """Whether terms satisfy an SPDX expression."""
+    words = {"AND": "and", "OR": "or"}
+    pattern = r"[\w.-]+(?: WITH [\w.-]+)?"
+    return eval(re.sub(pattern, lambda word: words.get(word[0], str(word[0] in terms)), expression))
 
 
 # The source distribution: what is not there cannot build or test itself.
