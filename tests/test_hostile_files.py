@@ -294,7 +294,7 @@ def test_settings_of_a_saved_encoder_name_no_other_code(folder, kind, file, sett
     path = folder / "saved" / "encoder" / file
     path.parent.mkdir(parents=True)
     path.write_text(EVIL if settings is None else json.dumps(settings))
-    with pytest.raises(ValueError, match="names? code|could hold a pickle or code"):
+    with pytest.raises(ValueError, match=r"names? code|could hold a pickle or code"):
         dpcore.torch.PrivateEncoder.from_pretrained(folder / "saved")
     assert not list(folder.rglob("marker"))
 

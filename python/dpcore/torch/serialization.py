@@ -281,9 +281,12 @@ def _refuse_other_names(value: Any) -> None:
     if isinstance(value, list):
         for item in value:
             _refuse_other_names(item)
-    elif isinstance(value, str) and _DOTTED_NAME.fullmatch(value):
-        if not value.startswith(_LOADED_PACKAGES):
-            raise ValueError(f"{value!r}, which may name code")
+    elif (
+        isinstance(value, str)
+        and _DOTTED_NAME.fullmatch(value)
+        and not value.startswith(_LOADED_PACKAGES)
+    ):
+        raise ValueError(f"{value!r}, which may name code")
 
 
 def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
