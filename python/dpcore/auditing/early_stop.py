@@ -360,7 +360,7 @@ def _is_same_event(first: Choice, second: Choice) -> bool:
 _STATE: Final = {
     "slices": tuple[Slice, ...],
     "nan": tuple[tuple[int, int], ...],
-    "evidence": tuple[tuple[int, Mapping, Mapping], ...],
+    "evidence": tuple[tuple[int, dict[str, Any], dict[str, Any]], ...],
     "chosen": tuple[Any, str, Counts] | None,
     "tangent": Counts | None,
     "fitted_at": float,

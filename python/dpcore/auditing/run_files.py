@@ -62,8 +62,8 @@ _UNCOMPARED: Final = (
 _MOST_TRIALS: Final = 2**63 - 1
 """Largest whole number of a file."""
 
-_EDGE: Final = tuple[int, tuple[tuple[tuple[int, ...], int, str], ...]]
-"""A block: its number, then the hits, the NaN and the digest of each side."""
+_EDGES: Final[Any] = tuple[tuple[int, tuple[tuple[tuple[int, ...], int, str], ...]], ...]
+"""Blocks: the number of each, then the hits, the NaN and the digest of each side."""
 
 _COUNTED: Final = (
     "counts", "ranges", "nan", "nan_prime", "partial", "stop", "pooled", "floating_point", "curve",
@@ -117,7 +117,7 @@ class FixedFields:
         """Read the fields from plain data."""
         from ..report.encoding import decode_value
 
-        held = instance("fixed.audit", instance("fixed", record, Mapping)["audit"], Mapping)
+        held = instance("fixed.audit", instance("fixed", record, dict)["audit"], dict)
         audit = {f.name: read_field(f, held[f.name], decode_value) for f in _FIELDS}
         with name_field("fixed.thresholds", record["thresholds"]):
             thresholds = np.asarray(decode_value(record["thresholds"]), float)
@@ -178,7 +178,7 @@ def tally_to_dict(tally: Tally) -> dict[str, Any]:
 def tally_from_dict(record: Mapping[str, Any]) -> Tally:
     """Read the counts of one side."""
     hints = get_type_hints(Tally)
-    record = instance("sides", record, Mapping)
+    record = instance("sides", record, dict)
     names = [one.name for one in fields(Tally) if one.name != "evidence"]
     values = {name: _read_as(record, name, hints[name]) for name in names}
     tally = Tally(**values, evidence=evidence_from_dict(record["evidence"]))
@@ -413,19 +413,19 @@ class RunFile:
                 integer("part", self.part[0], 1, integer("part", self.part[1], 1, _MOST_TRIALS))
             self.looked = flag("looked", record["looked"])
             self.same_bits = flag("same_bits", record["same_bits"])
-            self.asked = dict(instance("asked", record["asked"], Mapping))
+            self.asked = dict(instance("asked", record["asked"], dict))
             with name_field("ranges", record["ranges"]):
                 ranges = read_ranges("ranges", record["ranges"])
-            one, other = _read_as(record, "sides", tuple[Mapping, Mapping])
+            one, other = _read_as(record, "sides", tuple[dict[str, Any], dict[str, Any]])
             self.done = Done(ranges, (tally_from_dict(one), tally_from_dict(other)))
-            _read_as(record, "edges", tuple[_EDGE, ...])
+            _read_as(record, "edges", _EDGES)
             _read_as(record, "sessions", tuple[tuple[int, int, int], ...])
             self.edges, self.sessions = record["edges"], record["sessions"]
             self.zeros = integer("zeros", record["zeros"], 0, 64)
             digests = _read_as(record, "digests", tuple[tuple[str, int, int], ...])
             with name_field("digests", digests):
                 self.digests = {bytes.fromhex(text): (side, n) for text, side, n in digests}
-            self.slices = dict(instance("slices", record["slices"], Mapping))
+            self.slices = dict(instance("slices", record["slices"], dict))
             self.seconds = real("seconds", record["seconds"], low=0.0)
             self.registration = dict(_read_as(record, "registration", Mapping[str, str]))
             if self.registration and {*self.registration} != {"folder", "number"}:

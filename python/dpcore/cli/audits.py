@@ -345,7 +345,7 @@ def _read_options_of_run(run: RunFile) -> AuditArguments:
     hints, options = get_type_hints(AuditArguments), dict(run.asked)
     with report_bad_usage():
         if isinstance(options.get("claim"), dict):
-            options["claim"] = instance("asked.claim", decode_value(options["claim"]), Claim)
+            options["claim"] = instance("asked.claim", decode_value(options["claim"]), Claim)  # type: ignore[type-abstract]
         for name, value in options.items():
             read_as(f"asked.{choice('asked', name, tuple(hints))}", hints[name], value)
         if options.get("command") is None:

@@ -592,7 +592,7 @@ def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
         TypeError: if the record is no mapping.
         ValueError: if its numbers are not those of pieces, or not as many as belong there.
     """
-    record = instance("evidence", record, Mapping)
+    record = instance("evidence", record, dict)
     pieces = Pieces()
     for level, size, many, hits, squares in _read_rows(record, "sums", 5):
         if not (size and many and hits <= many * size and squares <= hits * size):
