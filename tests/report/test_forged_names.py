@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import warnings
 from dataclasses import replace
 
@@ -142,7 +143,17 @@ def test_letters_of_all_languages_stay():
         ["audit", f"{HOSTILE}.py:noise", "--x", "0", "--x-prime", "1", "--claim", "1"],
         ["audit", "laplace", "--epsilon", "1", "--html", f"/nowhere/{HOSTILE}"],
         ["audit", "laplace", f"--{HOSTILE}"],
-        ["audit", "--command", f"false {HOSTILE}", "--x", "0", "--x-prime", "1", "--claim", "1"],
+        [
+            "audit",
+            "--command",
+            f"false {shlex.quote(HOSTILE)}",
+            "--x",
+            "0",
+            "--x-prime",
+            "1",
+            "--claim",
+            "1",
+        ],
         ["merge", f"{HOSTILE}"],
         ["count", f"{HOSTILE}", "--part", "1/1", "--out", "a"],
         ["audit-outputs", HOSTILE, HOSTILE, "--rows", "independent", "--claim", "1"],
