@@ -21,7 +21,7 @@ from dpcore.cli import app
 
 INNER = (
     "advice", "annotations", "auditing", "cli", "errors", "files", "packages", "progress",
-    "recorded", "records", "report", "sampling", "streams", "tables",
+    "recorded", "records", "report", "sampling", "streams", "tables", "visible",
 )  # fmt: skip
 """Packages that users reach through others: their names are public elsewhere or nowhere."""
 

@@ -49,7 +49,7 @@ REPORT_METHODS = re.compile(
 
 INNER = {
     "advice", "annotations", "auditing", "cli", "errors", "files", "packages", "progress",
-    "recorded", "records", "report", "sampling", "streams", "tables",
+    "recorded", "records", "report", "sampling", "streams", "tables", "visible",
 }  # fmt: skip
 """Packages that users reach through others; `__all__` of the others says what is public."""
 

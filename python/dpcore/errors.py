@@ -350,9 +350,15 @@ def _state_new_name(name: str) -> str:
 class AssumptionWarning(UserWarning):
     """Contradiction of draws to an assumption of a bound, or of its repetition."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(make_visible(text))
+
 
 class FileWarning(UserWarning):
     """File of a run that could not be written, so that a kill would lose what was counted."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(make_visible(text))
 
 
 def show(value: object) -> str:

@@ -474,7 +474,7 @@ class DPAudit:
                 f"{self._node.nodeid}, which may pass now and fail then; draw from its argument "
                 "rng (said once a run)"
             )
-            warnings.warn(make_visible(text), errors.AssumptionWarning, stacklevel=5)
+            warnings.warn(text, errors.AssumptionWarning, stacklevel=5)
 
     def _standing(self, audit: _FoundAudit) -> _FoundAudit:
         """Return the audit, unless its claim is refuted, or was not or hardly tested."""

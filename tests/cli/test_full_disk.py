@@ -25,7 +25,7 @@ def noise(x, size, rng):
     # Counting has begun: the file is there.
     counted.append(file) if os.path.exists(file) else None
     if len(counted) == int(os.environ["FULL_AT"]):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     if len(counted) == int(os.environ.get("CTRL_C", -1)):
         raise KeyboardInterrupt
     return x + rng.laplace(scale=0.5, size=(size, len(x)))
@@ -53,15 +53,22 @@ def fill_disk():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with a mechanism that fills the disk once its run file is written."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     (tmp_path / "mech.py").write_text(MECHANISM)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RUN_FILE", "run.json")
     monkeypatch.setenv("FULL_AT", "6")
     monkeypatch.setattr(run_files, "_SECONDS_BETWEEN_WRITES", 0.0)
     monkeypatch.setattr(driver.Pace, "shard_trials", lambda *args: args[3])
-    yield tmp_path
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    return tmp_path
+
+
+def run_line(words):
+    """Run the command line; the disk is empty again before pytest writes its next letter."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        return main(words.split())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def list_files(folder):
@@ -86,7 +93,7 @@ def test_what_cannot_be_written_is_named_and_leaves_no_file(
     folder, capsys, words, status, option, path
 ):
     with fill_disk():
-        assert main(words.split()) == status
+        assert run_line(words) == status
     printed, error = capsys.readouterr()
     assert re.search(rf"error: {option} must be a (file|folder) that can be written", error), error
     assert f"got {path}" in error
@@ -110,7 +117,7 @@ def test_a_disk_that_fills_up_is_reported_at_once_and_at_the_end(folder, capsys,
     with warnings.catch_warnings():
         # Filters of Python do not hide it.
         warnings.simplefilter("ignore")
-        status = main(f"{LINE}{more} --checkpoint run.json".split())
+        status = run_line(f"{LINE}{more} --checkpoint run.json")
     printed, error = capsys.readouterr()
     held = read_run("run.json").held
     lines = [line for line in error.splitlines() if line.startswith("warning: run.json could not")]
@@ -126,7 +133,7 @@ def test_a_disk_that_fills_up_is_reported_at_once_and_at_the_end(folder, capsys,
 def test_ctrl_c_names_the_trials_that_the_file_holds(folder, capsys, monkeypatch, more):
     monkeypatch.setenv("FULL_AT", FULL_AT[more])
     monkeypatch.setenv("CTRL_C", CTRL_C_AT[more])
-    assert main(f"{LINE}{more} --checkpoint run.json".split()) == 130
+    assert run_line(f"{LINE}{more} --checkpoint run.json") == 130
     held = read_run("run.json").held
     text = f"interrupted: run.json holds {held:,} trials a side, not the "
     assert text in capsys.readouterr()[1]
@@ -138,10 +145,10 @@ def test_a_part_that_cannot_be_written_has_a_status_of_its_own(
     folder, capsys, monkeypatch, full_from
 ):
     monkeypatch.setenv("RUN_FILE", "none" if full_from == "the start" else "part.json")
-    assert main(f"{LINE} --checkpoint run.json --fit-only".split()) == 0
+    assert run_line(f"{LINE} --checkpoint run.json --fit-only") == 0
     words = "count run.json --part 1/1 --out part.json --no-progress"
     with fill_disk() if full_from == "the start" else pytest.MonkeyPatch.context():
-        assert main(words.split()) == 5
+        assert run_line(words) == 5
     error = capsys.readouterr()[1]
     assert "error: --out must be a file that can be written (" in error
     assert ("wrote part.json" in error, "got part.json" in error) == (False, True)

@@ -51,7 +51,6 @@ from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
-from ..visible import make_visible
 from .early_stop import Sequence, read_state
 from .event_fitting import PilotDraws, name_columns
 from .forecast import settle_trials
@@ -341,8 +340,6 @@ def run_arguments(
                 return stopped_early(request, source, run)
         if run is not None and run.fixed is not None:
             fixed = resume_run(request, source, run)
-            # Before anything is counted that could not be kept.
-            run.store()
         else:
             with watch_lists(request):
                 request, fitted = fit_event(request, source)
@@ -509,7 +506,7 @@ def warn_of(checks: tuple[str, ...]) -> None:
     """Warn of each check, for scripts that never print the report."""
     for said in checks:
         # As if it came from the line that called dpcore.audit.
-        warnings.warn(make_visible(said), AssumptionWarning, stacklevel=5)
+        warnings.warn(said, AssumptionWarning, stacklevel=5)
 
 
 def _list_watches(fixed: FixedFields) -> tuple[Watch, ...]:
@@ -589,14 +586,13 @@ def describe_counting(what: str, source: Source, run: RunFile | None = None) -> 
 @contextmanager
 def keep_on_errors(run: RunFile) -> Iterator[None]:
     """Write the run file at the end, after Ctrl-C and after errors, which then say how to go on."""
+    run.require_file()
     try:
         yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(run.write_last()) from None
     except BaseException as error:
-        run.write(always=True)
-        held = make_visible(f"{run.path} holds {run.describe_held()}: go on with {run.resume_line}")
-        if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(held) from None
-        error.add_note(held)
+        error.add_note(run.write_last())
         raise
     run.write(always=True)
 
@@ -714,7 +710,6 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
         run.begin(fixed)
     else:
         run.refuse_difference(fixed)
-        run.store()
         source.replays.restore(run.fixed.collisions, run.digests, run.zeros)
     state = read_state(run.slices) if run.slices else None
     begun = [request.course.clock()]

@@ -485,8 +485,24 @@ class RunFile:
                 what = "ends and leaves" if always else "goes on, but a kill would leave"
                 text = f"{self.path} could not be written ({error.__cause__}): the count {what}"
                 text = f"{text} {self.describe_held()} in the file"
-                warnings.warn(make_visible(text), FileWarning, stacklevel=2)
+                warnings.warn(text, FileWarning, stacklevel=2)
             self.failure = error
+
+    def write_last(self) -> str:
+        """Write the file before an error ends this process; return how to go on."""
+        self.write(always=True)
+        return make_visible(
+            f"{self.path} holds {self.describe_held()}: go on with {self.resume_line}"
+        )
+
+    def require_file(self) -> None:
+        """Write the file unless this process has: what could not be kept is not counted.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        if not self.time_of_day:
+            self.store()
 
     def store(self) -> None:
         """Write the file.

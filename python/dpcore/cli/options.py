@@ -634,7 +634,7 @@ def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
         yield
     except (TypeError, ValueError, RuntimeError, OSError) as error:
         text, argument = str(error), argument_of(error) or ""
-        if isinstance(error, OSError) and argument:
+        if isinstance(error, OSError) and argument and error.filename is not None:
             text = f"{error.strerror}, got {error.filename}"
         # Of dpcore's own complaints only these are about what a user's function returned.
         if argument.startswith("outputs of "):
@@ -709,7 +709,8 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
         return USAGE
     except Failure as error:
         _print_traceback(error.__cause__, show_traceback)
-        write_line(f"error: {error}")
+        # The end of a tool's stderr has lines, too.
+        write_line(f"error: {error}", "\n")
         write_line(f"hint: {error.hint}")
         if not show_traceback:
             write_line("hint: --traceback shows the whole traceback")
@@ -762,10 +763,10 @@ def show_file_warnings() -> Iterator[None]:
         yield
 
 
-def write_line(text: str) -> None:
-    """Write a line to stderr if there is one."""
+def write_line(text: str, layout: str = "") -> None:
+    """Write a line to stderr if there is one; `layout` as for `make_visible`."""
     with contextlib.suppress(OSError, ValueError):
-        print(make_visible(text), file=sys.stderr, flush=True)
+        print(make_visible(text, layout), file=sys.stderr, flush=True)
 
 
 def last_line(error: BaseException) -> str:

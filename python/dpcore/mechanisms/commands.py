@@ -21,6 +21,7 @@ import numpy as np
 
 from ..errors import about, invalid, mistyped, real, show, suggest_arguments
 from ..records import Shown
+from ..visible import make_visible
 from .callables import Raised
 from .spellings import Lines, parse_line, parse_lines
 from .tool_watch import TOOL_WATCH
@@ -377,8 +378,8 @@ class _RunningCommand:
 
     def _failure(self, kind: type[Exception], requirement: str, found: str) -> Exception:
         """Return an error of the process, with the end of its stderr."""
-        text = f"{self._name} must be {requirement}, got {found}"
-        said = self._end_of_stderr()
+        text = make_visible(f"{self._name} must be {requirement}, got {found}")
+        said = make_visible(self._end_of_stderr(), "\n")
         error = about(kind(f"{text}; its stderr ends:\n{said}" if said else text), self._name)
         vars(error)["status"] = None
         return error
