@@ -13,6 +13,7 @@ from shared_experiments import get_possible, interrupt_at, mark_needs
 
 from dpcore import _core
 from dpcore.experiments import drawing, get, habernal2022_figure2, reproduce, running
+from dpcore.progress import interrupt_on_signal
 
 
 def run(name, **fields):
