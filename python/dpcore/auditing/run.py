@@ -386,27 +386,19 @@ def make_audit(
 ) -> Audit:
     """Make the audit from the request, the fitted event and the counts."""
     known = list_fixed_fields(request, source, fitted)
-    more["notes"] = known["notes"] + more.get("notes", ())
-    more["end"] = max(known["end"], counts.n)
+    more |= {"notes": known["notes"] + more.get("notes", ()), "end": max(known["end"], counts.n)}
     ranges = ((request.start, request.start + counts.n),)
-    course = _list_course(request, source, ranges)
-    return Audit(**known | course | {"ranges": ranges} | more, counts=counts)
+    more = _list_course(request, source, ranges) | {"ranges": ranges} | more
+    return Audit(**known | more, counts=counts)
 
 
 def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) -> dict[str, Any]:
     """List the fields that say how a run went, with the digests of the counted blocks only."""
-    block = source.block
-    digests = {
-        digest.hex()
-        for start, stop in ranges
-        for digest, (_, number) in source.replays.digests.items()
-        if start < (number + 1) * block and number * block < stop
-    }
     return {
         "threads": source.threads,
         "seconds": request.course.seconds("count"),
         "spent": tuple(Spent(*one) for one in request.course.spent()),
-        "digests": unite_digests((), tuple(digests)),
+        "digests": unite_digests((), source.list_digests(ranges)),
     }
 
 
@@ -630,8 +622,7 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
             )  # fmt: skip
     else:
         request, fitted = fit_event(request, source)
-    # After a second pilot, whose pairs of rows would count twice.
-    source.replays.restore(fixed.collisions, run.digests, run.zeros)
+    source.replays.restore(fixed.collisions, run.digests, run.zeros)  # a second pilot adds pairs
     mine = fix_fields(request, source, fitted)
     run.refuse_difference(mine)
     mine.lattice = fixed.lattice if fixed.whole else mine.lattice

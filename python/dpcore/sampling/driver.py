@@ -455,6 +455,15 @@ class Source:
             self._calls = self._calls or Calls(self.name, self._way_to_draw)
             self._calls.see(shard.calls, shard.same)
 
+    def list_digests(self, ranges: tuple[Range, ...]) -> tuple[str, ...]:
+        """List the digests of blocks in some ranges of trials: others were drawn ahead."""
+        return tuple(
+            digest.hex()
+            for start, stop in ranges
+            for digest, (_, number) in self.replays.digests.items()
+            if start < (number + 1) * self.block and number * self.block < stop
+        )
+
     def _list_followed_digests(
         self, purpose: int, shard: Shard
     ) -> Iterator[tuple[bytes, int, int]]:
