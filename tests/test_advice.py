@@ -343,7 +343,7 @@ ALLOWED = {
         "write nan where", "block= asks",
         "dpcore.text.split", "words_of, for functions",
         "COUNTEREXAMPLES", "read_corpus reads", "in dpcore.repeat(function, catch=...)",
-        "dpcore.audit_table compares all",
+        "dpcore.audit_table compares all", "again=True voids the first",
     ],
     "states a rule or a fact, and proposes no call": [
         "give different answers here",
@@ -355,7 +355,7 @@ ALLOWED = {
         "executor= a Dask client", "has no argument", "one of dpcore.sensitivity's",
         "a relation of dpcore.pairs", "which dpcore.audit asks", "one of {} or a noise layer",
         "one of dpcore.torch, to be saved", "dpcore.audit takes the others",
-        "dpcore.text.{}/1", "source=False", "stop='fixed'",
+        "dpcore.text.{}/1", "source=False", "stop='fixed'", "read -r event group",
     ],
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from shared_extras import needs
 
 import dpcore
 from dpcore.auditing import run_files
-from dpcore.auditing.run_files import join_words, read_run
+from dpcore.auditing.run_files import join_words, read_run, seal_record
 from dpcore.cli.app import main
 from dpcore.report.encoding import make_script
 from dpcore.runs import merge_parts
@@ -75,7 +75,7 @@ def evil(folder, built):
 def edit_asked(path, **options):
     record = json.loads(path.read_text())
     record["asked"].update(options)
-    path.write_text(json.dumps(record))
+    path.write_text(json.dumps(seal_record(record)))
 
 
 TOUCH = f"{sys.executable} evil.py {{x}} {{size}}"
@@ -212,7 +212,7 @@ def test_a_run_file_imports_nothing(evil, name):
     readings = 0
     for part in ("fixed", "asked", "slices"):
         for inside in put_everywhere(record[part] or {"slices": []}, name):
-            (evil / "part.json").write_text(json.dumps({**record, part: inside}))
+            (evil / "part.json").write_text(json.dumps(seal_record({**record, part: inside})))
             for read in (read_run, merge_parts):
                 try:
                     read(evil / "part.json")

@@ -667,7 +667,7 @@ def test_what_is_no_regular_file_is_refused_before_a_lock_is_made(make, path, mo
     for read in (lambda: audit_kind("callable", checkpoint=path), lambda: read_run(path)):
         with pytest.raises(ValueError, match=r"must be (a run file|the path of a file)") as caught:
             read()
-        assert str(path) in str(caught.value)
+        assert path.name in str(caught.value)
     assert os.listdir(path.parent) == before
 
 

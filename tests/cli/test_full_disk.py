@@ -146,7 +146,7 @@ def test_a_part_that_cannot_be_written_has_a_status_of_its_own(
 ):
     monkeypatch.setenv("RUN_FILE", "none" if full_from == "the start" else "part.json")
     assert run_line(f"{LINE} --checkpoint run.json --fit-only") == 0
-    words = "count run.json --part 1/1 --out part.json --no-progress"
+    words = "count run.json mech.py:noise --part 1/1 --out part.json --no-progress"
     with fill_disk() if full_from == "the start" else pytest.MonkeyPatch.context():
         assert run_line(words) == 5
     error = capsys.readouterr()[1]

@@ -297,7 +297,9 @@ def loaded(name):
 
 def test_the_plugin_loads_messages_alone():
     found = loaded("dpcore.pytest_plugin") - loaded("dpcore")
-    inner = {f"dpcore.{name}" for name in ("advice", "annotations", "errors", "packages")}
+    inner = {
+        f"dpcore.{name}" for name in ("advice", "annotations", "errors", "packages", "visible")
+    }
     assert found == {"dpcore.pytest_plugin", *inner}
     assert {"dpcore.auditing.run", "scipy"} <= loaded("dpcore.auditing.run, scipy")
 

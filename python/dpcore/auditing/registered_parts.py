@@ -93,7 +93,7 @@ def register_part(run_path: Path, run: RunFile, again: bool) -> None:
     if not is_new:
         requirement = f"a new file, for the count of part {shown} that it holds is void"
     remedy = "no seed repeats the outputs, and who counts a part twice may keep the better count; "
-    remedy += "again=True, --again on the command line, voids the first"
+    remedy += "again=True voids the first"
     text = message("out", requirement, str(run.path))
     raise about(ValueError(f"{text} ({remedy})"), "out")
 
