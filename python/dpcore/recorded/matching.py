@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import about, mistyped, show
-from ..files.cells import MINUS_ZERO, Cells, describe_spelling, spells_twice
+from ..files.cells import JSON, MINUS_ZERO, Cells, describe_spelling, spells_twice
 from ..files.columns import Table, add_zone, zone_of
 from ..mechanisms.answers import to_object_array
 from ..packages import has_all
@@ -151,7 +151,7 @@ def _merge_codes(first: _Written, second: _Written) -> tuple[list[int], list[Arr
 
 def _read_spellings(side: Array, cells: Cells | None, place: int) -> _Written | None:
     """Return the numbers of a column, NaN for other cells, and how they are written."""
-    if cells is None or cells.codes is None or cells.kind.name != "number":
+    if cells is None or cells.codes is None or cells.kind.name not in ("number", JSON):
         return None
     column = side if side.ndim == 1 else side[:, place]
     if column.dtype == object:
