@@ -17,8 +17,9 @@ from record_outputs import limit_refuted_halves
 from dpcore import audit_outputs
 from dpcore.cli import main
 from dpcore.files import cells as cell_files
+from dpcore.files.columns import Request
 from dpcore.files.formats import Reader
-from dpcore.recorded.sides import read_outputs
+from dpcore.recorded.sides import read_matched, read_outputs
 
 ROWS = 4000
 SETTINGS = {"rows": "independent", "claim": 1.0, "arranged": True}
@@ -147,18 +148,75 @@ def test_two_writers_of_json_are_no_leak(tmp_path, write):
     assert not audit_outputs(*paths, column="w", rng=5, **SETTINGS).refuted
 
 
-@pytest.mark.parametrize("leak", ["zeros", "12 digits"])
-def test_json_is_compared_with_a_table(tmp_path, leak):
+def write_side(path, cells):
+    """Write a table, or JSON of cells in which those that are no numbers there are texts."""
+    if path.suffix == ".csv":
+        return write_rows(path, cells)
+
+    def quote(cell):
+        try:
+            json.loads(cell)
+        except ValueError:
+            return json.dumps(cell)
+        return cell
+
+    path.write_text(JSON_FORMS[path.name.removeprefix("x").removeprefix("y")](map(quote, cells)))
+    return path
+
+
+ZEROS = {
+    # Shares of -0 per side, and whether only one side spells 0 in two ways.
+    "zero once": (0.9, 0.0, True),
+    "zero twice": (0.9, 0.1, False),
+    "zero never": (1.0, 0.0, False),
+}
+
+
+@pytest.mark.parametrize("names", [
+    ("xrows.jsonl", "y.csv"), ("x.csv", "ycolumns.json"), ("xrows.json", "yrows.jsonl"),
+])  # fmt: skip
+@pytest.mark.parametrize("leak", ["12 digits", "2^60", "padded", "exponent", "words", *ZEROS])
+def test_json_is_compared_with_tables_and_with_json(tmp_path, leak, names):
     rng = np.random.default_rng(3)
-    # Digits of whole numbers in JSON are not read one by one.
-    cases = [((0.9, 0.9), False)] + [((0.9, 0.1), True)] * (leak == "zeros")
-    for shares, is_leaky in cases:
-        make = choose("1.50", "1.5") if leak == "zeros" else LEAKS[leak][0]
-        sides = [make(rng, share) for share in shares]
-        (tmp_path / "x.jsonl").write_text(JSON_FORMS["rows.jsonl"](sides[0]))
-        write_rows(tmp_path / "y.csv", sides[1])
-        paths = tmp_path / "x.jsonl", tmp_path / "y.csv"
-        assert bool(audit_outputs(*paths, column="w", rng=5, **SETTINGS).refuted) is is_leaky
+    first, second, is_found = ZEROS.get(leak, (0.9, 0.1, True))
+    for shares, is_leaky in (((first, second), is_found), ((first, first), False)):
+        sides = [
+            [*choose("-0", "0")(rng, share), "5"] if leak in ZEROS else LEAKS[leak][0](rng, share)
+            for share in shares
+        ]
+        paths = [write_side(tmp_path / name, side) for name, side in zip(names, sides, strict=True)]
+        report = audit_outputs(*paths, column="w", rng=5, **SETTINGS)
+        assert bool(report.refuted) is is_leaky, report
+
+
+def test_other_values_of_json_are_no_cells(tmp_path):
+    (tmp_path / "x.csv").write_text("w\n1\n2\n")
+    for value in ("true", "[1]", '{"a": 1}'):
+        (tmp_path / "y.jsonl").write_text(f'{{"w": 1}}\n{{"w": {value}}}\n')
+        with pytest.raises(ValueError, match=r"outputs in y.jsonl must be numbers and texts where"):
+            audit_outputs(tmp_path / "x.csv", tmp_path / "y.jsonl", column="w", **SETTINGS)
+        with pytest.raises(ValueError, match=r"dtype must be left out for column 'w' of y.jsonl"):
+            read_outputs(tmp_path / "y.jsonl", "w", Reader(dtype={"w": "text"}))
+
+
+def test_texts_of_json_are_those_of_a_table(tmp_path):
+    """White space around a text and empty texts are none in a table."""
+    words = [" a", "", "b\n", "7"]
+    table = [["a", None, "b", "7"], "csv"]
+    lines = [[" a", None, "b", "7"], "lines"]
+    for form in ("rows.jsonl", "rows.json"):
+        cells = [*map(json.dumps, words[:3]), "7"]
+        path = tmp_path / form
+        path.write_text(JSON_FORMS[form](cells))
+        for column, kind in (table, lines):
+            other = tmp_path / f"y.{'csv' if kind == 'csv' else 'txt'}"
+            other.write_text('a\n""\nb\n7\n' if kind == "csv" else " a\n\nb\n7\n")
+            report_rows = read_matched(
+                {"outputs": path, "outputs_prime": other}, Request("", 0), [None, None],
+                Reader(header="no"),
+            )[0]  # fmt: skip
+            texts = [row and row.replace("\n", "") for row in report_rows[0].rows.tolist()]
+            assert (texts, report_rows[1].rows.tolist()) == (column, column)
 
 
 def test_one_side_that_spells_numbers_twice_is_refuted(tmp_path):
@@ -224,9 +282,15 @@ def test_a_kind_follows_from_all_cells_of_both_sides(tmp_path, monkeypatch):
             assert f"line 4,001 of 1.csv has '{end}'" in str(report.files[0])
 
 
-def test_dtype_overrules(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("id,v\n007,1\n7,2\n9007199254740993,3\n,4\nNA,5\n")
+@pytest.mark.parametrize("form", ["a.csv", *list(JSON_FORMS)[::2]])
+def test_dtype_overrules(tmp_path, form):
+    path = tmp_path / form
+    cells = ["007", "7", "9007199254740993", "", "NA"]
+    if form == "a.csv":
+        path.write_text("".join(f"{cell},1\n" for cell in ["id", *cells]))
+    else:
+        quoted = ['"007"', "7", "9007199254740993", "null", '"NA"']
+        path.write_text(JSON_FORMS[form](quoted).replace('"w"', '"id"'))
     for dtype, column in (
         ("text", ["007", "7", "9007199254740993", None, "NA"]),
         ("whole", [7, 7, 9007199254740993, None, "NA"]),
@@ -241,16 +305,18 @@ def test_dtype_overrules(tmp_path):
         read_outputs(tmp_path / "b.csv", None, Reader(dtype="number"))
     with pytest.raises(ValueError, match="dtype must be"):
         Reader(dtype="float")
-    for outputs in ([1.0], {"a": [1.0]}):
-        (tmp_path / "c.json").write_text(json.dumps(outputs))
-        with pytest.raises(ValueError, match="dtype must be None where outputs are no table or l"):
-            read_outputs(tmp_path / "c.json", None, Reader(dtype="text"))
+    np.save(tmp_path / "c.npy", np.ones(3))
+    with pytest.raises(ValueError, match="dtype must be None where outputs are no text, such as"):
+        read_outputs(tmp_path / "c.npy", None, Reader(dtype="text"))
     (tmp_path / "d.csv").write_text("never\ndaily\nnever\n")
     for dtype in ("number", "whole", "decimal"):
         with pytest.raises(ValueError, match=f"dtype must be 'text' for column 0 .* got '{dtype}'"):
             read_outputs(tmp_path / "d.csv", None, Reader(dtype=dtype))
-    with pytest.raises(ValueError, match="dtype must be one of 'id', 'v'"):
-        read_outputs(path, "id", Reader(dtype={"w": "text"}))
+    with pytest.raises(ValueError, match="dtype must be one of 'id', "):
+        read_outputs(path, "id", Reader(dtype={"x": "text"}))
+    if form == "a.csv":
+        with pytest.raises(ValueError, match=r"dtype must be of a chosen column of a.csv \('id'\)"):
+            read_outputs(path, "id", Reader(dtype={"id": "text", 1: "text"}))
 
 
 def test_bytes_are_those_of_pythons_float(tmp_path):

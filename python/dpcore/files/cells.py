@@ -549,8 +549,7 @@ def _join_pair(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence
     joined = [kinds[0].widen(kinds[1]), kinds[1].widen(kinds[0])]
     at = max((0, 1), key=lambda at: KINDS.index(joined[at].name))
     kind, reason = joined[at], joined[at].reason
-    if "because" in reason:
-        reason = reason.replace(" has ", f" of {tables[at].name} has ", 1)
+    reason = re.sub(r"(because (line|row) [\d,]+) has", rf"\1 of {tables[at].name} has", reason)
     if are_json[0] != are_json[1]:
         place = are_json.index(True)
         if kinds[place].base == VALUES:
@@ -569,22 +568,28 @@ def _join_pair(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence
 
 
 def choose_dtypes(table: Table, request: Request, settings: Settings) -> dict[int, str]:
-    """Return the kinds that `dtype` asks for, by the numbers of the columns.
-
-    Raises:
-        ValueError: if there is no such column; rows of JSON may lack it.
-    """
+    """Return the kinds that `dtype` asks for, by the numbers of the columns."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
-    dtypes = {}
-    for name, kind in settings.dtype.items():
+    places = place_dtypes(table, request, settings.dtype)
+    return {place: settings.dtype[name] for name, place in places.items()}
+
+
+def place_dtypes(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
+    """Return the numbers of the columns for which `dtype` asks for a kind.
+
+    Raises:
+        ValueError: if there is no such column; all rows of JSON may lack it.
+    """
+    places = {}
+    for name in dtypes:
         column = name
         if table.names is not None and request.names is not None and not isinstance(name, str):
             # Numbers are those of the first table.
             column = request.names[integer("dtype", name, 0, len(request.names) - 1)]
         if not table.is_sparse or not isinstance(column, str) or column in (table.names or ()):
-            dtypes[place_of(table, column, "dtype")] = kind
-    return dtypes
+            places[name] = place_of(table, column, "dtype")
+    return places
 
 
 def _read_first_row(slices: _TextSlices) -> tuple[list[str], bytes]:

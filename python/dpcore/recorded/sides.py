@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import about, invalid, masked, mistyped, name_path_errors
 from ..files import columns as frames
-from ..files.cells import Cells, Kind, join_kinds
+from ..files.cells import Cells, Kind, join_kinds, place_dtypes
 from ..files.columns import Column, Request, Table
 from ..files.formats import Reader, is_path, read_again, read_table
 from ..files.opened import STDIN
@@ -150,6 +150,7 @@ def read_matched(
     by_position = len({table is None or table.names is None for table in tables}) > 1
     again = partial(_read_again, list(values.values()), requests, reader)
     chosen, notes = _match_tables(tables, requests, again)
+    _require_chosen(chosen, requests, reader)
     tables.clear()
     sides = []
     for at, (name, value) in enumerate(values.items()):
@@ -176,6 +177,24 @@ def read_matched(
         # Memory need not hold the columns of both sides twice.
         chosen[at] = None, [], {}
     return sides, notes
+
+
+def _require_chosen(
+    chosen: Sequence[tuple[Table | None, list[int], dict[int, str]]],
+    requests: Sequence[Request],
+    reader: Reader,
+) -> None:
+    """Raise an error if `dtype` names a column that is not read."""
+    if isinstance(reader.dtype, str):
+        return
+    for (table, places, others), request in zip(chosen, requests, strict=True):
+        if table is None or table.found.kind not in _TEXTS:
+            continue
+        for name, place in place_dtypes(table, request, reader.dtype).items():
+            if place not in (*places, *others):
+                every = table.names or range(len(table.columns))
+                names = ", ".join(repr(every[at]) for at in (*places, *others))
+                raise invalid("dtype", f"of a chosen column of {table.name} ({names})", name)
 
 
 def _match_tables(
