@@ -172,6 +172,7 @@ ZEROS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the two sides differ in the signs of their zeros")
 @pytest.mark.parametrize("names", [
     ("xrows.jsonl", "y.csv"), ("x.csv", "ycolumns.json"), ("xrows.json", "yrows.jsonl"),
 ])  # fmt: skip
@@ -282,15 +283,15 @@ def test_a_kind_follows_from_all_cells_of_both_sides(tmp_path, monkeypatch):
             assert f"line 4,001 of 1.csv has '{end}'" in str(report.files[0])
 
 
-@pytest.mark.parametrize("form", ["a.csv", *list(JSON_FORMS)[::2]])
-def test_dtype_overrules(tmp_path, form):
-    path = tmp_path / form
+@pytest.mark.parametrize("name", ["a.csv", *list(JSON_FORMS)[::2]])
+def test_dtype_overrules(tmp_path, name):
+    path = tmp_path / name
     cells = ["007", "7", "9007199254740993", "", "NA"]
-    if form == "a.csv":
-        path.write_text("".join(f"{cell},1\n" for cell in ["id", *cells]))
+    if name == "a.csv":
+        path.write_text("id,v\n" + "".join(f"{cell},1\n" for cell in cells))
     else:
         quoted = ['"007"', "7", "9007199254740993", "null", '"NA"']
-        path.write_text(JSON_FORMS[form](quoted).replace('"w"', '"id"'))
+        path.write_text(JSON_FORMS[name](quoted).replace('"w"', '"id"'))
     for dtype, column in (
         ("text", ["007", "7", "9007199254740993", None, "NA"]),
         ("whole", [7, 7, 9007199254740993, None, "NA"]),
@@ -314,7 +315,7 @@ def test_dtype_overrules(tmp_path, form):
             read_outputs(tmp_path / "d.csv", None, Reader(dtype=dtype))
     with pytest.raises(ValueError, match="dtype must be one of 'id', "):
         read_outputs(path, "id", Reader(dtype={"x": "text"}))
-    if form == "a.csv":
+    if name == "a.csv":
         with pytest.raises(ValueError, match=r"dtype must be of a chosen column of a.csv \('id'\)"):
             read_outputs(path, "id", Reader(dtype={"id": "text", 1: "text"}))
 

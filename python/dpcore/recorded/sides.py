@@ -185,16 +185,19 @@ def _require_chosen(
     reader: Reader,
 ) -> None:
     """Raise an error if `dtype` names a column that is not read."""
-    if isinstance(reader.dtype, str):
-        return
+    lacking = [] if isinstance(reader.dtype, str) else [*reader.dtype]
     for (table, places, others), request in zip(chosen, requests, strict=True):
         if table is None or table.found.kind not in _TEXTS:
             continue
-        for name, place in place_dtypes(table, request, reader.dtype).items():
+        named = place_dtypes(table, request, [*lacking])
+        for name, place in named.items():
             if place not in (*places, *others):
                 every = table.names or range(len(table.columns))
                 names = ", ".join(repr(every[at]) for at in (*places, *others))
                 raise invalid("dtype", f"of a chosen column of {table.name} ({names})", name)
+        lacking = [name for name in lacking if name not in named]
+        if lacking and request is requests[-1]:
+            frames.place_of(table, lacking[0], "dtype")
 
 
 def _match_tables(
