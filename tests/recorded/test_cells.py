@@ -313,7 +313,7 @@ def test_dtype_overrules(tmp_path, name):
     for dtype in ("number", "whole", "decimal"):
         with pytest.raises(ValueError, match=f"dtype must be 'text' for column 0 .* got '{dtype}'"):
             read_outputs(tmp_path / "d.csv", None, Reader(dtype=dtype))
-    with pytest.raises(ValueError, match="dtype must be one of 'id', "):
+    with pytest.raises(ValueError, match="dtype must be one of 'id'"):
         read_outputs(path, "id", Reader(dtype={"x": "text"}))
     if name == "a.csv":
         with pytest.raises(ValueError, match=r"dtype must be of a chosen column of a.csv \('id'\)"):
