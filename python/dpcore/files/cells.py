@@ -525,7 +525,7 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
         if not all(place in table.cells for table, place in zip(tables, pair, strict=True)):
             continue
         columns = [table.cells[place] for table, place in zip(tables, pair, strict=True)]
-        kinds = _join_pair(*columns, tables)
+        kinds = _join_pair(columns[0], columns[1], tables)
         for at, kind in enumerate(kinds):
             place, own = pair[at], columns[at]
             is_stripped = own.kind.table == kind.table or kind.name != "text"
