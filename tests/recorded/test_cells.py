@@ -17,6 +17,7 @@ from record_outputs import limit_refuted_halves
 from dpcore import audit_outputs
 from dpcore.cli import main
 from dpcore.files import cells as cell_files
+from dpcore.files import opened
 from dpcore.files.columns import Request
 from dpcore.files.formats import Reader
 from dpcore.recorded.sides import read_matched, read_outputs
@@ -320,23 +321,55 @@ def test_dtype_overrules(tmp_path, name):
             read_outputs(path, "id", Reader(dtype={"id": "text", 1: "text"}))
 
 
-def test_bytes_are_those_of_pythons_float(tmp_path):
-    """10^5 random texts: digits, points, exponents; a million in the record."""
+def draw_texts(size):
+    """Numbers as printers write them, and random digits with exponents to +-330."""
     rng = np.random.default_rng(4)
-    texts = [
-        f"{rng.integers(-(10**15), 10**15)}{rng.integers(0, 10**9):09d}"[: rng.integers(1, 24)]
-        for _ in range(100_000)
-    ]
-    texts = [
-        f"{text}.{digits}e{power}" if text.lstrip("-") else "0"
-        for text, digits, power in zip(
-            texts, rng.integers(0, 10**6, 100_000), rng.integers(-330, 300, 100_000), strict=True
-        )
-    ]
+    values = rng.integers(0, 2**64, size, dtype=np.uint64).view(np.float64)
+    values[::2] = rng.laplace(size=len(values[::2])) * 10.0 ** rng.integers(-9, 9, len(values[::2]))
+    # Subnormal numbers.
+    values[::7] = rng.integers(0, 2**52, len(values[::7])).view(np.float64)
+    values = values[np.isfinite(values)]
+    formats = ("%r", "%.17g", "%.18e", "%.6f", "%.3e")
+    texts = [formats[at % 5] % value for at, value in enumerate(values.tolist())]
+    lengths, powers = rng.integers(1, 26, size // 2), rng.integers(-330, 331, size // 2)
+    for length, power in zip(lengths.tolist(), powers.tolist(), strict=True):
+        digits = str(rng.integers(10**18)) + f"{rng.integers(10**9):09d}"
+        texts.append(f"{digits[:1]}.{digits[1:length]}e{power}")
+    # Halfway between two neighbours, and just beside.
+    for whole in rng.integers(2**52, 2**53, size // 10).tolist():
+        texts += [f"{whole}.5", f"{whole}.50000000000000001", f"{whole}.49999999999999999"]
+    return texts
+
+
+@pytest.mark.parametrize("size", [10_000, pytest.param(600_000, marks=pytest.mark.sweep)])
+def test_bytes_are_those_of_pythons_float(tmp_path, size):
+    """A million random texts in the sweep: 5 printers, 1 to 25 digits, subnormal, halfway."""
+    texts = draw_texts(size)
     path = tmp_path / "a.txt"
     path.write_text("\n".join(texts))
     column = read_outputs(path, None, Reader(dtype="number", header="no"))
     assert np.array(column).tobytes() == np.array(list(map(float, texts))).tobytes()
+
+
+BOMBS = {
+    # What stands before zeros, the zeros, and how often.
+    "a.csv": (b"1\n", b"0\n"), "b.csv": (b"", b"0"), "c.txt": (b"1\n", b"0"),
+    "d.json": (b"[", b"0,"), "e.jsonl": (b"1\n", b"0\n"), "f.jsonl": (b"", b"0"),
+    "g.npy": (b"", b"0"), "h.parquet": (b"", b"0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_that_unpacks_to_more_than_memory_is_an_error(tmp_path, monkeypatch, name):
+    head, zeros = BOMBS[name]
+    path = tmp_path / f"{name}.gz"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(head)
+        for _ in range(160 // len(zeros)):
+            file.write(zeros * 2**20)
+    monkeypatch.setattr(opened, "measure_free_memory", lambda: 2.5e7)
+    with pytest.raises((MemoryError, ValueError), match=r"memory|MiB long|shorter than"):
+        read_outputs(path)
 
 
 @pytest.mark.parametrize("sep", ["|", " ", "~", ":"])

@@ -30,7 +30,7 @@ from .columns import (
     place_of,
     select_columns,
 )
-from .opened import HashedFile, Settings
+from .opened import HashedFile, Settings, require_memory
 
 _SEPARATORS: Final = ",;\t"
 _OTHER_SEPARATORS: Final = "| ~:"
@@ -140,9 +140,19 @@ class _TextSlices:
         self.lines = self.empty = 0
         self.is_last = False
 
-    def extend(self, size: int) -> None:
-        """Read more bytes."""
-        data = self._read(size)
+    def extend(self) -> None:
+        """Read more bytes; after a row that has no end in them twice as many.
+
+        Raises:
+            ValueError: if the row is longer than any row of a table.
+            MemoryError: if memory cannot hold it.
+        """
+        if len(self.data) > _MAX_ROW_BYTES:
+            place = f"the row from line {self.lines + 1} of {self.file.name} on"
+            most = f"at most {_MAX_ROW_BYTES // 2**20} MiB long (is a quotation mark open?)"
+            raise invalid(place, most, f"{len(self.data) / 2**20:.0f} MiB")
+        require_memory(self.file.name, len(self.data), len(self.data))
+        data = self._read(max(_SLICE_BYTES, len(self.data)))
         self.is_last = not data
         self.data = self.data + data if self.data else data
 
@@ -186,13 +196,9 @@ class _TextSlices:
                 size, columns = self.parse(roles)
                 if size:
                     yield size, columns
-                elif len(self.data) > _MAX_ROW_BYTES:
-                    place = f"the row from line {self.lines + 1} of {self.file.name} on"
-                    most = f"at most {_MAX_ROW_BYTES // 2**20} MiB long (is a quotation mark open?)"
-                    raise invalid(place, most, f"{len(self.data) / 2**20:.0f} MiB")
             if self.is_last:
                 return
-            self.extend(_SLICE_BYTES)
+            self.extend()
 
 
 class _ColumnBuilder:
@@ -601,7 +607,7 @@ def _read_first_row(slices: _TextSlices) -> tuple[list[str], bytes]:
             return [column["texts"][0] for column in columns], data[: len(data) - len(slices.data)]
         if slices.is_last:
             return [], b""
-        slices.extend(_SLICE_BYTES)
+        slices.extend()
 
 
 def _choose_roles(slices: _TextSlices, places: Sequence[int], width: int, kinds: Any) -> str:

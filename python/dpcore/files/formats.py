@@ -21,7 +21,7 @@ from . import columns as frames
 from .cells import UNREAD, Kind, read_cells
 from .columns import Found, Request, Table
 from .json_files import read_json, read_json_lines
-from .opened import STDIN, HashedFile, Settings, open_file, require_memory
+from .opened import STDIN, HashedFile, Settings, open_file, read_whole, require_memory
 
 
 class Reader(Settings):
@@ -127,7 +127,7 @@ def _open_whole(file: HashedFile) -> io.BytesIO:
     """Return the bytes of a file, for readers that do not read it from start to end."""
     if file.size is not None:
         require_memory(file.name, file.size)
-    return io.BytesIO(file.open_bytes().read())
+    return io.BytesIO(b"".join(read_whole(file.name, file.open_bytes().read)))
 
 
 def _require_rows(name: str, loaded: Any) -> Array:

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from math import isinf
 from typing import Any, Final, TextIO
 
@@ -31,11 +32,14 @@ from .cells import (
     join_numbers,
 )
 from .columns import ALL, Found, Request, Table, fill_columns, select_columns
-from .opened import HashedFile, Settings, require_memory
+from .opened import HashedFile, Settings, read_whole, require_memory
 
 _MAX_EXACT_INTEGER: Final = 2**53
 """Whole numbers up to which floats are exact."""
 _MAX_DEPTH: Final = 64
+_MAX_LINE_LETTERS: Final = 2**27
+_MAX_PIECE_LINES: Final = 2**16
+_MAX_PIECE_LETTERS: Final = 2**24
 _BRACKET_PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
 _LINE_FEEDS: Final = bytes.maketrans(b",:", b"\n\n")
 _ONE_LINE: Final = str.maketrans("\n\r\0", "   ")
@@ -50,7 +54,7 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
     if file.size is not None:
         # Its text, and objects that take as much at least.
         require_memory(file.name, 2.0 * file.size)
-    text = file.open_text(settings.encoding).read()
+    text = "".join(read_whole(file.name, file.open_text(settings.encoding).read))
     rows = parse_json(file.name, text, 1)
     columns = _JsonColumns(_is_exact(request, settings) or _has_spellings([text]))
     if columns.is_exact:
@@ -92,10 +96,9 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
             if not is_table or wanted is None or name in wanted:
                 columns.add(name, [row.get(name) for row in rows] if is_table else rows, size)
         size += len(rows)
-        if number == 0:
-            if is_table and not chosen and request.is_open:
-                select_columns(Table(file.name, tuple(names), (np.empty(0),) * len(names)), None)
-            file.check_memory(columns.measure())
+        if number == 0 and is_table and not chosen and request.is_open:
+            select_columns(Table(file.name, tuple(names), (np.empty(0),) * len(names)), None)
+        file.check_memory(columns.taken)
     return columns.make_table(
         file, tuple(names) if is_table else None, request, settings, bool(is_table)
     )
@@ -108,9 +111,8 @@ def _is_exact(request: Request, settings: Settings) -> bool:
 
 def _read_values(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tuple[int, list[Any]]]:
     """Yield values, many at a time, with the number of the last line."""
-    numbered = enumerate(text, 1)
     decoder = _EXACT_DECODER if columns.is_exact else _JSON_DECODER
-    while piece := list(islice(numbered, 2**16)):
+    for piece in _read_lines(name, text):
         rows = [
             parse_json(name, line.strip(), number, decoder)
             for number, line in piece
@@ -120,6 +122,23 @@ def _read_values(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tup
             columns.has_spellings = _has_spellings(line for _, line in piece)
         if rows:
             yield piece[-1][0], rows
+
+
+def _read_lines(name: str, text: TextIO) -> Iterator[list[tuple[int, str]]]:
+    """Yield lines with their numbers, many at a time, but not many letters."""
+    piece: list[tuple[int, str]] = []
+    letters = 0
+    for number, line in enumerate(iter(partial(text.readline, _MAX_LINE_LETTERS), ""), 1):
+        piece.append((number, line))
+        letters += len(line)
+        if len(line) == _MAX_LINE_LETTERS:
+            most = f"shorter than {_MAX_LINE_LETTERS:,} letters"
+            raise invalid(f"line {number} of {name}", most, f"{line[:20]}...")
+        if len(piece) == _MAX_PIECE_LINES or letters > _MAX_PIECE_LETTERS:
+            yield piece
+            piece, letters = [], 0
+    if piece:
+        yield piece
 
 
 class _Types:
@@ -177,26 +196,23 @@ class _JsonColumns:
         self.is_exact = self.has_spellings = is_exact
         self._pieces: dict[str, list[Array]] = {}
         self._types: dict[str, _Types] = {}
+        self.taken = 0.0
 
     def add(self, name: str, items: list[Any], size: int) -> None:
         """Add a piece of a column, above which there are `size` rows."""
         # A name that is new here was missing in all rows before.
         nothing = [to_object_array([None] * size)] if size else []
         pieces = self._pieces.setdefault(name, nothing)
-        if self.is_exact:
-            pieces.append(to_object_array(items))
-            return
         types = set(map(type, items))
-        column = _as_column(items, types)
-        pieces.append(column)
+        pieces.append(to_object_array(items) if self.is_exact else _as_column(items, types))
+        column = pieces[-1]
+        self.taken += _size_in_memory(column)
+        if self.is_exact:
+            return
         if name not in self._types:
             self._types[name] = _Types()
             self._types[name].types |= {type(None)} if size else set()
         self._types[name].add(column, types)
-
-    def measure(self) -> float:
-        """Return the bytes of memory that the columns take."""
-        return sum(_size_in_memory(part) for parts in self._pieces.values() for part in parts)
 
     def make_table(
         self,
