@@ -17,8 +17,10 @@ from record_outputs import limit_refuted_halves
 from dpcore import audit_outputs
 from dpcore.cli import main
 from dpcore.files import cells as cell_files
+from dpcore.files import opened
+from dpcore.files.columns import Request
 from dpcore.files.formats import Reader
-from dpcore.recorded.sides import read_outputs
+from dpcore.recorded.sides import read_matched, read_outputs
 
 ROWS = 4000
 SETTINGS = {"rows": "independent", "claim": 1.0, "arranged": True}
@@ -147,18 +149,76 @@ def test_two_writers_of_json_are_no_leak(tmp_path, write):
     assert not audit_outputs(*paths, column="w", rng=5, **SETTINGS).refuted
 
 
-@pytest.mark.parametrize("leak", ["zeros", "12 digits"])
-def test_json_is_compared_with_a_table(tmp_path, leak):
+def write_side(path, cells):
+    """Write a table, or JSON of cells in which those that are no numbers there are texts."""
+    if path.suffix == ".csv":
+        return write_rows(path, cells)
+
+    def quote(cell):
+        try:
+            json.loads(cell)
+        except ValueError:
+            return json.dumps(cell)
+        return cell
+
+    path.write_text(JSON_FORMS[path.name.removeprefix("x").removeprefix("y")](map(quote, cells)))
+    return path
+
+
+ZEROS = {
+    # Shares of -0 per side, and whether only one side spells 0 in two ways.
+    "zero once": (0.9, 0.0, True),
+    "zero twice": (0.9, 0.1, False),
+    "zero never": (1.0, 0.0, False),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the two sides differ in the signs of their zeros")
+@pytest.mark.parametrize("names", [
+    ("xrows.jsonl", "y.csv"), ("x.csv", "ycolumns.json"), ("xrows.json", "yrows.jsonl"),
+])  # fmt: skip
+@pytest.mark.parametrize("leak", ["12 digits", "2^60", "padded", "exponent", "words", *ZEROS])
+def test_json_is_compared_with_tables_and_with_json(tmp_path, leak, names):
     rng = np.random.default_rng(3)
-    # Digits of whole numbers in JSON are not read one by one.
-    cases = [((0.9, 0.9), False)] + [((0.9, 0.1), True)] * (leak == "zeros")
-    for shares, is_leaky in cases:
-        make = choose("1.50", "1.5") if leak == "zeros" else LEAKS[leak][0]
-        sides = [make(rng, share) for share in shares]
-        (tmp_path / "x.jsonl").write_text(JSON_FORMS["rows.jsonl"](sides[0]))
-        write_rows(tmp_path / "y.csv", sides[1])
-        paths = tmp_path / "x.jsonl", tmp_path / "y.csv"
-        assert bool(audit_outputs(*paths, column="w", rng=5, **SETTINGS).refuted) is is_leaky
+    first, second, is_found = ZEROS.get(leak, (0.9, 0.1, True))
+    for shares, is_leaky in (((first, second), is_found), ((first, first), False)):
+        sides = [
+            [*choose("-0", "0")(rng, share), "5"] if leak in ZEROS else LEAKS[leak][0](rng, share)
+            for share in shares
+        ]
+        paths = [write_side(tmp_path / name, side) for name, side in zip(names, sides, strict=True)]
+        report = audit_outputs(*paths, column="w", rng=5, **SETTINGS)
+        assert bool(report.refuted) is is_leaky, report
+
+
+def test_other_values_of_json_are_no_cells(tmp_path):
+    (tmp_path / "x.csv").write_text("w\n1\n2\n")
+    for value in ("true", "[1]", '{"a": 1}'):
+        (tmp_path / "y.jsonl").write_text(f'{{"w": 1}}\n{{"w": {value}}}\n')
+        with pytest.raises(ValueError, match=r"outputs in y.jsonl must be numbers and texts where"):
+            audit_outputs(tmp_path / "x.csv", tmp_path / "y.jsonl", column="w", **SETTINGS)
+        with pytest.raises(ValueError, match=r"dtype must be left out for column 'w' of y.jsonl"):
+            read_outputs(tmp_path / "y.jsonl", "w", Reader(dtype={"w": "text"}))
+
+
+def test_texts_of_json_are_those_of_a_table(tmp_path):
+    """White space around a text and empty texts are none in a table."""
+    words = [" a", "", "b\n", "7"]
+    table = [["a", None, "b", "7"], "csv"]
+    lines = [[" a", None, "b", "7"], "lines"]
+    for form in ("rows.jsonl", "rows.json"):
+        cells = [*map(json.dumps, words[:3]), "7"]
+        path = tmp_path / form
+        path.write_text(JSON_FORMS[form](cells))
+        for column, kind in (table, lines):
+            other = tmp_path / f"y.{'csv' if kind == 'csv' else 'txt'}"
+            other.write_text('a\n""\nb\n7\n' if kind == "csv" else " a\n\nb\n7\n")
+            report_rows = read_matched(
+                {"outputs": path, "outputs_prime": other}, Request("", 0), [None, None],
+                Reader(header="no"),
+            )[0]  # fmt: skip
+            texts = [row and row.replace("\n", "") for row in report_rows[0].rows.tolist()]
+            assert (texts, report_rows[1].rows.tolist()) == (column, column)
 
 
 def test_one_side_that_spells_numbers_twice_is_refuted(tmp_path):
@@ -224,9 +284,15 @@ def test_a_kind_follows_from_all_cells_of_both_sides(tmp_path, monkeypatch):
             assert f"line 4,001 of 1.csv has '{end}'" in str(report.files[0])
 
 
-def test_dtype_overrules(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("id,v\n007,1\n7,2\n9007199254740993,3\n,4\nNA,5\n")
+@pytest.mark.parametrize("name", ["a.csv", *list(JSON_FORMS)[::2]])
+def test_dtype_overrules(tmp_path, name):
+    path = tmp_path / name
+    cells = ["007", "7", "9007199254740993", "", "NA"]
+    if name == "a.csv":
+        path.write_text("id,v\n" + "".join(f"{cell},1\n" for cell in cells))
+    else:
+        quoted = ['"007"', "7", "9007199254740993", "null", '"NA"']
+        path.write_text(JSON_FORMS[name](quoted).replace('"w"', '"id"'))
     for dtype, column in (
         ("text", ["007", "7", "9007199254740993", None, "NA"]),
         ("whole", [7, 7, 9007199254740993, None, "NA"]),
@@ -241,35 +307,69 @@ def test_dtype_overrules(tmp_path):
         read_outputs(tmp_path / "b.csv", None, Reader(dtype="number"))
     with pytest.raises(ValueError, match="dtype must be"):
         Reader(dtype="float")
-    for outputs in ([1.0], {"a": [1.0]}):
-        (tmp_path / "c.json").write_text(json.dumps(outputs))
-        with pytest.raises(ValueError, match="dtype must be None where outputs are no table or l"):
-            read_outputs(tmp_path / "c.json", None, Reader(dtype="text"))
+    np.save(tmp_path / "c.npy", np.ones(3))
+    with pytest.raises(ValueError, match="dtype must be None where outputs are no text, such as"):
+        read_outputs(tmp_path / "c.npy", None, Reader(dtype="text"))
     (tmp_path / "d.csv").write_text("never\ndaily\nnever\n")
     for dtype in ("number", "whole", "decimal"):
         with pytest.raises(ValueError, match=f"dtype must be 'text' for column 0 .* got '{dtype}'"):
             read_outputs(tmp_path / "d.csv", None, Reader(dtype=dtype))
-    with pytest.raises(ValueError, match="dtype must be one of 'id', 'v'"):
-        read_outputs(path, "id", Reader(dtype={"w": "text"}))
+    with pytest.raises(ValueError, match="dtype must be one of 'id'"):
+        read_outputs(path, "id", Reader(dtype={"x": "text"}))
+    if name == "a.csv":
+        with pytest.raises(ValueError, match=r"dtype must be of a chosen column of a.csv \('id'\)"):
+            read_outputs(path, "id", Reader(dtype={"id": "text", 1: "text"}))
 
 
-def test_bytes_are_those_of_pythons_float(tmp_path):
-    """10^5 random texts: digits, points, exponents; a million in the record."""
+def draw_texts(size):
+    """Numbers as printers write them, and random digits with exponents to +-330."""
     rng = np.random.default_rng(4)
-    texts = [
-        f"{rng.integers(-(10**15), 10**15)}{rng.integers(0, 10**9):09d}"[: rng.integers(1, 24)]
-        for _ in range(100_000)
-    ]
-    texts = [
-        f"{text}.{digits}e{power}" if text.lstrip("-") else "0"
-        for text, digits, power in zip(
-            texts, rng.integers(0, 10**6, 100_000), rng.integers(-330, 300, 100_000), strict=True
-        )
-    ]
+    values = rng.integers(0, 2**64, size, dtype=np.uint64).view(np.float64)
+    values[::2] = rng.laplace(size=len(values[::2])) * 10.0 ** rng.integers(-9, 9, len(values[::2]))
+    # Subnormal numbers.
+    values[::7] = rng.integers(0, 2**52, len(values[::7])).view(np.float64)
+    values = values[np.isfinite(values)]
+    formats = ("%r", "%.17g", "%.18e", "%.6f", "%.3e")
+    texts = [formats[at % 5] % value for at, value in enumerate(values.tolist())]
+    lengths, powers = rng.integers(1, 26, size // 2), rng.integers(-330, 331, size // 2)
+    for length, power in zip(lengths.tolist(), powers.tolist(), strict=True):
+        digits = str(rng.integers(10**18)) + f"{rng.integers(10**9):09d}"
+        texts.append(f"{digits[:1]}.{digits[1:length]}e{power}")
+    # Halfway between two neighbours, and just beside.
+    for whole in rng.integers(2**52, 2**53, size // 10).tolist():
+        texts += [f"{whole}.5", f"{whole}.50000000000000001", f"{whole}.49999999999999999"]
+    return texts
+
+
+@pytest.mark.parametrize("size", [10_000, pytest.param(600_000, marks=pytest.mark.sweep)])
+def test_bytes_are_those_of_pythons_float(tmp_path, size):
+    """A million random texts in the sweep: 5 printers, 1 to 25 digits, subnormal, halfway."""
+    texts = draw_texts(size)
     path = tmp_path / "a.txt"
     path.write_text("\n".join(texts))
     column = read_outputs(path, None, Reader(dtype="number", header="no"))
     assert np.array(column).tobytes() == np.array(list(map(float, texts))).tobytes()
+
+
+BOMBS = {
+    # What stands before zeros, the zeros, and how often.
+    "a.csv": (b"1\n", b"0\n"), "b.csv": (b"", b"0"), "c.txt": (b"1\n", b"0"),
+    "d.json": (b"[", b"0,"), "e.jsonl": (b"1\n", b"0\n"), "f.jsonl": (b"", b"0"),
+    "g.npy": (b"", b"0"), "h.parquet": (b"", b"0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_that_unpacks_to_more_than_memory_is_an_error(tmp_path, monkeypatch, name):
+    head, zeros = BOMBS[name]
+    path = tmp_path / f"{name}.gz"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(head)
+        for _ in range(160 // len(zeros)):
+            file.write(zeros * 2**20)
+    monkeypatch.setattr(opened, "measure_free_memory", lambda: 2.5e7)
+    with pytest.raises((MemoryError, ValueError), match=r"memory|MiB long|shorter than"):
+        read_outputs(path)
 
 
 @pytest.mark.parametrize("sep", ["|", " ", "~", ":"])

@@ -12,6 +12,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+import dpcore
 from dpcore import OutputsAudit, audit_outputs
 from dpcore.cli import main
 from dpcore.recorded.sides import read_outputs
@@ -319,6 +320,31 @@ def test_times_that_the_finer_unit_cannot_hold_are_an_error(is_first):
         audit(*sides)
     with pytest.raises(TypeError, match="outputs_prime must be times of the type timedelta64"):
         audit(draw_times(1, "m8").astype("m8[D]"), np.arange(SIZE).astype("m8[M]"))
+
+
+UNITS = {"datetimes": "M8", "spans": "m8", "rows": "M8", "mappings": "M8", "keys": None}
+
+
+@pytest.mark.parametrize("kind", UNITS)
+def test_units_and_orders_of_keys_are_no_events_of_repeat(kind):
+    def answer(x, rng):
+        if kind == "keys":
+            pairs = [("v", rng.normal() + x[1]), ("w", 9.0 + rng.normal())]
+            return dict(pairs if x[0] else reversed(pairs))
+        step = np.timedelta64(int(rng.integers(10**6)) + int(x[1] * 10**5), "us")
+        time = (step if kind == "spans" else np.datetime64("2024-01-01", "us") + step).astype(
+            f"{UNITS[kind]}[{'us' if x[0] else 'ns'}]"
+        )
+        return [time] if kind == "rows" else {"t": time} if kind == "mappings" else time
+
+    for shift, refuted in ((0.0, False), (4.0, True)):
+        pair = np.array([0.0, 0.0]), np.array([1.0, shift])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            report = dpcore.audit(dpcore.repeat(answer), pair=pair, claim=0.5, trials=2000, rng=1)
+        assert bool(report.refuted) is refuted, report
+        is_named = "whoever sees the" in str(report.notes)
+        assert is_named or kind in ("rows", "mappings")
 
 
 # Many columns.

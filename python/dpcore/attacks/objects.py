@@ -469,7 +469,9 @@ def form_of(item: Any) -> str:
         return f"{name} with {places} decimal place{'' if places == 1 else 's'}"
     if name == "float" and item == 0.0 and math.copysign(1.0, item) < 0.0:
         return "negative zero"
-    dtype = getattr(item, "dtype", None) if name == cls.__name__ else None
+    # The unit of a time is no part of it.
+    has_type = name == cls.__name__ and not issubclass(cls, (np.datetime64, np.timedelta64))
+    dtype = getattr(item, "dtype", None) if has_type else None
     return name if dtype is None else f"{name} of {dtype}"
 
 
@@ -559,12 +561,27 @@ def _classify_type(cls: Any) -> int:
     return SEQUENCE if issubclass(cls, Sequence) or converts_to_array(cls) else OTHER
 
 
+def _convert_to_nanoseconds(time: Any) -> Any:
+    """Return a time of numpy in nanoseconds, which two units have in common, where these hold it.
+
+    A span of months or years has no such unit.
+    """
+    unit = np.datetime_data(time.dtype)[0]
+    if np.isnat(time) or unit == "generic" or (unit in "YM" and isinstance(time, np.timedelta64)):
+        return time
+    converted = time.astype(f"{time.dtype.kind}8[ns]")
+    return converted if converted.astype(time.dtype) == time == converted else time
+
+
 _DIGIT_VIEWS: Final = {name: NUMBER for name in ("digits", "numerator", "denominator")}
 """Views of exact numbers, which a float64 would round."""
 _FORM_NAMES: Final[dict[type, str]] = {
     np.float64: "float", np.int64: "int", np.bool_: "bool", np.str_: "str", np.bytes_: "bytes",
 }  # fmt: skip
-_PLAIN_CLASSES: Final[Any] = {bytearray: bytes, memoryview: bytes, **PLAIN_CLASSES}
+_PLAIN_CLASSES: Final[Any] = {
+    bytearray: bytes, memoryview: bytes, np.datetime64: _convert_to_nanoseconds,
+    np.timedelta64: _convert_to_nanoseconds, **PLAIN_CLASSES,
+}  # fmt: skip
 """What stands for objects of some classes: bytes that have a hash, values without spelling."""
 _TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 

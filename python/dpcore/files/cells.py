@@ -30,7 +30,7 @@ from .columns import (
     place_of,
     select_columns,
 )
-from .opened import HashedFile, Settings
+from .opened import HashedFile, Settings, require_memory
 
 _SEPARATORS: Final = ",;\t"
 _OTHER_SEPARATORS: Final = "| ~:"
@@ -46,7 +46,7 @@ _TIME_PATTERN: Final = re.compile(r"\s*\d{1,2}(:[0-5]\d){1,2}(\.\d*)?\s*")
 _MAX_SHOWN_WORDS: Final = 3
 _MIN_SEPARATED: Final = 0.95
 """Share of the lines that hold another separator, from which it must be chosen."""
-_MIN_CODE_DIGITS: Final = 8
+MIN_CODE_DIGITS: Final = 8
 """Digits from which whole numbers of one width may be codes, of which each digit counts."""
 _TEXT_BYTES: Final = 64
 """Memory of a text beside its letters, about."""
@@ -57,9 +57,14 @@ MINUS_ZERO: Final = 1 << 14
 """Bit of the spelling of -0."""
 _NO_NUMBER: Final = 2**32 - 1
 
-KINDS: Final = ("number", "digits", "whole", "decimal", "text")
+JSON: Final = "json"
+"""Kind of the columns in which each value is what JSON says, such as numbers and texts."""
+UNREAD: Final = "unread"
+"""Kind of the columns of JSON of which Python read the numbers, not their digits."""
+VALUES: Final = "values of JSON"
+"""Columns of lists, objects or truth values."""
+KINDS: Final = ("number", "digits", "whole", "decimal", "text", JSON, UNREAD)
 """Kinds of columns, each of which can hold the cells of those before it."""
-
 
 _REASONS: Final = {
     "number": "numbers", "whole": "whole numbers", "decimal": "decimals", "text": "texts",
@@ -73,8 +78,9 @@ class Kind(NamedTuple):
         name: one of `KINDS`.
         reason: such as "texts, because line 7 has '007'".
         width: digits of all whole numbers of the kind "digits".
-        base: the kind without regard to the width.
+        base: the kind without regard to the width; of other values than cells what they are.
         has_words: True for more words than may stand among numbers.
+        table: format of the table of the other side, whose cells are stripped and missing if empty.
     """
 
     name: str
@@ -82,6 +88,7 @@ class Kind(NamedTuple):
     width: int = 0
     base: str = ""
     has_words: bool = False
+    table: str = ""
 
     def widen(self, other: Kind) -> Kind:
         """Return this kind, without its width unless the other column has the same."""
@@ -133,9 +140,19 @@ class _TextSlices:
         self.lines = self.empty = 0
         self.is_last = False
 
-    def extend(self, size: int) -> None:
-        """Read more bytes."""
-        data = self._read(size)
+    def extend(self) -> None:
+        """Read more bytes; after a row that has no end in them twice as many.
+
+        Raises:
+            ValueError: if the row is longer than any row of a table.
+            MemoryError: if memory cannot hold it.
+        """
+        if len(self.data) > _MAX_ROW_BYTES:
+            place = f"the row from line {self.lines + 1} of {self.file.name} on"
+            most = f"at most {_MAX_ROW_BYTES // 2**20} MiB long (is a quotation mark open?)"
+            raise invalid(place, most, f"{len(self.data) / 2**20:.0f} MiB")
+        require_memory(self.file.name, len(self.data), len(self.data))
+        data = self._read(max(_SLICE_BYTES, len(self.data)))
         self.is_last = not data
         self.data = self.data + data if self.data else data
 
@@ -179,13 +196,9 @@ class _TextSlices:
                 size, columns = self.parse(roles)
                 if size:
                     yield size, columns
-                elif len(self.data) > _MAX_ROW_BYTES:
-                    place = f"the row from line {self.lines + 1} of {self.file.name} on"
-                    most = f"at most {_MAX_ROW_BYTES // 2**20} MiB long (is a quotation mark open?)"
-                    raise invalid(place, most, f"{len(self.data) / 2**20:.0f} MiB")
             if self.is_last:
                 return
-            self.extend(_SLICE_BYTES)
+            self.extend()
 
 
 class _ColumnBuilder:
@@ -231,37 +244,32 @@ class _ColumnBuilder:
             pieces = [(size, columns[number]) for size, columns in self.pieces]
             for _, columns in self.pieces:
                 columns[number] = {}
-            decided = _find_kind(pieces)
-            if place in dtypes:
-                _refuse_words(decided, dtypes[place], name, place)
-                reason = f"{_REASONS[dtypes[place]]}, as dtype= asks"
-                decided = Kind(dtypes[place], reason, base=dtypes[place])
+            title = f"column {place} of {name}"
+            decided = find_kind(pieces, title, dtypes.get(place))
             kind = kinds.get(place, decided.name)
             if (kind == "number") != (self.roles[place] == "n"):
                 nothing = np.broadcast_to(np.zeros(1), self.rows)
                 finished[place] = nothing, Cells(decided, is_unread=True)
             elif kind == "number":
-                numbers, others, cells = _join_numbers(pieces, self.rows, decided)
-                if place in kinds:
-                    # More digits than a float64 holds, and leading zeros, are asked to be numbers.
-                    for row in [row for row, text in others.items() if text is not None]:
-                        others[row] = _convert_cell(others[row], "number", name, place, row)
-                column = numbers.astype(object) if others else numbers
-                if others:
-                    column[[*others]] = to_object_array([*others.values()])
-                    if place in kinds and None not in others.values():
-                        column = rows_of("outputs", column.tolist(), "")
-                finished[place] = column, cells
+                finished[place] = join_numbers(pieces, decided, title, place in kinds)
             else:
                 texts = [text for _, piece in pieces for text in piece["texts"]]
-                finished[place] = _convert_texts(texts, kind, name, place), Cells(decided)
+                finished[place] = convert_texts(texts, kind, title), Cells(decided)
         return finished
 
 
-def _join_numbers(
-    pieces: list[tuple[int, dict[str, Any]]], rows: int, kind: Kind
-) -> tuple[Array, dict[int, Any], Cells]:
-    """Return numbers; the texts of the cells that are none, None where they are empty; the kind."""
+def join_numbers(
+    pieces: list[tuple[int, dict[str, Any]]], kind: Kind, title: str, is_asked: bool
+) -> tuple[Array, Cells]:
+    """Return a column of numbers, in which words stay words and empty cells are None.
+
+    Args:
+        pieces: the number of rows of each slice, and what was read in it.
+        kind: of the column.
+        title: what messages call the column.
+        is_asked: True if texts must become numbers, whatever digits are lost.
+    """
+    rows = sum(size for size, _ in pieces)
     numbers, codes = np.empty(rows), np.empty(rows, np.uint8)
     spellings: dict[int, int] = {}
     others: dict[int, Any] = {}
@@ -275,14 +283,23 @@ def _join_numbers(
         others |= dict.fromkeys((start + piece["missing"]).tolist())
         others |= zip((start + piece["odd"]).tolist(), piece["texts"], strict=True)
         start = stop
-    return numbers, others, Cells(kind, codes, tuple(spellings))
+    if is_asked:
+        # More digits than a float64 holds, and leading zeros, are asked to be numbers.
+        for row in [row for row, text in others.items() if text is not None]:
+            others[row] = _convert_cell(others[row], "number", title, row)
+    column = numbers.astype(object) if others else numbers
+    if others:
+        column[[*others]] = to_object_array([*others.values()])
+        if is_asked and None not in others.values():
+            column = rows_of("outputs", column.tolist(), "")
+    return column, Cells(kind, codes, tuple(spellings))
 
 
-def _convert_texts(texts: list[str], kind: str, name: str, place: int) -> Array:
-    """Return a column of texts as its kind."""
+def convert_texts(texts: Sequence[str | None], kind: str, title: str) -> Array:
+    """Return a column of texts as its kind; empty texts are None."""
     if kind in _CONVERTERS:
         return to_object_array([
-            _convert_cell(text, kind, name, place, row) if text else None
+            _convert_cell(text, kind, title, row) if text else None
             for row, text in enumerate(texts)
         ])  # fmt: skip
     items = [text or None for text in texts]
@@ -300,7 +317,7 @@ _CONVERTERS: Final[dict[str, Callable[[str], Any]]] = {
 }  # fmt: skip
 
 
-def _convert_cell(text: str, kind: str, name: str, place: int, row: int) -> Any:
+def _convert_cell(text: str, kind: str, title: str, row: int) -> Any:
     """Return the value of a cell; a word among numbers stays one."""
     try:
         if "_" not in text:
@@ -309,19 +326,27 @@ def _convert_cell(text: str, kind: str, name: str, place: int, row: int) -> Any:
         if not any(map(str.isdigit, text)):
             return text
     nouns = {"number": "a number", "whole": "a whole number", "decimal": "a decimal number"}
-    error = invalid(f"row {row + 1} of column {place} of {name}", nouns[kind], text)
-    raise about(error, "dtype")
+    raise about(invalid(f"row {row + 1} of {title}", nouns[kind], text), "dtype")
 
 
-def _refuse_words(kind: Kind, dtype: str, name: str, place: int) -> None:
-    """Raise an error if a column of words is asked to be one of numbers."""
+def find_kind(
+    pieces: list[tuple[int, dict[str, Any]]], title: str, dtype: str | None, noun: str = "line"
+) -> Kind:
+    """Return the kind that the cells of a column show, or `dtype` asks for.
+
+    Raises:
+        ValueError: if a column of words is asked to be one of numbers.
+    """
+    kind = _find_shown_kind(pieces, noun)
+    if dtype is None:
+        return kind
     if kind.has_words and dtype != "text":
-        requirement = f"'text' for column {place} of {name}"
-        raise about(ValueError(message("dtype", requirement, dtype) + f" ({kind.reason})"), "dtype")
+        text = message("dtype", f"'text' for {title}", dtype)
+        raise about(ValueError(f"{text} ({kind.reason})"), "dtype")
+    return Kind(dtype, f"{_REASONS[dtype]}, as dtype= asks", base=dtype)
 
 
-def _find_kind(pieces: list[tuple[int, dict[str, Any]]]) -> Kind:
-    """Return the kind that the cells of a column show."""
+def _find_shown_kind(pieces: list[tuple[int, dict[str, Any]]], noun: str) -> Kind:
     counts, firsts = [0] * 5, [(0, "")] * 5
     words: set[str] = set()
     filled = 0
@@ -344,14 +369,14 @@ def _find_kind(pieces: list[tuple[int, dict[str, Any]]]) -> Kind:
     if suspects:
         line, text = min(suspects)
         shown = text if len(text) <= 20 else f"{text[:20]}..."
-        reason = f"texts, because line {line:,} has {shown!r}"
+        reason = f"texts, because {noun} {line:,} has {shown!r}"
         return Kind("text", reason, has_words=has_words)
     base = "number"
     if counts[1] or (counts[0] and has_fractions):
         base = "decimal"
     elif counts[0]:
         base = "whole"
-    if len(widths) == 1 and not has_fractions and min(widths) >= _MIN_CODE_DIGITS:
+    if len(widths) == 1 and not has_fractions and min(widths) >= MIN_CODE_DIGITS:
         width = min(widths)
         reason = f"whole numbers of {width} digits, which are read digit by digit, too"
         return Kind("digits", reason, width, base)
@@ -395,8 +420,9 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         if is_sure or not builder.has_again(first):
             select_columns(empty, request.column)
         is_named, is_sure, places = False, True, list(range(len(first)))
-    dtypes = _choose_kinds(empty, request, settings)
-    kinds = dtypes | dict(request.kinds or {})
+    dtypes = choose_dtypes(empty, request, settings)
+    asked = {place: kind.name for place, kind in (request.kinds or {}).items()}
+    kinds = dtypes | asked
     builder = _ColumnBuilder(places, _choose_roles(slices, places, len(first), kinds))
     for size, columns in slices.remaining(builder.roles):
         builder.add(size, columns)
@@ -493,48 +519,83 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
     Args:
         tables: those of both sides, or of one.
         places: for each table the numbers of the columns of outputs, in one order.
+
+    Raises:
+        ValueError: if one side has cells, and the other lists, objects or truth values of JSON.
     """
     again: list[dict[int, Kind]] = [
         {place: cells.kind for place, cells in table.cells.items() if cells.is_unread}
         for table in tables
     ]
     for pair in zip(*places, strict=False) if len(tables) == 2 else ():
-        columns = [table.cells.get(place) for table, place in zip(tables, pair, strict=True)]
-        if columns[0] is None or columns[1] is None:
+        if not all(place in table.cells for table, place in zip(tables, pair, strict=True)):
             continue
-        first, second = columns[0].kind, columns[1].kind
-        if "json" in (first.base, second.base):
-            # Each side needs the spellings that the other has. JSON is not read digit by digit.
-            has = [each.codes is not None or each.is_unread for each in columns if each]
-            for at, own, other in ((0, first, second), (1, second, first)):
-                if (has[1 - at] and not has[at]) or own.widen(other) is not own:
-                    again[at][pair[at]] = own.widen(other)
-            continue
-        kind = max(
-            first.widen(second), second.widen(first), key=lambda each: KINDS.index(each.name)
-        )
-        for place, own, at in zip(pair, columns, (0, 1), strict=True):
-            if own is None or own.kind.name == kind.name:
-                continue
-            reason = kind.reason
-            if "because" in reason:
-                reason = reason.replace(" has ", f" of {tables[1 - at].name} has ", 1)
-            again[at][place] = kind._replace(reason=reason)
+        columns = [table.cells[place] for table, place in zip(tables, pair, strict=True)]
+        kinds = _join_pair(columns[0], columns[1], tables)
+        for at, kind in enumerate(kinds):
+            place, own = pair[at], columns[at]
+            is_stripped = own.kind.table == kind.table or kind.name != "text"
+            if kind.name == UNREAD or own.kind.name != kind.name or not is_stripped:
+                again[at][place] = kind
     return again
 
 
-def _choose_kinds(table: Table, request: Request, settings: Settings) -> dict[int, str]:
+def _join_pair(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence[Kind]:
+    """Return the kinds with which the columns of both sides are to be read; none for no change."""
+    kinds = first.kind, second.kind
+    formats = [table.found.kind for table in tables]
+    are_json = [name.startswith(JSON) for name in formats]
+    if all(kind.name == UNREAD for kind in kinds) and not (first.is_unread or second.is_unread):
+        bases = {kind.base for kind in kinds}
+        # Numbers with a fraction are written alike, whole ones with a point or without it.
+        is_alike = len(bases) == 1 or ("" in bases and not bases & {"texts", VALUES})
+        return () if is_alike else kinds
+    if any(kind.name == UNREAD for kind in kinds):
+        return kinds
+    joined = [kinds[0].widen(kinds[1]), kinds[1].widen(kinds[0])]
+    at = max((0, 1), key=lambda at: KINDS.index(joined[at].name))
+    kind, reason = joined[at], joined[at].reason
+    reason = re.sub(r"(because (line|row) [\d,]+) has", rf"\1 of {tables[at].name} has", reason)
+    if are_json[0] != are_json[1]:
+        place = are_json.index(True)
+        if kinds[place].base == VALUES:
+            text = f"must be numbers and texts where {tables[1 - place].name} is a table"
+            error = ValueError(f"outputs in {tables[place].name} {text}, got {VALUES}")
+            raise about(error, "outputs")
+        if kind.name == JSON:
+            reason = f"texts, because {tables[at].name} has {reason}"
+            kind = Kind("text", reason)
+        joined = [kind, kind]
+        joined[at], joined[1 - at] = kind, kind._replace(reason=reason)
+        joined[place] = joined[place]._replace(table=formats[1 - place])
+        return joined
+    joined[1 - at] = kind._replace(reason=reason)
+    return joined
+
+
+def choose_dtypes(table: Table, request: Request, settings: Settings) -> dict[int, str]:
     """Return the kinds that `dtype` asks for, by the numbers of the columns."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
-    dtypes = {}
-    for name, kind in settings.dtype.items():
+    places = place_dtypes(table, request, settings.dtype)
+    return {place: settings.dtype[name] for name, place in places.items()}
+
+
+def place_dtypes(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
+    """Return the numbers of the columns for which `dtype` asks for a kind.
+
+    Raises:
+        ValueError: if there is no such column; all rows of JSON may lack it.
+    """
+    places = {}
+    for name in dtypes:
         column = name
         if table.names is not None and request.names is not None and not isinstance(name, str):
             # Numbers are those of the first table.
             column = request.names[integer("dtype", name, 0, len(request.names) - 1)]
-        dtypes[place_of(table, column, "dtype")] = kind
-    return dtypes
+        if not table.is_sparse or not isinstance(column, str) or column in (table.names or ()):
+            places[name] = place_of(table, column, "dtype")
+    return places
 
 
 def _read_first_row(slices: _TextSlices) -> tuple[list[str], bytes]:
@@ -546,7 +607,7 @@ def _read_first_row(slices: _TextSlices) -> tuple[list[str], bytes]:
             return [column["texts"][0] for column in columns], data[: len(data) - len(slices.data)]
         if slices.is_last:
             return [], b""
-        slices.extend(_SLICE_BYTES)
+        slices.extend()
 
 
 def _choose_roles(slices: _TextSlices, places: Sequence[int], width: int, kinds: Any) -> str:
@@ -600,11 +661,12 @@ def _are_separated_by(lines: Sequence[str], sep: str) -> bool:
         re.fullmatch(r"\s*\d{1,2}(:[0-5]\d){1,2}(\.\d*)?\s*", line) for line in lines
     ):
         return False
-    are_numbers = [all(map(_is_number, column)) for column in zip(*rows, strict=True)]
+    are_numbers = [all(map(is_number, column)) for column in zip(*rows, strict=True)]
     return all(are_numbers) if sep in " :" else any(are_numbers)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return True for a text that a table holds as a number."""
     try:
         float(text)
     except ValueError:
@@ -618,7 +680,7 @@ def _is_header(cells: Iterable[str]) -> bool:
     A mistyped number must not make its row a header.
     """
     filled = [cell for cell in cells if cell.strip()]
-    return bool(filled) and not any(map(_is_number, filled))
+    return bool(filled) and not any(map(is_number, filled))
 
 
 def _refuse_choice(file: HashedFile, request: Request) -> None:

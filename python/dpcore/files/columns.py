@@ -66,7 +66,7 @@ class Request(NamedTuple):
     exclude: Any = None
     names: tuple[str, ...] | None = None
     groups: Column | None = None
-    kinds: Mapping[int, str] | None = None
+    kinds: Mapping[int, Any] | None = None
 
     @property
     def columns(self) -> list[Any]:

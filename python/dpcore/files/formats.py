@@ -20,10 +20,10 @@ from ..progress import Progress
 from ..records import Array
 from ..results.evidence import TableRead
 from . import columns as frames
-from .cells import Kind, read_cells
+from .cells import UNREAD, Kind, read_cells
 from .columns import Found, Request, Table
 from .json_files import read_json, read_json_lines
-from .opened import STDIN, HashedFile, Settings, open_file, require_memory
+from .opened import STDIN, HashedFile, Settings, open_file, read_whole, require_memory
 
 
 class Reader(Settings):
@@ -84,13 +84,13 @@ def read_again(
     Raises:
         ValueError: if the file was changed since it was read.
     """
-    names = {place: kind.name for place, kind in kinds.items()}
-    asked = request._replace(kind=reader.find_kind(path), kinds=names)
+    decided = {place: kind for place, kind in kinds.items() if kind.name != UNREAD}
+    asked = request._replace(kind=reader.find_kind(path), kinds=decided)
     again = _read_once(path, asked, reader)
     if again.found.sha256 != table.found.sha256:
         raise ValueError(f"{table.name} must stay as it is while it is read, got another SHA-256")
     cells = {
-        place: each._replace(kind=kinds.get(place, each.kind))
+        place: each._replace(kind=decided.get(place, each.kind))
         for place, each in again.cells.items()
     }
     return again._replace(cells=cells)
@@ -135,7 +135,7 @@ def _open_whole(file: HashedFile) -> io.BytesIO:
     """Return the bytes of a file, for readers that do not read it from start to end."""
     if file.size is not None:
         require_memory(file.name, file.size)
-    return io.BytesIO(file.open_bytes().read())
+    return io.BytesIO(b"".join(read_whole(file.name, file.open_bytes().read)))
 
 
 def _require_rows(name: str, loaded: Any) -> Array:

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from math import isinf
 from typing import Any, Final, TextIO
 
@@ -17,20 +18,35 @@ from ..errors import invalid, show
 from ..mechanisms.answers import rows_of, to_object_array
 from ..mechanisms.spellings import PLAIN_CLASSES, read_number
 from ..records import Array
-from .cells import Cells, Kind
+from .cells import (
+    JSON,
+    MIN_CODE_DIGITS,
+    UNREAD,
+    VALUES,
+    Cells,
+    Kind,
+    choose_dtypes,
+    convert_texts,
+    find_kind,
+    is_number,
+    join_numbers,
+)
 from .columns import ALL, Found, Request, Table, fill_columns, select_columns
-from .opened import HashedFile, Settings, require_memory
+from .opened import HashedFile, Settings, read_whole, require_memory
 
 _MAX_EXACT_INTEGER: Final = 2**53
 """Whole numbers up to which floats are exact."""
 _MAX_DEPTH: Final = 64
+_MAX_LINE_LETTERS: Final = 2**27
+_MAX_PIECE_LINES: Final = 2**16
+_MAX_PIECE_LETTERS: Final = 2**24
 _BRACKET_PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
 _LINE_FEEDS: Final = bytes.maketrans(b",:", b"\n\n")
+_ONE_LINE: Final = str.maketrans("\n\r\0", "   ")
+"""What a text in a line of its own cannot hold."""
 _BETWEEN_NUMBERS: Final = b"{}[] \t\r"
 _USUAL_CLASSES: Final = {0, 1, 2, 3, 0xFFFF}
 """Spellings of Python: the fewest digits, ".0", or an exponent of two digits; and texts."""
-_NUMBERS: Final = Kind("number", "numbers", base="json")
-"""The kind of numbers of JSON, which says itself what is a number."""
 
 
 def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
@@ -38,45 +54,36 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
     if file.size is not None:
         # Its text, and objects that take as much at least.
         require_memory(file.name, 2.0 * file.size)
-    text = file.open_text(settings.encoding).read()
+    text = "".join(read_whole(file.name, file.open_text(settings.encoding).read))
     rows = parse_json(file.name, text, 1)
-    numbers = _JsonNumbers(request.kinds is not None or _has_spellings([text]))
-    if numbers.is_exact:
+    columns = _JsonColumns(_is_exact(request, settings) or _has_spellings([text]))
+    if columns.is_exact:
         rows = _EXACT_DECODER.decode(text)
-    if isinstance(rows, dict):
-        for name, values in rows.items():
-            if not isinstance(values, list):
-                requirement = "a list, as are all columns"
-                raise invalid(f"{name!r} of {file.name}", requirement, values)
-        columns = rows
-    elif not isinstance(rows, list):
+    if not isinstance(rows, (list, dict)):
         raise ValueError(f"{file.name} must hold a list of outputs, got {show(rows)}")
     is_sparse = isinstance(rows, list) and bool(rows) and all(type(row) is dict for row in rows)
+    lists = rows if isinstance(rows, dict) else {"": rows}
     if is_sparse:
-        names = dict.fromkeys(name for row in rows for name in row)
-        columns = {name: [row.get(name) for row in rows] for name in names}
-    elif isinstance(rows, list):
-        columns = {"": rows}
-    arrays = tuple(numbers.make_column(name, items, 0) for name, items in columns.items())
-    how = Found("json", None, "", file.encoding, file.sha256)
-    has_names = is_sparse or isinstance(rows, dict)
-    cells = numbers.list_cells(columns)
-    return Table(
-        file.name, tuple(columns) if has_names else None, arrays, how, None, is_sparse, cells
-    )
+        lists = {name: [row.get(name) for row in rows] for row in rows for name in row}
+    for name, values in lists.items():
+        if not isinstance(values, list):
+            requirement = "a list, as are all columns"
+            raise invalid(f"{name!r} of {file.name}", requirement, values)
+        columns.add(name, values, 0)
+    names = tuple(lists) if is_sparse or isinstance(rows, dict) else None
+    return columns.make_table(file, names, request, settings, is_sparse)
 
 
 def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> Table:
     """Read one answer a line, or one object a line with the names of the columns."""
-    given = {one for one in request.columns if one is not None}
-    by_name = ALL not in given and all(isinstance(one, str) for one in given)
-    wanted = given if given and by_name and not request.is_broad else None
+    chosen = {entry for entry in request.columns if entry is not None}
+    by_name = ALL not in chosen and all(isinstance(entry, str) for entry in chosen)
+    wanted = chosen if chosen and by_name and not request.is_broad else None
     names: dict[str, Any] = {}
-    found: dict[str, list[Array]] = {}
     size, is_table = 0, None
     lines = file.open_text(settings.encoding)
-    numbers = _JsonNumbers(request.kinds is not None)
-    for number, (line, rows) in enumerate(_read_values(file.name, lines, numbers)):
+    columns = _JsonColumns(_is_exact(request, settings))
+    for number, (line, rows) in enumerate(_read_values(file.name, lines, columns)):
         is_table = isinstance(rows[0], dict) if is_table is None else is_table
         if any(isinstance(row, dict) != is_table for row in rows):
             kinds = "objects, or none of them" if is_table else "no objects, or all of them"
@@ -86,44 +93,99 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
             for row in rows:
                 names.update(row)
         for name in names if is_table else ("",):
-            if is_table and wanted is not None and name not in wanted:
-                continue
-            # A name that is new here was missing in all rows before.
-            parts = found.setdefault(name, [to_object_array([None] * size)] if size else [])
-            items = [row.get(name) for row in rows] if is_table else rows
-            parts.append(numbers.make_column(name, items, size))
+            if not is_table or wanted is None or name in wanted:
+                columns.add(name, [row.get(name) for row in rows] if is_table else rows, size)
         size += len(rows)
-        if number == 0:
-            if is_table and not given and request.is_open:
-                select_columns(Table(file.name, tuple(names), (np.empty(0),) * len(names)), None)
-            file.check_memory(sum(_size_in_memory(one) for each in found.values() for one in each))
-    how = Found("jsonl", None, "", file.encoding, file.sha256)
-    cells = numbers.list_cells(names if is_table else [""])
-    if not is_table:
-        return Table(file.name, None, tuple(map(_join_parts, found.values())), how, cells=cells)
-    columns = {name: _join_parts(parts) for name, parts in found.items()}
-    filled = fill_columns(columns, names, size)
-    return Table(file.name, tuple(names), filled, how, is_sparse=True, cells=cells)
+        if number == 0 and is_table and not chosen and request.is_open:
+            select_columns(Table(file.name, tuple(names), (np.empty(0),) * len(names)), None)
+        file.check_memory(columns.taken)
+    return columns.make_table(
+        file, tuple(names) if is_table else None, request, settings, bool(is_table)
+    )
 
 
-def _read_values(name: str, text: TextIO, numbers: _JsonNumbers) -> Iterator[tuple[int, list[Any]]]:
+def _is_exact(request: Request, settings: Settings) -> bool:
+    """Return True if numbers must be read as the texts that they are."""
+    return request.kinds is not None or bool(settings.dtype)
+
+
+def _read_values(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tuple[int, list[Any]]]:
     """Yield values, many at a time, with the number of the last line."""
-    numbered = enumerate(text, 1)
-    decoder = _EXACT_DECODER if numbers.is_exact else _JSON_DECODER
-    while piece := list(islice(numbered, 2**16)):
+    decoder = _EXACT_DECODER if columns.is_exact else _JSON_DECODER
+    for piece in _read_lines(name, text):
         rows = [
             parse_json(name, line.strip(), number, decoder)
             for number, line in piece
             if line.strip()
         ]
-        if not numbers.has_spellings:
-            numbers.has_spellings = _has_spellings(line for _, line in piece)
+        if not columns.has_spellings:
+            columns.has_spellings = _has_spellings(line for _, line in piece)
         if rows:
             yield piece[-1][0], rows
 
 
-class _JsonNumbers:
-    """Columns of JSON, and how their numbers are written.
+def _read_lines(name: str, text: TextIO) -> Iterator[list[tuple[int, str]]]:
+    """Yield lines with their numbers, many at a time, but not many letters."""
+    piece: list[tuple[int, str]] = []
+    letters = 0
+    for number, line in enumerate(iter(partial(text.readline, _MAX_LINE_LETTERS), ""), 1):
+        piece.append((number, line))
+        letters += len(line)
+        if len(line) == _MAX_LINE_LETTERS:
+            most = f"shorter than {_MAX_LINE_LETTERS:,} letters"
+            raise invalid(f"line {number} of {name}", most, f"{line[:20]}...")
+        if len(piece) == _MAX_PIECE_LINES or letters > _MAX_PIECE_LETTERS:
+            yield piece
+            piece, letters = [], 0
+    if piece:
+        yield piece
+
+
+class _Types:
+    """Types of the values of a column, and sizes of its whole numbers, as Python read them."""
+
+    def __init__(self) -> None:
+        self.types: set[type] = set()
+        self.has_whole_floats = False
+        self.least, self.most = _MAX_EXACT_INTEGER, 0
+
+    def add(self, column: Array, types: set[type]) -> None:
+        """Add the values of a piece."""
+        self.types |= types
+        if int in types:
+            integers = [abs(item) for item in column.tolist() if type(item) is int]
+            self.least = min(self.least, *integers, _MAX_EXACT_INTEGER)
+            self.most = max(self.most, *integers, 0)
+        if float in types and not self.has_whole_floats:
+            items = column.tolist() if column.dtype == object else ()
+            self.has_whole_floats = any(type(item) is float and item.is_integer() for item in items)
+            if column.dtype != object:
+                self.has_whole_floats = bool((column == np.rint(column)).any())
+
+    def find_cells(self, has_spellings: bool) -> Cells:
+        """Return what is known of the column, and whether it must be read exactly."""
+        has_both = int in self.types and self.has_whole_floats
+        types = self.types - {type(None)}
+        if types <= {int, float}:
+            base = "int" if int in types else "float" if self.has_whole_floats else ""
+            is_long = self.most > _MAX_EXACT_INTEGER
+            is_code = types == {int} and _may_be_codes(self.least, self.most)
+            kind = Kind(UNREAD, "numbers", base=base)
+            return Cells(kind, is_unread=has_spellings or has_both or is_long or is_code)
+        if types == {str}:
+            return Cells(Kind(UNREAD, "texts", base="texts"))
+        is_mixed = types <= {int, float, str}
+        kind = Kind(UNREAD, VALUES, base=VALUES)
+        return Cells(kind, is_unread=has_spellings or has_both or is_mixed)
+
+
+def _may_be_codes(least: int, most: int) -> bool:
+    """Return True for whole numbers of one width, of which each digit may count."""
+    return len(str(least)) == len(str(most)) >= MIN_CODE_DIGITS
+
+
+class _JsonColumns:
+    """Columns of JSON, piece by piece.
 
     Args:
         is_exact: True if numbers were read as the texts that they are; otherwise a column that is
@@ -132,39 +194,121 @@ class _JsonNumbers:
 
     def __init__(self, is_exact: bool) -> None:
         self.is_exact = self.has_spellings = is_exact
-        self._texts: dict[str, list[str]] = {}
-        self._types: dict[str, set[type]] = {}
+        self._pieces: dict[str, list[Array]] = {}
+        self._types: dict[str, _Types] = {}
+        self.taken = 0.0
 
-    def make_column(self, name: str, items: list[Any], size: int) -> Array:
-        """Return a piece of a column, above which there are `size` rows."""
+    def add(self, name: str, items: list[Any], size: int) -> None:
+        """Add a piece of a column, above which there are `size` rows."""
+        # A name that is new here was missing in all rows before.
+        nothing = [to_object_array([None] * size)] if size else []
+        pieces = self._pieces.setdefault(name, nothing)
+        types = set(map(type, items))
+        pieces.append(to_object_array(items) if self.is_exact else _as_column(items, types))
+        column = pieces[-1]
+        self.taken += _size_in_memory(column)
         if self.is_exact:
-            texts = self._texts.setdefault(name, [""] * size)
-            texts += [item if type(item) is _NumberText else "" for item in items]
-            return _as_column([_convert_numbers(item) for item in items])
-        types, kinds = self._types.setdefault(name, set()), set(map(type, items))
-        column = _as_column(items, kinds)
-        types |= kinds & {int}
-        # A float that is a whole number may be written as an integer elsewhere.
-        is_bare = kinds == {float} and not (column == np.rint(column)).any()
-        if float in kinds and not is_bare:
-            types |= {float for item in items if type(item) is float and item.is_integer()}
-        return column
+            return
+        if name not in self._types:
+            self._types[name] = _Types()
+            self._types[name].types |= {type(None)} if size else set()
+        self._types[name].add(column, types)
 
-    def list_cells(self, names: Iterable[str]) -> dict[int, Cells]:
-        """Return how the numbers of each column are written, by the places of the columns."""
-        cells = {}
-        for place, name in enumerate(names):
-            if any(self._texts.get(name, ())):
-                piece = _read_spellings("\n".join([*self._texts[name], ""]).encode())
-                cells[place] = Cells(_NUMBERS, piece["codes"], tuple(piece["spellings"]))
-            elif name in self._types:
-                is_unread = self.has_spellings or len(self._types[name]) > 1
-                cells[place] = Cells(_NUMBERS, is_unread=is_unread)
-        return cells
+    def make_table(
+        self,
+        file: HashedFile,
+        names: tuple[str, ...] | None,
+        request: Request,
+        settings: Settings,
+        is_sparse: bool,
+    ) -> Table:
+        """Return the columns as a table; their pieces are given up."""
+        size = next((sum(map(len, pieces)) for pieces in self._pieces.values()), 0)
+        keys = ("",) if names is None else names
+        empty = Table(file.name, names, (np.empty(0),) * len(keys), is_sparse=is_sparse)
+        dtypes = choose_dtypes(empty, request, settings)
+        columns, cells = {}, {}
+        for place, name in enumerate(keys):
+            pieces = self._pieces.pop(name, None)
+            if pieces is None:
+                continue
+            if self.is_exact:
+                items = list(chain.from_iterable(piece.tolist() for piece in pieces))
+                asked = (request.kinds or {}).get(place)
+                title = f"column {place if names is None else repr(name)} of {file.name}"
+                columns[name], cells[place] = _convert_items(items, asked, dtypes.get(place), title)
+            else:
+                cells[place] = self._types[name].find_cells(self.has_spellings)
+                columns[name] = _join_pieces(pieces, cells[place])
+        source = Found(request.kind, None, "", file.encoding, file.sha256)
+        if names is None and not columns:
+            return Table(file.name, None, (), source)
+        filled = tuple(columns.values()) if len(columns) == len(keys) else ()
+        filled = filled or fill_columns(columns, keys, size)
+        return Table(file.name, names, filled, source, None, is_sparse, cells)
 
 
 class _NumberText(str):
     """A number as it is written."""
+
+
+def _convert_items(
+    items: list[Any], asked: Kind | None, dtype: str | None, title: str
+) -> tuple[Array, Cells]:
+    """Return a column of numbers as they are written, texts and other values, and its kind.
+
+    Args:
+        items: the values.
+        asked: the kind that was decided before, or None.
+        dtype: the kind that the user asks for, or None.
+        title: what messages call the column.
+    """
+    types = set(map(type, items))
+    name = asked.name if asked else dtype or ""
+    if not types <= {_NumberText, str, type(None)}:
+        if dtype is not None:
+            text = f"left out for {title}, which has {VALUES}"
+            raise invalid("dtype", text, dtype)
+        return _convert_values(items, Kind(JSON, VALUES, base=VALUES))
+    texts = {item for item in items if type(item) is str}
+    reason = "numbers and texts" if _NumberText in types else "texts"
+    if name in (JSON, "") and not all(map(_is_word, texts)):
+        return _convert_values(items, Kind(JSON, reason))
+    piece = _parse_numbers("\n".join([*((item or "").translate(_ONE_LINE) for item in items), ""]))
+    kind = find_kind([(len(items), piece | {"texts": texts})], title, dtype, "row")
+    if name == JSON or (not name and kind.has_words):
+        return _convert_values(items, Kind(JSON, reason))
+    kind = asked or kind
+    if kind.name == "number":
+        return join_numbers([(len(items), piece)], kind, title, bool(name))
+    if kind.name == "text":
+        if asked and asked.table:
+            strip = str if asked.table == "lines" else str.strip
+            items = [strip(item) or None if item is not None else None for item in items]
+        items = [item if item is None else str(item) for item in items]
+        return _as_column(items), Cells(kind)
+    return convert_texts(list(map(str, (item or "" for item in items))), kind.name, title), Cells(
+        kind
+    )
+
+
+def _is_word(text: str) -> bool:
+    """Return True for a text that may stand among the numbers of a table, too, such as NA."""
+    return text.strip() == text != "" and not any(map(str.isdigit, text)) and not is_number(text)
+
+
+def _convert_values(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
+    """Return a column in which each value is what JSON says."""
+    texts = [item if type(item) is _NumberText else "" for item in items]
+    column = _as_column([_convert_numbers(item) for item in items])
+    if not any(texts):
+        return column, Cells(kind)
+    piece = _parse_numbers("\n".join([*texts, ""]))
+    return column, Cells(kind, piece["codes"], tuple(piece["spellings"]))
+
+
+def _parse_numbers(lines: str) -> dict[str, Any]:
+    return _read_spellings(lines.encode("utf-8", "replace"))
 
 
 def _read_spellings(data: bytes) -> dict[str, Any]:
@@ -202,7 +346,7 @@ def _convert_numbers(value: Any) -> Any:
 
 def _as_column(items: list[Any], types: set[type] | None = None) -> Array:
     kinds = types or set(map(type, items))
-    if kinds <= {int, float} or kinds in ({str}, {bool}):
+    if (kinds and kinds <= {int, float}) or kinds in ({str}, {bool}):
         return rows_of("outputs", items, "")
     return to_object_array(items)
 
@@ -278,28 +422,24 @@ def _size_in_memory(part: Array) -> float:
     return float(part.nbytes + texts)
 
 
-def _join_parts(parts: list[Array]) -> Array:
+def _join_pieces(pieces: list[Array], cells: Cells) -> Array:
     """Return the pieces of a column as one array; the list is emptied.
 
-    Args:
-        parts: arrays of shape `(size, ...)`.
-
-    Returns:
-        An array of numbers or texts where all are of one kind, else of objects.
+    Numbers are floats, as in a table of cells.
     """
-    kinds = {part.dtype.kind for part in parts}
-    is_whole = kinds == {"i", "f"} and all(
-        part.dtype.kind == "f" or not len(part) or np.abs(part).max() <= _MAX_EXACT_INTEGER
-        for part in parts
-    )
-    if "O" not in kinds and (len(kinds) == 1 or is_whole):
-        whole = np.empty(sum(map(len, parts)), np.result_type(*parts))
-        _move_pieces(parts, whole)
-        return whole
-    items = list(chain.from_iterable(part.tolist() for part in parts))
-    parts.clear()
-    is_text = all(isinstance(item, str) for item in items)
-    return rows_of("outputs", items, "") if is_text else to_object_array(items)
+    types = {piece.dtype.kind for piece in pieces}
+    if cells.kind.base in ("", "int", "float"):
+        if types <= {"i", "f", "u"}:
+            whole = np.empty(sum(map(len, pieces)))
+            _move_pieces(pieces, whole)
+            return whole
+        if not cells.is_unread:
+            return to_object_array([
+                item if item is None else float(item) for piece in pieces for item in piece.tolist()
+            ])  # fmt: skip
+    items = list(chain.from_iterable(piece.tolist() for piece in pieces))
+    pieces.clear()
+    return _as_column(items)
 
 
 def _move_pieces(pieces: list[Any], whole: Array) -> None:

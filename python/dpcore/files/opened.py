@@ -268,6 +268,24 @@ def _open_standard_input() -> BinaryIO:
         raise invalid("outputs", "a file where there is no standard input", STDIN) from None
 
 
+def read_whole(name: str, read: Callable[[int], Any]) -> list[Any]:
+    """Return all parts of a file; a small packed file may hold more than memory does.
+
+    Args:
+        name: what messages call the file.
+        read: returns so many bytes or letters, none at the end.
+
+    Raises:
+        MemoryError: if memory cannot hold the file, as soon as this is known.
+    """
+    parts, size = [], 0
+    while part := read(_PIPE_BYTES):
+        parts.append(part)
+        size += len(part)
+        require_memory(name, size, size)
+    return parts
+
+
 def require_memory(name: str, size: float, taken: float = 0.0) -> None:
     """Raise an error if outputs of a size, and their copy, are larger than the free memory.
 

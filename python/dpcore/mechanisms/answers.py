@@ -589,6 +589,9 @@ def with_signature(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] 
         return array
     if array.ndim == 1 or not isinstance(signature, tuple) or signature[0] not in (list, tuple):
         return array if array.ndim > 1 or signature_of(array[0]) == signature else None
+    if array.dtype.kind in "mM":
+        # A row of times holds their unit, which may be another on the other side.
+        return None
     if signature == signature_of(array[0].tolist()):
         return array
     formed = array.view(np.dtype(array.dtype, metadata={_SIGNATURE: signature}))

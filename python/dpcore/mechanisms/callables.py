@@ -671,6 +671,9 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
         [[1], [1, 2]]
     """
     kinds = set(map(type, answers))
+    if np.timedelta64 in kinds:
+        # The other side may have another unit.
+        return to_object_array(answers)
     if all(issubclass(kind, _NUMBER_TYPES) for kind in kinds):
         array = np.array(answers)
         whole = all(issubclass(kind, (int, np.integer)) for kind in kinds)

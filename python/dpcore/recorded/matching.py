@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from ..auditing.event_fitting import match_keys, quote_names
 from ..errors import about, mistyped, show
-from ..files.cells import MINUS_ZERO, Cells, describe_spelling, spells_twice
+from ..files.cells import JSON, MINUS_ZERO, Cells, describe_spelling, spells_twice
 from ..files.columns import Table, add_zone, zone_of
-from ..mechanisms.answers import to_object_array
 from ..packages import has_all
 from ..records import Array
 
-_MAX_LISTED_NAMES: Final = 8
 _Written = tuple[Array, Array, tuple[int, ...]]
 _MAX_SPELLINGS: Final = 16
 """Spellings above which they are no part of an output."""
@@ -45,7 +44,7 @@ def match_places(
     differences = []
     for own, others, name in lists:
         if alone := [column for column in dict.fromkeys(own) if column not in others]:
-            differences.append(f"{_list_quoted(alone)} only in {name}")
+            differences.append(f"{quote_names(alone)} only in {name}")
     where = dict(zip(chosen_prime, places_prime, strict=True))
     if not differences and not len(where) == len(chosen) == len(chosen_prime):
         differences = ["a name that is repeated, in another order"]
@@ -54,11 +53,6 @@ def match_places(
         hint = "column= chooses columns, exclude= leaves some out"
         raise about(ValueError(f"{text} ({hint})"), "outputs_prime")
     return [where[column] for column in chosen]
-
-
-def _list_quoted(names: Sequence[str]) -> str:
-    more = f", ... ({len(names):,} in all)" if len(names) > _MAX_LISTED_NAMES else ""
-    return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + more
 
 
 def add_missing_names(table: Table, names: Iterable[str]) -> Table:
@@ -151,7 +145,7 @@ def _merge_codes(first: _Written, second: _Written) -> tuple[list[int], list[Arr
 
 def _read_spellings(side: Array, cells: Cells | None, place: int) -> _Written | None:
     """Return the numbers of a column, NaN for other cells, and how they are written."""
-    if cells is None or cells.codes is None or cells.kind.name != "number":
+    if cells is None or cells.codes is None or cells.kind.name not in ("number", JSON):
         return None
     column = side if side.ndim == 1 else side[:, place]
     if column.dtype == object:
@@ -179,15 +173,9 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
         places = match_places(first, every, second, [*range(len(names_prime))])
         first, second, notes = match_units(first, every, second, places)
         return _join_fields(first, every), _join_fields(second, places), notes
-    order, order_prime = _find_key_order(rows), _find_key_order(rows_prime)
-    if order != order_prime and order and order_prime and {*order} == {*order_prime}:
-        matched = [{key: row[key] for key in order} for row in rows_prime]
-        note = (
-            f"the keys of outputs on x are {_list_quoted(order)}, of those on x' "
-            f"{_list_quoted(order_prime)}: they are matched, but whoever sees the order sees the "
-            "input"
-        )
-        return rows, to_object_array(matched), (note,)
+    matched, notes = match_keys(rows, rows_prime)
+    if notes:
+        return rows, matched, notes
     read = _read_instants(rows), _read_instants(rows_prime)
     times, times_prime, notes = _match_times(*read, "outputs")
     # Instants of one type and zone stay the objects that they are.
@@ -203,14 +191,6 @@ def _join_fields(table: Table, places: Sequence[int]) -> Array:
     for place in places:
         rows[names[place]] = table.columns[place]
     return rows
-
-
-def _find_key_order(rows: Array) -> tuple[Any, ...] | None:
-    """Return the keys of mappings that all have them in one order; None for other rows."""
-    if rows.dtype != object or rows.ndim != 1 or type(rows[0]) is not dict:
-        return None
-    order = tuple(rows[0])
-    return order if all(type(row) is dict and tuple(row) == order for row in rows) else None
 
 
 def _read_instants(rows: Array) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import about, invalid, masked, mistyped, name_path_errors
 from ..files import columns as frames
-from ..files.cells import Cells, Kind, join_kinds
+from ..files.cells import Cells, Kind, join_kinds, place_dtypes
 from ..files.columns import Column, Request, Table
 from ..files.formats import Reader, is_path, read_again, read_table
 from ..files.opened import STDIN
@@ -30,6 +30,8 @@ Sides = tuple[Array, Array]
 _MIN_DISTINCT_SCORES: Final = 20
 """Distinct values from which the other side is scores, where one side is 0 and 1 alone."""
 
+_TEXTS: Final = ("csv", "lines", "json", "jsonl")
+"""Formats of which `dtype` says what the cells are."""
 _LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
 
 Groups = list[Hashable]
@@ -142,12 +144,13 @@ def read_matched(
     for argument, choice in (("column", request.column), ("exclude", request.exclude)):
         if choice is not None and not any(tables):
             raise invalid(argument, "None where outputs are arrays", choice)
-    if reader.dtype and not any(table and table.found.kind in ("csv", "lines") for table in tables):
-        raise invalid("dtype", "None where outputs are no table or lines of text", reader.dtype)
+    if reader.dtype and not any(table and table.found.kind in _TEXTS for table in tables):
+        raise invalid("dtype", "None where outputs are no text, such as CSV or JSON", reader.dtype)
     widths = [len(table.columns) if table else 0 for table in tables]
     by_position = len({table is None or table.names is None for table in tables}) > 1
     again = partial(_read_again, list(values.values()), requests, reader)
     chosen, notes = _match_tables(tables, requests, again)
+    _require_chosen(chosen, requests, reader)
     tables.clear()
     sides = []
     for at, (name, value) in enumerate(values.items()):
@@ -176,6 +179,27 @@ def read_matched(
     return sides, notes
 
 
+def _require_chosen(
+    chosen: Sequence[tuple[Table | None, list[int], dict[int, str]]],
+    requests: Sequence[Request],
+    reader: Reader,
+) -> None:
+    """Raise an error if `dtype` names a column that is not read."""
+    lacking = [] if isinstance(reader.dtype, str) else [*reader.dtype]
+    for (table, places, others), request in zip(chosen, requests, strict=True):
+        if table is None or table.found.kind not in _TEXTS:
+            continue
+        named = place_dtypes(table, request, [*lacking])
+        for name, place in named.items():
+            if place not in (*places, *others):
+                every = table.names or range(len(table.columns))
+                names = ", ".join(repr(every[at]) for at in (*places, *others))
+                raise invalid("dtype", f"of a chosen column of {table.name} ({names})", name)
+        lacking = [name for name in lacking if name not in named]
+        if lacking and request is requests[-1]:
+            frames.place_of(table, lacking[0], "dtype")
+
+
 def _match_tables(
     tables: Sequence[Table | None],
     requests: Sequence[Request],
@@ -199,11 +223,15 @@ def _match_tables(
         places = match_places(wholes[0], chosen[0][1], wholes[1], chosen[1][1])
         chosen[1] = wholes[1], places, chosen[1][2]
     numbers = [places for table, places, _ in chosen if table]
-    kinds = iter(join_kinds([table for table in wholes if table], numbers))
-    for at, (table, places, others) in enumerate(chosen):
-        if table and (needed := next(kinds)):
-            whole = add_missing_names(again(at, table, needed), every)
-            chosen[at] = whole, places, others
+    decided: list[dict[int, Kind]] = [{} for _ in chosen]
+    # The kinds only widen, so that this ends.
+    while any(kinds := join_kinds([table for table, *_ in chosen if table], numbers)):
+        rest = iter(kinds)
+        for at, (table, places, others) in enumerate(chosen):
+            if table and (needed := next(rest)):
+                decided[at] |= needed
+                whole = add_missing_names(again(at, table, decided[at]), every)
+                chosen[at] = whole, places, others
     first, second = chosen[0][0], chosen[-1][0]
     if len(wholes) < 2 or not (first and second):
         return chosen, ()

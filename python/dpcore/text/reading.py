@@ -22,7 +22,7 @@ from ..errors import about, choice, explain_old_names, invalid, message, mistype
 from ..files.cells import read_rows
 from ..files.formats import KINDS as FILE_KINDS
 from ..files.json_files import parse_json
-from ..files.opened import HashedFile, Settings
+from ..files.opened import HashedFile, Settings, read_whole
 from ..files.opened import open_file as open_text
 from ..mechanisms.answers import is_frame
 from .corpus import Corpus
@@ -33,7 +33,6 @@ _NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9
 """A number in letters; a leading zero makes a code of it."""
 _MAX_EXACT_INTEGER: Final = 2.0**53
 """Size up to which every whole number is a float."""
-_READ_BYTES: Final = 2**25
 SUFFIXES: Final = {end: kind for end, kind in FILE_KINDS.items() if kind in ("csv", "tsv", "jsonl")}
 """Ends of names, and the kind of table that they stand for."""
 _SPLIT_NAMES: Final = {
@@ -128,10 +127,8 @@ def open_file(path: Path, origin: str = "") -> File:
         hint = f"{what} (the README of the data says where it comes from)" if origin else what
         raise missing_file(path, hint)
     with open_text(path, Settings()) as file:
-        read, parts = file.open_utf8(None), []
-        while part := read(_READ_BYTES):
-            parts.append(part)
-    return File(path.name, origin, b"".join(parts))
+        content = b"".join(read_whole(file.name, file.open_utf8(None)))
+    return File(path.name, origin, content)
 
 
 def missing_file(path: Path, requirement: str) -> FileNotFoundError:
