@@ -28,8 +28,9 @@ LONGEST_LICENCE = 120
 TEXT = """\
 # Licences of dependencies
 
-dpcore has the licence Apache-2.0. Crates and packages that it needs have other licences, which their
-projects state as below. `make licences` makes this page. Tools of dpcore's developers are not listed.
+dpcore has the licence Apache-2.0. Crates and packages that it needs have other licences, which
+their projects state as below. `make licences` makes this page. Tools that only developers of dpcore
+install are not listed.
 
 ## Crates
 
