@@ -29,8 +29,8 @@ TEXT = """\
 # Licences of dependencies
 
 dpcore has the licence Apache-2.0. Crates and packages that it needs have other licences, which
-their projects state as below. `make licences` makes this page. Tools of dpcore's developers are
-not listed.
+their projects state as below. `make licences` makes this page. Tools that only developers of dpcore
+install are not listed.
 
 ## Crates
 

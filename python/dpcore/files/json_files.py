@@ -70,8 +70,9 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
             requirement = "a list, as are all columns"
             raise invalid(f"{name!r} of {file.name}", requirement, values)
         columns.add(name, values, 0)
+    size = max(map(len, lists.values()), default=0)
     names = tuple(lists) if is_sparse or isinstance(rows, dict) else None
-    return columns.make_table(file, names, request, settings, is_sparse)
+    return columns.make_table(file, names, size, request, settings, is_sparse)
 
 
 def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> Table:
@@ -100,7 +101,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
             select_columns(Table(file.name, tuple(names), (np.empty(0),) * len(names)), None)
         file.check_memory(columns.taken)
     return columns.make_table(
-        file, tuple(names) if is_table else None, request, settings, bool(is_table)
+        file, tuple(names) if is_table else None, size, request, settings, bool(is_table)
     )
 
 
@@ -218,12 +219,12 @@ class _JsonColumns:
         self,
         file: HashedFile,
         names: tuple[str, ...] | None,
+        size: int,
         request: Request,
         settings: Settings,
         is_sparse: bool,
     ) -> Table:
         """Return the columns as a table; their pieces are given up."""
-        size = next((sum(map(len, pieces)) for pieces in self._pieces.values()), 0)
         keys = ("",) if names is None else names
         empty = Table(file.name, names, (np.empty(0),) * len(keys), is_sparse=is_sparse)
         dtypes = choose_dtypes(empty, request, settings)

