@@ -5,7 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 
 import pytest
@@ -13,7 +12,6 @@ from shared_experiments import get_possible, interrupt_at, mark_needs
 
 from dpcore import _core
 from dpcore.experiments import drawing, get, habernal2022_figure2, reproduce, running
-from dpcore.progress import interrupt_on_signal
 
 
 def run(name, **fields):
@@ -122,36 +120,16 @@ def test_sigterm_keeps_what_is_done(tmp_path):
     assert (tmp_path / "published-systems.png").exists()
 
 
-def test_sigterm_is_handled_in_the_main_thread_and_only_where_nobody_else_does(
-    monkeypatch, tmp_path
-):
-    result, seen = run("habernal2022-figure2", trials=1000), []
+def test_the_library_handles_no_signals(monkeypatch, tmp_path):
+    result, handlers = run("habernal2022-figure2", trials=1000), []
 
-    def look(*args, **kwargs):
-        seen.append(signal.getsignal(signal.SIGTERM))
+    def note_handlers(*args, **kwargs):
+        handlers.append([signal.getsignal(number) for number in signals])
         return result
 
-    def handlers():
-        seen.clear()
-        reproduce("habernal2022-figure2", tmp_path)
-        return list(seen)
-
-    def own(number, frame):
-        """Do nothing."""
-
-    monkeypatch.setattr(habernal2022_figure2, "run", look)
-    monkeypatch.setattr(drawing, "save_png_and_svg", look)
-    before, found = signal.getsignal(signal.SIGTERM), []
-    assert before is signal.SIG_DFL
-    # While it runs, and while files are written.
-    assert handlers() == [interrupt_on_signal, signal.SIG_IGN]
-    assert signal.getsignal(signal.SIGTERM) is before
-    thread = threading.Thread(target=lambda: found.extend(handlers()))
-    thread.start()
-    thread.join()
-    assert found == [before, before]
-    try:
-        signal.signal(signal.SIGTERM, own)
-        assert handlers() == [own, own]
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    signals = (signal.SIGTERM, signal.SIGINT)
+    monkeypatch.setattr(habernal2022_figure2, "run", note_handlers)
+    monkeypatch.setattr(drawing, "save_png_and_svg", note_handlers)
+    before = [signal.getsignal(number) for number in signals]
+    reproduce("habernal2022-figure2", tmp_path)
+    assert handlers == [before, before]

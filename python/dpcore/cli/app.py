@@ -66,6 +66,7 @@ STATUS_HELP = """[bold]Exit status[/bold]
   3    no verdict: rows are not independent (invalid), the claim was out of reach or
        all outputs were one value (undecided), or the mechanism or dpcore failed
   4    parts of a run are missing (dpcore merge)
+  5    dpcore count could not write its file
   130  interrupted (Ctrl-C), whatever was counted; 143 by SIGTERM, 129 by SIGHUP"""
 
 TOP_EPILOG = f"""[bold]Examples[/bold]

@@ -13,16 +13,11 @@ import importlib
 import inspect
 import json
 import os
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import choice, flag, invalid, mistyped, name_path_errors, suggest_arguments
-from ..progress import interrupt_on_signal
 from ..records import write_file
 
 if TYPE_CHECKING:
@@ -74,7 +69,7 @@ class Result(Protocol):
 
     @property
     def partial(self) -> bool:
-        """True if Ctrl-C or SIGTERM ended the experiment early: it then holds what was done."""
+        """True if Ctrl-C ended the experiment early: it then holds what was done."""
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the result on a new figure of pyplot, a given figure or in the place of axes."""
@@ -184,8 +179,8 @@ def reproduce(
             finished audits are not counted again. For those named in `RESUMABLE`, as `executor`.
 
     Returns:
-        The experiment's `Result`. After Ctrl-C or SIGTERM it holds what was done, with `partial`
-        set, and the files hold the same. (A handler of SIGTERM of your own stays in force.)
+        The experiment's `Result`. After Ctrl-C it holds what was done, with `partial`
+        set, and the files hold the same. (`dpcore reproduce` treats SIGTERM as Ctrl-C.)
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -193,7 +188,7 @@ def reproduce(
             experiment does not take.
         ModuleNotFoundError: if it needs a package that is not installed: it says which.
         OSError: if the folder or a file cannot be written.
-        KeyboardInterrupt: on Ctrl-C or SIGTERM before anything is done.
+        KeyboardInterrupt: on Ctrl-C before anything is done.
 
     Example:
         >>> import tempfile
@@ -221,33 +216,16 @@ def reproduce(
     runs = None if resume is None else Path(resume)
     if runs is not None:
         runs.mkdir(parents=True, exist_ok=True)
-    with _replace_sigterm(interrupt_on_signal), place_audits(executor, runs):
+    with place_audits(executor, runs):
         result: Result = module.run(config, threads=threads, progress=progress)
-    # Ignored for the second that writing takes: half a file serves nobody.
-    with _replace_sigterm(signal.SIG_IGN):
-        record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
-        from .drawing import save_png_and_svg
+    record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
+    from .drawing import save_png_and_svg
 
-        try:
-            write_file(folder / f"{name}.json", record + "\n", "out")
-            save_png_and_svg(result, folder / name)
-        except OSError as error:
-            # Hours of counting must not be lost with a file.
-            vars(error).update(result=result)
-            raise
-    return result
-
-
-@contextmanager
-def _replace_sigterm(handler: Any) -> Iterator[None]:
-    """Handle SIGTERM otherwise in the body, in the main thread and unless a user handles it."""
-    is_main = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGTERM)
-    if not is_main or before not in (signal.SIG_DFL, interrupt_on_signal):
-        yield
-        return
-    signal.signal(signal.SIGTERM, handler)
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        write_file(folder / f"{name}.json", record + "\n", "out")
+        save_png_and_svg(result, folder / name)
+    except OSError as error:
+        # Hours of counting must not be lost with a file.
+        vars(error).update(result=result)
+        raise
+    return result
