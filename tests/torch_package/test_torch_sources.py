@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from shared_extras import needs
+from shared_extras import CUDA, needs
 
 torch = needs("torch")
 from torch import nn  # noqa: E402
@@ -14,8 +14,7 @@ from torch import nn  # noqa: E402
 from dpcore.torch import noise_sources  # noqa: E402
 
 X = torch.linspace(-1.0, 1.0, 24).reshape(6, 4)
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="no CUDA device"))]  # fmt: skip
+DEVICES = ["cpu", CUDA]
 
 
 class Noise(nn.Module):

@@ -6,7 +6,6 @@ Noise of scale 1 is drawn in float64, on a symmetric grid; it is never 0 and nev
 
 from __future__ import annotations
 
-import functools
 import math
 from contextlib import suppress
 from typing import Any, ClassVar, Final, Literal
@@ -31,13 +30,18 @@ _HALF_RANGE: Final = 2**52
 """Half of the integers of 53 bits."""
 
 
-@functools.cache
+# Not `functools.cache`: torch.compile warns of every call of a function that has it.
+_HAS_FLOAT64: Final = {"cpu": True}
+
+
 def _has_float64(kind: str) -> bool:
-    try:
-        torch.empty(0, dtype=torch.float64, device=kind)
-    except (TypeError, RuntimeError):
-        return False
-    return True
+    if kind not in _HAS_FLOAT64:
+        try:
+            torch.empty(0, dtype=torch.float64, device=kind)
+            _HAS_FLOAT64[kind] = True
+        except (TypeError, RuntimeError):
+            _HAS_FLOAT64[kind] = False
+    return _HAS_FLOAT64[kind]
 
 
 def float64_device(device: Any) -> Any:
@@ -245,9 +249,9 @@ def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
 class CappedEpsilon(torch.autograd.Function):
     """The function ``min(epsilon, cap)``, with a gradient that leads back from above the cap.
 
-    The derivative above the cap is 0, and no loss would move an epsilon back that momentum carried
-    there. Above it the gradient is that at the cap where descent lowers epsilon, and 0 where it
-    would raise it further: projected descent.
+    The derivative is 0 there, and no loss would move an epsilon back that momentum carried to the
+    cap or above it. In its place the gradient is that of the cap where descent lowers epsilon, and
+    0 where descent would raise it further: projected descent.
     """
 
     generate_vmap_rule = True
@@ -267,7 +271,7 @@ class CappedEpsilon(torch.autograd.Function):
     def backward(ctx: Any, gradient: Any) -> Any:
         """Compute the gradient of epsilon."""
         (epsilon,) = ctx.saved_tensors
-        return torch.where(epsilon > ctx.cap, gradient.clamp(min=0.0), gradient), None
+        return torch.where(epsilon >= ctx.cap, gradient.clamp(min=0.0), gradient), None
 
 
 class LearntScale(torch.nn.Module):
@@ -301,7 +305,7 @@ class LearntScale(torch.nn.Module):
                 value = self.read_epsilon()
         if value == math.inf:
             epsilon = torch.where((epsilon > 0.0) & (epsilon < math.inf), epsilon, math.nan)
-        if value > cap:
+        if value >= cap:
             epsilon = CappedEpsilon.apply(epsilon, cap)
         return noise * (sensitivity / epsilon).to(noise.device)
 
@@ -335,8 +339,8 @@ class NoiseLayer(torch.nn.Module):
 
     The scale is a Python float, which no cast of the module changes (`.half()` would make 1e-8
     zero), and is saved in float64. Or it is learnt: ``scale = sensitivity / min(epsilon, cap)``
-    with a parameter `epsilon` that follows the module to its device but stays float64. Above the
-    cap its gradient is kept where descent lowers epsilon, and is 0 elsewhere.
+    with a parameter `epsilon` that follows the module to its device but stays float64. At the
+    cap and above it the gradient is kept where descent lowers epsilon, and is 0 elsewhere.
 
     Compiled code (``torch.compile``) draws from the generator of its compiler: the same law, other
     numbers for the same seed. It cannot raise, so that an epsilon that left its range gives NaN.
