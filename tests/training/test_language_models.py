@@ -121,6 +121,12 @@ def test_records_that_cannot_be_scored_are_refused(records, kind, said):
         language_model_losses(gpt2(), "tokenizer")
 
 
+def test_a_model_is_taken_as_opacus_wraps_it():
+    wrapped = needs("opacus").GradSampleModule(llama(), strict=False)
+    usual = language_model_losses(llama())(RECORDS)
+    assert np.array_equal(language_model_losses(wrapped)(RECORDS), usual)
+
+
 def test_a_causal_decoder_of_another_kind_is_taken():
     model = bert("BertLMHeadModel", is_decoder=True)
     assert np.isfinite(language_model_losses(model)(RECORDS)).all()

@@ -211,7 +211,8 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
     time of the call. Every token counts: no record is truncated.
 
     Args:
-        model: a causal language model of the package transformers, such as `GPT2LMHeadModel`.
+        model: a causal language model of the package transformers, such as `GPT2LMHeadModel`, also
+            as Opacus wraps it.
         tokenizer: its tokenizer, for records that are texts. Defaults to records of token numbers.
         batch: number of records that go through the model at a time.
 
@@ -235,6 +236,8 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
         ...     return language_model_losses(model)
     """
     kind = "a causal language model of transformers"
+    # Opacus wraps a model, and shows none of its attributes.
+    model = getattr(model, "_module", model)
     if not (has_all(model, "can_generate", "config", "modules") and model.can_generate()):
         raise mistyped("model", kind, model)
     if getattr(model.config, "is_encoder_decoder", False):
