@@ -93,7 +93,12 @@ def main() -> None:
     packages = [load_package(options.before.resolve()), load_package(ROOT)]
     load = os.getloadavg()[0]
     lines = measure(packages, options.device, options.rounds)
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    gpu = (
+        "No GPU was had: speeds on one are not measured, and tests with the marker `gpu` were\n"
+        "skipped. `--device cuda` measures them."
+    )
+    if torch.cuda.is_available():
+        gpu = f"GPU: {torch.cuda.get_device_name()}."
     options.out.write_text(
         f"""# Noise layers of torch: the time of a call
 
@@ -102,8 +107,7 @@ one thread, device {options.device}; load {load:.1f} before it. Remade by
 `python benches/record_torch.py --before DIR`, where DIR is a checkout of the version to compare
 with, here the last one whose layers `torch.compile` refused.
 
-{f"GPU: {gpu}." if gpu else "No GPU was had: speeds on one are not measured, and tests with the "
- "marker `gpu` were skipped. `--device cuda` measures them."}
+{gpu}
 
 Microseconds of CPU time of one call in eager mode, the smallest of {options.rounds} rounds.
 
