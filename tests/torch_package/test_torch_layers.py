@@ -217,6 +217,7 @@ def test_a_learnt_epsilon_is_never_cast():
         assert one.epsilon.dtype == torch.float64
         assert (one.epsilon.item(), one.sensitivity, one.cap) == (0.1, 1.0, 0.7)
         assert isinstance(one.epsilon, torch.nn.Parameter)
+    assert [*layer.state_dict()] == ["_extra_state", "epsilon"]
     # An optimiser made before a cast still holds the parameter.
     before = layer.epsilon
     assert layer.half().epsilon is before

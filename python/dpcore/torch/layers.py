@@ -500,7 +500,7 @@ class NoiseLayer(torch.nn.Module):
         try:
             total = noise.add_(x.to(device))
         except RuntimeError:
-            # Under vmap one noise for all rows (`randomness="same"`) has no room for them.
+            # Under vmap one noise for all rows (`randomness="same"`) has too few numbers for them.
             total = noise + x.to(device)
         return total.to(x.dtype).to(x.device)
 

@@ -230,10 +230,11 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
         Carlini et al. (2019), section 3: the log-perplexity of a canary, here per token.
 
     Example:
-        >>> def fit(records):  # doctest: +SKIP
-        ...     model = GPT2LMHeadModel(config)
-        ...     train(model, records)
-        ...     return language_model_losses(model)
+        The last line of a `fit` is ``return language_model_losses(model)``.
+
+        >>> language_model_losses("gpt2")
+        Traceback (most recent call last):
+        TypeError: model must be a causal language model of transformers, got 'gpt2'
     """
     kind = "a causal language model of transformers"
     # Opacus wraps a model, and shows none of its attributes.
