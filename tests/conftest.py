@@ -9,6 +9,7 @@ import sys
 import threading
 import zlib
 from argparse import ArgumentTypeError
+from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
@@ -151,6 +152,8 @@ def pytest_collection_modifyitems(config, items):
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     RUNNING[:] = [item]
+    if item.get_closest_marker("gpu") and not import_module("torch").cuda.is_available():
+        pytest.skip("there is no CUDA device")
 
 
 OWN = """

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+"""A device as a parameter of a test."""
+
 ALL = "DPCORE_EXTRAS" in os.environ
 """Set where every extra is installed: what would be skipped for want of one fails."""
 

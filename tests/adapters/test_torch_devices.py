@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from shared_extras import needs
+from shared_extras import CUDA, needs
 
 import dpcore
 from dpcore import Audit
@@ -19,7 +19,7 @@ from dpcore.streams import COUNT, block_of, seeded_torch
 
 torch = needs("torch")
 
-DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+DEVICES = ["cpu", CUDA]
 VERSION = torch.__version__.partition("+")[0]
 
 

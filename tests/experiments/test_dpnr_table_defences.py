@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from shared_extras import needs
+from shared_extras import CUDA, needs
 from shared_messages import check_messages
 
 torch = needs("torch", "safetensors", "sklearn")
@@ -20,7 +20,7 @@ TEST, SMALL = CORPUS.test, CORPUS.train[:400]
 PARENT = {"dim": 64, "attribute": "parent"}
 SHORT = {"epochs": 3, "rng": 1}
 DEFENCES = defences.Defended.__subclasses__()
-DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+DEVICES = ["cpu", CUDA]
 every = pytest.mark.parametrize("defence", DEFENCES)
 
 

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import stats
-from shared_extras import needs
+from shared_extras import CUDA, needs
 from shared_messages import check_messages
 
 from dpcore import training
@@ -244,7 +244,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch(corpus, words, monkeypatch, epsilon):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
+@pytest.mark.parametrize("device", ["cpu", CUDA])
 @pytest.mark.parametrize("epsilon", [None, math.inf, 8.0])
 def test_devices(corpus, words, device, epsilon, monkeypatch):
     rule = {**SMALL, "batch": 100, "epochs": 2, "vocabulary": words, "epsilon": epsilon}

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from shared_extras import needs
+from shared_extras import CUDA, needs
 from shared_messages import check_messages
 
 import dpcore
@@ -168,7 +168,7 @@ def test_other_noise_on_the_same_weights():
     assert ADePTModel(10.0).real is None
 
 
-@pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
+@pytest.mark.parametrize("device", ["cpu", CUDA])
 def test_devices(device):
     given = {"epochs": 2, "pair": False, "rng": 1, "device": device}
     model = ADePTModel(10.0, hidden=8).fit(["a train to morwen", "list the fares"] * 8, **given)

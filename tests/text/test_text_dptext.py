@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from shared_extras import needs
+from shared_extras import CUDA, needs
 from shared_messages import check_messages
 
 torch = needs("torch", "safetensors")
@@ -18,7 +18,7 @@ from dpcore.torch import noise_sources  # noqa: E402
 CORPUS = generated("topics", 400, rng=1)
 TEST = list(CORPUS.test.texts)
 PAIR = (TEST[0], TEST[1])
-DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+DEVICES = ["cpu", CUDA]
 every = pytest.mark.parametrize("noise", NOISES)
 
 

@@ -5,6 +5,7 @@ import io
 import math
 import os
 import pickle
+import shutil
 from functools import partial
 from inspect import getdoc, isclass
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import stats
-from shared_extras import needs
+from shared_extras import CUDA, needs
 
 import dpcore
 from dpcore.calibration import gaussian_epsilon, real_epsilon
@@ -37,7 +38,7 @@ ALPHA = 1e-6
 DRAWS = 10**6
 B = 0.25
 
-DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+DEVICES = ["cpu", CUDA]
 DTYPES = [torch.float64, torch.float32]
 ALL_DTYPES = [*DTYPES, torch.bfloat16, torch.float16]
 
@@ -163,12 +164,15 @@ def test_gradients_reach_a_learnt_epsilon(kind, cap):
 
     def output(x, epsilon):
         generator = torch.Generator().manual_seed(1)
-        return torch.func.functional_call(layer, {"epsilon": epsilon}, (x, generator))
+        return torch.func.functional_call(layer, {"scaling.epsilon": epsilon}, (x, generator))
 
-    assert torch.autograd.gradcheck(output, (x, epsilon))
-    output(x, epsilon).sum().backward()
-    # Beyond the cap the noise no longer depends on it.
-    assert (float(epsilon.grad) == 0.0) == (cap == 0.05)
+    if cap != 0.05:
+        assert torch.autograd.gradcheck(output, (x, epsilon))
+    (slope,) = torch.autograd.grad(output(x, epsilon).sum(), epsilon)
+    (opposite,) = torch.autograd.grad(-output(x, epsilon).sum(), epsilon)
+    # Above the cap the gradient leads back, and no further away.
+    assert (slope * opposite == 0.0) == (cap == 0.05)
+    assert max(slope, opposite) > 0.0
     fixed = kind(1.0 / min(0.5, cap or math.inf))(x, generator=torch.Generator().manual_seed(1))
     assert torch.allclose(fixed, output(x, epsilon), rtol=1e-12)
 
@@ -213,6 +217,7 @@ def test_a_learnt_epsilon_is_never_cast():
         assert one.epsilon.dtype == torch.float64
         assert (one.epsilon.item(), one.sensitivity, one.cap) == (0.1, 1.0, 0.7)
         assert isinstance(one.epsilon, torch.nn.Parameter)
+    assert [*layer.state_dict()] == ["_extra_state", "epsilon"]
     # An optimiser made before a cast still holds the parameter.
     before = layer.epsilon
     assert layer.half().epsilon is before
@@ -229,7 +234,7 @@ def test_the_scale_is_exact_in_a_file_of_tensors_alone(tmp_path):
         assert repr(loaded) == repr(layer)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+@pytest.mark.gpu
 def test_a_learnt_epsilon_follows_the_module():
     layer = learnt().to("cuda", torch.float16)
     assert layer.epsilon.device.type == "cuda"
@@ -313,6 +318,146 @@ def test_what_is_printed():
     assert repr(capped).startswith(f"DPTextNoiseLayer({said}")
     assert capped.caution
     assert not LaplaceNoise(1.0).caution
+
+
+# Programs that trace, move or repeat modules: fresh noise in each call, and exact gradients.
+
+
+MAKERS = {kind.__name__: partial(kind, 0.5) for kind in LAYERS}
+MAKERS["DPTextNoiseLayer, resample"] = partial(DPTextNoiseLayer, 0.5, "resample")
+MAKERS |= {f"{kind.__name__}, learnt": partial(learnt, kind, cap=2.0) for kind in SCALED}
+every_layer = pytest.mark.parametrize("name", MAKERS)
+
+
+def chain(name, rows=6, width=40):
+    """A layer behind a linear one that gives zeros, and inputs."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, width, bias=False), MAKERS[name]())
+    torch.nn.init.zeros_(model[0].weight)
+    return model, torch.ones(rows, 4)
+
+
+def check_compiled(name, backend, rows=6):
+    torch._dynamo.reset()
+    model, x = chain(name, rows)
+    compiled = torch.compile(model, backend=backend, fullgraph=True)
+    first, second = compiled(x), compiled(x)
+    assert not torch.equal(first, second)
+    first.square().sum().backward()
+    assert all(torch.isfinite(weight.grad).all() for weight in model.parameters())
+    return first.detach()[:, 0], model(x).detach()[:, 0]
+
+
+@every_layer
+def test_a_traced_layer_draws_in_each_call(name):
+    check_compiled(name, "aot_eager")
+
+
+@pytest.mark.sweep
+@every_layer
+def test_compiled_code_draws_the_same_law(name):
+    if not any(map(shutil.which, (os.environ.get("CXX", "c++"), "g++", "clang++"))):
+        pytest.skip("there is no C++ compiler")
+    compiled, eager = check_compiled(name, "inductor", 20_000)
+    assert stats.ks_2samp(compiled, eager).pvalue > ALPHA
+    assert stats.ks_2samp(compiled, 1.3 * eager).pvalue < ALPHA
+
+
+def test_an_epsilon_that_left_its_range_gives_nan_where_it_cannot_be_read():
+    torch._dynamo.reset()
+    layer = learnt(cap=2.0)
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    assert compiled(torch.zeros(3)).isfinite().all()
+    for value in (-0.5, 0.0, math.inf, math.nan):
+        layer.epsilon.data.fill_(value)
+        assert compiled(torch.zeros(3)).isnan().all()
+
+
+@every_layer
+def test_vmap_draws_for_each_row_or_once(name):
+    layer, x = MAKERS[name](), torch.zeros(6, 40)
+    for randomness, size in (("different", 6), ("same", 1)):
+        call = torch.func.vmap(layer, randomness=randomness)
+        first, second = call(x), call(x)
+        assert len(first.unique(dim=0)) == size
+        assert not torch.equal(first, second)
+
+
+def test_vmap_takes_an_epsilon_for_each_row():
+    epsilon, x = torch.tensor([0.1, 1e6, -1.0], dtype=torch.float64), torch.zeros(3, 40)
+
+    def call(epsilon, x):
+        return torch.func.functional_call(learnt(), {"scaling.epsilon": epsilon}, (x,))
+
+    found = torch.func.vmap(call, randomness="different")(epsilon, x).detach()
+    assert found[0].abs().max() > 1.0 > 1e-3 > found[1].abs().max()
+    assert found[2].isnan().all()
+
+
+@every_layer
+def test_a_layer_without_numbers(name):
+    model, x = chain(name)
+    layer = model.to("meta")[1]
+    assert (model(x.to("meta")).shape, model(x.to("meta")).is_meta) == ((6, 40), True)
+    if layer.epsilon is not None:
+        assert (layer.epsilon.is_meta, layer.epsilon.dtype) == (True, torch.float64)
+        assert (layer.sensitivity, layer.cap) == (1.0, 2.0)
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+@every_layer
+@pytest.mark.parametrize("force_functorch", [False, True])
+def test_gradients_of_single_records_are_those_of_the_noise_that_was_added(name, force_functorch):
+    opacus = needs("opacus")
+    model, x = chain(name)
+    options = {"loss_reduction": "sum", "force_functorch": force_functorch}
+    wrapped = opacus.GradSampleModule(model, **options)
+    assert not torch.equal(wrapped(x), wrapped(x))
+    wrapped = opacus.GradSampleModule(chain(name)[0], **options)
+    wrapped(x).square().sum().backward()
+    for weight in wrapped.parameters():
+        assert weight.grad_sample.shape == (6, *weight.shape)
+        assert torch.allclose(weight.grad_sample.sum(dim=0), weight.grad, rtol=1e-5)
+
+
+@every_layer
+def test_bfloat16_is_the_sum_in_float64_rounded_once(name):
+    layer, x = MAKERS[name]().to(torch.bfloat16), torch.linspace(-1.0, 1.0, 40).to(torch.bfloat16)
+
+    def call(x):
+        return layer(x.view(4, 10), torch.Generator().manual_seed(1)).detach()
+
+    assert torch.equal(call(x), call(x.double()).float().to(torch.bfloat16))
+    assert not torch.equal(layer(x), layer(x))
+
+
+@every_layer
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_checkpointing_repeats_the_noise(name, use_reentrant):
+    checkpoint = torch.utils.checkpoint.checkpoint
+    (model, x), gradients = chain(name), []
+    x.requires_grad_()
+    for wrap in (lambda: model(x), lambda: checkpoint(model, x, use_reentrant=use_reentrant)):
+        torch.manual_seed(1)
+        outputs = wrap()
+        assert not torch.equal(outputs, wrap())
+        model.zero_grad()
+        outputs.square().sum().backward()
+        gradients.append([weight.grad.clone() for weight in model.parameters()])
+    assert all(map(torch.equal, *gradients))
+
+
+def test_an_epsilon_above_its_cap_comes_back():
+    layer = learnt(epsilon=1.9, cap=2.0)
+    optimiser = torch.optim.SGD(layer.parameters(), lr=0.02, momentum=0.9)
+    x, generator, levels = torch.zeros(1000), torch.Generator().manual_seed(1), []
+    for sign in [1.0] * 20 + [-1.0] * 20:
+        optimiser.zero_grad()
+        (sign * layer(x, generator).square().mean()).backward()
+        optimiser.step()
+        levels.append(layer.epsilon.item())
+        assert layer.scale >= 0.5
+    assert max(levels) > 2.1
+    assert levels[-1] < 2.0
 
 
 # What layers refuse.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from record_encoders import centred, min_max_scaled, whitened
 from shared_encoders import WIDTH, hashed, tiny_bert
-from shared_extras import data, needs
+from shared_extras import CUDA, data, needs
 
 import dpcore
 from dpcore.attacks import Threshold
@@ -28,7 +28,7 @@ from dpcore.torch import (  # noqa: E402  # noqa: E402
 from dpcore.torch.encoders import Pooled, encoder_of, probe_randomness, state_digest  # noqa: E402
 
 PAIR = ("he has cancer", "he has the flu")
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+DEVICES = ["cpu", CUDA]
 
 
 def test_a_text_is_encoded_a_few_times_however_many_draws_and_attacks_see_its_vector():

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from shared_encoders import tiny_sentences
-from shared_extras import needs
+from shared_extras import CUDA, needs
 
 torch = needs("torch")
 from torch import nn  # noqa: E402
 
-from dpcore.torch import noise_sources  # noqa: E402
+from dpcore.torch import LaplaceNoise, noise_sources  # noqa: E402
 
 X = torch.linspace(-1.0, 1.0, 24).reshape(6, 4)
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="no CUDA device"))]  # fmt: skip
+DEVICES = ["cpu", CUDA]
 
 
 class Noise(nn.Module):
@@ -507,3 +506,14 @@ def test_a_sentence_transformer(tmp_path):
     kinds = [one.kind for one in noise_sources(model.train(), batch)]
     # A dropout behind the embeddings, and three in each of three layers.
     assert (kinds.count("dropout"), kinds.count("train mode"), kinds[-1]) == (7, 3, "noise")
+
+
+def test_a_layer_that_learns_is_one_source_with_its_input():
+    learnt = LaplaceNoise(sensitivity=1.0, epsilon=1.0, trainable=True)
+    sources = noise_sources(nn.Sequential(nn.Linear(4, 3), learnt), X)
+    assert [source.path for source in sources] == ["1"]
+    assert (sources.calls, sources.uncalled) == (3, ())
+    inspection = sources[0].inspect(rng=1, draws=1000)
+    assert not inspection.flagged
+    # The input is known to be what the noise is added to.
+    assert inspection["one_sided"].what == "noise on both sides of the clean vector"

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from shared_encoders import WIDTH, hashed
-from shared_extras import needs
+from shared_extras import CUDA, needs
 
 from dpcore import Pair, pairs, sensitivity
 from dpcore.errors import AssumptionWarning
@@ -19,7 +19,7 @@ from dpcore.torch import Clip, MinMax, Normalise, PrivateEncoder, Project, layer
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 TOLERANCE = dict(zip(DTYPES, (1e-12, 2.0**-22, 2.0**-7, 2.0**-10), strict=True))
-DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+DEVICES = ["cpu", CUDA]
 
 
 def rows_of(dim, dtype, device="cpu"):

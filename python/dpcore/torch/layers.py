@@ -6,8 +6,8 @@ Noise of scale 1 is drawn in float64, on a symmetric grid; it is never 0 and nev
 
 from __future__ import annotations
 
-import functools
 import math
+from contextlib import suppress
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -30,13 +30,18 @@ _HALF_RANGE: Final = 2**52
 """Half of the integers of 53 bits."""
 
 
-@functools.cache
+# Not `functools.cache`: torch.compile warns of every call of a function that has it.
+_HAS_FLOAT64: Final = {"cpu": True}
+
+
 def _has_float64(kind: str) -> bool:
-    try:
-        torch.empty(0, dtype=torch.float64, device=kind)
-    except (TypeError, RuntimeError):
-        return False
-    return True
+    if kind not in _HAS_FLOAT64:
+        try:
+            torch.empty(0, dtype=torch.float64, device=kind)
+            _HAS_FLOAT64[kind] = True
+        except (TypeError, RuntimeError):
+            _HAS_FLOAT64[kind] = False
+    return _HAS_FLOAT64[kind]
 
 
 def float64_device(device: Any) -> Any:
@@ -150,10 +155,13 @@ def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
         >>> draw_uniform((3,), "cpu") * 2**53 % 2
         tensor([1., 1., 1.], dtype=torch.float64)
     """
-    # In float64 from the start: an int64 that is converted takes as long again.
-    drawn = torch.empty(shape, dtype=torch.float64, device=device)
-    drawn.random_(-_HALF_RANGE, _HALF_RANGE, generator=generator)
-    return drawn.add_(0.5).mul_(1.0 / _HALF_RANGE)
+    # In float64 from the start: an int64 that is converted takes as long again. `random_` would
+    # give the same bits, but neither a compiler nor vmap has a rule for it.
+    options = {"dtype": torch.float64, "device": device}
+    if generator is not None:
+        options["generator"] = generator
+    integers = torch.randint(-_HALF_RANGE, _HALF_RANGE, tuple(shape), **options)
+    return integers.add_(0.5).mul_(1.0 / _HALF_RANGE)
 
 
 def draw_laplace(w: Any) -> Any:
@@ -201,12 +209,12 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
     """
     total = math.prod(shape)
     half = (total + 1) // 2
-    v, angle = draw_uniform((2, half), device, generator)
-    length = v.abs().log_().mul_(-2.0).sqrt_().copysign_(v)
-    angle.mul_(math.pi)
-    noise = torch.empty((2, half), dtype=torch.float64, device=device)
-    torch.sin(angle, out=noise[0])
-    torch.cos(angle, out=noise[1])
+    noise = draw_uniform((2, half), device, generator)
+    # Not unpacked: a compiler refuses to write to one of several views that one call returned.
+    first, second = noise[0], noise[1]
+    length = first.abs().log_().mul_(-2.0).sqrt_().copysign_(first)
+    first.copy_(second.mul_(math.pi)).sin_()
+    second.cos_()
     return noise.mul_(length).view(-1)[:total].view(shape)
 
 
@@ -238,6 +246,84 @@ def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
     return noise.mul_(wanted / lengths)
 
 
+class CappedEpsilon(torch.autograd.Function):
+    """The function ``min(epsilon, cap)``, with a gradient that leads back from above the cap.
+
+    The derivative is 0 there, and no loss would move an epsilon back that momentum carried to the
+    cap or above it. In its place the gradient is that of the cap where descent lowers epsilon, and
+    0 where descent would raise it further: projected descent.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(epsilon: Any, cap: float) -> Any:
+        """Compute the smaller of the two."""
+        return epsilon.clamp(max=cap)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Keep what the gradient depends on."""
+        epsilon, ctx.cap = inputs
+        ctx.save_for_backward(epsilon)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        """Compute the gradient of epsilon."""
+        (epsilon,) = ctx.saved_tensors
+        return torch.where(epsilon >= ctx.cap, gradient.clamp(min=0.0), gradient), None
+
+
+class LearntScale(torch.nn.Module):
+    """The part of a noise layer that learns: ``noise * sensitivity / min(epsilon, cap)``.
+
+    It is a module whose input is the noise, because libraries that compute the gradient of each
+    record (Opacus) run a module that has parameters again on its input: a layer that drew its
+    noise there would get a gradient of other noise.
+
+    Args:
+        epsilon: epsilon at which training starts.
+        numbers: sensitivity and cap, which is infinite where there is no limit.
+    """
+
+    keeps_float64: ClassVar[bool] = True
+    """True: its parameter does not show the dtype of a module."""
+
+    def __init__(self, epsilon: float, numbers: tuple[float, ...]) -> None:
+        super().__init__()
+        self.epsilon = torch.nn.Parameter(torch.tensor(epsilon, dtype=torch.float64))
+        self.numbers = numbers
+
+    def forward(self, noise: Any) -> Any:
+        """Scale the noise; all of it is NaN where an epsilon that nobody can read is no epsilon."""
+        sensitivity, cap = self.numbers
+        epsilon, value = self.epsilon, math.inf
+        # No value can be read in a compiled graph, of a tensor without numbers (meta), or where
+        # vmap has an epsilon for each row.
+        if not torch.compiler.is_compiling():
+            with suppress(RuntimeError):
+                value = self.read_epsilon()
+        if value == math.inf:
+            epsilon = torch.where((epsilon > 0.0) & (epsilon < math.inf), epsilon, math.nan)
+        if value >= cap:
+            epsilon = CappedEpsilon.apply(epsilon, cap)
+        return noise * (sensitivity / epsilon).to(noise.device)
+
+    def read_epsilon(self) -> float:
+        """Check the epsilon and return it."""
+        if self.epsilon.dtype != torch.float64:
+            raise invalid("epsilon", "of float64, which no cast of dpcore's changes", self.epsilon)
+        return positive("epsilon", float(self.epsilon.detach()))
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        """Move epsilon and its gradient to where float64 is; they are never cast."""
+        return super()._apply(lambda tensor: move_float64(tensor, fn), recurse)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Save epsilon under the name of the layer's attribute."""
+        super()._save_to_state_dict(destination, prefix.removesuffix("scaling."), keep_vars)
+
+
 @suggest_arguments
 class NoiseLayer(torch.nn.Module):
     """Base of noise layers: ``layer(x, generator=None)`` is ``x + scale s``, s fresh noise.
@@ -253,7 +339,13 @@ class NoiseLayer(torch.nn.Module):
 
     The scale is a Python float, which no cast of the module changes (`.half()` would make 1e-8
     zero), and is saved in float64. Or it is learnt: ``scale = sensitivity / min(epsilon, cap)``
-    with a parameter `epsilon` that follows the module to its device but stays float64.
+    with a parameter `epsilon` that follows the module to its device but stays float64. At the
+    cap and above it the gradient is kept where descent lowers epsilon, and is 0 elsewhere.
+
+    Compiled code (``torch.compile``) draws from the generator of its compiler: the same law, other
+    numbers for the same seed. It cannot raise, so that an epsilon that left its range gives NaN.
+    ``torch.func.vmap`` draws for each row if it has ``randomness="different"``. Checkpointing
+    repeats the noise of torch's default generator, not that of a `generator` that is given.
 
     Args:
         scale: the scale of the noise, in the units of x, in (0, 1e300]; or
@@ -290,7 +382,7 @@ class NoiseLayer(torch.nn.Module):
         cap: float | None = None,
     ) -> None:
         super().__init__()
-        self.register_parameter("epsilon", None)
+        self.register_module("scaling", None)
         self._elsewhere = ""
         flag("trainable", trainable)
         if cap is not None and not trainable:
@@ -310,15 +402,20 @@ class NoiseLayer(torch.nn.Module):
             if epsilon > limit:
                 raise invalid("epsilon", f"at most the cap, {limit:g}", epsilon)
             self._numbers = (sensitivity, limit)
-            self.epsilon = torch.nn.Parameter(torch.tensor(epsilon, dtype=torch.float64))
+            self.scaling = LearntScale(epsilon, self._numbers)
+
+    @property
+    def epsilon(self) -> Any:
+        """The parameter that is learnt; None where the scale is fixed."""
+        return None if self.scaling is None else self.scaling.epsilon
 
     @property
     def scale(self) -> float:
         """The scale of the noise, in the units of x; of a learnt epsilon as it is now."""
-        if self.epsilon is None:
+        if self.scaling is None:
             return self._numbers[0]
         sensitivity, cap = self._numbers
-        return laplace_scale(min(self._learnt(), cap), sensitivity)
+        return laplace_scale(min(self.scaling.read_epsilon(), cap), sensitivity)
 
     @property
     def sensitivity(self) -> float | None:
@@ -399,32 +496,13 @@ class NoiseLayer(torch.nn.Module):
         if device != x.device:
             self._elsewhere = f"drawn on the CPU: {x.device.type} has no float64"
         noise = self._noise(x.shape, device, generator)
-        if self.epsilon is None:
-            noise = noise.mul_(self._numbers[0])
-        else:
-            self._learnt()
-            sensitivity, cap = self._numbers
-            noise = noise * (sensitivity / self.epsilon.clamp(max=cap)).to(device)
-        return noise.add_(x.to(device)).to(x.dtype).to(x.device)
-
-    def _learnt(self) -> float:
-        """Check the learnt epsilon and return it."""
-        if self.epsilon.dtype != torch.float64:
-            raise invalid("epsilon", "of float64, which no cast of dpcore's changes", self.epsilon)
-        return positive("epsilon", float(self.epsilon.detach()))
-
-    def _apply(self, fn: Any, recurse: bool = True) -> Any:
-        """Move the layer: a learnt epsilon follows to where float64 is, and is never cast."""
-        # What Module calls for every cast and move; a fixed scale is not among what it looks at.
-        kept = self._parameters["epsilon"]
-        self._parameters["epsilon"] = None
-        super()._apply(fn, recurse)
-        self._parameters["epsilon"] = kept
-        if kept is not None:
-            for one in (kept, kept.grad):
-                if one is not None:
-                    one.data = move_float64(one.data, fn)
-        return self
+        noise = noise.mul_(self._numbers[0]) if self.scaling is None else self.scaling(noise)
+        try:
+            total = noise.add_(x.to(device))
+        except RuntimeError:
+            # Under vmap one noise for all rows (`randomness="same"`) has too few numbers for them.
+            total = noise + x.to(device)
+        return total.to(x.dtype).to(x.device)
 
     def get_extra_state(self) -> Any:
         """Return the numbers that must not be rounded, as a tensor of float64 on the CPU."""
@@ -436,6 +514,17 @@ class NoiseLayer(torch.nn.Module):
         first, *rest = read_state(self, state, self.get_extra_state(), f"a layer of {kind}")
         cap = tuple(one if one == math.inf else positive("cap", one) for one in rest)
         self._numbers = (positive(self._called, first), *cap)
+        if self.scaling is not None:
+            self.scaling.numbers = self._numbers
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        """Hand a saved epsilon to the part that learns it."""
+        if self.scaling is not None and f"{prefix}epsilon" in state_dict:
+            state_dict[f"{prefix}scaling.epsilon"] = state_dict.pop(f"{prefix}epsilon")
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.extra_repr()})"
 
     def extra_repr(self) -> str:
         """Return the parameters and notes on the noise, as `repr` shows them."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..packages import has_all, torch
 from ..streams import seeded_globals, torch_generators
+from .layers import LearntScale
 
 _ATOMIC_TYPES: Final = (bool, int, float, complex, str, bytes, type(None))
 _CODE_TYPES: Final = (torch.nn.Module, type, FunctionType, BuiltinFunctionType, ModuleType)
@@ -281,7 +282,8 @@ def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal depth
-        if threading.get_ident() != here:
+        # The part of a noise layer that learns is code of the layer.
+        if threading.get_ident() != here or isinstance(self, LearntScale):
             return inner(self, *args, **kwargs)
         depth += 1
         try:

@@ -20,6 +20,7 @@ from ..mechanisms.callables import make_generator
 from ..packages import has_all, torch
 from ..records import Shown
 from ..streams import SAMPLE, Generators, Rng, seed_of, seeded_globals
+from .layers import LearntScale, NoiseLayer
 from .module_calls import (
     Call,
     Key,
@@ -412,7 +413,11 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
             held = call.module, call.args, call.kwargs
             sources.append(NoiseSource(*at, *held, x, kinds[id(call)], drawn, rows))
     mode = "train" if module.training else "eval"
-    leaves = [name for name, one in named.items() if not list(one.children())]
+    leaves = [
+        name for name, part in named.items()
+        if isinstance(part, NoiseLayer)
+        or not (isinstance(part, LearntScale) or any(True for _ in part.children()))
+    ]  # fmt: skip
     uncalled = tuple(name for name in leaves if not each[key(named[name])])
     return NoiseSources(tuple(sources), type(module).__name__, mode, len(calls), uncalled)
 

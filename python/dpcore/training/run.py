@@ -202,6 +202,112 @@ def audit_run(
     return replace(report, remarks=(*report.remarks, *remarks))
 
 
+@suggest_arguments
+def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32) -> Losses:
+    """Make the losses of records that `audit_run` asks for, of a causal model of transformers.
+
+    The loss of a record is the mean of ``-ln P(token | tokens before it)``, from its second token
+    on. It is computed in eval mode, without gradients, by the weights that the model has at the
+    time of the call. Every token counts: no record is truncated.
+
+    Args:
+        model: a causal language model of the package transformers, such as `GPT2LMHeadModel`, also
+            as Opacus wraps it.
+        tokenizer: its tokenizer, for records that are texts. Defaults to records of token numbers.
+        batch: number of records that go through the model at a time.
+
+    Returns:
+        A function `records -> losses`: records are texts, lists of token numbers, or the rows of
+        an array or tensor; losses have shape `(n,)`.
+
+    Raises:
+        TypeError: if the model is of another kind (masked, or with an encoder), or `tokenizer`
+            cannot be called; in the call, if a record is not of token numbers.
+        ValueError: if `batch` is below 1; in the call, if a record has fewer than 2 tokens or more
+            than the model takes.
+
+    Source:
+        Carlini et al. (2019), section 3: the log-perplexity of a canary, here per token.
+
+    Example:
+        The last line of a `fit` is ``return language_model_losses(model)``.
+
+        >>> language_model_losses("gpt2")
+        Traceback (most recent call last):
+        TypeError: model must be a causal language model of transformers, got 'gpt2'
+    """
+    kind = "a causal language model of transformers"
+    # Opacus wraps a model, and shows none of its attributes.
+    model = getattr(model, "_module", model)
+    if not (has_all(model, "can_generate", "config", "modules") and model.can_generate()):
+        raise mistyped("model", kind, model)
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise mistyped("model", f"{kind}, without an encoder", model)
+    if tokenizer is not None and not callable(tokenizer):
+        raise mistyped("tokenizer", "a tokenizer of transformers or None", tokenizer)
+    rows = integer("batch", batch, 1)
+    limit = getattr(model.config, "max_position_embeddings", None)
+
+    def compute_losses(records: Any) -> npt.NDArray[np.float64]:
+        tokens = records if tokenizer is None else tokenizer(list(records))["input_ids"]
+        sequences = [_read_tokens(place, record, limit) for place, record in enumerate(tokens)]
+        parts = [sequences[start : start + rows] for start in range(0, len(sequences), rows)]
+        losses = [_mean_losses(*_run_tokens(model, part)) for part in parts]
+        return np.concatenate([np.empty(0), *losses])
+
+    # In a causal model the first logits do not depend on the second token.
+    logits, *_ = _run_tokens(model, [np.array([0, 0]), np.array([0, 1])])
+    if not np.allclose(*logits[:, 0].cpu().numpy()):
+        raise mistyped("model", f"{kind}, whose logits do not depend on later tokens", model)
+    return compute_losses
+
+
+def _read_tokens(place: int, record: Any, limit: int | None) -> npt.NDArray[np.int64]:
+    """Read the token numbers of one record."""
+    name = f"record {place}"
+    # numpy makes no numbers of a text, which has no number of tokens without a tokenizer.
+    tokens = np.asarray(numpy_of(record) if is_tensor(record) else record)
+    if tokens.dtype.kind not in "iu" or tokens.ndim != 1:
+        raise mistyped(name, "a list of token numbers (tokenizer= reads texts)", record)
+    if tokens.size < 2:
+        raise invalid(name, "of 2 tokens or more: the first has no loss", tokens.size)
+    if limit is not None and tokens.size > limit:
+        raise invalid(name, f"of at most {limit:,} tokens, which the model takes", tokens.size)
+    return tokens.astype(np.int64)
+
+
+def _run_tokens(model: Any, sequences: list[npt.NDArray[np.int64]]) -> tuple[Any, Any, Any]:
+    """Return logits, tokens and what a token is, of one batch that is filled up on the right."""
+    import torch
+
+    sizes = np.array([sequence.size for sequence in sequences])
+    padded = np.zeros((len(sequences), sizes.max()), dtype=np.int64)
+    mask = np.arange(sizes.max()) < sizes[:, None]
+    padded[mask] = np.concatenate(sequences)
+    device = next(model.parameters()).device
+    tokens, is_token = torch.from_numpy(padded).to(device), torch.from_numpy(mask).to(device)
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            logits = model(input_ids=tokens, attention_mask=is_token.long()).logits
+    finally:
+        for module, mode in modes:
+            module.training = mode
+    # In float32 also where the model is not: 16 bits make the losses of canaries equal.
+    return logits.float(), tokens, is_token
+
+
+def _mean_losses(logits: Any, tokens: Any, is_token: Any) -> npt.NDArray[np.float64]:
+    """Compute the mean loss of each sequence, from its second token on."""
+    import torch
+
+    shifted, targets = logits[:, :-1].transpose(1, 2), tokens[:, 1:]
+    losses = torch.nn.functional.cross_entropy(shifted, targets, reduction="none").double()
+    means = (losses * is_token[:, 1:]).sum(dim=1) / is_token[:, 1:].sum(dim=1)
+    return np.asarray(means.cpu().numpy(), dtype=np.float64)
+
+
 def _guess_canaries(
     fit: Fit, batch: Any, canaries: Any, included: npt.NDArray[np.bool_], rules: dict[str, Any]
 ) -> OutputsAudit:

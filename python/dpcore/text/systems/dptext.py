@@ -281,7 +281,7 @@ def train_adversarially(
             if learnt is not None:
                 finite(learnt)
                 with torch.no_grad():
-                    # Beyond the cap there is no gradient: it would never come back.
+                    # What momentum adds above the cap would have to be taken back first.
                     learnt.clamp_(floor, parts.noise.cap)
             total += value * len(places)
         finite(*weights)
