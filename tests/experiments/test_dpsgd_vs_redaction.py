@@ -88,6 +88,12 @@ def test_sentences_follow_from_the_figures():
     sentence = next(line for line in hidden.findings() if line.startswith("random"))
     assert "0.5 (10000.0, 0.50)" in sentence
     assert "it predicts worse and its canaries show no more" in sentence
+    # Above the unigram neither predicts, whichever is lower.
+    low, high = (replace(better, value=factor * better.unigram) for factor in (2.0, 3.0))
+    useless = change(change(near, "random 0.5", measured=low), "DP-SGD 8", measured=high)
+    sentence = next(line for line in useless.findings() if line.startswith("random"))
+    assert "no better than the unigram" in sentence
+    assert "better" not in sentence.replace("no better", "")
     assert "0 of 1 private trainings certify more" in near.table()
     above = change(near, "DP-SGD 8", certified=9.0).table()
     assert "1 of 1 private trainings certify more" in above

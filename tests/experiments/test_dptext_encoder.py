@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -130,3 +131,16 @@ def test_real_texts():
     assert result.majority == pytest.approx(0.578, abs=0.001)
     assert [row.refuted for row in result.rows if not row.case.learn] == [1]
     assert "made-up" not in result.table()
+
+
+@pytest.mark.parametrize(
+    ("beaten", "auc", "shown"),
+    [
+        (True, (0.652, 0.501, 0.773), "above"),
+        (False, (0.652, 0.501, 0.773), "not judged by area"),
+        (False, (0.55, 0.45, 0.65), "at floor"),
+    ],
+)
+def test_an_area_above_its_floor_is_not_at_the_floor(beaten, auc, shown):
+    figures = SimpleNamespace(beaten=beaten, auc=auc, floor=0.5)
+    assert dptext_encoder._describe_floor(figures) == shown

@@ -416,3 +416,17 @@ TYPE_ERRORS = [
 def test_messages():
     check_messages(ValueError, VALUE_ERRORS)
     check_messages(TypeError, TYPE_ERRORS)
+
+
+@pytest.mark.parametrize(
+    ("policy", "name"),
+    [
+        (Random(), "random"),
+        (Random(exact=False), "random exact=False"),
+        (Ranked(per_document=False), "ranked per_document=False"),
+        (Keywords(["fever"]), "keywords"),
+        (Spans(len, language="de"), "spans language='de'"),
+    ],
+)
+def test_a_policy_is_named_by_its_kind_and_unusual_settings(policy, name):
+    assert policy.name == name

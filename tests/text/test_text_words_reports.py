@@ -9,6 +9,7 @@ from shared_messages import check_messages
 
 import dpcore
 from dpcore.calibration.pure import l2_laplace_delta, l2_laplace_divergences
+from dpcore.progress import Progress
 from dpcore.text import words
 from dpcore.text.words import TEM, CusText, Embedding, MetricLaplace, SanText, SanTextPlus, Vickrey
 
@@ -229,3 +230,38 @@ def test_the_table_has_a_line_for_each():
     assert text.splitlines()[0].startswith("30 words, dim=5, sha256")
     assert "6 (bound)" in text
     assert len(text.splitlines()) == 7
+
+
+def test_figures_of_a_table_are_no_bounds_and_are_reached():
+    line = Embedding([f"word{i}" for i in range(6)], np.random.default_rng(1).normal(size=(6, 1)))
+    compared = words.compare(line, loss=5.0, rng=1)
+    assert "(bound)" not in str(compared)
+    for kind in (words.MetricLaplace, words.Vickrey):
+        calibration = words.calibrate(kind, line, 5.0)
+        rows = calibration.mechanism.log_rows(0, 6)
+        largest = np.abs(rows[:, None] - rows).max()
+        assert calibration.loss == pytest.approx(largest, abs=1e-9)
+        assert largest < 5.0
+        assert compared[kind.__name__].loss == calibration.loss
+
+
+@pytest.mark.parametrize("progress", [True, False, None])
+def test_a_comparison_shows_its_progress(monkeypatch, progress):
+    shares = []
+
+    class Bar(Progress):
+        def advance(self, done):
+            shares.append((done / self._state.total, self._silent))
+
+    monkeypatch.setattr("dpcore.text.words.exponential.Progress", Bar)
+    words.compare(PLANE, loss=3.0, rng=1, progress=progress)
+    assert sum(share for share, _ in shares) == pytest.approx(1.0)
+    assert {silent for _, silent in shares} == {progress is False}
+
+
+def test_an_infinite_loss_stands_next_to_the_neighbours_of_the_claim():
+    m = CusText(VECTORS, 1.0, k=3)
+    assert "neighbour=m.same_list" in str(dpcore.audit_table(m))
+    audit = dpcore.audit_table(m, neighbour=m.same_list)
+    assert not audit.refuted
+    assert "same_list" not in str(audit)

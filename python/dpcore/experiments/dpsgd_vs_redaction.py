@@ -486,9 +486,12 @@ class Result(Tabled[Config]):
         groups: dict[str, list[str]] = {}
         limit = self.mean(private.label, "auc") + 2.0 * self.auc_error
         other = self.mean(private.label, "perplexity")
+        unigram = self.cells[0].measured.unigram or math.inf
         for recipe in (one for one in self.recipes if one.kind == kind):
             value, auc = (self.mean(recipe.label, name) for name in ("perplexity", "auc"))
             predicts = "better" if value < other else "worse"
+            if unigram < value < other:
+                predicts = "no better than the unigram"
             shows = "more" if auc > limit else "no more"
             said = f"predicts {predicts} and its canaries show {shows}"
             groups.setdefault(said, []).append(f"{recipe.level:g} ({value:.1f}, {auc:.2f})")

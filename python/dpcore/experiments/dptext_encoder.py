@@ -427,8 +427,17 @@ def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
         "*" if row.useless(result.majority) else "",
         f"{auc:.3f} [{least:.3f}, {most:.3f}] {first.attacker}",
         f"{first.floor:.3f}",
-        "above" if first.beaten else "at floor",
+        _describe_floor(first),
     )
+
+
+def _is_at_floor(found: Found) -> bool:
+    """Return True if the attacker beats no floor, and the interval of its area holds one."""
+    return not found.beaten and found.auc[1] <= found.floor
+
+
+def _describe_floor(found: Found) -> str:
+    return "above" if found.beaten else "at floor" if _is_at_floor(found) else "not judged by area"
 
 
 def _describe_verdict(row: Row) -> str:
@@ -463,7 +472,7 @@ def _write_notes(result: Result) -> list[str]:
         )
     useless = [row for row in result.rows if row.useless(result.majority)]
     if useless:
-        idle = sum(not row.runs[0].beaten for row in useless)
+        idle = sum(_is_at_floor(row.runs[0]) for row in useless)
         notes.append(
             f"*: utility at the majority. An attacker at its floor there ({idle} of {len(useless)} "
             "rows) is no evidence of privacy:\nthe vectors tell nobody anything, not the main "

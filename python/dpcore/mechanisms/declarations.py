@@ -74,6 +74,7 @@ class MechanismAttributes:
         loss_rows: `(start, stop)` -> the largest losses of rows, and the outputs that attain them.
         distance_rows: `(start, stop)` -> distances of inputs.
         largest_losses: `(numbers)` -> the largest loss of each of some words.
+        infinite_loss_note: what to say next to an infinite loss of its table.
         input_names: names of the rows of its table.
         output_names: names of the columns.
         words: names of the rows of a mechanism on words.
@@ -94,7 +95,7 @@ class MechanismAttributes:
     default_pair = default_trials = default_trials_on = speaking_of = as_mechanism = None
     clean = loss = log_ratio = notes_on = None
     log_rows = loss_rows = distance_rows = largest_losses = None
-    input_names = output_names = words = None
+    infinite_loss_note = input_names = output_names = words = None
     thread_safe = reproducible = None
     takes_lists = encodes_once = False
     seeded_by = way_to_draw = None

@@ -330,6 +330,8 @@ def audit_table(
     doubtful = tally.infinite and not read.log and (read.single or read.tiny)
     if doubtful:
         warnings.warn(_UNDERFLOW_DOUBT, AssumptionWarning, stacklevel=3)
+    note = mechanism_attribute(read.owner, "infinite_loss_note") if tally.infinite else None
+    remarks = (*((note,) if note else ()), *((_UNDERFLOW_DOUBT,) if doubtful else ()))
     epsilon, x, x_prime, loss, distance = tally.best
     return TableAudit(
         name=_name_table(read),
@@ -351,7 +353,7 @@ def audit_table(
         own_claim=own,
         excess=None if claim is None else tally.excess[0],
         excess_pair=None if claim is None else tally.excess[1:],
-        remarks=(_UNDERFLOW_DOUBT,) if doubtful else (),
+        remarks=remarks,
         provenance=(made,),
         comparison=comparison,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
@@ -46,7 +46,7 @@ class FrozenPolicy(Record):
     """Properties of a policy that the sweep and `mechanism` read, with their usual values.
 
     Attributes:
-        name: short word for tables.
+        kind: short word for tables.
         has_levels: False if the policy masks the same words at every level.
         needs_fit: True if `fit` must be called first.
         is_random: True if a call draws.
@@ -54,11 +54,23 @@ class FrozenPolicy(Record):
     """
 
     __slots__ = ()
-    name: ClassVar[str]
+    kind: ClassVar[str]
     has_levels: ClassVar[bool] = True
     needs_fit: ClassVar[bool] = False
     is_random: ClassVar[bool] = False
     is_fit_random: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """Its kind, and the settings that are not the usual ones."""
+        # What `fit` sets has an empty default, and is no setting.
+        settings: Any = fields(self)  # type: ignore[arg-type]
+        values = [(one.name, getattr(self, one.name), one.default) for one in settings]
+        changed = [
+            f"{name}={value!r}" for name, value, usual in values
+            if isinstance(usual, (bool, int, float, str)) and value != usual
+        ]  # fmt: skip
+        return " ".join([self.kind, *changed])
 
 
 @suggest_arguments
@@ -83,7 +95,7 @@ class Random(FrozenPolicy, word="redaction.Random"):
 
     exact: bool = True
 
-    name: ClassVar[str] = "random"
+    kind: ClassVar[str] = "random"
     is_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -138,7 +150,7 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
     shares: Any = ()
     fitted_on: frozenset[int] = frozenset()
 
-    name: ClassVar[str] = "ranked"
+    kind: ClassVar[str] = "ranked"
     needs_fit: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -251,7 +263,7 @@ class Keywords(FrozenPolicy, word="redaction.Keywords"):
 
     keywords: Sequence[str]
 
-    name: ClassVar[str] = "keywords"
+    kind: ClassVar[str] = "keywords"
     has_levels: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -287,7 +299,7 @@ class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
 
     names: Sequence[str]
 
-    name: ClassVar[str] = "gazetteer"
+    kind: ClassVar[str] = "gazetteer"
     has_levels: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -366,7 +378,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
     function: Callable[[str], Any]
     language: str = "en"
 
-    name: ClassVar[str] = "spans"
+    kind: ClassVar[str] = "spans"
     has_levels: ClassVar[bool] = False
     # The function may draw.
     is_random: ClassVar[bool] = True
@@ -451,7 +463,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
     parameters: Any = ()
     fitted_on: frozenset[int] = frozenset()
 
-    name: ClassVar[str] = "learned"
+    kind: ClassVar[str] = "learned"
     needs_fit: ClassVar[bool] = True
     is_fit_random: ClassVar[bool] = True
 

@@ -12,13 +12,14 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import choice, flag, instance, integer, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.texts import texts_of
+from ...progress import Progress
 from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, seed_of
 from ...tables.table_audit import audit_table
@@ -335,6 +336,11 @@ class CusText(TableMechanism):
     k: int = 20
     mapping: Mapping = "conservative"
 
+    infinite_loss_note: ClassVar[str] = (
+        "words with different lists of outputs have an infinite loss; the claim is for words of "
+        "one list alone: neighbour=m.same_list of the mechanism m"
+    )
+
     def __post_init__(self) -> None:
         """Check the fields."""
         super().__post_init__()
@@ -419,7 +425,8 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
 
     Args:
         kind: `SanText` or `TEM`, whose loss is exact, or `MetricLaplace` or `Vickrey`, of which the
-            loss of the noise is a bound: epsilon times the largest distance.
+            loss of the noise is a bound, epsilon times the largest distance; for vectors of one
+            number, of which there is a table, the result has the exact loss below this bound.
         vectors: the words and their vectors.
         loss: largest loss in nats, above 0.
         **settings: further arguments of the class.
@@ -450,7 +457,12 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
     parts = split_rows(*unit.shape)
     least = loss / max(float(unit.distance_rows(at.start, at.stop).max()) for at in parts)
     if issubclass(kind, NoisyMechanism):
-        return WordCalibration(kind(vectors, least, **settings), loss, is_exact=False)
+        noisy = kind(vectors, least, **settings)
+        if not noisy.has_table:
+            return WordCalibration(noisy, loss, is_exact=False)
+        # With distances of 1 the loss is in nats, not per unit of distance.
+        nats = audit_table(noisy, 1.0 - np.eye(len(vectors)), progress=False)
+        return WordCalibration(noisy, nats.epsilon, is_exact=True)
     low, high = least, np.inf
     while high - low > _EPSILON_PRECISION * low:
         middle = min(2.0 * low, 0.5 * (low + high))
@@ -532,7 +544,9 @@ class WordComparison(Record):
 
 
 @suggest_arguments
-def compare(vectors: Any, loss: float, *, rng: Rng = None) -> WordComparison:
+def compare(
+    vectors: Any, loss: float, *, rng: Rng = None, progress: bool | None = None
+) -> WordComparison:
     """Compare the mechanisms at one largest loss of any two words.
 
     `SanText` and `TEM` have exactly this loss; `MetricLaplace` and `Vickrey` at most it, by their
@@ -543,6 +557,7 @@ def compare(vectors: Any, loss: float, *, rng: Rng = None) -> WordComparison:
         vectors: the words and their vectors.
         loss: largest loss in nats, above 0.
         rng: None, an int seed or a numpy Generator, for the figures that are counted.
+        progress: True or False shows a bar or none; None shows one on a terminal for long work.
 
     Returns:
         A `WordComparison`, of which `comparison["SanText"]` is a row.
@@ -559,10 +574,17 @@ def compare(vectors: Any, loss: float, *, rng: Rng = None) -> WordComparison:
     """
     draws = np.random.default_rng(seed_of(rng))
     kinds = (SanText, TEM, MetricLaplace, Vickrey)
-    found = [(kind.__name__, calibrate(kind, vectors, loss)) for kind in kinds]
-    rows = [_measure_mechanism(name, one.mechanism, one.loss, draws) for name, one in found]
-    custom = CusText(vectors, loss, k=min(20, len(vectors)))
-    rows.append(_measure_mechanism("CusText", custom, None, draws))
+    rows: list[WordFigures] = []
+    with Progress("comparing mechanisms", 2 * len(kinds) + 1, progress) as bar:
+        for kind in kinds:
+            calibration = calibrate(kind, vectors, loss)
+            bar.advance(1)
+            name, loss_of_kind = kind.__name__, calibration.loss
+            rows.append(_measure_mechanism(name, calibration.mechanism, loss_of_kind, draws))
+            bar.advance(1)
+        custom = CusText(vectors, loss, k=min(20, len(vectors)))
+        rows.append(_measure_mechanism("CusText", custom, None, draws))
+        bar.advance(1)
     return WordComparison(loss, repr(custom).split("<")[1].split(">")[0], tuple(rows))
 
 
@@ -587,7 +609,7 @@ def _measure_mechanism(
         name=name,
         epsilon=mechanism.epsilon,
         loss=table.epsilon if loss is None and table is not None else float(loss or 0.0),
-        is_exact=not isinstance(mechanism, NoisyMechanism),
+        is_exact=mechanism.has_table,
         ratio=None if table is None else table.epsilon / mechanism.claim,
         infinite_share=0.0 if table is None else table.infinite_share,
         delta=table.delta(mechanism.claim) if table is not None and table.refuted else 0.0,
