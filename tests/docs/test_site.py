@@ -201,3 +201,17 @@ def test_what_is_needed_is_read_from_the_page():
     assert needed("It needs: torch") == []
     kept = list(blocks(page + "<!-- not run: no network -->\n```python\nfetch()\n```\n"))
     assert [(one.language, one.line) for one in kept] == [("python", 5)]
+
+
+ORIGINS = re.compile("habernal|adept|dptext|dpnr|word2vec|word-dp|redaction|renyi-vs|closeness|dpsgd")
+"""Parts of the names of experiments that remake the five sources."""
+
+
+def test_every_experiment_of_the_sources_is_on_their_page_and_no_other_is():
+    page = (DOCS / "reference" / "sources.md").read_text("utf-8")
+    proposed = set(re.findall(r"dpcore reproduce ([\w-]+)", page))
+    assert proposed <= set(EXPERIMENTS)
+    assert {name for name in EXPERIMENTS if ORIGINS.search(name)} <= proposed
+    scripts = re.findall(r"python (benches/[\w.]+)", page)
+    assert scripts
+    assert all((ROOT / script).exists() for script in scripts)
