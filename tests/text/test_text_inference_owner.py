@@ -234,7 +234,15 @@ def test_the_likelihood_is_an_attacker_where_noise_and_clean_vectors_are_known()
     assert found.above_floor
     number = infer(encoder, texts, "size", rng=1)
     assert (number.attacker, number.above_floor) == ("likelihood", True)
-    # Without a known law, and where attackers are given, it is not tried.
+    assert infer(encoder, texts, "a", attackers="likelihood", rng=1).tried == (
+        ("likelihood, raw", dict(found.tried)["likelihood, raw"]),
+    )
+    both = infer(encoder, texts, "a", attackers=[Attacker(REGRESSION), "likelihood"], rng=1)
+    assert len(both.tried) == 2
+    for other, more in ((Noisy(vectors), {}), (None, {"vectors": vectors})):
+        with pytest.raises(ValueError, match=r"^attackers must be others than 'likelihood' where"):
+            infer(other, texts, "a", attackers=["likelihood"], rng=1, **more)
+    # Without a known law, and where other attackers are given, it is not tried.
     for other, more in ((Noisy(vectors), {}), (encoder, {"attackers": REGRESSION})):
         assert "likelihood, raw" not in dict(infer(other, texts, "a", rng=1, **more).tried)
 

@@ -203,6 +203,24 @@ def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
     return law, clean
 
 
+def split_attackers(attackers: Any) -> tuple[Any, bool]:
+    """Separate "likelihood" from attackers, as `infer` takes them.
+
+    Returns:
+        The others, and True if the likelihood is requested; None stands for the usual attackers.
+
+    Example:
+        >>> split_attackers(["likelihood", 1]), split_attackers("likelihood"), split_attackers(1)
+        (([1], True), ([], True), (1, False))
+    """
+    entries = [attackers] if isinstance(attackers, str) else attackers
+    if isinstance(entries, (list, tuple)):
+        others = [entry for entry in entries if not (isinstance(entry, str) and entry == NAME)]
+        if len(others) < len(entries):
+            return others, True
+    return attackers, False
+
+
 def make_likelihood(
     encode: Any, texts: Sequence[str], places: Sequence[int], width: int, target: Target
 ) -> tuple[Attacker, ...]:

@@ -38,7 +38,7 @@ from .attackers import (
     vectors_of,
 )
 from .encodings import Encodings, copy_vectors
-from .likelihood import NAME, make_likelihood
+from .likelihood import NAME, make_likelihood, split_attackers
 from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, answers_of, threshold_of
 from .record import Floor, Inference, NumberFigures, OfAttribute, OfMeasure, RankFigures, Scores
 from .targets import Kind, Parts, Target, floor_answers, floor_ranks, floor_scores, parts_of
@@ -236,9 +236,9 @@ def infer(
             for columns with fractions (floats), "values" for integers and strings.
         attackers: scikit-learn classifiers (of a number regressors), each behind six transforms
             (raw, centred, row minimum subtracted, norm-scaled, call mean subtracted, row
-            summaries), or `Attacker` objects; None are the usual ones (`usual`), and "likelihood"
-            where the noise is known. Estimators of other classes than scikit-learn's, and those
-            that compare settings on texts which they hold back, learn from one encoding.
+            summaries), `Attacker` objects, or "likelihood"; None are the usual ones (`usual`), and
+            "likelihood" where the noise is known. Estimators of other classes than scikit-learn's,
+            and those that compare settings on texts which they hold back, learn from one encoding.
         measure: by what to choose and to judge: "auc", "true-positive rate" (at 1 % false
             positives), "balanced accuracy", "accuracy" or "f1". It is tested at the whole level.
             For None each of the first three is tested at a third of it; for more values than two
@@ -298,7 +298,10 @@ def infer(
     smallest = int(np.unique(parts.truth[2], return_counts=True)[1].min())
     reason = why_not(target, neighbours, smallest)
     claim, delta = _read_inference_claim(encode, claim, delta, reason)
-    known = attackers_of(attackers, len(parts.texts[0]), target.count)
+    others, is_likelihood_requested = split_attackers(attackers)
+    known: tuple[Attacker, ...] = ()
+    if others != [] or not is_likelihood_requested:
+        known = attackers_of(others, len(parts.texts[0]), target.count)
     batches = None
     if function is None:
         if copies is not None:
@@ -307,10 +310,13 @@ def infer(
     else:
         encoded = _encode_parts(function, parts, known, seed, copies, progress)
         batches = check_encoder(function, parts.texts[0], rounding, parts.rows[0].tolist())
-        if attackers is None:
-            width = encoded.rows[0].shape[1]
-            known += make_likelihood(function, parts.texts[0], parts.rows[0], width, target)
     rows = encoded.rows
+    if function is not None and (attackers is None or is_likelihood_requested):
+        places, width = parts.rows[0].tolist(), rows[0].shape[1]
+        known += make_likelihood(function, parts.texts[0], places, width, target)
+    if is_likelihood_requested and not (known and known[-1].name == NAME):
+        need = "others than 'likelihood' where the noise of encode or its clean vectors are unknown"
+        raise invalid("attackers", need, attackers)
     judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
 
     tried = _try_all(known, encoded, judges[0], progress)
@@ -320,7 +326,10 @@ def infer(
     if best.model.attacker.reads_call:
         single = [pair for pair in tried if not pair[0].attacker.reads_call]
         own = _choose_attackers(single, judges[1], measures, cells[1])
-        alone = _find_headline(own) if own else None
+        if own:
+            alone = _find_headline(own)
+        else:
+            reason = reason or "not applicable: every attacker compares the texts of a call"
     judge = replace(judges[2], measure=best.measure)
     groups = _number_groups(corpus.groups, parts)
     # Each chosen model is asked once, for all measures that chose it.
@@ -333,10 +342,8 @@ def infer(
     ]
     scores, ranks = asked[id(best.model)]
     answers, attacker = answers_of(scores, best.threshold), best.model.attacker
-    others = [attacker, *(other for other in known[:1] if other is not attacker)]
-    flags, main = metrics.main_task(others, rows, parts.labels, confidence, seed)
-    if alone is None:
-        reason = reason or "not applicable: every attacker compares the texts of a call"
+    readers = [attacker, *(other for other in known[:1] if other is not attacker)]
+    flags, main = metrics.main_task(readers, rows, parts.labels, confidence, seed)
     return Inference(
         attributes=target.names,
         values=target.values,
@@ -394,7 +401,7 @@ def _encode_parts(
         begun = time.perf_counter()
         rows = vectors_of(function, parts.texts, seed, parts.rows)
         seconds = (time.perf_counter() - begun) * len(parts.texts[0]) / total
-        train = parts.texts[0], rows[0], parts.rows[0]
+        train = parts.texts[0], rows[0], parts.rows[0].tolist()
         more, number = copy_vectors(function, *train, seed, seconds if is_used else None, copies)
     return _Encoded(rows, more, number)
 
