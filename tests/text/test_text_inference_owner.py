@@ -265,7 +265,14 @@ def test_noise_that_is_not_declared_exactly_gives_no_likelihood():
 @pytest.mark.extras
 def test_the_noise_of_encoders_of_torch_is_known():
     torch = needs("torch")
-    from dpcore.torch import Clip, GaussianNoise, LaplaceNoise, PrivateEncoder, SharedNoise
+    from dpcore.torch import (
+        Clip,
+        GaussianNoise,
+        LaplaceNoise,
+        PrivateEncoder,
+        SharedNoise,
+        mechanism,
+    )
 
     def lengths(texts):
         return torch.tensor([[float(len(text)), text.count("1")] for text in texts])
@@ -286,6 +293,22 @@ def test_the_noise_of_encoders_of_torch_is_known():
             assert (found and found[0]) == law
     law, clean = find_noise(torch.nn.Sequential(Module(), LaplaceNoise(0.5)))
     assert clean(["11"]).tolist() == [[2.0, 2.0]]
+    secret, vectors, sizes = leaking()
+    texts = corpus(sizes, {"a": secret})
+
+    def encode(texts):
+        return [vectors[int(text[1:]) if text[1:].isdigit() else 0] for text in texts]
+
+    noisy = mechanism(encode, LaplaceNoise(0.5))
+    assert noisy.clean(["t1", "t2"]) == pytest.approx(np.stack([noisy.clean("t1"), vectors[2]]))
+    assert np.array_equal(noisy.encode(["t1"], rng=1), noisy.encode(["t1"], rng=1))
+    assert not np.array_equal(noisy.encode(["t1"]), noisy.encode(["t1"]))
+    found = infer(noisy, texts, "a", attackers=[REGRESSION, "likelihood"], rng=1)
+    assert (found.encodings.copies, found.tried[-1][0]) == (10, "likelihood, raw")
+    # Without its noise it is random, too: no clean vectors are known.
+    random = mechanism(lambda texts: torch.tensor(np.stack(encode(texts))) + torch.randn(1), noise)
+    with pytest.raises(ValueError, match=r"^attackers must be others than 'likelihood' where"):
+        infer(random, texts, "a", attackers="likelihood", rng=1)
 
 
 def test_each_measure_chooses_its_own_attacker_and_reports_it():

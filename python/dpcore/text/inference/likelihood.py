@@ -12,13 +12,15 @@ import numpy.typing as npt
 from ...calibration import L2Laplace
 from ...mechanisms import Gaussian, Laplace
 from ...mechanisms.declarations import mechanism_attribute
-from ...mechanisms.texts import owner_of
+from ...mechanisms.texts import owner_of, relative_distances, rounding_of
 from ...packages import has_all
 from ...records import attribute_of
 from .attackers import Attacker, Vectors, check_vectors
 from .targets import Target
 
 _MAX_BLOCK_ENTRIES: Final = 2**21
+_COMPARED_TEXTS: Final = 8
+"""Texts whose clean vectors are computed twice, to see that they are not random."""
 NAME: Final = "likelihood"
 """Name of the attacker in reports."""
 
@@ -238,7 +240,12 @@ def make_likelihood(
         return ()
     law, clean = found
     vectors = check_vectors(clean(list(texts)), places, "clean(texts)")
-    if vectors.shape[1] != width:
+    few = slice(0, _COMPARED_TEXTS)
+    again = check_vectors(clean(list(texts[few])), places[few], "clean(texts)")
+    if vectors.shape[1] != width or again.shape[1] != width:
+        return ()
+    if relative_distances(vectors[few], again).max() > rounding_of(None, "float16"):
+        # An encoder in train mode: its vectors are random without the noise, too.
         return ()
     kind = LikelihoodMean if target.is_number else Likelihood
     return (Attacker(kind(law, vectors), name=NAME),)
