@@ -94,7 +94,7 @@ def copy_vectors(
     if copies is None and seconds * (number - 1) > LONG_SECONDS:
         limit = f"{number - 1} more encodings of train would take longer than {LONG_SECONDS:g} s"
         return [], Encodings(1, f"{limit} (copies={number} makes them)")
-    made = list[Vectors]()
+    further = list[Vectors]()
     for copy in range(1, number):
         rng = make_generator(seed, ENCODER_STREAM_KEY, 0, copy)
         vectors = check_vectors(encode(list(texts), rng=rng), places)
@@ -103,5 +103,5 @@ def copy_vectors(
             raise about(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
         if copy == 1 and np.array_equal(vectors, first):
             return [], Encodings(1, "two calls of the encoder agree")
-        made.append(vectors)
-    return made, Encodings(number)
+        further.append(vectors)
+    return further, Encodings(number)

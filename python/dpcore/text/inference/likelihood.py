@@ -235,16 +235,16 @@ def make_likelihood(
         width: of the noisy vectors.
         target: what is inferred.
     """
-    found = find_noise(encode)
-    if found is None:
+    noise = find_noise(encode)
+    if noise is None:
         return ()
-    law, clean = found
+    law, clean = noise
     vectors = check_vectors(clean(list(texts)), places, "clean(texts)")
-    few = slice(0, _COMPARED_TEXTS)
-    again = check_vectors(clean(list(texts[few])), places[few], "clean(texts)")
-    if vectors.shape[1] != width or again.shape[1] != width:
+    compared = slice(0, _COMPARED_TEXTS)
+    second = check_vectors(clean(list(texts[compared])), places[compared], "clean(texts)")
+    if vectors.shape[1] != width or second.shape[1] != width:
         return ()
-    if relative_distances(vectors[few], again).max() > rounding_of(None, "float16"):
+    if relative_distances(vectors[compared], second).max() > rounding_of(None, "float16"):
         # An encoder in train mode: its vectors are random without the noise, too.
         return ()
     kind = LikelihoodMean if target.is_number else Likelihood

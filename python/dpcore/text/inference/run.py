@@ -325,22 +325,24 @@ def infer(
     best = alone = _find_headline(choices)
     if best.model.attacker.reads_call:
         single = [pair for pair in tried if not pair[0].attacker.reads_call]
-        own = _choose_attackers(single, judges[1], measures, cells[1])
-        if own:
-            alone = _find_headline(own)
+        single_choices = _choose_attackers(single, judges[1], measures, cells[1])
+        if single_choices:
+            alone = _find_headline(single_choices)
         else:
             reason = reason or "not applicable: every attacker compares the texts of a call"
     judge = replace(judges[2], measure=best.measure)
     groups = _number_groups(corpus.groups, parts)
     # Each chosen model is asked once, for all measures that chose it.
-    models = {id(chosen.model): chosen.model for chosen in choices}
-    asked = {key: _ask_test(model, rows[2], parts.truth[2]) for key, model in models.items()}
+    models = {id(option.model): option.model for option in choices}
+    answered = {key: _ask_test(model, rows[2], parts.truth[2]) for key, model in models.items()}
     level = (1.0 - confidence) / 2.0 / len(choices)
     tests = [
-        _measure_floors(parts, judge, chosen, asked[id(chosen.model)][0], cells[2], groups, level)
-        for chosen in choices
+        _measure_floors(
+            parts, judge, option, answered[id(option.model)][0], cells[2], groups, level
+        )
+        for option in choices
     ]
-    scores, ranks = asked[id(best.model)]
+    scores, ranks = answered[id(best.model)]
     answers, attacker = answers_of(scores, best.threshold), best.model.attacker
     readers = [attacker, *(other for other in known[:1] if other is not attacker)]
     flags, main = metrics.main_task(readers, rows, parts.labels, confidence, seed)
@@ -354,7 +356,7 @@ def infer(
         accuracy=record.NOT_MEASURED if target.is_number else judge.accuracy(answers),
         f1=record.NOT_MEASURED if target.is_number else judge.f1(answers),
         floors=tests[choices.index(best)],
-        measures=_list_measures(judge, choices, asked, tests) if len(choices) > 1 else (),
+        measures=_list_measures(judge, choices, answered, tests) if len(choices) > 1 else (),
         each=_measure_attributes(parts, judge, answers),
         groups=metrics.groups_of(target, parts.truth[2], answers, flags, confidence),
         figures=_measure_scores(judge, best, scores, judges[1]) if target.single else None,
@@ -384,7 +386,7 @@ class _Encoded(NamedTuple):
     """The vectors of train, valid and test, further encodings of train, and how many there are."""
 
     rows: list[Vectors]
-    more: list[Vectors]
+    copies: list[Vectors]
     number: Encodings | None
 
 
@@ -402,8 +404,8 @@ def _encode_parts(
         rows = vectors_of(function, parts.texts, seed, parts.rows)
         seconds = (time.perf_counter() - begun) * len(parts.texts[0]) / total
         train = parts.texts[0], rows[0], parts.rows[0].tolist()
-        more, number = copy_vectors(function, *train, seed, seconds if is_used else None, copies)
-    return _Encoded(rows, more, number)
+        further, number = copy_vectors(function, *train, seed, seconds if is_used else None, copies)
+    return _Encoded(rows, further, number)
 
 
 class _BestAttacker(NamedTuple):
@@ -463,7 +465,7 @@ def _try_all(
     with Progress("attackers", len(known), progress) as bar:
         for done, attacker in enumerate(known, 1):
             about = train.truth, train.target, train.seed
-            model = fit_attacker(attacker, encoded.rows[0], *about, encoded.more)
+            model = fit_attacker(attacker, encoded.rows[0], *about, encoded.copies)
             tried.append((model, model.scores(encoded.rows[1])))
             bar.advance(1)
             if not is_said:
@@ -613,12 +615,12 @@ def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: J
 
 
 def _list_measures(
-    judge: Judge, choices: Sequence[_BestAttacker], asked: Any, tests: Any
+    judge: Judge, choices: Sequence[_BestAttacker], answered: Any, tests: Any
 ) -> tuple[OfMeasure, ...]:
     """Return what each measure chose, and its figure on test."""
-    found = []
+    measures = []
     for best, floors in zip(choices, tests, strict=True):
-        scores, attacker = asked[id(best.model)][0], best.model.attacker
+        scores, attacker = answered[id(best.model)][0], best.model.attacker
         assert best.threshold is not None
         if best.measure == "auc":
             figure = judge.auc(scores[:, 0])
@@ -626,9 +628,9 @@ def _list_measures(
             figure = judge.tail(scores[:, 0], best.threshold)[0]
         else:
             figure = judge.balanced_accuracy(answers_of(scores, best.threshold))
-        chosen = attacker.classifier, attacker.behind, best.threshold
-        found.append(OfMeasure(best.measure, *chosen, figure, floors))
-    return tuple(found)
+        details = attacker.classifier, attacker.behind, best.threshold
+        measures.append(OfMeasure(best.measure, *details, figure, floors))
+    return tuple(measures)
 
 
 def _measure_attributes(parts: Parts, judge: Judge, answers: Ints) -> tuple[OfAttribute, ...]:
