@@ -205,6 +205,11 @@ def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
     return law, clean
 
 
+def is_likelihood(attacker: Attacker) -> bool:
+    """Return True for the attacker that `make_likelihood` makes."""
+    return isinstance(attacker.estimator, (Likelihood, LikelihoodMean))
+
+
 def split_attackers(attackers: Any) -> tuple[Any, bool]:
     """Separate "likelihood" from attackers, as `infer` takes them.
 

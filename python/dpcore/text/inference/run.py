@@ -38,7 +38,7 @@ from .attackers import (
     vectors_of,
 )
 from .encodings import Encodings, copy_vectors
-from .likelihood import NAME, make_likelihood, split_attackers
+from .likelihood import is_likelihood, make_likelihood, split_attackers
 from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, answers_of, threshold_of
 from .record import Floor, Inference, NumberFigures, OfAttribute, OfMeasure, RankFigures, Scores
 from .targets import Kind, Parts, Target, floor_answers, floor_ranks, floor_scores, parts_of
@@ -208,9 +208,9 @@ def infer(
 ) -> Inference:
     """Infer a private attribute from encoded texts, as an attacker would.
 
-    Attackers are fitted on train; the best of them, and its threshold, are chosen on validation,
-    and that one alone is evaluated, once, on test texts that occur nowhere else. (The best of many
-    on test, with its own interval, is above chance far more often than the interval says.)
+    Attackers are fitted on train; the best of them by a measure, and its threshold, are chosen on
+    validation and evaluated once, on test texts that occur nowhere else. (The best of many on test,
+    with its own interval, is above chance far more often than the interval says.)
 
     The attacker owns the encoder. Where it takes `rng`, each training text is encoded several
     times: regressions and trees learn from all encodings, networks from a fresh one in each epoch.
@@ -314,7 +314,7 @@ def infer(
     if function is not None and (attackers is None or is_likelihood_requested):
         places, width = parts.rows[0].tolist(), rows[0].shape[1]
         known += make_likelihood(function, parts.texts[0], places, width, target)
-    if is_likelihood_requested and not (known and known[-1].name == NAME):
+    if is_likelihood_requested and not any(map(is_likelihood, known)):
         need = "others than 'likelihood' where the noise of encode or its clean vectors are unknown"
         raise invalid("attackers", need, attackers)
     judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
@@ -355,7 +355,7 @@ def infer(
         measure=best.measure,
         accuracy=record.NOT_MEASURED if target.is_number else judge.accuracy(answers),
         f1=record.NOT_MEASURED if target.is_number else judge.f1(answers),
-        floors=tests[choices.index(best)],
+        floors=tests[[option is best for option in choices].index(True)],
         measures=_list_measures(judge, choices, answered, tests) if len(choices) > 1 else (),
         each=_measure_attributes(parts, judge, answers),
         groups=metrics.groups_of(target, parts.truth[2], answers, flags, confidence),
@@ -503,7 +503,7 @@ def _choose_attackers(
             else:
                 merits[row, column] = valid.value(answers_of(scores, cut))
     names = [str(model.attacker) for model, _ in tried]
-    likely = [row for row, (model, _) in enumerate(tried) if model.attacker.name == NAME]
+    likely = [row for row, (model, _) in enumerate(tried) if is_likelihood(model.attacker)]
     choices = []
     for column, measure in enumerate(measures if tried else ()):
         row, values = int(merits[:, column].argmax()), merits[:, column]
