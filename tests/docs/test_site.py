@@ -143,6 +143,7 @@ SHARED_NAMES = {
     "MinMax": "transforms of arrays and of tensors, which are the same",
     "Normalise": "transforms of arrays and of tensors, which are the same",
     "Result": "the protocol of an experiment's result, and the class of each experiment",
+    "link": "the question which document it was, for any mechanism and for word mechanisms",
     "sensitivity": "a package and its function",
 }
 """Public names that may stand in several places, and what they mean there."""
