@@ -103,6 +103,7 @@ class _RecordRelation(Record):
                 requirement = "None for texts, whose words are those of the corpus"
                 raise invalid("values", requirement, self.values)
             yield from domain.starts(rng)
+            return
         for record in self.values or ():
             x = _make_constant_dataset(domain.draw(rng), record)
             yield from (Pair(x, self._replace_record(x, 0, other)) for other in self.values or ())

@@ -24,6 +24,10 @@ _TRIES_PER_PAIR = 20
 """Moves, or draws, for each pair wanted, before a search takes the domain for used up."""
 
 
+_MIN_ROUNDS_BUDGET = 1000
+"""Pilot draws per side from which a search in texts takes several rounds."""
+
+
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Search(Record, word="Search"):
@@ -205,10 +209,12 @@ def search(
         neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, `AnyTexts`, or an own relation. None
             is possible for `Texts` only, and stands for `Replace()`: one word of the vocabulary
             in place of another.
-        rounds: rounds of pilots, at least 1. Defaults to 8, and to 2 for `Texts`.
+        rounds: rounds of pilots, at least 1. Defaults to 8; for `Texts` to 3, or to 1 for a
+            budget below 1,000.
         budget: pilot draws on each side, all pairs and rounds together. Defaults to 10**7, and to
             10**4 for `Texts`.
-        candidates: pairs in the first round, at least 1. Defaults to 64, and to 12 for `Texts`.
+        candidates: pairs in the first round, at least 1. Defaults to 64; for `Texts` to 24, or to
+            6 for a budget below 1,000.
         seconds: time that the search may take. The first pilot is finished whatever it takes
             (`budget / (rounds x candidates)` draws a side: give a smaller `budget` where a draw
             is slow), and none begins that would probably end too late. How far it comes depends
@@ -236,15 +242,25 @@ def search(
     is_text = isinstance(domain, Texts)
     if neighbour is None and is_text:
         neighbour = Replace()
-    usual_rounds, usual_budget, usual_candidates = (2, 10**4, 12) if is_text else (8, 10**7, 64)
+    draws = count("budget", (10**4 if is_text else 10**7) if budget is None else budget)
+    usual_rounds, usual_candidates = _list_text_rounds(draws) if is_text else (8, 64)
     return Search(
         domain,
         neighbour_of(neighbour),
         usual_rounds if rounds is None else rounds,
-        count("budget", usual_budget if budget is None else budget),
+        draws,
         usual_candidates if candidates is None else candidates,
         seconds,
     )
+
+
+def _list_text_rounds(budget: int) -> tuple[int, int]:
+    """Return the usual number of rounds and of pairs of texts for a budget.
+
+    A small budget is spent on one pair of each kind of change: fewer than seven draws per side
+    do not show a change that is always kept.
+    """
+    return (3, 4 * len(CHANGES)) if budget >= _MIN_ROUNDS_BUDGET else (1, len(CHANGES))
 
 
 @suggest_arguments
@@ -304,8 +320,10 @@ def explore(
         >>> from dpcore.pairs import L1, Box
         >>> plan = search(Box(0, 9, 1), L1(2.0), rounds=3, candidates=8, seconds=2.5)
         >>> ticks = iter(range(99))
-        >>> explore(plan, lambda pair, size: 0.0, np.random.default_rng(1), ticks.__next__)[1]
-        Searched(evaluations=2, finished=0, rounds=3, seconds=2.5, ended=True)
+        >>> rng = np.random.default_rng(1)
+        >>> pair, course = explore(plan, lambda pair, size: 0.0, rng, ticks.__next__)
+        >>> course.evaluations, course.finished, course.ended
+        (2, 0, True)
     """
     instance("plan", plan, Search)
     if not callable(evaluate):

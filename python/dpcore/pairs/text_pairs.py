@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import instance, invalid, mistyped, suggest_arguments
+from ..progress import Progress
 from ..records import Pair, Record, Shown, set_fields
 
 CHANGES: Final = ("number", "name", "negation", "rare word", "capital letters", "word")
@@ -36,7 +37,8 @@ class Texts(Shown):
 
     Args:
         corpus: the texts: a list of strings, or an object with `texts`, such as a `text.Corpus`.
-        negations: words that negate, in lower case; those in "n't" always do.
+        negations: words that negate, in lower case. Words that end in "n't" always do.
+        progress: a bar while the texts are read: True, False, or None (where somebody is looking).
 
     Raises:
         TypeError: if the corpus is one string, or a text or a negation is not a string.
@@ -52,40 +54,50 @@ class Texts(Shown):
     """
 
     corpus: Any
-    negations: tuple[str, ...] = ("not", "no", "never")
+    negations: Sequence[str] = ("not", "no", "never")
+    progress: bool | None = None
     texts: tuple[str, ...] = field(init=False)
     _kinds: dict[str, str] = field(init=False)
-    _places: dict[str, list[tuple[int, int, int]]] = field(init=False)
+    _words: dict[str, list[str]] = field(init=False)
+    _places: dict[str, frozenset[str]] = field(init=False)
+    _rows: dict[str, list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
         """Read the words of all texts, and where each kind of change is possible."""
         texts = _check_texts("corpus", getattr(self.corpus, "texts", self.corpus))
         set_fields(self, texts=texts, negations=_check_texts("negations", self.negations))
-        spans = [(row, *match.span()) for row, text in enumerate(texts)
-                 for match in _WORD.finditer(text)]  # fmt: skip
-        counts = Counter(texts[row][start:end] for row, start, end in spans)
-        names = {texts[row][start:end] for row, start, end in spans
-                 if texts[row][start].isupper() and end - start > 1
-                 and texts[row][:start].rstrip(_OPENING)[-1:] not in _SENTENCE_ENDS}  # fmt: skip
-        names = {name for name in names if name.lower() not in counts}
-        kinds = {word: self._name_kind(word, names) for word in counts}
-        numbers = {counts[word] for word, kind in kinds.items() if kind == "word"}
-        # Where all words are equally frequent, none is rare.
-        kinds |= {word: "rare word" for word, kind in kinds.items()
-                  if kind == "word" and len(numbers) > 1 and counts[word] == min(numbers)}  # fmt: skip
-        places: dict[str, list[tuple[int, int, int]]] = {kind: [] for kind in CHANGES}
-        forms = Counter(word.lower() for word in counts)
-        for span in spans:
-            word = texts[span[0]][span[1] : span[2]]
-            places[kinds[word]].append(span)
-            if forms[word.lower()] > 1:
-                places["capital letters"].append(span)
-        plain = places["rare word"] + places["word"]
-        places |= {"rare word": plain if places["rare word"] else [], "word": plain}
-        # Without a negation in the corpus, one is put in; without two forms of a word, one is made.
-        places["negation"] = places["negation"] or plain
-        places["capital letters"] = places["capital letters"] or plain
-        set_fields(self, _kinds=kinds, _places=places)
+        counts, names = Counter[str](), set[str]()
+        with Progress("reading the words of the texts", 2 * len(texts), self.progress) as bar:
+            for text in texts:
+                counts.update(_WORD.findall(text))
+                names |= _find_names(text)
+                bar.advance(1)
+            names = {name for name in names if name.lower() not in counts}
+            kinds = {word: self._name_kind(word, names) for word in counts}
+            numbers = {counts[word] for word, kind in kinds.items() if kind == "word"}
+            # Where all words are equally frequent, none is rare.
+            rarest = min(numbers) if len(numbers) > 1 else 0
+            for word, kind in kinds.items():
+                if kind == "word" and counts[word] == rarest:
+                    kinds[word] = "rare word"
+            words = {kind: [word for word in kinds if kinds[word] == kind] for kind in CHANGES}
+            forms = Counter(word.lower() for word in counts)
+            words["capital letters"] = [word for word in counts if forms[word.lower()] > 1]
+            plain = words["rare word"] + words["word"]
+            # Without a negation one is put in; without two forms of a word one is made.
+            places = {kind: frozenset(words[kind] or plain) for kind in CHANGES}
+            places |= {kind: frozenset(words[kind]) for kind in ("number", "name")}
+            places |= {"rare word": frozenset(plain if words["rare word"] else ()),
+                       "word": frozenset(plain)}  # fmt: skip
+            rows: dict[str, list[int]] = {kind: [] for kind in CHANGES}
+            for row, text in enumerate(texts):
+                distinct = set(_WORD.findall(text))
+                for kind in CHANGES:
+                    if not places[kind].isdisjoint(distinct):
+                        rows[kind].append(row)
+                bar.advance(1)
+        words["word"] = plain
+        set_fields(self, _kinds=kinds, _words=words, _places=places, _rows=rows)
 
     def __repr__(self) -> str:
         """Return the number of texts; the texts may be private."""
@@ -103,11 +115,12 @@ class Texts(Shown):
 
     def contains(self, x: Any) -> bool:
         """Return True if x is a text whose words are all in the vocabulary of the corpus."""
-        return isinstance(x, str) and bool(x.strip()) and set(_WORD.findall(x)) <= set(self._kinds)
+        is_text = isinstance(x, str) and bool(x.strip())
+        return is_text and all(word in self._kinds for word in _WORD.findall(x))
 
     def starts(self, rng: np.random.Generator) -> Iterator[Pair]:
         """Yield changes of each kind in turn, without end; not all are neighbours."""
-        possible = [kind for kind in CHANGES if self._places[kind]]
+        possible = [kind for kind in CHANGES if self._rows[kind]]
         for kind in itertools.cycle(possible):
             yield self.change(kind, rng)
 
@@ -125,11 +138,13 @@ class Texts(Shown):
         Raises:
             ValueError: if no text has a place for this change.
         """
-        places = self._places.get(kind)
-        if not places:
-            raise invalid("kind", f"one of {[one for one in CHANGES if self._places[one]]}", kind)
-        row, start, end = places[int(rng.integers(len(places)))]
-        text, word = self.texts[row], self.texts[row][start:end]
+        rows = self._rows.get(kind)
+        if not rows:
+            raise invalid("kind", f"one of {[name for name in CHANGES if self._rows[name]]}", kind)
+        text = self.texts[rows[int(rng.integers(len(rows)))]]
+        matches = [match for match in _WORD.finditer(text) if match[0] in self._places[kind]]
+        match = matches[int(rng.integers(len(matches)))]
+        word, (start, end) = match[0], match.span()
         new = self._draw_word(kind, word, rng)
         if kind == "negation" and rng.integers(2):
             if self._kinds[word] == "negation":
@@ -149,22 +164,27 @@ class Texts(Shown):
         first, second = (words[::-1] for words in _cut_common(first[::-1], second[::-1]))
         kinds = {self._kinds.get(word) or self._name_kind(word, ()) for word in first + second}
         before, after = " ".join(first), " ".join(second)
-        kind = next(kind for kind in (*CHANGES, "word") if kind in kinds or kind == "word")
+        kind = next((kind for kind in CHANGES if kind in kinds), "word")
         if before.lower() == after.lower():
             kind = "capital letters"
+        if not (before and after):
+            return f"{kind}: {after or before!r} {'removed' if before else 'inserted'}"
         return f"{kind}: {after!r} for {before!r}"
 
     def _draw_word(self, kind: str, word: str, rng: np.random.Generator) -> str:
         """Draw a word to put in the place of another one."""
         if kind == "capital letters":
             forms = {word.lower(), word.upper(), word.capitalize()} - {word}
-            pool = sorted(forms & set(self._kinds) or forms)
+            pool = sorted(forms & self._kinds.keys() or forms)
         elif kind == "negation" and self._kinds[word] != "negation":
             pool = [new for new in self.negations if new in self._kinds] or [*self.negations]
         else:
-            wanted = {"word": ("word", "rare word"), "negation": ("word",)}.get(kind, (kind,))
-            pool = [new for new in self._kinds if self._kinds[new] in wanted and new != word]
-        return pool[int(rng.integers(len(pool)))] if pool else word
+            pool = self._words["word" if kind == "negation" else kind]
+        if not pool:
+            return word
+        place = int(rng.integers(len(pool)))
+        # The next one, where the word itself is drawn.
+        return pool[place] if pool[place] != word else pool[(place + 1) % len(pool)]
 
     def _name_kind(self, word: str, names: Iterable[str]) -> str:
         """Name the kind of a word; a rare one is a word here."""
@@ -202,10 +222,17 @@ class AnyTexts(Record, word="AnyTexts"):
         return instance("domain", domain, Texts).move(pair, rng)
 
 
+def _find_names(text: str) -> set[str]:
+    """Find the words with a capital letter that do not begin a sentence."""
+    return {match[0] for match in _WORD.finditer(text)
+            if match[0][0].isupper() and len(match[0]) > 1
+            and text[: match.start()].rstrip(_OPENING)[-1:] not in _SENTENCE_ENDS}  # fmt: skip
+
+
 def _cut_common(first: list[str], second: list[str]) -> tuple[list[str], list[str]]:
     """Cut off the words that two lists begin with together."""
-    pairs = itertools.takewhile(lambda words: words[0] == words[1], zip(first, second, strict=False))
-    length = sum(1 for _ in pairs)
+    shared = zip(first, second, strict=False)
+    length = sum(1 for _ in itertools.takewhile(lambda words: words[0] == words[1], shared))
     return first[length:], second[length:]
 
 
