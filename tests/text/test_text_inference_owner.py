@@ -152,7 +152,7 @@ def test_wrong_numbers_of_copies():
         (KNeighborsClassifier(), "one"),
         (Centroids(), "one"),
     ],
-    ids=lambda value: str(value).replace("\n", "")[:50],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_estimators_learn_from_the_encodings_that_suit_them(estimator, encodings):
     assert choose_encodings(estimator) == encodings
