@@ -12,7 +12,8 @@ from dpcore.experiments import get
 
 NEEDS = {
     **dict.fromkeys(
-        ("noise-layers", "dpnr-robust-adaptive", "dpnr-table", "model-closeness"), ("torch",)
+        ("adept-linkage", "noise-layers", "dpnr-robust-adaptive", "dpnr-table", "model-closeness"),
+        ("torch",),
     ),
     "word2vec-leakage": ("gensim",),
     "word-dp-attack": ("gensim",),

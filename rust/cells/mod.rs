@@ -508,6 +508,55 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_show_their_ends_are_those_of_cells_in_quotation_marks() {
+        let cells = [
+            "1.5",
+            "-0",
+            " 12",
+            "1e-05",
+            "007",
+            "0.1000000000000000055511151231257827",
+            "nan",
+            "12345678901234567890",
+            "1.50",
+            "+3",
+            "",
+            "x1",
+            "9007199254740993",
+            "4.",
+            ".5",
+            "1 ",
+            "-12.345678901234567",
+            "1e400",
+            "2.5e+10",
+            "0.000000000000000001",
+            "é",
+        ];
+        let (mut bare, mut quoted) = (String::new(), String::new());
+        for row in 0..cells.len() * cells.len() {
+            let row = [row % cells.len(), row / cells.len(), (3 * row + 1) % cells.len()];
+            let row = row.map(|place| cells[place]);
+            bare.push_str(&row.join(","));
+            quoted.push_str(&row.map(|cell| format!("\"{cell}\"")).join(","));
+            let end = if bare.len() % 2 == 0 { "\n" } else { "\r\n" };
+            bare.push_str(end);
+            quoted.push_str(end);
+        }
+        let [bare, quoted] = [bare, quoted]
+            .map(|text| parse(text.as_bytes(), COMMA, &[Role::Number; 3], WHOLE).unwrap());
+        assert_eq!(bare.rows, cells.len() * cells.len());
+        for (column, other) in bare.columns.iter().zip(&quoted.columns) {
+            let bits = |column: &Column| -> Vec<u64> {
+                column.numbers.iter().map(|number| number.to_bits()).collect()
+            };
+            assert_eq!(bits(column), bits(other));
+            assert_eq!((&column.codes, &column.spellings), (&other.codes, &other.spellings));
+            assert_eq!((&column.odd, &column.texts), (&other.odd, &other.texts));
+            assert_eq!((&column.kinds, column.widths), (&other.kinds, other.widths));
+        }
+    }
+
+    #[test]
     fn faults_have_a_place() {
         for (text, fault, line, cell) in [
             ("1,2\n3\n", Fault::Length, 2, 1),

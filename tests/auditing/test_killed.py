@@ -103,16 +103,17 @@ sys.exit(main(sys.argv[1:]))
 
 
 def list_processes(mark):
-    """List the processes that have a mark in their environment, and the watchers of tools."""
+    """List the processes that have a mark in their environment, and watchers without a driver."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             state = (folder / "stat").read_text().rpartition(")")[2].split()
             marked = mark.encode() in (folder / "environ").read_bytes()
             is_watch = b"dpcore-watch" in (folder / "cmdline").read_bytes()
+            has_driver = b"python" in (folder.parent / state[1] / "cmdline").read_bytes()
         except OSError:
             continue
-        if state[0] != "Z" and (marked or is_watch):
+        if state[0] != "Z" and (marked or (is_watch and not has_driver)):
             found.append((int(folder.name), int(state[1])))
     return found
 

@@ -15,6 +15,7 @@ import site_pages
 from shared_layers import LAYERS
 from shared_site import PAGES, ROOT, SCRIPTS, blocks, name_of, needed
 
+from dpcore.experiments import NAMES
 from dpcore.structure import CHECKS
 
 README, DOCS = ROOT / "README.md", ROOT / "docs"
@@ -143,6 +144,7 @@ SHARED_NAMES = {
     "MinMax": "transforms of arrays and of tensors, which are the same",
     "Normalise": "transforms of arrays and of tensors, which are the same",
     "Result": "the protocol of an experiment's result, and the class of each experiment",
+    "link": "the question which document it was, for any mechanism and for word mechanisms",
     "sensitivity": "a package and its function",
 }
 """Public names that may stand in several places, and what they mean there."""
@@ -210,8 +212,8 @@ ORIGINS = re.compile("habernal|adept|dptext|dpnr|word2vec|word-dp|redaction|reny
 def test_every_experiment_of_the_sources_is_on_their_page_and_no_other_is():
     page = (DOCS / "reference" / "sources.md").read_text("utf-8")
     proposed = set(re.findall(r"dpcore reproduce ([\w-]+)", page))
-    assert proposed <= set(EXPERIMENTS)
-    assert {name for name in EXPERIMENTS if ORIGINS.search(name)} <= proposed
+    assert proposed <= set(NAMES)
+    assert {name for name in NAMES if ORIGINS.search(name)} <= proposed
     scripts = re.findall(r"python (benches/[\w.]+)", page)
     assert scripts
     assert all((ROOT / script).exists() for script in scripts)

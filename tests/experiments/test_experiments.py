@@ -62,6 +62,7 @@ PARTS = {
     "dpsgd-audit": {"quick": True, "trials": 300},
     "model-closeness": {"quick": True},
     "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published", "l1")},
+    "adept-linkage": {"quick": True, "claimed": (1000.0,), "variants": ("published", "gaussian")},
     "dpsgd-vs-redaction": {"quick": True},
     "encoder-frontier": {"quick": True, "trials": 200},
     "scaling": {"quick": True},

@@ -18,6 +18,7 @@ REFUSED = [
     ("published-systems", ValueError, "an integer at least 2", {"dims": (1,)}),
     ("published-systems", ValueError, "", {"epsilon": 0}),
     ("habernal2022-figure1", ValueError, "", {"epsilons": (INF,), "mechanisms": ("ADEPT",)}),
+    ("adept-linkage", ValueError, "one of", {"variants": ("l1",)}),
     ("adept-rewrite", ValueError, "one of", {"variants": ("l2",)}),
     ("adept-rewrite", ValueError, "", {"claimed": (0.0,), "examples": -1}),
     ("divergence-accuracy", ValueError, "an integer at least 2", {"repetitions": 1}),

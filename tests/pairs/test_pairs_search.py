@@ -16,8 +16,10 @@ from scipy import stats
 from scipy.special import betaincinv
 from shared_examples import examples
 
+import dpcore
 from dpcore import pairs
 from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Records, Replace, drive, search
+from dpcore.progress import Progress
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(40)
 
@@ -288,3 +290,122 @@ def test_the_schedule_spends_the_budget_and_no_more():
     assert [width for width, _ in rounds] == [50, 25, 12, 8, 8]
     assert 95_000 < sum(width * size for width, size in rounds) <= 99_999
     assert pairs.Search(Box(0, 1, 1), L1(1.0), 3, 10**4, 2).schedule()[-1][0] == 2
+
+
+# Pairs of texts. The corpus has each kind of change; "The" and "the" are one word in two cases.
+
+CORPUS = [
+    "The patient Anna took 7 pills a day",
+    "she met Karl on day 12 and did not sleep",
+    "the doctor of Anna has a cold",
+    "a cold day, no pills: Karl took 30 and the doctor has 7",
+]
+WORDS = [word for text in CORPUS for word in text.replace(",", "").replace(":", "").split()]
+
+
+def rewriter(keeps):
+    """Replace each word by a random one, except those that it keeps; count the calls."""
+    calls = []
+
+    def rewrite(text, rng):
+        calls.append(text)
+        words = text.split()
+        return " ".join(word if keeps(word) else str(rng.choice(WORDS)) for word in words)
+
+    return dpcore.repeat(rewrite), calls
+
+
+KEPT = {
+    "number": str.isdigit, "name": ["Anna", "Karl"].__contains__, "nothing": lambda word: False,
+}  # fmt: skip
+
+
+def audit_rewriter(keeps, seed, **settings):
+    """Audit at claim 1 with a search of 84 calls, 24 counted trials and the smallest pilot."""
+    mechanism, calls = rewriter(KEPT[keeps])
+    look = pairs.search(pairs.Texts(CORPUS), budget=42)
+    few = {"claim": 1.0, "trials": 24, "pilot": 32, "rng": seed, **settings}
+    report = dpcore.audit(mechanism, look, **few)
+    assert len(calls) <= 400
+    return report
+
+
+@pytest.mark.parametrize("keeps", KEPT)
+def test_a_search_names_the_change_that_leaks(keeps):
+    report = audit_rewriter(keeps, 1)
+    assert (report.verdict == "refuted") is (keeps != "nothing")
+    if keeps != "nothing":
+        assert report.searched.change.startswith(f"{keeps}: ")
+        assert f"best change: {report.searched.change}" in str(report)
+    assert report.neighbour == "Replace(values=None)"
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("keeps", "seeds", "low", "high"), [("number", 20, 18, 20),
+                                                             ("nothing", 100, 0, 0)])  # fmt: skip
+def test_a_search_in_texts_refutes_a_leak_and_nothing_else(keeps, seeds, low, high):
+    """18 of 20 seeds; without a leak 0 of 100, where a level of 5 % allows 5 on average."""
+    refuted = sum(audit_rewriter(keeps, seed).refuted for seed in range(seeds))
+    assert low <= refuted <= high
+
+
+def changes_of(neighbour, corpus=CORPUS):
+    texts = pairs.Texts(corpus)
+    pool = search(texts, neighbour, candidates=60, rounds=1).start(np.random.default_rng(2))
+    return pool, {texts.describe_change(pair).partition(":")[0] for pair in pool}
+
+
+def test_changes_of_texts_stay_within_the_neighbours():
+    pool, kinds = changes_of(None)
+    assert kinds == {"number", "name", "negation", "rare word", "capital letters", "word"}
+    for pair in pool:
+        first, second = pair.x.split(), pair.x_prime.split()
+        assert pair.x in CORPUS
+        assert sum(a != b for a, b in zip(first, second, strict=True)) == 1
+        assert {word.strip(",:") for word in second} <= set(WORDS)
+    pool, kinds = changes_of(AddRemove())
+    assert kinds == {"negation"}
+    assert {abs(len(pair.x.split()) - len(pair.x_prime.split())) for pair in pool} == {1}
+    pool, kinds = changes_of(pairs.AnyTexts(), ["take 7 pills", "take 8 pills"])
+    assert kinds == {"number", "negation", "capital letters", "word"}
+    assert {"take not 7 pills", "TAKE 7 pills", "take 8 pills"} & {pair.x_prime for pair in pool}
+    assert any(len(pair.x.split()) != len(pair.x_prime.split()) for pair in pool)
+
+
+def test_texts_of_any_object():
+    corpus = type("Corpus", (), {"texts": tuple(CORPUS)})()
+    assert pairs.Texts(corpus).texts == pairs.Texts(CORPUS).texts
+    assert repr(pairs.Texts(corpus)) == "Texts(4 texts, 24 words)"
+    german = pairs.Texts(["er hat kein Fieber", "er hat Husten"], negations=["kein"])
+    pair = german.change("negation", np.random.default_rng(0))
+    assert "kein" in pair.x
+
+
+@pytest.mark.parametrize(("corpus", "error"), [
+    ("one text", TypeError), ([], ValueError), (["a", 1], TypeError), ([" "], ValueError),
+    (3, TypeError),
+])  # fmt: skip
+def test_texts_refuse_what_is_not_a_list_of_texts(corpus, error):
+    with pytest.raises(error, match="corpus"):
+        pairs.Texts(corpus)
+
+
+def test_a_corpus_without_neighbours_is_refused():
+    for corpus in (["..."], ["word"]):
+        with pytest.raises(ValueError, match="domain must be large enough"):
+            search(pairs.Texts(corpus)).start(np.random.default_rng(1))
+    with pytest.raises(TypeError, match="neighbour must be"):
+        search(Box(0, 1, 2))
+    with pytest.raises(ValueError, match="values must be None"):
+        search(pairs.Texts(CORPUS), Replace(("a",))).start(np.random.default_rng(1))
+
+
+def test_a_search_in_texts_shows_its_progress(monkeypatch):
+    shown = []
+    monkeypatch.setattr(Progress, "_draw", lambda self: shown.append(self._state.label))
+    pairs.Texts(CORPUS, progress=True)
+    assert "reading the words of the texts" in shown
+    look, settings = pairs.search(pairs.Texts(CORPUS), budget=12), {"pilot": 32, "attack": "words"}
+    mechanism, _ = rewriter(KEPT["nothing"])
+    dpcore.audit(mechanism, look, claim=1.0, trials=9, rng=1, progress=True, **settings)
+    assert "searching the pair" in shown

@@ -25,7 +25,7 @@ from dpcore.experiments import floating_point
 from dpcore.records import Answer, Result
 from dpcore.sensitivity import refute
 from dpcore.structure import inspect
-from dpcore.text import Frontier, frontier
+from dpcore.text import DocumentLinkage, Frontier, frontier, link
 from dpcore.text.inference import Inference, infer
 from dpcore.text.redaction import Random, Sweep, sweep
 
@@ -82,6 +82,10 @@ MAKERS = {
     "estimate": (Estimate, make_estimate),
     "sweep": (Sweep, make_sweep),
     "frontier": (Frontier, make_frontier),
+    "linkage": (
+        DocumentLinkage,
+        lambda: link(None, ["a b", "a c"], ["a", "c"], by=["words", "bag"]),
+    ),
 }
 KINDS = [
     pytest.param(name, marks=pytest.mark.extras) if name == "frontier" else name for name in MAKERS
@@ -161,6 +165,7 @@ CHANGES = [
     ("table", {"inputs": True}, "inputs"), ("estimate", {"alphas": [1.0]}, "alphas"),
     ("estimate", {"belief": "yes"}, "belief"), ("sweep", {"points": [1]}, "points"),
     ("inference", {"floors": None}, "floors"), ("inference", {"left_out": []}, "left_out"),
+    ("linkage", {"linkages": []}, "linkages"), ("linkage", {"candidates": 1}, "candidates"),
 ]  # fmt: skip
 
 
@@ -202,6 +207,7 @@ ANSWERS = {
 INSTEAD = {
     "plan": "reached", "plan of a curve": "reached", "plan of pilots": "reached",
     "inference": "above_floor", "estimate": "belief", "sweep": "points", "frontier": "cells",
+    "linkage": "linkages",
     "inspection": "passed", "check": "flagged", "experiment": "table",
 }  # fmt: skip
 

@@ -54,6 +54,29 @@ def test_plain_model_predicts_better_than_its_unigram(plain, corpus):
     assert plain.losses(corpus.valid.texts).mean() == pytest.approx(min(plain.valid_losses), 1e-5)
 
 
+def test_samples_follow_the_law_of_the_model(plain, corpus, words):
+    """Second words after one first word: chi-square at level 1e-4, and a control of another law."""
+    known = {*words.words}
+    split = (text.split() for text in corpus.train.texts)
+    first, second = next(text[:2] for text in split if known >= {*text[:2]})
+    starts = [f"{first} {second} {second} {second} {second}"]
+    texts = plain.sample(4000, 1, starts=starts)
+    assert texts == plain.sample(4000, 1, starts=starts) != plain.sample(4000, 2, starts=starts)
+    assert {len(text.split()) for text in texts} == {5}
+    assert {text.split()[0] for text in texts} == {first}
+    law = np.exp(next(plain.log_probabilities([f"{first} {second}"]))[0])[1:]
+    counts = np.array([sum(text.split()[1] == name for text in texts) for name in words.words])
+    assert counts.sum() == 4000  # "<unk>" is never drawn
+    likely = law / law.sum() * 4000 >= 5
+    observed = np.append(counts[likely], counts[~likely].sum())
+    expected = np.append(law[likely], law[~likely].sum()) / law.sum() * 4000
+    assert stats.chisquare(observed, expected).pvalue > 1e-4
+    assert stats.chisquare(observed, expected[::-1]).pvalue < 1e-4
+    assert {len(text.split()) for text in plain.sample(3, 1)} == {plain.length}
+    with pytest.raises(ValueError, match="starts must be texts that begin with a word of the voc"):
+        plain.sample(3, starts=["zzz yyy"])
+
+
 def test_private_model_predicts_better_than_the_uniform_law(private, corpus):
     found = private.perplexity(corpus.test.texts, rng=1)
     assert found.high < found.uniform == len(private.vocabulary) - 1

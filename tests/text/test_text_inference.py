@@ -218,7 +218,7 @@ def test_the_record_says_what_was_done_and_every_report_method_works(inferred, p
     assert pickle.loads(pickle.dumps(inferred)) == inferred
     plain = json.loads(inferred.to_json(), parse_constant=pytest.fail)
     assert plain == json.loads(json.dumps(inferred.to_dict()))
-    assert (plain["format"], plain["seed"]) == ("dpcore.text.inference/2", "1")
+    assert (plain["format"], plain["seed"]) == ("dpcore.text.inference/3", "1")
     assert plain["accuracy"]["how"] == "Clopper-Pearson"
     assert plain["derived"]["above_floor"] is inferred.above_floor
     certified = infer_people(people, attackers=Sign(), neighbours="any two texts")

@@ -325,10 +325,10 @@ def _read_asked(asked: AuditArguments) -> AuditArguments:
         raise Usage(f"--resume is for runs of dpcore audit: go on with {run.resume_line}")
     if run.part is not None:
         raise Usage(f"{asked.resume} is a part: go on with {run.resume_line}")
-    known = _read_options_of_run(run)
-    _require_same_code(asked, known, run.resume_line)
+    begun = _read_options_of_run(run)
+    _require_same_code(asked, begun, run.resume_line)
     changed = {name: getattr(asked, name) for name in own if name != "resume"}
-    return replace(known, checkpoint=asked.resume, resume=None, **changed)
+    return replace(begun, checkpoint=asked.resume, resume=None, **changed)
 
 
 def _list_asked(asked: AuditArguments) -> dict[str, Any]:
@@ -360,10 +360,10 @@ _NAMES_OF_CODE: Final = ("target", "command")
 """Options that name code. A run file has them too, but only the command line lets them run."""
 
 
-def _require_same_code(asked: Any, known: AuditArguments, line: str) -> None:
+def _require_same_code(asked: Any, begun: AuditArguments, line: str) -> None:
     """Refuse to run what does not stand on the command line as it stands in the run file."""
     own = [getattr(asked, name) for name in _NAMES_OF_CODE]
-    held = [getattr(known, name) for name in _NAMES_OF_CODE]
+    held = [getattr(begun, name) for name in _NAMES_OF_CODE]
     if own == held or (own == [None, None] and held[1] is None and held[0] in SYSTEMS):
         return
     missing = "is missing" if own == [None, None] else "differs"

@@ -44,6 +44,7 @@ NAMES: tuple[str, ...] = (
     "redaction-sweep",
     "dpnr-table",
     "adept-rewrite",
+    "adept-linkage",
     "dptext-encoder",
     "word-dp-attack",
     "dpsgd-audit",

@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..errors import argument_of, choice, invalid
-from ..progress import Progress
 from ..records import Array
 from ..results.evidence import TableRead
 from . import columns as frames
@@ -30,28 +29,16 @@ class Reader(Settings):
     """Settings for files, and what was found in those that were read.
 
     Args:
-        header: "yes", "no", or "auto": found out.
-        sep: what stands between the cells of a CSV file; None is found out.
-        encoding: of texts; None is UTF-8, or what a byte order mark says.
         format: kind of the files, one of those of `FORMATS`; None goes by their names.
-        bar: shows how much was read, or None.
-        dtype: see `Settings`.
+        **settings: those of `Settings`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if an argument is none of the choices.
     """
 
-    def __init__(
-        self,
-        header: str = "auto",
-        sep: str | None = None,
-        encoding: str | None = None,
-        format: str | None = None,
-        bar: Progress | None = None,
-        dtype: str | Mapping[str | int, str] | None = None,
-    ) -> None:
-        super().__init__(header, sep, encoding, bar, dtype)
+    def __init__(self, format: str | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
         self.format = None if format is None else choice("format", format, tuple(FORMATS))
         self.tables: list[TableRead] = []
 

@@ -79,7 +79,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     """Read one answer a line, or one object a line with the names of the columns."""
     chosen = {entry for entry in request.columns if entry is not None}
     by_name = ALL not in chosen and all(isinstance(entry, str) for entry in chosen)
-    wanted = chosen if chosen and by_name and not request.is_broad else None
+    chosen_names = chosen if chosen and by_name and not request.is_broad else None
     names: dict[str, Any] = {}
     size, is_table = 0, None
     lines = file.open_text(settings.encoding)
@@ -94,7 +94,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
             for row in rows:
                 names.update(row)
         for name in names if is_table else ("",):
-            if not is_table or wanted is None or name in wanted:
+            if not is_table or chosen_names is None or name in chosen_names:
                 columns.add(name, [row.get(name) for row in rows] if is_table else rows, size)
         size += len(rows)
         if number == 0 and is_table and not chosen and request.is_open:

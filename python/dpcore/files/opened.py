@@ -148,14 +148,8 @@ class HashedFile(io.RawIOBase):
     def open_text(self, encoding: str | None, newline: str | None = None) -> io.TextIOWrapper:
         """Return its text; without an encoding UTF-8, or what a byte order mark says."""
         buffered = self.open_bytes()
-        head = buffered.peek(4)
-        found = next(
-            (name for mark, name in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), "utf-8"
-        )
-        # The mark of UTF-8 is no part of the first cell, whoever names the encoding.
-        found = encoding if encoding not in (None, "utf-8") else found
-        self.encoding = found.removesuffix("-sig")
-        text = io.TextIOWrapper(buffered, encoding=found, newline=newline)
+        name = self._find_encoding(buffered.peek(4), encoding)
+        text = io.TextIOWrapper(buffered, encoding=name, newline=newline)
         self._opened.append(text)
         return text
 
@@ -163,11 +157,7 @@ class HashedFile(io.RawIOBase):
         """Return a function that reads text as UTF-8, about so many bytes; none at the end."""
         buffered = self.open_bytes()
         head = buffered.peek(4)
-        marks = _BYTE_ORDER_MARKS.items()
-        name = next((name for mark, name in marks if head.startswith(mark)), "utf-8")
-        # The mark of UTF-8 is no part of the first cell, whoever names the encoding.
-        name = encoding if encoding not in (None, "utf-8") else name
-        self.encoding = name.removesuffix("-sig")
+        name = self._find_encoding(head, encoding)
         if self.encoding == "utf-8":
             if head.startswith(codecs.BOM_UTF8):
                 buffered.read(len(codecs.BOM_UTF8))
@@ -182,6 +172,15 @@ class HashedFile(io.RawIOBase):
                     return text.encode()
 
         return read
+
+    def _find_encoding(self, head: bytes, encoding: str | None) -> str:
+        """Return the encoding for a decoder, which leaves a byte order mark out."""
+        marks = _BYTE_ORDER_MARKS.items()
+        name = next((name for mark, name in marks if head.startswith(mark)), "utf-8")
+        # The mark of UTF-8 is no part of the first cell, whoever names the encoding.
+        name = encoding if encoding not in (None, "utf-8") else name
+        self.encoding = name.removesuffix("-sig")
+        return name
 
     def check_memory(self, taken: float) -> None:
         """Raise an error if memory cannot hold the outputs.

@@ -379,8 +379,9 @@ class _RunningCommand:
     def _failure(self, kind: type[Exception], requirement: str, found: str) -> Exception:
         """Return an error of the process, with the end of its stderr."""
         text = make_visible(f"{self._name} must be {requirement}, got {found}")
-        said = make_visible(self._end_of_stderr(), "\n")
-        error = about(kind(f"{text}; its stderr ends:\n{said}" if said else text), self._name)
+        if stderr_end := make_visible(self._end_of_stderr(), "\n"):
+            text = f"{text}; its stderr ends:\n{stderr_end}"
+        error = about(kind(text), self._name)
         vars(error)["status"] = None
         return error
 

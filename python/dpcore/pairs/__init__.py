@@ -9,10 +9,12 @@ from .neighbours import Bounded as Bounded
 from .pair_search import Search, Searched, search
 from .pair_search import drive as drive
 from .pair_search import explore as explore
+from .text_pairs import AnyTexts, Texts
 
 __all__ = [
-    "L1", "L2", "AddRemove", "Box", "Domain", "Linf", "Neighbour", "Records", "Replace", "Search",
-    "Searched", "dimension", "distance", "distances", "patterns", "search", "zeros_ones",
+    "L1", "L2", "AddRemove", "AnyTexts", "Box", "Domain", "Linf", "Neighbour", "Records", "Replace",
+    "Search", "Searched", "Texts", "dimension", "distance", "distances", "patterns", "search",
+    "zeros_ones",
 ]  # fmt: skip
 
 

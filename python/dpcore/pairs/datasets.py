@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from ..errors import instance, invalid, mistyped, suggest_arguments
 from ..records import Pair, Record
 from .differences import added_or_removed, differing_places, dimension, inputs_equal, read_records
 from .neighbours import Domain
+from .text_pairs import Texts
 
 
 @suggest_arguments
@@ -91,8 +93,17 @@ class _RecordRelation(Record):
             rng: draws datasets and records, without end.
 
         Returns:
-            An iterator of pairs.
+            An iterator of pairs; of texts with one change in the words of the corpus.
+
+        Raises:
+            ValueError: if `values` are given for texts, whose words are those of the corpus.
         """
+        if isinstance(domain, Texts):
+            if self.values is not None:
+                requirement = "None for texts, whose words are those of the corpus"
+                raise invalid("values", requirement, self.values)
+            yield from domain.starts(rng)
+            return
         for record in self.values or ():
             x = _make_constant_dataset(domain.draw(rng), record)
             yield from (Pair(x, self._replace_record(x, 0, other)) for other in self.values or ())
@@ -112,6 +123,8 @@ class _RecordRelation(Record):
         Returns:
             The new pair.
         """
+        if isinstance(domain, Texts):
+            return domain.move(pair, rng)
         x, x_prime = sorted((pair.x, pair.x_prime), key=len)
         own = self._record(domain, rng)
         place = min(_first_difference(x, x_prime), len(x_prime) - 1)
@@ -179,6 +192,8 @@ class Replace(_RecordRelation, word="Replace"):
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """Return True if both datasets lie in the domain and differ in exactly one record."""
         inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
+        if isinstance(domain, Texts):
+            return inside and _count_words_apart(pair, self) == 1
         return inside and len(differing_places(pair.x, pair.x_prime)) == 1
 
 
@@ -219,6 +234,9 @@ class AddRemove(_RecordRelation, word="AddRemove"):
 
         The added record belongs to the domain if it may stand in the place of another one.
         """
+        if isinstance(domain, Texts):
+            inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
+            return inside and _count_words_apart(pair, self) == 1
         short, long = sorted((pair.x, pair.x_prime), key=len)
         if not domain.contains(short) or len(long) != len(short) + 1:
             return False
@@ -226,6 +244,14 @@ class AddRemove(_RecordRelation, word="AddRemove"):
         if differing_places(short, _remove_record(long, place)):
             return False
         return domain.contains(_remove_record(long, 0 if place else len(long) - 1))
+
+
+def _count_words_apart(pair: Pair, relation: Replace | AddRemove) -> float:
+    """Count the words in which two texts differ by a relation; inf if it does not compare them."""
+    first, second = pair.x.split(), pair.x_prime.split()
+    if isinstance(relation, Replace) and len(first) != len(second):
+        return math.inf
+    return relation.apart(Pair(first, second))
 
 
 def _as_tuple(values: Any) -> tuple[Any, ...]:

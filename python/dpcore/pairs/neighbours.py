@@ -184,9 +184,10 @@ class DomainAttributes:
         norm: norm of the distance of neighbours.
         apart: `(pair)` -> the distance of two inputs in the units of `most`.
         values: the values of a record, a list or tuple.
+        describe_change: `(pair)` -> how two inputs of a domain differ: a kind, ":" and details.
     """
 
-    clip = neighbouring = radius = low = high = norm = apart = values = None
+    clip = neighbouring = radius = low = high = norm = apart = values = describe_change = None
 
 
 def domain_attribute(domain: Any, name: str) -> Any:

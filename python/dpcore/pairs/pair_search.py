@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,14 +13,19 @@ import numpy as np
 
 from ..errors import count, flag, instance, integer, invalid, mistyped, real, suggest_arguments
 from ..records import Pair, Record
-from .datasets import input_key
-from .neighbours import Domain, Neighbour, domain_of, neighbour_of
+from .datasets import Replace, input_key
+from .neighbours import Domain, Neighbour, domain_attribute, domain_of, neighbour_of
+from .text_pairs import CHANGES, Texts
 
 _MIN_ROUND_PAIRS = 8
 """Pairs in a late round: half of them survivors, half new ones."""
 
 _TRIES_PER_PAIR = 20
 """Moves, or draws, for each pair wanted, before a search takes the domain for used up."""
+
+
+_MIN_ROUNDS_BUDGET = 1000
+"""Pilot draws per side from which a search in texts takes several rounds."""
 
 
 @suggest_arguments
@@ -158,6 +164,8 @@ class Searched(Record, word="Searched"):
         rounds: rounds of the plan.
         seconds: time that the search might take, or None.
         ended: True if that time ended it.
+        change: of texts, the kind of the change that was found, and its words; else empty.
+        tried: of texts, how many pairs of each kind of change were compared; else empty.
     """
 
     evaluations: int
@@ -165,6 +173,8 @@ class Searched(Record, word="Searched"):
     rounds: int
     seconds: float | None
     ended: bool
+    change: str = ""
+    tried: str = ""
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -173,16 +183,18 @@ class Searched(Record, word="Searched"):
         if self.seconds is not None:
             real("seconds", self.seconds, low=0.0, open_low=True)
         flag("ended", self.ended)
+        for name in ("change", "tried"):
+            instance(name, getattr(self, name), str)
 
 
 @suggest_arguments
 def search(
     domain: Domain,
-    neighbour: Neighbour,
+    neighbour: Neighbour | None = None,
     *,
-    rounds: int = 8,
-    budget: int | float | str = 10**7,
-    candidates: int = 64,
+    rounds: int | None = None,
+    budget: int | float | str | None = None,
+    candidates: int | None = None,
     seconds: float | None = None,
 ) -> Search:
     """Plan a search for the pair of neighbours on which a mechanism leaks most.
@@ -193,11 +205,16 @@ def search(
     one pair on fresh draws, so a search costs nothing in confidence.
 
     Args:
-        domain: where inputs lie, such as `Box(low, high, dim)`.
-        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or an own relation.
-        rounds: rounds of pilots, at least 1.
-        budget: pilot draws on each side, all pairs and rounds together.
-        candidates: pairs in the first round, at least 1.
+        domain: where inputs lie, such as `Box(low, high, dim)` or `Texts(corpus)`.
+        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, `AnyTexts`, or an own relation. None
+            is possible for `Texts` only, and stands for `Replace()`: one word of the vocabulary
+            in place of another.
+        rounds: rounds of pilots, at least 1. Defaults to 8; for `Texts` to 3, or to 1 for a
+            budget below 1,000.
+        budget: pilot draws on each side, all pairs and rounds together. Defaults to 10**7, and to
+            10**4 for `Texts`.
+        candidates: pairs in the first round, at least 1. Defaults to 64; for `Texts` to 24, or to
+            6 for a budget below 1,000.
         seconds: time that the search may take. The first pilot is finished whatever it takes
             (`budget / (rounds x candidates)` draws a side: give a smaller `budget` where a draw
             is slow), and none begins that would probably end too late. How far it comes depends
@@ -222,7 +239,28 @@ def search(
         >>> len(pairs), all(plan.neighbour.holds(pair, plan.domain) for pair in pairs)
         (64, True)
     """
-    return Search(domain, neighbour, rounds, count("budget", budget), candidates, seconds)
+    is_text = isinstance(domain, Texts)
+    if neighbour is None and is_text:
+        neighbour = Replace()
+    draws = count("budget", (10**4 if is_text else 10**7) if budget is None else budget)
+    usual_rounds, usual_candidates = _list_text_rounds(draws) if is_text else (8, 64)
+    return Search(
+        domain,
+        neighbour_of(neighbour),
+        usual_rounds if rounds is None else rounds,
+        draws,
+        usual_candidates if candidates is None else candidates,
+        seconds,
+    )
+
+
+def _list_text_rounds(budget: int) -> tuple[int, int]:
+    """Return the usual number of rounds and of pairs of texts for a budget.
+
+    A small budget is spent on one pair of each kind of change: fewer than seven draws per side
+    do not show a change that is always kept.
+    """
+    return (3, 4 * len(CHANGES)) if budget >= _MIN_ROUNDS_BUDGET else (1, len(CHANGES))
 
 
 @suggest_arguments
@@ -282,14 +320,18 @@ def explore(
         >>> from dpcore.pairs import L1, Box
         >>> plan = search(Box(0, 9, 1), L1(2.0), rounds=3, candidates=8, seconds=2.5)
         >>> ticks = iter(range(99))
-        >>> explore(plan, lambda pair, size: 0.0, np.random.default_rng(1), ticks.__next__)[1]
-        Searched(evaluations=2, finished=0, rounds=3, seconds=2.5, ended=True)
+        >>> rng = np.random.default_rng(1)
+        >>> pair, course = explore(plan, lambda pair, size: 0.0, rng, ticks.__next__)
+        >>> course.evaluations, course.finished, course.ended
+        (2, 0, True)
     """
     instance("plan", plan, Search)
     if not callable(evaluate):
         raise mistyped("evaluate", "a callable (pair, size) -> merit", evaluate)
     pool = plan.start(rng)
     known, best_pair, evaluations = list(pool), pool[0], 0
+    compared: dict[frozenset[object], Pair] = {}
+    finished, ended = 0, False
     rounds, watch = plan.schedule(), _SearchTimer(plan.seconds, clock)
     for number, (_, size) in enumerate(rounds):
         merits: list[tuple[Pair, float]] = []
@@ -301,15 +343,33 @@ def explore(
         ranked = sorted(merits, key=lambda found: -found[1])
         best_pair = ranked[0][0] if ranked else best_pair
         evaluations += len(merits)
+        compared.update((_pair_key(pair), pair) for pair, _ in merits)
         if len(merits) < len(pool):
-            return best_pair, Searched(evaluations, number, len(rounds), plan.seconds, True)
+            ended = True
+            break
+        finished = number + 1
         if number + 1 < len(rounds):
             width = rounds[number + 1][0]
             best = ranked[: (width + 1) // 2]
             fresh = plan.propose(best, rng, width - len(best), known)
             known += fresh
             pool = [*(pair for pair, _ in best), *fresh]
-    return best_pair, Searched(evaluations, len(rounds), len(rounds), plan.seconds, False)
+    changes = _describe_changes(plan.domain, best_pair, compared.values())
+    return best_pair, Searched(evaluations, finished, len(rounds), plan.seconds, ended, *changes)
+
+
+def _describe_changes(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> tuple[str, str]:
+    """Describe the change of a pair, and count the kinds of changes that were compared.
+
+    Both are empty for a domain that does not describe changes.
+    """
+    describe = domain_attribute(domain, "describe_change")
+    if describe is None:
+        return "", ""
+    kinds = Counter(describe(other).partition(":")[0] for other in compared)
+    missing = [kind for kind in CHANGES if isinstance(domain, Texts) and kind not in kinds]
+    tried = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+    return describe(pair), tried + f"; no {', '.join(missing)}" * bool(missing)
 
 
 class _SearchTimer:

@@ -364,7 +364,7 @@ def audit_outputs(
         )  # fmt: skip
         return _audit_matrix(matrix, _make_pair(pair), stated)
     with Progress("reading", None, progress) as bar:
-        reader = Reader(header, sep, encoding, format, bar, dtype)
+        reader = Reader(format, header=header, sep=sep, encoding=encoding, bar=bar, dtype=dtype)
         request = Request("", column, exclude=exclude)
         sides, names, titles, numbers, notes = _read_sides(
             outputs, outputs_prime, request, label, label_x, (groups, groups_prime), reader

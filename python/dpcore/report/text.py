@@ -547,7 +547,8 @@ def _describe_search(audit: audits.Audit) -> str:
         return ""
     rounds = f"{found.finished} of {_format_plural_count(found.rounds, 'round')} finished"
     ended = f": its {found.seconds:g} s were over" if found.ended else ""
-    return f"{_format_plural_count(found.evaluations, 'pilot')} compared, {rounds}{ended}"
+    change = f"; best change: {found.change} (compared: {found.tried})" if found.change else ""
+    return f"{_format_plural_count(found.evaluations, 'pilot')} compared, {rounds}{ended}{change}"
 
 
 def _describe_budget(audit: audits.Audit) -> str:

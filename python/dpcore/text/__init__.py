@@ -12,6 +12,8 @@ from ..mechanisms.texts import Rewriter
 from . import inference, lm, redaction, schedules, words
 from .corpus import Corpus, Vocabulary, split, words_of
 from .frontiers import Frontier, FrontierCell, frontier
+from .linkage import LinkedOutputs
+from .linking import DocumentLinkage, link
 from .reading import read
 from .templates import generated
 from .tfidf import TfidfSVD
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
     from .systems import WordDropout as WordDropout
 
 __all__ = [
-    "Corpus", "Frontier", "FrontierCell", "Rewriter", "TfidfSVD", "Vocabulary", "frontier",
-    "generated", "inference", "lm", "read", "redaction", "schedules", "split", "word_vectors",
-    "words", "words_of",
+    "Corpus", "DocumentLinkage", "Frontier", "FrontierCell", "LinkedOutputs", "Rewriter",
+    "TfidfSVD", "Vocabulary", "frontier", "generated", "inference", "link", "lm", "read",
+    "redaction", "schedules", "split", "word_vectors", "words", "words_of",
 ]  # fmt: skip
 
 _TORCH_NAMES = ("ADePTModel", "Bag", "DPNR", "DPTextModel", "WordDropout")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,10 +13,10 @@ import numpy.typing as npt
 from ..adapters.torch import refuse_mixing
 from ..errors import AssumptionWarning, invalid, mistyped, suggest_arguments
 from ..events.event import numpy_of
-from ..mechanisms.texts import BatchCheck, relative_distances, rounding_of, text_of
+from ..mechanisms.texts import BatchCheck, relative_distances, rounding_of, text_of, texts_of
 from ..packages import torch
 from ..records import Pair
-from ..streams import check_size, quiet_seed, seeded_globals, seeded_torch
+from ..streams import Rng, check_size, quiet_seed, seed_of, seeded_globals, seeded_torch
 from . import encoders
 from .layers import NoiseLayer
 
@@ -160,6 +161,22 @@ class EncoderMechanism:
         with seeded_torch(rng):
             return self._noisy(rows)
 
+    def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
+        """Draw a noisy vector of each text, with fresh noise at every call.
+
+        Args:
+            texts: strings, none of them empty; they are encoded in one batch.
+            rng: None takes entropy of the operating system; an int or a Generator repeats the
+                noise.
+
+        Returns:
+            Shape `(len(texts), width)`.
+        """
+        rows, source = list(texts_of("texts", texts)), np.random.default_rng(seed_of(rng))
+        with seeded_globals(source), warnings.catch_warnings():
+            warnings.simplefilter("ignore", AssumptionWarning)
+            return numpy_of(self._noisy(self.encoder(rows)))
+
     def _noisy(self, rows: Any) -> Any:
         if self.noise is None:
             return rows
@@ -192,8 +209,13 @@ class EncoderMechanism:
         with quiet_seed(0):
             return self.encoder([text])[0]
 
-    def clean(self, x: str) -> npt.NDArray[np.float64]:
-        """Compute the vector before the noise, shape `(width,)`; of a random encoder a mean."""
+    def clean(self, x: str | Sequence[str]) -> npt.NDArray[np.float64]:
+        """Compute the vector before the noise, shape `(width,)`; of a random encoder a mean.
+
+        Texts are encoded in one batch, once each, shape `(len(x), width)`.
+        """
+        if not isinstance(x, str):
+            return encoders.tensor_to_array(self.encoder(list(texts_of("x", x))))
         return encoders.tensor_to_array(self._learn(text_of("x", x)).vector)
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:

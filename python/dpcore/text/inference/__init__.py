@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from .attackers import TRANSFORMS as TRANSFORMS
 from .attackers import Attacker, usual
+from .encodings import Encodings
 from .metrics import Group, MainTask, Measured
-from .record import Floor, Inference, NumberFigures, OfAttribute, RankFigures, Scores
+from .record import Floor, Inference, NumberFigures, OfAttribute, OfMeasure, RankFigures, Scores
 from .record import ScoredTexts as ScoredTexts
 from .run import NEIGHBOURS as NEIGHBOURS
 from .run import infer
 
 __all__ = [
-    "Attacker", "Floor", "Group", "Inference", "MainTask", "Measured", "NumberFigures",
-    "OfAttribute", "RankFigures", "Scores", "infer", "usual",
+    "Attacker", "Encodings", "Floor", "Group", "Inference", "MainTask", "Measured",
+    "NumberFigures", "OfAttribute", "OfMeasure", "RankFigures", "Scores", "infer", "usual",
 ]  # fmt: skip

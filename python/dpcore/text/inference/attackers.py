@@ -6,7 +6,8 @@ import copy
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,7 +47,7 @@ _MAX_COMPARED_TEXTS: Final = 8
 """Texts of train that are encoded in batches of others."""
 _TIMED_CALL_SIZES: Final = (8, 64)
 """Texts of the calls that are timed: they separate the time of a text from that of a call."""
-_ENCODER_STREAM_KEY: Final = 31
+ENCODER_STREAM_KEY: Final = 31
 """Names the streams of encoders among those of a seed; the part of the corpus follows."""
 
 _TRAILING_BIT_COUNTS: Final = (8, 16, 29, 40)
@@ -69,6 +70,10 @@ _NETWORK_TRANSFORMS: Final = ("raw", "centred")
 """A network costs as much as twenty logistic regressions."""
 _RIDGE_PENALTIES: Final = tuple(10.0**power for power in range(-1, 6))
 _SCORE_METHODS: Final = ("predict_proba", "decision_function")
+_DIVIDING_SETTINGS: Final = ("early_stopping", "oob_score", "probability", "cv")
+"""Settings with which an estimator of scikit-learn holds training texts back."""
+_COPYING_FAMILIES: Final = ("linear_model", "tree", "ensemble", "discriminant_analysis")
+"""Modules of scikit-learn whose estimators learn from several encodings of a text."""
 _TREE_TRANSFORM: Final = "rows, call and summaries"
 """For trees, which choose among many columns; neighbours would drown in them."""
 
@@ -126,9 +131,9 @@ def vectors_of(
     """
     noisy, made = takes_rng(encode), list[Vectors]()
     for part, texts in enumerate(parts):
-        more = {"rng": make_generator(seed, _ENCODER_STREAM_KEY, part)} if noisy else {}
+        more = {"rng": make_generator(seed, ENCODER_STREAM_KEY, part)} if noisy else {}
         rows = range(len(texts)) if places is None else places[part]
-        vectors = _check_vectors(encode(list(texts), **more), rows)
+        vectors = check_vectors(encode(list(texts), **more), rows)
         if made and vectors.shape[1] != made[0].shape[1]:
             requirement = f"{made[0].shape[1]} wide as before"
             raise about(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
@@ -154,7 +159,7 @@ def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]])
     Returns:
         Seconds; 0 where nobody knows.
     """
-    more = {"rng": np.random.default_rng(_ENCODER_STREAM_KEY)} if takes_rng(encode) else {}
+    more = {"rng": np.random.default_rng(ENCODER_STREAM_KEY)} if takes_rng(encode) else {}
     sizes, taken = list[int](), list[float]()
     total = sum(map(len, parts))
     with Generators.everywhere():
@@ -202,7 +207,7 @@ def check_encoder(
     def vectors(some: list[str]) -> Vectors:
         found = bare(some)
         dtype[0] = str(found.dtype) if has_all(found, "dtype") else "float64"
-        return _check_vectors(found, range(len(some)))
+        return check_vectors(found, range(len(some)))
 
     chosen = choose_by_length(texts, _MAX_COMPARED_TEXTS)
     place = dict(zip(texts, places, strict=True))
@@ -232,11 +237,11 @@ def rows_given(
     """
     if encode is not None:
         raise mistyped("encode", "None where vectors are given", encode)
-    array = _check_vectors(rows, range(len(texts)), "vectors")
+    array = check_vectors(rows, range(len(texts)), "vectors")
     return [array[place] for place in places]
 
 
-def _check_vectors(found: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
+def check_vectors(found: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
     """Return finite float64 vectors, one for each text; complaints name places and no text."""
     with part_of(name.partition("(")[0]):
         if has_all(found, "toarray"):
@@ -599,8 +604,45 @@ def _scores_of_values(model: Any, rows: Vectors, known: Ints) -> Vectors:
     return np.asarray(found == known, np.float64)
 
 
+def choose_encodings(estimator: Any) -> str:
+    """Return the encodings that an estimator learns from: "all", "one each epoch" or "one".
+
+    Regressions, trees and the nearest mean learn from all of them, a network from a fresh one in
+    each epoch. Neighbours learn from one. So does an estimator that compares settings on texts
+    which it holds back, because it would learn these from their other encodings. Other classes
+    than those of scikit-learn learn from one, because they may do so, too.
+
+    Example:
+        >>> from sklearn.linear_model import LogisticRegression, RidgeCV
+        >>> [choose_encodings(model) for model in (LogisticRegression(), RidgeCV(), object())]
+        ['all', 'one', 'one']
+    """
+    if isinstance(estimator, NearestMean):
+        return "all"
+    if not has_all(estimator, "get_params"):
+        return "one"
+    settings = estimator.get_params()
+    parts = [estimator, *(value for value in settings.values() if has_all(value, "get_params"))]
+    names = {key.rpartition("__")[2]: value for key, value in settings.items()}
+    is_dividing = "cv" in names or any(names.get(name) for name in _DIVIDING_SETTINGS)
+    is_other = any(type(part).__module__.partition(".")[0] != "sklearn" for part in parts)
+    if is_dividing or is_other or any(type(part).__name__.endswith("CV") for part in parts):
+        return "one"
+    last = estimator.steps[-1][1] if has_all(estimator, "steps") else estimator
+    if _is_network(last) and last.solver != "lbfgs":
+        return "one each epoch"
+    is_stopped = type(last).__name__.startswith("Gradient") and last.n_iter_no_change is not None
+    is_known = type(last).__module__.split(".")[1] in _COPYING_FAMILIES and not is_stopped
+    return "all" if is_known else "one"
+
+
 def fit_attacker(
-    attacker: Attacker, vectors: Vectors, truth: Any, target: Target, seed: int
+    attacker: Attacker,
+    vectors: Vectors,
+    truth: Any,
+    target: Target,
+    seed: int,
+    copies: Sequence[Vectors] = (),
 ) -> FittedAttacker:
     """Fit the attacker on a copy of its estimator.
 
@@ -610,6 +652,7 @@ def fit_attacker(
         truth: codes of their attributes, or numbers, shape (n, attributes).
         target: what is inferred.
         seed: for estimators that take a `random_state` and were given none.
+        copies: further encodings of the same texts, for estimators that learn from them.
 
     Raises:
         TypeError: if it has no `predict` and the attribute more values than two, or classifies
@@ -621,11 +664,16 @@ def fit_attacker(
     if target.is_number and find_method(attacker.estimator, *_SCORE_METHODS):
         need = f"a regressor, without {' and '.join(_SCORE_METHODS)}, for a number"
         raise mistyped("estimator", need, attacker.estimator)
-    rows = _apply_transform(attacker, vectors)
-    at_once = truth.shape[1] == 1 or _is_network(attacker.estimator)
+    used = choose_encodings(attacker.estimator) if copies else "one"
+    # Each encoding is a call of its own, as that of the texts that are attacked.
+    encodings = [vectors, *(copies if used != "one" else ())]
+    rows = [_apply_transform(attacker, encoding) for encoding in encodings]
+    is_joint = _is_network(attacker.estimator) or has_all(attacker.estimator, "learns_several")
+    at_once = truth.shape[1] == 1 or is_joint
     columns = [truth] if at_once else np.hsplit(truth, truth.shape[1])
     columns = [column[:, 0] if column.shape[1] == 1 else column for column in columns]
-    models = tuple(_fit_estimator(attacker.estimator, rows, one, seed) for one in columns)
+    fit = _fit_epochs if used == "one each epoch" else _fit_estimator
+    models = tuple(fit(attacker.estimator, rows, column, seed) for column in columns)
     counts = np.bincount(truth[:, 0], minlength=len(target.values[0])) if target.is_ranked else None
     return FittedAttacker(attacker, models, target, counts)
 
@@ -647,23 +695,62 @@ def _is_network(estimator: Any) -> bool:
     return type(last).__name__ == "MLPClassifier" and type(last).__module__.startswith("sklearn.")
 
 
-def _fit_estimator(estimator: Any, rows: Vectors, truth: npt.NDArray[Any], seed: int) -> Any:
+def _fit_estimator(
+    estimator: Any, encodings: Sequence[Vectors], truth: npt.NDArray[Any], seed: int
+) -> Any:
+    """Fit a copy of an estimator on all encodings of the texts."""
+    rows = np.concatenate(encodings) if len(encodings) > 1 else encodings[0]
+    truth = np.concatenate([truth] * len(encodings))
     if not has_all(estimator, "get_params"):
         model = copy.deepcopy(estimator)
         model.fit(rows, truth)
         return model
+    model = _clone_estimator(estimator, seed)
+    with _ignored_convergence():
+        model.fit(rows, truth)
+    return model
+
+
+def _fit_epochs(
+    estimator: Any, encodings: Sequence[Vectors], truth: npt.NDArray[Any], seed: int
+) -> Any:
+    """Train a copy of a network on another encoding of the texts in each of its epochs.
+
+    The steps before it in a pipeline are fitted on the first encoding.
+    """
+    model = _clone_estimator(estimator, seed)
+    network = model.steps[-1][1] if has_all(model, "steps") else model
+    if network is not model and len(model.steps) > 1:
+        front = model[:-1].fit(encodings[0], truth)
+        encodings = [front.transform(rows) for rows in encodings]
+    # Values of one attribute, or places of several attributes.
+    classes = np.unique(truth) if truth.ndim == 1 else np.arange(truth.shape[1])
+    # One stream for all epochs: a number would repeat the order of the texts in each of them.
+    network.random_state = np.random.RandomState(seed % 2**32)
+    for epoch in range(network.max_iter):
+        rows = encodings[epoch % len(encodings)]
+        network.partial_fit(rows, truth, **({} if epoch else {"classes": classes}))
+    return model
+
+
+def _clone_estimator(estimator: Any, seed: int) -> Any:
+    """Copy an estimator of scikit-learn, and set random states that were not given."""
     from sklearn.base import clone
-    from sklearn.exceptions import ConvergenceWarning
 
     model = clone(estimator)
     free = (name for name, value in model.get_params().items() if value is None)
     states = [name for name in free if name.rpartition("__")[2] == "random_state"]
-    model.set_params(**dict.fromkeys(states, seed % 2**32))
+    return model.set_params(**dict.fromkeys(states, seed % 2**32))
+
+
+@contextmanager
+def _ignored_convergence() -> Iterator[None]:
+    """Ignore warnings of weights short of the optimum: they make an attacker as good as any."""
+    from sklearn.exceptions import ConvergenceWarning
+
     with warnings.catch_warnings():
-        # Weights short of the optimum make an attacker as good as any other.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(rows, truth)
-    return model
+        yield
 
 
 def _predict_scores(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:

@@ -16,6 +16,7 @@ from ...report import figures as drawing
 from ...report.text import format_claim, format_counts, format_epsilon
 from ...results.evidence import numerator_first
 from ...results.outputs_audits import OutputsAudit
+from .encodings import Encodings
 from .metrics import TOP, Group, MainTask, Measured
 from .targets import MANY_VALUES
 
@@ -26,7 +27,8 @@ NOT_MEASURED = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
 """Accuracy and F1 of a number."""
 
 _DERIVED_FIGURES: Final = (
-    "above_floor", "certified_leak", "main_at_floor", "empirical_privacy", "empirical_privacy_f1",
+    "above_floor", "measures_above", "certified_leak", "main_at_floor", "empirical_privacy",
+    "empirical_privacy_f1",
 )  # fmt: skip
 
 ASSUMING: Final = (
@@ -71,6 +73,28 @@ class Floor(Record, word="Floor"):
     def beaten(self) -> bool:
         """True where the p-value is at most its level, or the interval of `gain` lies above 0."""
         return self.gain.low > 0.0 if self.p_value is None else self.p_value <= self.level
+
+
+@suggest_arguments
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OfMeasure(Record, word="OfMeasure"):
+    """One measure of three: what it chose on validation, and its one test.
+
+    Attributes:
+        measure: "auc", "true-positive rate" or "balanced accuracy".
+        attacker: name of the classifier that does best by this measure on validation.
+        transform: what it does to the rows first.
+        threshold: of its score, chosen on validation; not used by "auc".
+        figure: the measure on test; of the true-positive rate the share of positive texts found.
+        floors: the floors, with p-values of this measure.
+    """
+
+    measure: str
+    attacker: str
+    transform: str
+    threshold: float
+    figure: Measured
+    floors: tuple[Floor, ...]
 
 
 @suggest_arguments
@@ -190,7 +214,7 @@ class ScoredTexts(Record, word="ScoredTexts"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Inference(Result, word="dpcore.text.inference/2"):
+class Inference(Result, word="dpcore.text.inference/3"):
     """Inference of one attacker, chosen on validation, from encoded test texts.
 
     An interval holds at `confidence` by itself, for this attacker and such texts. None of the
@@ -203,12 +227,15 @@ class Inference(Result, word="dpcore.text.inference/2"):
         attacker: name of the classifier.
         transform: what it does to the rows first.
         threshold: of its score, chosen on validation; None for more values than two.
-        measure: by which it was chosen and is judged: "auc", "true-positive rate", "balanced
-            accuracy", "accuracy", "f1" or "correlation".
+        measure: by which it was chosen: "auc", "true-positive rate", "balanced accuracy",
+            "accuracy", "f1" or "correlation"; of several measures the one that is farthest above
+            the floors on validation.
         accuracy: share of right answers; the mean over several attributes; NaN of a number.
         f1: of the positive value; micro over several attributes, macro over more values than two;
             NaN of a number.
-        floors: what is inferred without any encoding.
+        floors: what is inferred without any encoding, with p-values of `measure`.
+        measures: the three measures of which each has an attacker of its own and is tested at a
+            third of the level; () where one measure is tested at the whole level.
         each: the attributes one by one where there are several.
         groups: test texts by the value of the attribute.
         figures: measures of the scores of one attribute of two values, or None.
@@ -220,6 +247,7 @@ class Inference(Result, word="dpcore.text.inference/2"):
         left_out: how many texts were not used, by the reason.
         authors: number of groups (`Corpus.groups`), such as authors, of the test texts, which
             permutations keep together; None without groups, or where the attribute differs in one.
+        encodings: how often the training texts were encoded; None where vectors were given.
         batches: what the comparison of batches of texts found; None where vectors were given.
         tried: all attackers with their measure on validation, which says nothing about test.
         scored: the test texts and their scores.
@@ -240,6 +268,7 @@ class Inference(Result, word="dpcore.text.inference/2"):
     accuracy: Measured
     f1: Measured
     floors: tuple[Floor, ...]
+    measures: tuple[OfMeasure, ...]
     each: tuple[OfAttribute, ...]
     groups: tuple[Group, ...]
     figures: Scores | None
@@ -250,6 +279,7 @@ class Inference(Result, word="dpcore.text.inference/2"):
     sizes: tuple[int, int, int]
     left_out: dict[str, int]
     authors: int | None
+    encodings: Encodings | None
     batches: BatchCheck | None
     tried: tuple[tuple[str, float], ...]
     scored: ScoredTexts
@@ -281,7 +311,7 @@ class Inference(Result, word="dpcore.text.inference/2"):
 
     @property
     def above_floor(self) -> bool:
-        """True where every floor is beaten.
+        """True where every floor is beaten, by one of the measures alone.
 
         The majority also counts as beaten where the certified audit shows a leak; what the main
         label gives away is no part of that floor, so that it is beaten by the attacker alone.
@@ -290,10 +320,25 @@ class Inference(Result, word="dpcore.text.inference/2"):
 
     @property
     def floors_left(self) -> tuple[str, ...]:
-        """Names of the floors that were not shown to be beaten."""
+        """Names of the floors that were not shown to be beaten, by the measure that leaves fewest.
+
+        Of measures that leave as many it is the one in `measure`, or else the first.
+        """
+        left = [self._list_left(self.floors)]
+        left += [self._list_left(measure.floors) for measure in self.measures]
+        return min(left, key=len)
+
+    @property
+    def measures_above(self) -> tuple[str, ...]:
+        """Names of the measures by each of which every floor is beaten."""
+        tests = [(test.measure, test.floors) for test in self.measures]
+        tests = tests or [(self.measure, self.floors)]
+        return tuple(name for name, floors in tests if not self._list_left(floors))
+
+    def _list_left(self, floors: tuple[Floor, ...]) -> tuple[str, ...]:
         leak = self.certified_leak
         return tuple(
-            floor.name for row, floor in enumerate(self.floors)
+            floor.name for row, floor in enumerate(floors)
             if not floor.beaten and not (leak and row == 0)
         )  # fmt: skip
 
@@ -372,6 +417,7 @@ def list_rows(found: Inference) -> list[tuple[str, str]]:
         ("attacker", _describe_attacker(found)),
         *(("scores", line) for line in _list_scores(found)),
         *_list_figures(found),
+        *(("measure", _describe_test(found, test)) for test in found.measures),
         *(("floor", _describe_floor(found, floor)) for floor in found.floors),
         *([] if found.main is None else [("main label", _format_main_task(found.main))]),
         *([] if found.number else [("privacy", _describe_privacy(found))]),
@@ -379,6 +425,7 @@ def list_rows(found: Inference) -> list[tuple[str, str]]:
         *(("attribute", line) for line in each),
         *(("group", line) for line in _list_groups(found)),
         ("texts", _describe_texts(found)),
+        *([] if found.encodings is None else [("encodings", str(found.encodings))]),
         *([] if found.batches is None else [("batches", str(found.batches))]),
         ("seed", _describe_seed(found)),
         *(("note", note) for note in _list_notes(found)),
@@ -392,14 +439,24 @@ def _format_inference_title(found: Inference) -> str:
 def _describe_attacker(found: Inference) -> str:
     name = f"{found.attacker}, {found.transform}"
     cut = "" if found.threshold is None else f" with threshold {found.threshold:.6g}"
-    tried, measure = len(found.tried), _describe_measure(found)
+    tried, measure = len(found.tried), _describe_measure(found.measure)
     how = f"best of {tried} on validation by {measure}, evaluated once on test"
     return f"{name}{cut}: {how}"
 
 
-def _describe_measure(found: Inference) -> str:
+def _describe_measure(measure: str) -> str:
     names = {"f1": "F1", "auc": "AUC", "true-positive rate": "true-positive rate at 1 %"}
-    return names.get(found.measure, found.measure)
+    return names.get(measure, measure)
+
+
+def _describe_test(found: Inference, test: OfMeasure) -> str:
+    values = ", ".join(f"{floor.p_value:.2g} ({floor.name})" for floor in test.floors)
+    cut = "" if test.measure == "auc" else f" with threshold {test.threshold:.6g}"
+    above = "" if test.measure in found.measures_above else " not"
+    return (
+        f"{_describe_measure(test.measure)} {test.figure} by {test.attacker}, {test.transform}{cut}"
+        f": p-value {values}, beaten up to {test.floors[0].level:.3g};{above} above the floor"
+    )
 
 
 def _list_scores(found: Inference) -> list[str]:
@@ -455,14 +512,21 @@ def _describe_floor(found: Inference, floor: Floor) -> str:
     gain = f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
     if floor.p_value is None:
         return gain
-    beaten = f"p-value {floor.p_value:.2g} of its {_describe_measure(found)} by permutations"
+    measure = _describe_measure(found.measure)
+    beaten = f"p-value {floor.p_value:.2g} of its {measure} by permutations"
     return f"{gain}; {beaten}, beaten up to {floor.level:.3g}"
 
 
 def _describe_verdict(found: Inference) -> str:
     left, why = found.floors_left, "the certified bound shows a leak"
-    if any(floor.beaten for floor in found.floors):
+    tests = [(found.measure, found.floors)]
+    tests += [(test.measure, test.floors) for test in found.measures]
+    names = [name for name, floors in tests if any(floor.beaten for floor in floors)]
+    if names:
         why = "the attacker does better than without any vectors"
+    if names and found.measures:
+        names = [name for name in names if left or name in found.measures_above]
+        why += f", by {', '.join(map(_describe_measure, dict.fromkeys(names)))}"
     lacks = "the vectors were not shown to carry the main label"
     if not left:
         return f"above the floor: {why}{f'; {lacks}' if found.main_at_floor else ''}"

@@ -5,6 +5,7 @@ Bounds on epsilon are certified only where any two texts are neighbours.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,14 +30,17 @@ from .attackers import (
     Vectors,
     attackers_of,
     check_encoder,
+    choose_encodings,
     encoder_of,
     estimate_seconds,
     fit_attacker,
     rows_given,
     vectors_of,
 )
+from .encodings import Encodings, copy_vectors
+from .likelihood import is_likelihood, make_likelihood, split_attackers
 from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, answers_of, threshold_of
-from .record import Floor, Inference, NumberFigures, OfAttribute, RankFigures, Scores
+from .record import Floor, Inference, NumberFigures, OfAttribute, OfMeasure, RankFigures, Scores
 from .targets import Kind, Parts, Target, floor_answers, floor_ranks, floor_scores, parts_of
 
 Neighbours = Literal["any two texts", "words"]
@@ -198,21 +202,31 @@ def infer(
     delta: float | None = None,
     confidence: float = 0.95,
     rounding: float | None = None,
+    copies: int | None = None,
     rng: Rng = None,
     progress: bool | None = None,
 ) -> Inference:
     """Infer a private attribute from encoded texts, as an attacker would.
 
-    Attackers are fitted on train; the best of them, and its threshold, are chosen on validation,
-    and that one alone is evaluated, once, on test texts that occur nowhere else. (The best of many
-    on test, with its own interval, is above chance far more often than the interval says.)
+    Attackers are fitted on train; the best of them by a measure, and its threshold, are chosen on
+    validation and evaluated once, on test texts that occur nowhere else. (The best of many on test,
+    with its own interval, is above chance far more often than the interval says.)
+
+    The attacker owns the encoder. Where it takes `rng`, each training text is encoded several
+    times: regressions and trees learn from all encodings, networks from a fresh one in each epoch.
+    Where its noise and its clean vectors are known, one of the usual attackers is the likelihood of
+    an output over the clean vectors of the training texts ("likelihood"). It is chosen unless
+    validation puts another one above it by a standard error.
+
+    The area under the ROC curve, the true-positive rate and the balanced accuracy each choose an
+    attacker and a threshold, and each is tested once, at a third of the level.
 
     Args:
         encode: list[str] -> array of shape (n, d), or an object with such a method `encode`; a
             function of one text that returns a vector, a feature-extraction pipeline (the mean of
             its tokens), or a dictionary from texts to vectors. Whole numbers become floats. With
-            an argument `rng` it gets a generator of its own at each of three calls: for train,
-            valid and test. None where `vectors` are given.
+            an argument `rng` it gets a generator of its own at each call: for train, valid, test,
+            and each further encoding of train. None where `vectors` are given.
         corpus: a `Corpus` with a split.
         attribute: the name of an attribute, or a column with a value for each text; or several
             names, of two values each. Of more values than two, such as authors, the report has
@@ -222,11 +236,13 @@ def infer(
             for columns with fractions (floats), "values" for integers and strings.
         attackers: scikit-learn classifiers (of a number regressors), each behind six transforms
             (raw, centred, row minimum subtracted, norm-scaled, call mean subtracted, row
-            summaries), or `Attacker` objects; None are the usual ones (`usual`).
+            summaries), `Attacker` objects, or "likelihood"; None are the usual ones (`usual`), and
+            "likelihood" where the noise is known. Estimators of other classes than scikit-learn's,
+            and those that compare settings on texts which they hold back, learn from one encoding.
         measure: by what to choose and to judge: "auc", "true-positive rate" (at 1 % false
-            positives), "balanced accuracy", "accuracy" or "f1". For None validation chooses one of
-            the first three, with the attacker; for more values than two it is accuracy, for
-            several attributes F1, for a number always "correlation".
+            positives), "balanced accuracy", "accuracy" or "f1". It is tested at the whole level.
+            For None each of the first three is tested at a third of it; for more values than two
+            it is accuracy, for several attributes F1, for a number always "correlation".
         vectors: rows made elsewhere, one for each text of the corpus, shape (n, d), in place of
             `encode`.
         neighbours: what the encoder's claim means by neighbours: "any two texts", where something
@@ -236,6 +252,9 @@ def infer(
         confidence: of each interval, and of the certified bound, by itself.
         rounding: largest distance between two encodings of one text, alone and with others,
             relative to the vector's norm; None is 1e-5, for bfloat16 and float16 .05.
+        copies: encodings of each training text, for an encoder with `rng`. Defaults to 10, or as
+            many as have 8 million numbers together, at least 2; but 1 where two encodings agree,
+            or where further ones would take more than 30 s.
         rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
         progress: a bar over the attackers, and sentences on what takes longer than 30 s: True,
             False (neither), or None (a bar where somebody is looking). Encoders are timed on 8, and
@@ -279,33 +298,54 @@ def infer(
     smallest = int(np.unique(parts.truth[2], return_counts=True)[1].min())
     reason = why_not(target, neighbours, smallest)
     claim, delta = _read_inference_claim(encode, claim, delta, reason)
-    known = attackers_of(attackers, len(parts.texts[0]), target.count)
+    others, is_likelihood_requested = split_attackers(attackers)
+    known: tuple[Attacker, ...] = ()
+    if others != [] or not is_likelihood_requested:
+        known = attackers_of(others, len(parts.texts[0]), target.count)
     batches = None
     if function is None:
-        rows = rows_given(encode, vectors, corpus.texts, parts.rows)
+        if copies is not None:
+            raise invalid("copies", "None where vectors are given", copies)
+        encoded = _Encoded(rows_given(encode, vectors, corpus.texts, parts.rows), [], None)
     else:
-        with Progress("encoding texts", None, progress) as bar:
-            if progress is not False:
-                work = f"{sum(map(len, parts.texts)):,} texts to encode"
-                bar.forecast(work, estimate_seconds(function, parts.texts))
-            rows = vectors_of(function, parts.texts, seed, parts.rows)
+        encoded = _encode_parts(function, parts, known, seed, copies, progress)
         batches = check_encoder(function, parts.texts[0], rounding, parts.rows[0].tolist())
+    rows = encoded.rows
+    if function is not None and (attackers is None or is_likelihood_requested):
+        places, width = parts.rows[0].tolist(), rows[0].shape[1]
+        known += make_likelihood(function, parts.texts[0], places, width, target)
+    if is_likelihood_requested and not any(map(is_likelihood, known)):
+        need = "others than 'likelihood' where the noise of encode or its clean vectors are unknown"
+        raise invalid("attackers", need, attackers)
     judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
 
-    tried = _try_all(known, rows, judges[0], progress)
+    tried = _try_all(known, encoded, judges[0], progress)
     cells = _number_cells(parts, "median" if target.is_number else "majority")
-    best = alone = _choose_attacker(tried, judges[1], measures, cells[1])
+    choices = _choose_attackers(tried, judges[1], measures, cells[1])
+    best = alone = _find_headline(choices)
     if best.model.attacker.reads_call:
-        single = [one for one in tried if not one[0].attacker.reads_call]
-        alone = _choose_attacker(single, judges[1], measures, cells[1])
+        single = [pair for pair in tried if not pair[0].attacker.reads_call]
+        single_choices = _choose_attackers(single, judges[1], measures, cells[1])
+        if single_choices:
+            alone = _find_headline(single_choices)
+        else:
+            reason = reason or "not applicable: every attacker compares the texts of a call"
     judge = replace(judges[2], measure=best.measure)
     groups = _number_groups(corpus.groups, parts)
-    scores, ranks = _ask_test(best.model, rows[2], parts.truth[2])
+    # Each chosen model is asked once, for all measures that chose it.
+    models = {id(option.model): option.model for option in choices}
+    answered = {key: _ask_test(model, rows[2], parts.truth[2]) for key, model in models.items()}
+    level = (1.0 - confidence) / 2.0 / len(choices)
+    tests = [
+        _measure_floors(
+            parts, judge, option, answered[id(option.model)][0], cells[2], groups, level
+        )
+        for option in choices
+    ]
+    scores, ranks = answered[id(best.model)]
     answers, attacker = answers_of(scores, best.threshold), best.model.attacker
-    others = [attacker, *(one for one in known[:1] if one is not attacker)]
-    flags, main = metrics.main_task(others, rows, parts.labels, confidence, seed)
-    if alone is None:
-        reason = reason or "not applicable: every attacker compares the texts of a call"
+    readers = [attacker, *(other for other in known[:1] if other is not attacker)]
+    flags, main = metrics.main_task(readers, rows, parts.labels, confidence, seed)
     return Inference(
         attributes=target.names,
         values=target.values,
@@ -315,7 +355,8 @@ def infer(
         measure=best.measure,
         accuracy=record.NOT_MEASURED if target.is_number else judge.accuracy(answers),
         f1=record.NOT_MEASURED if target.is_number else judge.f1(answers),
-        floors=_measure_floors(parts, judge, best, scores, cells[2], groups),
+        floors=tests[[option is best for option in choices].index(True)],
+        measures=_list_measures(judge, choices, answered, tests) if len(choices) > 1 else (),
         each=_measure_attributes(parts, judge, answers),
         groups=metrics.groups_of(target, parts.truth[2], answers, flags, confidence),
         figures=_measure_scores(judge, best, scores, judges[1]) if target.single else None,
@@ -330,6 +371,7 @@ def infer(
         sizes=(len(parts.texts[0]), len(parts.texts[1]), len(parts.texts[2])),
         left_out=parts.left_out,
         authors=None if groups is None else int(groups.max()) + 1,
+        encodings=encoded.number,
         batches=batches,
         tried=best.tried,
         scored=record.ScoredTexts(parts.rows[2], parts.truth[2], scores, ranks),
@@ -340,14 +382,41 @@ def infer(
     )  # fmt: skip
 
 
+class _Encoded(NamedTuple):
+    """The vectors of train, valid and test, further encodings of train, and how many there are."""
+
+    rows: list[Vectors]
+    copies: list[Vectors]
+    number: Encodings | None
+
+
+def _encode_parts(
+    function: Any, parts: Parts, known: Sequence[Attacker], seed: int, copies: int | None,
+    progress: bool | None,
+) -> _Encoded:  # fmt: skip
+    """Encode all parts once, and the training texts as often as `copy_vectors` makes it."""
+    is_used = any(choose_encodings(attacker.estimator) != "one" for attacker in known)
+    total = sum(map(len, parts.texts))
+    with Progress("encoding texts", None, progress) as bar:
+        if progress is not False:
+            bar.forecast(f"{total:,} texts to encode", estimate_seconds(function, parts.texts))
+        begun = time.perf_counter()
+        rows = vectors_of(function, parts.texts, seed, parts.rows)
+        seconds = (time.perf_counter() - begun) * len(parts.texts[0]) / total
+        train = parts.texts[0], rows[0], parts.rows[0].tolist()
+        further, number = copy_vectors(function, *train, seed, seconds if is_used else None, copies)
+    return _Encoded(rows, further, number)
+
+
 class _BestAttacker(NamedTuple):
-    """The attacker and the measure that validation chose, and what all attackers did there."""
+    """The attacker that validation chose by a measure, and what all attackers did there."""
 
     model: FittedAttacker
     scores: Vectors
     measure: str
     threshold: float | None
     tried: tuple[tuple[str, float], ...]
+    row: int
 
 
 def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
@@ -388,15 +457,16 @@ def _number_cells(parts: Parts, name: str) -> list[Cells]:
 
 
 def _try_all(
-    known: Sequence[Attacker], vectors: Sequence[Vectors], train: Judge, progress: bool | None
+    known: Sequence[Attacker], encoded: _Encoded, train: Judge, progress: bool | None
 ) -> list[Tried]:
     """Fit all attackers on train and ask them for the scores of validation."""
     tried, is_said = list[Tried](), False
     begun = time.perf_counter()
     with Progress("attackers", len(known), progress) as bar:
         for done, attacker in enumerate(known, 1):
-            model = fit_attacker(attacker, vectors[0], train.truth, train.target, train.seed)
-            tried.append((model, model.scores(vectors[1])))
+            about = train.truth, train.target, train.seed
+            model = fit_attacker(attacker, encoded.rows[0], *about, encoded.copies)
+            tried.append((model, model.scores(encoded.rows[1])))
             bar.advance(1)
             if not is_said:
                 left = len(known) - done
@@ -406,16 +476,18 @@ def _try_all(
     return tried
 
 
-def _choose_attacker(
+def _choose_attackers(
     tried: Sequence[Tried], valid: Judge, measures: Sequence[str], cells: Cells
-) -> Any:
-    """Choose the attacker and the measure that do best on validation, of equal ones the first.
+) -> list[_BestAttacker]:
+    """Choose for each measure the attacker that does best on validation, of equal ones the first.
 
     Measures of scores are compared by standard deviations above what chance gives within the
-    cells of the floor that is hardest to beat; None where nothing was tried.
+    cells of the floor that is hardest to beat. The likelihood is chosen unless another attacker is
+    above it by a standard error, because it is the best score where its clean vectors are typical.
+
+    Returns:
+        A choice for each measure; nothing where nothing was tried.
     """
-    if not tried:
-        return None
     merits = np.empty((len(tried), len(measures)))
     cuts = np.empty(merits.shape, object)
     for row, (_, scores) in enumerate(tried):
@@ -430,10 +502,29 @@ def _choose_attacker(
                 )
             else:
                 merits[row, column] = valid.value(answers_of(scores, cut))
-    row, column = divmod(int(merits.argmax()), len(measures))
     names = [str(model.attacker) for model, _ in tried]
-    values = tuple(zip(names, merits[:, column].tolist(), strict=True))
-    return _BestAttacker(*tried[row], measures[column], cuts[row, column], values)
+    likely = [row for row, (model, _) in enumerate(tried) if is_likelihood(model.attacker)]
+    choices = []
+    for column, measure in enumerate(measures if tried else ()):
+        row, values = int(merits[:, column].argmax()), merits[:, column]
+        error = _measure_error(valid, measure, values[row])
+        if likely and values[row] <= values[likely[0]] + error:
+            row = likely[0]
+        pairs = tuple(zip(names, values.tolist(), strict=True))
+        choices.append(_BestAttacker(*tried[row], measure, cuts[row, column], pairs, row))
+    return choices
+
+
+def _measure_error(valid: Judge, measure: str, value: float) -> float:
+    """Return the standard error of a merit on validation: 1 for what is standardised."""
+    if measure in (*RANKINGS, CORRELATION):
+        return 1.0
+    return math.sqrt(max(0.0, value * (1.0 - value)) / len(valid.truth))
+
+
+def _find_headline(choices: Sequence[_BestAttacker]) -> _BestAttacker:
+    """Return the choice of the measure with the largest merit, of equal ones the first attacker."""
+    return min(choices, key=lambda choice: (-choice.tried[choice.row][1], choice.row))
 
 
 def _read_inference_claim(
@@ -453,8 +544,9 @@ def _read_inference_claim(
 
 
 def _measure_floors(
-    parts: Parts, judge: Judge, best: _BestAttacker, scores: Vectors, cells: Cells, groups: Any
-) -> tuple[Floor, ...]:
+    parts: Parts, judge: Judge, best: _BestAttacker, scores: Vectors, cells: Cells, groups: Any,
+    level: float,
+) -> tuple[Floor, ...]:  # fmt: skip
     """Return the floors: the majority (median of a number), and that of each main label, if any."""
     given = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
     found, truth, target = [], parts.truth[0], judge.target
@@ -465,7 +557,7 @@ def _measure_floors(
             units = Ranking(best.measure, cut).weigh(scores[:, 0]), judge.ranked_truth, numbers
             units = units if groups is None else metrics.sum_by_group(*units, groups)
             more["p_value"] = metrics.permutation_p_value(*units, judge.seed)
-            more["level"] = (1.0 - judge.confidence) / 2.0
+            more["level"] = level
         if target.is_number:
             medians = floor_scores(truth, train, test, np.median)
             errors = [abs(one - judge.truth[:, 0]) for one in (medians, scores[:, 0])]
@@ -520,6 +612,25 @@ def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: J
         *judge.tail(scores[:, 0], tail),
         *judge.tail(scores[:, 0], highest),
     )
+
+
+def _list_measures(
+    judge: Judge, choices: Sequence[_BestAttacker], answered: Any, tests: Any
+) -> tuple[OfMeasure, ...]:
+    """Return what each measure chose, and its figure on test."""
+    measures = []
+    for best, floors in zip(choices, tests, strict=True):
+        scores, attacker = answered[id(best.model)][0], best.model.attacker
+        assert best.threshold is not None
+        if best.measure == "auc":
+            figure = judge.auc(scores[:, 0])
+        elif best.measure == "true-positive rate":
+            figure = judge.tail(scores[:, 0], best.threshold)[0]
+        else:
+            figure = judge.balanced_accuracy(answers_of(scores, best.threshold))
+        details = attacker.classifier, attacker.behind, best.threshold
+        measures.append(OfMeasure(best.measure, *details, figure, floors))
+    return tuple(measures)
 
 
 def _measure_attributes(parts: Parts, judge: Judge, answers: Ints) -> tuple[OfAttribute, ...]:

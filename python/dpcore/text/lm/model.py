@@ -267,6 +267,42 @@ class NextWordModel(FitPlan):
         for _, found in self.network.read_rows(self._encode(texts)):
             yield found
 
+    def sample(self, n: int, rng: Rng = None, *, starts: Any = None) -> list[str]:
+        """Draw texts word by word, each word by the model's law without "<unk>".
+
+        The model has no law of first words and of lengths, so that both are taken from other texts.
+
+        Args:
+            n: number of texts, at least 1.
+            rng: None, an int seed or a numpy Generator.
+            starts: texts of which one is drawn for each sample, with its first word and its number
+                of words. Without them first words have the frequencies of the predicted words of
+                the training texts, and each sample has `length` words.
+
+        Returns:
+            n texts, words joined by blanks.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if n is below 1, no start begins with a word of the vocabulary, or the
+                training texts are not known and there are no starts.
+        """
+        integer("n", n, 1)
+        draw = np.random.default_rng(seed_of(rng))
+        if starts is not None:
+            rows = [row for row in self._encode(starts) if 0 < row[0] < self.rows.size]
+            if not rows:
+                raise invalid("starts", "texts that begin with a word of the vocabulary", "none")
+            chosen = [rows[place] for place in draw.integers(len(rows), size=n)]
+            firsts, sizes = np.array([row[0] for row in chosen]), [len(row) for row in chosen]
+        elif self.counts is None or not self.counts[1:].any():
+            raise invalid("starts", "texts, for the training texts are not known", None)
+        else:
+            law = self.counts[1:] / self.counts[1:].sum()
+            firsts, sizes = 1 + draw.choice(len(law), n, p=law), [self.length] * n
+        drawn = self.network.draw_words(firsts, max(sizes), draw) + len(self.vocabulary.reserved)
+        return self.vocabulary.decode([row[:k] for row, k in zip(drawn, sizes, strict=True)])
+
     def step(self) -> OpacusStep:
         """Return one noisy step of the trained model, for `training.audit_step`.
 

@@ -15,7 +15,7 @@ from ...packages import require_module, torch
 from ...records import Floats
 from ...streams import seeded_torch
 from ..systems.training import one_thread, require_convergence, run_epochs
-from .settings import FitPlan, Rows
+from .settings import FitPlan, Ids, Rows
 
 _MAX_INITIAL_WEIGHT: Final = 0.1
 """Largest absolute value of a weight at the start."""
@@ -106,6 +106,20 @@ class Network(torch.nn.Module):  # type: ignore[misc]
                     found = padded[: max(0, len(row) - 1)]
                     scores = torch.log_softmax(self.decoder(found).double(), dim=1)
                 yield found.double().numpy(), scores.numpy()
+
+    def draw_words(self, firsts: Ids, length: int, draw: Generator) -> Ids:
+        """Draw the words that follow first words, never number 0, shape `(n, length)`."""
+        self.eval()
+        columns, state = [firsts], None
+        for _ in range(length - 1):
+            with one_thread(), torch.no_grad():
+                read = self.embedding(torch.from_numpy(columns[-1])[:, None])
+                states, state = self.lstm(read, state)
+                law = torch.softmax(self.decoder(states[:, 0]).double(), dim=1)[:, 1:]
+            sums = law.numpy().cumsum(axis=1)
+            levels = draw.random((len(firsts), 1)) * sums[:, -1:]
+            columns.append(1 + np.minimum((sums <= levels).sum(axis=1), sums.shape[1] - 1))
+        return np.stack(columns, axis=1)
 
     def word_losses(self, rows: Rows) -> list[Floats]:
         """Return for each text the losses of its targets, in nats; masked words are no targets."""

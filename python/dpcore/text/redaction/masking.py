@@ -495,21 +495,37 @@ def link_redacted(
         raise invalid("originals", "two texts or more", len(known))
     outputs = _read_redacted(redacted)
     rows = _read_truth(truth, len(outputs), len(known))
-    numbers = {word: place for place, word in enumerate({word for one in known for word in one})}
-    rows_of_numbers = [[numbers[word] for word in one] for one in known]
-    index = (_BagIndex if by == "bag" else _PlaceIndex)(rows_of_numbers)
+    find_rows = index_originals(known, by)
     keys = list(map(tuple, known))
     right, kept = 0.0, 0
     for words, row in zip(outputs, rows.tolist(), strict=True):
-        places = [place for place, word in enumerate(words) if word != MASK]
-        kept += len(places)
-        if all(words[place] in numbers for place in places):
-            ids = [numbers[words[place]] for place in places]
-            found = index.find(places, ids, len(words) if by == "places" else None)
-            right += sum(keys[one] == keys[row] for one in found) / max(1, len(found))
+        kept += sum(word != MASK for word in words)
+        found = find_rows(words)
+        right += sum(keys[one] == keys[row] for one in found) / max(1, len(found))
     most = Counter(keys).most_common(1)[0][1] / len(keys)
     mean = round(kept / len(outputs))
     return Linkage(round(right), len(outputs), mean, most, _METHOD_TITLES[by], confidence)
+
+
+def index_originals(known: Sequence[Sequence[str]], by: str) -> Callable[[Sequence[str]], _WordIds]:
+    """Return a function from the words of a redacted text to the rows that agree with them.
+
+    Args:
+        known: the words of each original.
+        by: "places", "kept_places" or "bag", as in `link_redacted`.
+    """
+    numbers = {word: place for place, word in enumerate({word for one in known for word in one})}
+    rows_of_numbers = [[numbers[word] for word in one] for one in known]
+    index = (_BagIndex if by == "bag" else _PlaceIndex)(rows_of_numbers)
+
+    def find_rows(words: Sequence[str]) -> _WordIds:
+        places = [place for place, word in enumerate(words) if word != MASK]
+        if any(words[place] not in numbers for place in places):
+            return np.empty(0, np.int64)
+        ids = [numbers[words[place]] for place in places]
+        return index.find(places, ids, len(words) if by == "places" else None)
+
+    return find_rows
 
 
 def _read_redacted(redacted: Any) -> list[list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
@@ -19,6 +18,7 @@ from ...mechanisms.texts import Rewriter, texts_of
 from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, check_size, seed_of
 from ..corpus import Tokeniser, split_text, words_of
+from ..linkage import list_first_rows, rank_truth
 from . import losses
 from .embedding import Embedding
 from .losses import CONFIDENCE, UNKNOWN, TextLoss, TextReport, split_rows
@@ -638,7 +638,7 @@ def link(
     The attacker knows the mechanism, all originals, and one output. Where the mechanism has a
     table he ranks by likelihood, which no attacker improves on; without one, by the sum of the
     distances between words of the same place. All texts are cut to the length of the shortest,
-    for their lengths would tell them; a tie is won by the first original.
+    for their lengths would tell them; ties share, and the sum is rounded.
 
     Args:
         mechanism: a mechanism of this package.
@@ -669,7 +669,7 @@ def link(
     errors.instance("mechanism", mechanism, WordMechanism)  # type: ignore[type-abstract]
     errors.choice("unknown", unknown, ("error", "drop"))
     texts, answers = (
-        _read_word_numbers(name, mechanism, given, unknown)
+        read_word_numbers(name, mechanism, given, unknown)
         for name, given in (("originals", originals), ("outputs", outputs))
     )
     if len(texts) < 2:
@@ -678,14 +678,20 @@ def link(
         raise errors.invalid("outputs", f"one for each of {len(texts)} originals", len(answers))
     words = min(map(len, (*texts, *answers)))
     table, rewritten = (np.array([one[:words] for one in side]) for side in (texts, answers))
-    chosen = _score_originals(mechanism, table, rewritten).argmax(axis=1)
-    right = int((table[chosen] == table).all(axis=1).sum())
-    most = Counter(map(tuple, table.tolist())).most_common(1)[0][1]
+    keys = list(map(tuple, table.tolist()))
     by = "likelihood" if mechanism.has_table else "distance"
-    return Linkage(right, len(texts), words, most / len(texts), by, confidence)
+    different = table[list_first_rows(keys)[0]]
+    linked = rank_truth(
+        keys,
+        np.arange(len(texts)),
+        lambda rows: score_originals(mechanism, different, rewritten[rows]),
+        by,
+        confidence,
+    )
+    return Linkage(linked.right, len(texts), words, linked.floor, by, confidence)
 
 
-def _read_word_numbers(
+def read_word_numbers(
     name: str, mechanism: WordMechanism, texts: Sequence[Any], unknown: str
 ) -> list[list[int]]:
     """Return the numbers of the words of each text."""
@@ -699,13 +705,23 @@ def _read_word_numbers(
     return found
 
 
-def _score_originals(mechanism: Any, originals: Ints, outputs: Ints) -> Floats:
-    """Return log likelihoods, or distances below 0, shape `(outputs, originals)`."""
+def score_originals(
+    mechanism: Any, originals: Ints, outputs: Ints, by_table: bool | None = None
+) -> Floats:
+    """Return log likelihoods, or distances below 0, shape `(outputs, originals)`.
+
+    Args:
+        mechanism: a word mechanism.
+        originals: numbers of the words of texts of one length.
+        outputs: numbers of words, as many a text.
+        by_table: take the likelihoods of the table. Defaults to True where there is a table.
+    """
+    by_table = mechanism.has_table if by_table is None else by_table
     ranks = np.zeros((len(outputs), len(originals)))
     needed = np.unique(originals)
     for part in split_rows(len(needed), len(mechanism.vectors)):
         block = needed[part]
-        if mechanism.has_table:
+        if by_table:
             rows = mechanism.rows_with_unknown(block)
         else:
             rows = -mechanism.vectors.distances(block)

@@ -1,0 +1,345 @@
+"""Share of rewritten utterances that are linked to their originals, against the true epsilon.
+
+The attacker of ADePT's appendix C knows the auto-encoder, but not the noise. He has all candidate
+utterances and ranks them by the noisy vector or by the rewritten text. As controls there is no
+noise, and outputs of other texts. A second attacker has no candidates: they are drawn from a
+next-word model that was fitted without the victims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import choice
+from ..mechanisms import positive
+from ..records import Shown
+from ..report.figures import BLUE, GREY, RED, apply_style
+from ..text import DocumentLinkage, LinkedOutputs, link, lm, words_of
+from .adept_rewrite import DELTA, Texts, corpus_title, read_corpora
+from .base import SEED, Column, Settings, align_columns, encode_attributes, setting
+from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
+from .running import Tabled, cell_seed, require_whole, run_jobs, time_run
+
+VARIANTS: Final = ("published", "scaled", "gaussian")
+"""Noise for one clip, so that all have the same weights."""
+_SIZES: Final = {False: (8, 64, 1000, 200, 2000, 20), True: (15, 48, 100, 60, 200, 5)}
+"""Passes, entries of a state, candidates, outputs, drawn candidates and victims; and if quick."""
+_VALID_TEXTS: Final = 100
+"""Texts of train that choose the epoch of the next-word model."""
+_MODEL_EPOCHS: Final = 4
+_VECTOR_METHODS: Final = ("likelihood", "encoding")
+_TEXT_METHODS: Final = ("encoding", "words")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Victims(Shown):
+    """Victims among utterances that a model drew, by the vectors of the rewritten texts.
+
+    Args:
+        rank: median rank of the truth where it is included once.
+        shared: mean number of words that the first guess shares with the truth, left out.
+        random: the same of a random candidate.
+    """
+
+    rank: float
+    shared: float
+    random: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
+    """Linkage under one noise.
+
+    Args:
+        variant: of the noise; "no noise" without.
+        claimed: the epsilon claimed.
+        true: the epsilon that holds for any two texts.
+        vector: linkage by the noisy vectors.
+        text: linkage by the rewritten texts.
+        control: linkage of outputs of other texts, by the methods of `vector` and of `text`.
+        victims: what is linked without candidates.
+    """
+
+    variant: str
+    claimed: float
+    true: float
+    vector: DocumentLinkage
+    text: DocumentLinkage
+    control: tuple[DocumentLinkage, DocumentLinkage]
+    victims: Victims
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Settings):
+    """Options of the experiment.
+
+    Args:
+        seed: int in [0, 2**63); training and noise get seeds derived from it.
+        data: folder with the folder `atis`, or this one; None makes texts up.
+        quick: no more than shows that it works.
+        confidence: probability that an interval holds, for each on its own.
+        claimed: the epsilons claimed, in order.
+        variants: of the noise.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config(quick=True).claimed
+        (10.0, 1000.0)
+    """
+
+    seed: int = SEED
+    data: str | None = None
+    quick: bool = False
+    confidence: float = 0.95
+    claimed: tuple[float, ...] = setting(
+        (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), positive, quick=(10.0, 1000.0)
+    )
+    variants: tuple[str, ...] = setting(VARIANTS, choice, VARIANTS)
+
+    @property
+    def full(self) -> bool:
+        """False: `read_corpora` reads the first corpus only."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """Clean vectors of texts that were encoded once."""
+
+    table: dict[str, npt.NDArray[Any]]
+
+    def clean(self, texts: Sequence[str]) -> npt.NDArray[Any]:
+        return np.stack([self.table[text] for text in texts])
+
+
+@dataclass(frozen=True, slots=True)
+class _Study:
+    """The trained auto-encoder, the candidates, and utterances drawn by a next-word model."""
+
+    model: Any
+    candidates: tuple[str, ...]
+    drawn: tuple[str, ...]
+    encoded: _Encoded
+    outputs: int
+    victims: int
+    config: Config
+
+    def link_outputs(self, outputs: Any, by: Sequence[str], shift: int, model: Any) -> Any:
+        """Link outputs; with a shift the truth is the candidate that many rows further."""
+        truth = (np.arange(self.outputs) + shift) % len(self.candidates)
+        options = {"truth": truth, "confidence": self.config.confidence}
+        return link(model, self.candidates, outputs, by=list(by), **options)
+
+    def measure(self, variant: str, claimed: float) -> Row:
+        """Rewrite under one noise, and link."""
+        model, seed = self.model, cell_seed(self.config.seed, f"{variant}/{claimed!r}")
+        texts = self.candidates[: self.outputs]
+        if variant == "no noise":
+            vectors, true = model.clean(texts).detach().numpy(), np.inf
+        else:
+            delta = DELTA if variant == "gaussian" else 0.0
+            model = model.renoised(claimed, variant=variant, delta=delta)
+            vectors, true = model.encode(texts, rng=seed), model.true_epsilon
+        written, step = model.decode(vectors), len(self.candidates) // 2
+        each = ((vectors, _VECTOR_METHODS), (written, _TEXT_METHODS))
+        vector, text, *control = (
+            self.link_outputs(outputs, by, shift, model)
+            for shift in (0, step)
+            for outputs, by in each
+        )
+        victims = self.link_victims(written[: self.victims], seed)
+        return Row(variant, claimed, true, vector, text, (control[0], control[1]), victims)
+
+    def link_victims(self, written: Sequence[str], seed: int) -> Victims:
+        """Link the first rewritten texts among utterances that the next-word model drew."""
+        different = [text for text in set(written) if text.strip()]
+        table = dict(zip(different, self.model.clean(different).detach().numpy(), strict=True))
+        encoded = _Encoded(self.encoded.table | table)
+        ranks = [
+            link(encoded, (*self.drawn, own), [text], by="encoding", truth=[len(self.drawn)])
+            for own, text in zip(self.candidates, written, strict=False)
+        ]
+        absent = np.full(len(written), -1)
+        guesses = link(encoded, self.drawn, written, by="encoding", truth=absent)[
+            "encoding"
+        ].guesses
+        random = np.random.default_rng(seed).integers(len(self.drawn), size=len(written))
+        shared, by_chance = (
+            float(np.mean([
+                len({*words_of(self.drawn[row])} & {*words_of(own)})
+                for row, own in zip(rows, self.candidates, strict=False)
+            ]))
+            for rows in (guesses, random)
+        )  # fmt: skip
+        rank = float(np.median([report["encoding"].median_rank for report in ranks]))
+        return Victims(rank, shared, by_chance)
+
+
+def _prepare(texts: Texts, config: Config, progress: bool | None) -> _Study:
+    from ..text import ADePTModel
+
+    epochs, hidden, candidates, outputs, n_drawn, victims = _SIZES[config.quick]
+    model = ADePTModel(1.0, variant="scaled", hidden=hidden, embedding=hidden // 2)
+    seed = cell_seed(config.seed, f"train/{texts.name}")
+    model.fit(list(texts.train), epochs=epochs, pair=False, rng=seed, progress=progress)
+    require_whole(model)
+    known = tuple(dict.fromkeys(texts.words))[:candidates]
+    rest, valid = texts.train[:-_VALID_TEXTS], texts.train[-_VALID_TEXTS:]
+    recipe: dict[str, Any] = {"optimiser": "adam", "epochs": _MODEL_EPOCHS, "progress": progress}
+    words = lm.fit(list(rest), list(valid), rng=seed, **recipe)
+    drawn = tuple(words.sample(n_drawn, seed, starts=texts.train))
+    named = [*dict.fromkeys((*drawn, *known[:victims]))]
+    table = dict(zip(named, model.clean(named).detach().numpy(), strict=True))
+    return _Study(model, known, drawn, _Encoded(table), min(outputs, len(known)), victims, config)
+
+
+@time_run("torch", one_thread=True)
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Train an auto-encoder and a next-word model on public texts, rewrite others, and link them.
+
+    Args:
+        config: what to train, to rewrite and to link.
+        threads: has no effect, for torch has one thread.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, a row for each variant and claim, and one without noise.
+
+    Raises:
+        ModuleNotFoundError: without torch; it says what to install.
+        FileNotFoundError: if a file of the data is missing.
+        KeyboardInterrupt: on Ctrl-C before anything was linked.
+
+    Source:
+        Krishna, Gupta and Dupuy (2021), appendix C; the fault: Habernal (2021), theorem 1.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("torch"):
+        ...     config = Config(quick=True, claimed=(1000.0,), variants=("published",))
+        ...     noisy, plain = run(config, progress=False).rows
+        ...     assert plain.vector["encoding"].share == 1.0
+    """
+    [texts] = read_corpora(config)
+    study = _prepare(texts, config, progress)
+    jobs = [(variant, claimed) for variant in config.variants for claimed in config.claimed]
+    jobs.append(("no noise", np.inf))
+    rows, partial = run_jobs("linking", jobs, study.measure, progress)
+    return Result(config, corpus_title(texts), tuple(rows), partial=partial)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled[Config]):
+    """The linkage, row by row.
+
+    Args:
+        config: the options of the run.
+        corpus: title of the corpus.
+        rows: one for each variant and claim, the last without noise.
+    """
+
+    corpus: str
+    rows: tuple[Row, ...]
+
+    def table(self) -> str:
+        """Return the figures as text."""
+        linked = self.rows[0].vector.linkages[0]
+        candidates, floor = self.rows[0].vector.candidates, linked.floor
+        return self.join_parts(
+            f"ADePT: {linked.texts:,} outputs linked among {candidates:,} candidates, "
+            f"{self.corpus}; floor {floor:.4f}; seed {self.config.seed}.\n"
+            "The attacker knows the auto-encoder, not the noise. On z: by the likelihood of the "
+            "noisy vector, and by its distance. On text: by the vector of the rewritten text, and "
+            f"by words. Intervals at {100 * self.config.confidence:g} %, each on its own.\n"
+            "Others: outputs of other texts, on z and on text. Victims among utterances that a "
+            "next-word model drew: median rank where the truth is included once; left out, words "
+            f"that the first guess and a random one share with it. 'gaussian' at delta {DELTA:g}.",
+            align_columns(_COLUMNS, self.rows),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        return self.make_record(
+            "corpus", delta=DELTA, rows=[_row_to_dict(row) for row in self.rows]
+        )
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw the share linked against the true epsilon."""
+        picture = make_canvas(2.9, ax)
+        left, right = picture.subplots(1, 2, sharey=True)
+        for variant, colour in zip(VARIANTS, (RED, BLUE, "#2e7d32"), strict=True):
+            rows = [row for row in self.rows if row.variant == variant]
+            for axes, field, by in ((left, "vector", "likelihood"), (right, "text", "encoding")):
+                _draw_line(axes, rows, field, by, colour, variant)
+        for axes, field, title in ((left, "vector", "noisy vector"), (right, "text", "text")):
+            place = int(field == "text")
+            noisy = sorted(self.rows[:-1], key=lambda row: row.true) or list(self.rows)
+            others = [row.control[place].linkages[1 - place].share for row in noisy]
+            true = [row.true for row in noisy]
+            axes.plot(true, others, ":", color=GREY, label="outputs of other texts")
+            if self.rows[-1].variant == "no noise":
+                plain = getattr(self.rows[-1], field)["encoding"].share
+                axes.axhline(plain, color=GREY, linewidth=0.7, label="no noise")
+            axes.set_xscale("log")
+            tidy_axes(axes, "true epsilon, for any two texts", title=f"by the {title}")
+        left.set_ylabel("share linked", fontsize=TEXT)
+        add_legend(picture, left, 5, "upper")
+        return apply_style(picture)
+
+
+def _draw_line(
+    axes: Axes, rows: Sequence[Row], field: str, by: str, colour: str, label: str
+) -> None:
+    linked = [getattr(row, field)[by] for row in rows]
+    ends = np.array([[one.share - one.interval[0], one.interval[1] - one.share] for one in linked])
+    points = [row.true for row in rows], [one.share for one in linked]
+    style: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 3.5, "linewidth": 1.0}
+    axes.errorbar(*points, yerr=np.reshape(ends, (-1, 2)).T, label=label, elinewidth=0.7, **style)
+
+
+def _linked_to_dict(linked: LinkedOutputs) -> dict[str, Any]:
+    names = "by right texts share low,high=interval floor median_rank"
+    return encode_attributes(linked, names)
+
+
+def _row_to_dict(row: Row) -> dict[str, Any]:
+    parts = {"vector": row.vector, "text": row.text}
+    parts |= dict(zip(("other_vector", "other_text"), row.control, strict=True))
+    linked = {name: list(map(_linked_to_dict, part.linkages)) for name, part in parts.items()}
+    victims = encode_attributes(row.victims, "rank shared random")
+    return encode_attributes(row, "variant claimed true") | linked | {"victims": victims}
+
+
+def _format_linked(linked: LinkedOutputs) -> str:
+    low, high = linked.interval
+    return f"{linked.share:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _format_true(row: Row) -> str:
+    return f"{row.true:.5g}{'!' if row.true > row.claimed * (1.0 + 1e-9) else ''}"
+
+
+def _format_victims(victims: Victims) -> str:
+    return f"rank {victims.rank:g}; {victims.shared:.2f}, {victims.random:.2f}"
+
+
+_COLUMNS = (
+    Column("variant", "variant", left=True),
+    Column("claimed", "claimed", "g"),
+    Column("true", _format_true),
+    Column("on z", lambda row: row.vector["likelihood"], _format_linked),
+    Column("distance", lambda row: row.vector["encoding"].share, ".3f"),
+    Column("on text", lambda row: row.text["encoding"], _format_linked),
+    Column("words", lambda row: row.text["words"].share, ".3f"),
+    Column("others", lambda row: row.control[0].linkages[0].share, ".3f"),
+    Column("", lambda row: row.control[1].linkages[0].share, ".3f"),
+    Column("victims", "victims", _format_victims),
+)

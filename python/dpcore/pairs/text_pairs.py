@@ -1,0 +1,250 @@
+"""Pairs of texts for a search: a text of a corpus, and the same text with one change."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import instance, invalid, mistyped, suggest_arguments
+from ..progress import Progress
+from ..records import Pair, Record, Shown, set_fields
+
+CHANGES: Final = ("number", "name", "negation", "rare word", "capital letters", "word")
+"""Kinds of changes, in the order in which a search tries them."""
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.,:/-][^\W_]+)*")
+_SENTENCE_ENDS: Final = ("", ".", "!", "?", ":")
+_OPENING: Final = " \t\n\"'([\u2018\u201c\u00ab-"
+"""Characters between the end of a sentence and the first word of the next one."""
+
+
+@suggest_arguments
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Texts(Shown):
+    """The texts of a corpus, and changes of one word in them, as a domain of `pairs.search`.
+
+    A number is a word with a digit. A name begins with a capital letter inside a sentence, and
+    the corpus never has it in lower case. A rare word is as seldom as the rarest one. A change
+    exchanges a number, a name, a rare word or another word for one of the same kind, a negation
+    for a word, or capital letters for small ones. It also inserts or removes a negation, where
+    neighbours may differ in length.
+
+    Args:
+        corpus: the texts: a list of strings, or an object with `texts`, such as a `text.Corpus`.
+        negations: words that negate, in lower case. Words that end in "n't" always do.
+        progress: a bar while the texts are read: True, False, or None (where somebody is looking).
+
+    Raises:
+        TypeError: if the corpus is one string, or a text or a negation is not a string.
+        ValueError: if there is no text, or one is empty.
+
+    Example:
+        >>> texts = Texts(["take 7 pills a day", "Anna takes 12 pills", "she met Anna and Karl"])
+        >>> pair = texts.change("number", np.random.default_rng(1))
+        >>> pair.x, pair.x_prime, texts.describe_change(pair)
+        ('take 7 pills a day', 'take 12 pills a day', "number: '12' for '7'")
+        >>> texts.contains("Karl takes 7 pills"), texts.contains("Karl takes 8 pills")
+        (True, False)
+    """
+
+    corpus: Any
+    negations: Sequence[str] = ("not", "no", "never")
+    progress: bool | None = None
+    texts: tuple[str, ...] = field(init=False)
+    _kinds: dict[str, str] = field(init=False)
+    _words: dict[str, list[str]] = field(init=False)
+    _places: dict[str, frozenset[str]] = field(init=False)
+    _rows: dict[str, list[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read the words of all texts, and where each kind of change is possible."""
+        texts = _check_texts("corpus", getattr(self.corpus, "texts", self.corpus))
+        set_fields(self, texts=texts, negations=_check_texts("negations", self.negations))
+        counts, names = Counter[str](), set[str]()
+        with Progress("reading the words of the texts", 2 * len(texts), self.progress) as bar:
+            for text in texts:
+                counts.update(_WORD.findall(text))
+                names |= _find_names(text)
+                bar.advance(1)
+            names = {name for name in names if name.lower() not in counts}
+            kinds = {word: self._name_kind(word, names) for word in counts}
+            numbers = {counts[word] for word, kind in kinds.items() if kind == "word"}
+            # Where all words are equally frequent, none is rare.
+            rarest = min(numbers) if len(numbers) > 1 else 0
+            for word, kind in kinds.items():
+                if kind == "word" and counts[word] == rarest:
+                    kinds[word] = "rare word"
+            words = {kind: [word for word in kinds if kinds[word] == kind] for kind in CHANGES}
+            forms = Counter(word.lower() for word in counts)
+            words["capital letters"] = [word for word in counts if forms[word.lower()] > 1]
+            plain = words["rare word"] + words["word"]
+            # Without a negation one is put in; without two forms of a word one is made.
+            places = {kind: frozenset(words[kind] or plain) for kind in CHANGES}
+            places |= {kind: frozenset(words[kind]) for kind in ("number", "name")}
+            places |= {"rare word": frozenset(plain if words["rare word"] else ()),
+                       "word": frozenset(plain)}  # fmt: skip
+            rows: dict[str, list[int]] = {kind: [] for kind in CHANGES}
+            for row, text in enumerate(texts):
+                distinct = set(_WORD.findall(text))
+                for kind in CHANGES:
+                    if not places[kind].isdisjoint(distinct):
+                        rows[kind].append(row)
+                bar.advance(1)
+        words["word"] = plain
+        set_fields(self, _kinds=kinds, _words=words, _places=places, _rows=rows)
+
+    def __repr__(self) -> str:
+        """Return the number of texts; the texts may be private."""
+        return f"Texts({len(self.texts):,} texts, {len(self._kinds):,} words)"
+
+    @property
+    def dim(self) -> int:
+        """Words of the longest text, at least 1."""
+        return max(1, *(len(_WORD.findall(text)) for text in self.texts))
+
+    def draw(self, rng: np.random.Generator) -> str:
+        """Draw a text of the corpus."""
+        instance("rng", rng, np.random.Generator)
+        return self.texts[int(rng.integers(len(self.texts)))]
+
+    def contains(self, x: Any) -> bool:
+        """Return True if x is a text whose words are all in the vocabulary of the corpus."""
+        is_text = isinstance(x, str) and bool(x.strip())
+        return is_text and all(word in self._kinds for word in _WORD.findall(x))
+
+    def starts(self, rng: np.random.Generator) -> Iterator[Pair]:
+        """Yield changes of each kind in turn, without end; not all are neighbours."""
+        possible = [kind for kind in CHANGES if self._rows[kind]]
+        for kind in itertools.cycle(possible):
+            yield self.change(kind, rng)
+
+    def change(self, kind: str, rng: np.random.Generator) -> Pair:
+        """Draw a text and change it.
+
+        Args:
+            kind: kind of the change, one of those in the class's description.
+            rng: chooses text, place and change.
+
+        Returns:
+            The text and the changed one. They are equal where the corpus has no other word of
+            this kind.
+
+        Raises:
+            ValueError: if no text has a place for this change.
+        """
+        rows = self._rows.get(kind)
+        if not rows:
+            raise invalid("kind", f"one of {[name for name in CHANGES if self._rows[name]]}", kind)
+        text = self.texts[rows[int(rng.integers(len(rows)))]]
+        matches = [match for match in _WORD.finditer(text) if match[0] in self._places[kind]]
+        match = matches[int(rng.integers(len(matches)))]
+        word, (start, end) = match[0], match.span()
+        new = self._draw_word(kind, word, rng)
+        if kind == "negation" and rng.integers(2):
+            if self._kinds[word] == "negation":
+                removed = f"{text[:start].rstrip()} {text[end:].lstrip()}".strip()
+                return Pair(text, removed or text)
+            new = f"{new} {word}"
+        return Pair(text, text[:start] + new + text[end:])
+
+    def move(self, pair: Pair, rng: np.random.Generator) -> Pair:
+        """Draw another change of the kind of a pair."""
+        return self.change(self.describe_change(pair).partition(":")[0], rng)
+
+    def describe_change(self, pair: Pair) -> str:
+        """Describe in which words two texts differ, and the kind of the change."""
+        first, second = _WORD.findall(pair.x), _WORD.findall(pair.x_prime)
+        first, second = _cut_common(first, second)
+        first, second = (words[::-1] for words in _cut_common(first[::-1], second[::-1]))
+        kinds = {self._kinds.get(word) or self._name_kind(word, ()) for word in first + second}
+        before, after = " ".join(first), " ".join(second)
+        kind = next((kind for kind in CHANGES if kind in kinds), "word")
+        if before.lower() == after.lower():
+            kind = "capital letters"
+        if not (before and after):
+            return f"{kind}: {after or before!r} {'removed' if before else 'inserted'}"
+        return f"{kind}: {after!r} for {before!r}"
+
+    def _draw_word(self, kind: str, word: str, rng: np.random.Generator) -> str:
+        """Draw a word to put in the place of another one."""
+        if kind == "capital letters":
+            forms = {word.lower(), word.upper(), word.capitalize()} - {word}
+            pool = sorted(forms & self._kinds.keys() or forms)
+        elif kind == "negation" and self._kinds[word] != "negation":
+            pool = [new for new in self.negations if new in self._kinds] or [*self.negations]
+        else:
+            pool = self._words["word" if kind == "negation" else kind]
+        if not pool:
+            return word
+        place = int(rng.integers(len(pool)))
+        # The next one, where the word itself is drawn.
+        return pool[place] if pool[place] != word else pool[(place + 1) % len(pool)]
+
+    def _name_kind(self, word: str, names: Iterable[str]) -> str:
+        """Name the kind of a word; a rare one is a word here."""
+        if any(letter.isdigit() for letter in word):
+            return "number"
+        if word.lower() in self.negations or word.lower().endswith(("n't", "n\u2019t")):
+            return "negation"
+        return "name" if word in names else "word"
+
+
+@suggest_arguments
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AnyTexts(Record, word="AnyTexts"):
+    """The relation in which any two texts are neighbours, of any words and lengths.
+
+    A search in `Texts` takes changes of one word, and negations that are inserted or removed.
+
+    Example:
+        >>> AnyTexts().holds(Pair("no fever", "a fever and a cough"), Texts(["a fever"]))
+        True
+    """
+
+    def holds(self, pair: Pair, domain: Any) -> bool:
+        """Return True if both inputs are texts, and differ."""
+        texts = pair.x, pair.x_prime
+        is_texts = all(isinstance(text, str) and text.strip() for text in texts)
+        return is_texts and texts[0] != texts[1]
+
+    def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
+        """Yield changes of the domain's texts."""
+        return instance("domain", domain, Texts).starts(rng)
+
+    def move(self, pair: Pair, domain: Any, rng: np.random.Generator) -> Pair:
+        """Draw another change of the same kind."""
+        return instance("domain", domain, Texts).move(pair, rng)
+
+
+def _find_names(text: str) -> set[str]:
+    """Find the words with a capital letter that do not begin a sentence."""
+    return {match[0] for match in _WORD.finditer(text)
+            if match[0][0].isupper() and len(match[0]) > 1
+            and text[: match.start()].rstrip(_OPENING)[-1:] not in _SENTENCE_ENDS}  # fmt: skip
+
+
+def _cut_common(first: list[str], second: list[str]) -> tuple[list[str], list[str]]:
+    """Cut off the words that two lists begin with together."""
+    shared = zip(first, second, strict=False)
+    length = sum(1 for _ in itertools.takewhile(lambda words: words[0] == words[1], shared))
+    return first[length:], second[length:]
+
+
+def _check_texts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise mistyped(name, "a list of texts, or an object with texts", value)
+    texts = tuple(value)
+    if not texts:
+        raise invalid(name, "at least one text", value)
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise mistyped(f"{name}[{row}]", "a text (a string)", text)
+        if not text.strip():
+            raise invalid(f"{name}[{row}]", "a text that is not empty", text)
+    return texts

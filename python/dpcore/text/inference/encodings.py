@@ -1,0 +1,107 @@
+"""Further encodings of the training texts, which an attacker who owns the encoder can make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import about, integer, invalid, suggest_arguments
+from ...mechanisms.texts import takes_rng
+from ...progress import LONG_SECONDS
+from ...records import Record
+from .attackers import ENCODER_STREAM_KEY, Vectors, check_vectors, make_generator
+
+_MAX_COPIES: Final = 10
+_MIN_COPIES: Final = 2
+_MAX_COPIED_NUMBERS: Final = 8_000_000
+"""Numbers in all encodings of the training texts, such as 10 of 2,000 x 384. With so many the
+attackers take 2.0 times the CPU time of one encoding, and 1.6 times with 10 of 3,600 x 64."""
+
+
+@suggest_arguments
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Encodings(Record, word="Encodings"):
+    """Number of encodings of each training text; other texts are encoded once.
+
+    Attributes:
+        copies: the number.
+        reason: why it is 1; empty where it is larger.
+    """
+
+    copies: int
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        if self.copies == 1:
+            return f"each text once: {self.reason}"
+        return f"each training text {self.copies} times, validation and test texts once"
+
+
+def count_copies(vectors: Vectors) -> int:
+    """Return the default number of encodings of training texts, from the shape of one encoding.
+
+    It is 10, or as many as have 8 million numbers together, but at least 2.
+
+    Example:
+        >>> [count_copies(np.zeros(shape)) for shape in ((3600, 64), (6000, 384), (9000, 768))]
+        [10, 3, 2]
+    """
+    return int(np.clip(_MAX_COPIED_NUMBERS // vectors.size, _MIN_COPIES, _MAX_COPIES))
+
+
+def copy_vectors(
+    encode: Callable[..., Any],
+    texts: Sequence[str],
+    first: Vectors,
+    places: Sequence[int],
+    seed: int,
+    seconds: float | None,
+    copies: int | None,
+) -> tuple[list[Vectors], Encodings]:
+    """Encode the training texts again, as often as is worth its time.
+
+    Every call gets a generator of its own, so that its noise is fresh.
+
+    Args:
+        encode: list[str] -> array of shape (n, d).
+        texts: the training texts.
+        first: their first encoding, shape (n, d).
+        places: the positions of the texts in the corpus, for complaints.
+        seed: of the streams.
+        seconds: time that the first encoding took; None where no attacker learns from more.
+        copies: number of encodings, or None for `count_copies`; then it is 1 where the further
+            ones would take more than 30 s.
+
+    Returns:
+        The further encodings, and the number of all with its reason.
+
+    Raises:
+        ValueError: if `copies` is above 1 for an encoder without `rng`.
+    """
+    number = count_copies(first) if copies is None else integer("copies", copies, 1)
+    if not takes_rng(encode):
+        if copies is not None and number > 1:
+            raise invalid("copies", "1 or None for an encoder without rng", copies)
+        return [], Encodings(1, "the encoder has no rng=")
+    if seconds is None:
+        return [], Encodings(1, "no attacker learns from several encodings")
+    if number == 1:
+        return [], Encodings(1, "copies=1")
+    if copies is None and seconds * (number - 1) > LONG_SECONDS:
+        limit = f"{number - 1} more encodings of train would take longer than {LONG_SECONDS:g} s"
+        return [], Encodings(1, f"{limit} (copies={number} makes them)")
+    further = list[Vectors]()
+    for copy in range(1, number):
+        rng = make_generator(seed, ENCODER_STREAM_KEY, 0, copy)
+        vectors = check_vectors(encode(list(texts), rng=rng), places)
+        if vectors.shape[1] != first.shape[1]:
+            requirement = f"{first.shape[1]} wide as before"
+            raise about(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
+        if copy == 1 and np.array_equal(vectors, first):
+            return [], Encodings(1, "two calls of the encoder agree")
+        further.append(vectors)
+    return further, Encodings(number)

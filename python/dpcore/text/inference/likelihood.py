@@ -1,0 +1,256 @@
+"""Likelihood of noisy vectors over clean ones: the attacker who knows the noise of an encoder."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ...calibration import L2Laplace
+from ...mechanisms import Gaussian, Laplace
+from ...mechanisms.declarations import mechanism_attribute
+from ...mechanisms.texts import owner_of, relative_distances, rounding_of
+from ...packages import has_all
+from ...records import attribute_of
+from .attackers import Attacker, Vectors, check_vectors
+from .targets import Target
+
+_MAX_BLOCK_ENTRIES: Final = 2**21
+_COMPARED_TEXTS: Final = 8
+"""Texts whose clean vectors are computed twice, to see that they are not random."""
+NAME: Final = "likelihood"
+"""Name of the attacker in reports."""
+
+
+def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
+    """Compute the log density of the noise at each output less each clean vector.
+
+    A term that all clean vectors share is left out.
+
+    Args:
+        law: `Laplace`, `Gaussian` or `L2Laplace`.
+        outputs: noisy vectors, shape (n, d).
+        clean: shape (m, d).
+
+    Returns:
+        Shape (n, m).
+
+    Example:
+        >>> measure_density(Laplace(0.5), np.ones((1, 2)), np.array([[0.0, 0.0], [1.0, 2.0]]))
+        array([[-4., -2.]])
+    """
+    from scipy.spatial.distance import cdist
+
+    if isinstance(law, Gaussian):
+        # The square of the output is the same for all clean vectors.
+        squares = (clean**2).sum(axis=1) / 2.0
+        return np.asarray((outputs @ clean.T - squares) / law.sigma**2)
+    metric = "cityblock" if isinstance(law, Laplace) else "euclidean"
+    return np.asarray(cdist(outputs, clean, metric) / -law.scale)
+
+
+class Likelihood:
+    """A classifier by the likelihood of an output over the clean vectors of the training texts.
+
+    The score of a value is ``log (1/n sum_i p(output - v_i))`` with p the density of the noise and
+    v_i the clean vectors of its n training texts. Of two values the score is that of the second
+    less that of the first. Several attributes, and more values than two, are compared by their
+    posterior odds and probability, which count n, too.
+
+    Args:
+        law: the noise, see `measure_density`.
+        clean: vectors of the training texts without noise, shape (n, d).
+
+    Source:
+        Neyman and Pearson (1933); the mean over texts of a value is its marginal density.
+
+    Example:
+        >>> known = Likelihood(Laplace(0.5), np.array([[0.0], [0.0], [2.0]]))
+        >>> known.fit(None, np.array([0, 0, 1])).decision_function(np.array([[2.0], [-1.0]]))
+        array([ 4., -4.])
+    """
+
+    learns_several = True
+    """True: it learns several attributes at once."""
+
+    def __init__(self, law: Any, clean: Vectors) -> None:
+        self.law, self.clean = law, clean
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy that shares the clean vectors, which nothing changes."""
+        return copy.copy(self)
+
+    def fit(self, rows: Any, truth: npt.NDArray[Any]) -> Self:
+        """Remember the values of the training texts; the noisy rows are not used."""
+        self.truth = truth
+        self.classes_ = np.unique(truth)
+        return self
+
+    def _blocks(self, rows: Vectors) -> Iterator[Vectors]:
+        size = max(1, _MAX_BLOCK_ENTRIES // len(self.clean))
+        for start in range(0, len(rows), size):
+            yield measure_density(self.law, rows[start : start + size], self.clean)
+
+    def _score_groups(self, rows: Vectors, groups: Sequence[Any]) -> Vectors:
+        """Compute the log of the summed density of each group of texts, shape (n, groups)."""
+        return np.concatenate(
+            [np.stack([_add_logs(block[:, group]) for group in groups], axis=1)
+             for block in self._blocks(rows)]
+        )  # fmt: skip
+
+    def decision_function(self, rows: Vectors) -> Vectors:
+        """Score values, shape (n, values), two values, (n,), or attributes, (n, attributes)."""
+        columns = self.truth.T if self.truth.ndim == 2 else self.truth[np.newaxis]
+        values = self.classes_.tolist() if len(columns) == 1 else [0, 1]
+        groups = [np.flatnonzero(column == value) for column in columns for value in values]
+        scores = self._score_groups(rows, groups)
+        if len(values) != 2:
+            return scores
+        scores = scores[:, 1::2] - scores[:, ::2]
+        if len(columns) > 1:
+            return scores
+        return np.asarray(scores[:, 0] - np.log(len(groups[1]) / len(groups[0])))
+
+    def predict(self, rows: Vectors) -> npt.NDArray[Any]:
+        """Return the likeliest value."""
+        scores = self.decision_function(rows)
+        places = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
+        return np.asarray(self.classes_[places])
+
+
+class LikelihoodMean:
+    """A regressor: the mean of a number over the training texts, weighted by their likelihood.
+
+    Args:
+        law: the noise, see `measure_density`.
+        clean: vectors of the training texts without noise, shape (n, d).
+    """
+
+    def __init__(self, law: Any, clean: Vectors) -> None:
+        self._inner = Likelihood(law, clean)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy that shares the clean vectors."""
+        return type(self)(self._inner.law, self._inner.clean)
+
+    def fit(self, rows: Any, truth: npt.NDArray[Any]) -> Self:
+        """Remember the numbers of the training texts."""
+        self._inner.fit(rows, truth)
+        return self
+
+    def predict(self, rows: Vectors) -> Vectors:
+        """Return the weighted mean for each output, shape (n,)."""
+        means = list[Vectors]()
+        for block in self._inner._blocks(rows):
+            weights = np.exp(block - block.max(axis=1, keepdims=True))
+            means.append(weights @ self._inner.truth / weights.sum(axis=1))
+        return np.concatenate(means)
+
+
+def _add_logs(logs: Vectors) -> Vectors:
+    """Return the log of the sum of exponentials of each row; of no columns a very small number."""
+    if not logs.shape[1]:
+        return np.full(len(logs), -1e300)
+    largest = logs.max(axis=1)
+    return np.asarray(largest + np.log(np.exp(logs - largest[:, np.newaxis]).sum(axis=1)))
+
+
+class _EncoderAttributes:
+    """Attributes that an encoder with noise may carry, each with its value for one that lacks it.
+
+    Attributes:
+        private: the encoder with noise that a model holds.
+        noise: what is added to clean vectors, a layer or a native noise.
+        description: the native noise that a layer draws.
+        encoder: what makes the clean vectors.
+        random: True if that is random, too.
+        dropout: masks of words, which make it random.
+    """
+
+    private = noise = description = encoder = dropout = None
+    random = False
+
+
+def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
+    """Find the noise that an encoder declares, and its clean vectors; None where either is unknown.
+
+    The encoder is an object with `clean(texts)` and `noise`, a noise layer of `dpcore.torch` or a
+    native noise; a model of `dpcore.text`, which holds such an encoder; or modules of torch in
+    sequence of which the last one is a noise layer. An encoder that is random apart from its noise
+    has no clean vectors.
+
+    Args:
+        encode: the encoder, or its method.
+    """
+
+    def read(value: Any, name: str) -> Any:
+        return attribute_of(_EncoderAttributes, value, name)
+
+    owner = encode if owner_of(encode) is None else owner_of(encode)
+    holder = read(owner, "private") or owner
+    clean, noise = mechanism_attribute(owner, "clean"), read(holder, "noise")
+    if type(owner).__name__ == "Sequential" and has_all(owner, "_modules") and len(owner) > 1:
+        clean, noise = owner[:-1], owner[-1]
+    try:
+        law = read(noise, "description") or noise
+    except NotImplementedError:
+        # A noise layer of the user's own.
+        return None
+    is_random = read(read(holder, "encoder"), "random") is True or read(owner, "dropout")
+    if type(law) not in (Laplace, Gaussian, L2Laplace) or is_random or not callable(clean):
+        return None
+    return law, clean
+
+
+def is_likelihood(attacker: Attacker) -> bool:
+    """Return True for the attacker that `make_likelihood` makes."""
+    return isinstance(attacker.estimator, (Likelihood, LikelihoodMean))
+
+
+def split_attackers(attackers: Any) -> tuple[Any, bool]:
+    """Separate "likelihood" from attackers, as `infer` takes them.
+
+    Returns:
+        The others, and True if the likelihood is requested; None stands for the usual attackers.
+
+    Example:
+        >>> split_attackers(["likelihood", 1]), split_attackers("likelihood"), split_attackers(1)
+        (([1], True), ([], True), (1, False))
+    """
+    entries = [attackers] if isinstance(attackers, str) else attackers
+    if isinstance(entries, (list, tuple)):
+        others = [entry for entry in entries if not (isinstance(entry, str) and entry == NAME)]
+        if len(others) < len(entries):
+            return others, True
+    return attackers, False
+
+
+def make_likelihood(
+    encode: Any, texts: Sequence[str], places: Sequence[int], width: int, target: Target
+) -> tuple[Attacker, ...]:
+    """Return the attacker by likelihood where the noise of an encoder is known; else none.
+
+    Args:
+        encode: the encoder, or its method.
+        texts: the training texts, which are encoded without noise.
+        places: their positions in the corpus, for complaints.
+        width: of the noisy vectors.
+        target: what is inferred.
+    """
+    noise = find_noise(encode)
+    if noise is None:
+        return ()
+    law, clean = noise
+    vectors = check_vectors(clean(list(texts)), places, "clean(texts)")
+    compared = slice(0, _COMPARED_TEXTS)
+    second = check_vectors(clean(list(texts[compared])), places[compared], "clean(texts)")
+    if vectors.shape[1] != width or second.shape[1] != width:
+        return ()
+    if relative_distances(vectors[compared], second).max() > rounding_of(None, "float16"):
+        # An encoder in train mode: its vectors are random without the noise, too.
+        return ()
+    kind = LikelihoodMean if target.is_number else Likelihood
+    return (Attacker(kind(law, vectors), name=NAME),)

@@ -1,0 +1,181 @@
+"""Ranks of the true document among candidates, by scores of an attacker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import errors
+from ..bounds import limits
+from ..records import Floats, Ints, Record
+
+_MAX_SCORES: Final = 2**23
+"""Scores that are held at once, 8 bytes each."""
+
+Score = Callable[[Ints], Floats]
+"""From numbers of outputs to scores of all different candidates, shape `(outputs, candidates)`."""
+
+
+@errors.suggest_arguments
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LinkedOutputs(Record, word="LinkedOutputs"):
+    """Ranks of the true document of each output, by one score.
+
+    Args:
+        by: what the candidates were ranked by.
+        floor: share that is right by always naming the most frequent candidate.
+        ranks: rank of the truth among different candidates, from 1, shape `(n,)`. Ties have the
+            mean of their ranks. NaN where the truth is not a candidate.
+        shares: probability that the first candidate is the truth, shape `(n,)`. A name is drawn
+            among ties. 0 where the score excludes the truth.
+        guesses: row of a candidate of the highest score, shape `(n,)`.
+        confidence: of the interval.
+
+    Raises:
+        ValueError: if the arrays differ in shape, or a number is out of range.
+
+    Example:
+        >>> linked = LinkedOutputs("words", 0.25, [1.0, 3.5], [1.0, 0.0], [2, 0], 0.95)
+        >>> print(linked)
+        1 of 2 by words: 0.500 [0.013, 0.987], floor 0.250; median rank 2.25
+    """
+
+    by: str
+    floor: float
+    ranks: Floats
+    shares: Floats
+    guesses: Ints
+    confidence: float
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        errors.instance("by", self.by, str)
+        errors.real("floor", self.floor, low=0.0, high=1.0)
+        errors.confidence_level(self.confidence)
+        shape = np.shape(self.ranks)
+        if len(shape) != 1 or not shape[0]:
+            raise errors.invalid("ranks", "of shape (n,), one for each output", shape)
+        for name in ("ranks", "shares", "guesses"):
+            dtype = np.int64 if name == "guesses" else np.float64
+            array = np.array(errors.numeric(name, "numbers", getattr(self, name)), dtype)
+            if array.shape != shape:
+                raise errors.invalid(name, f"of shape {shape}", array.shape)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        if not ((self.shares >= 0.0) & (self.shares <= 1.0)).all():
+            raise errors.invalid("shares", "in [0, 1]", self.shares)
+
+    @property
+    def texts(self) -> int:
+        """Number of outputs."""
+        return len(self.ranks)
+
+    @property
+    def right(self) -> int:
+        """Number of outputs that were linked to the truth, rounded where ties share."""
+        return round(float(self.shares.sum()))
+
+    @property
+    def share(self) -> float:
+        """Share of the outputs that were linked to the truth."""
+        return self.right / self.texts
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's interval of the share, both ends at `confidence` together."""
+        return limits(self.right, self.texts, (1.0 - self.confidence) / 2.0)
+
+    @property
+    def is_above_floor(self) -> bool:
+        """True if the whole interval is above the floor."""
+        return self.interval[0] > self.floor
+
+    @property
+    def median_rank(self) -> float:
+        """Median rank of the truth; NaN where no truth is a candidate."""
+        ranks = self.ranks[~np.isnan(self.ranks)]
+        return float(np.median(ranks)) if ranks.size else np.nan
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        low, high = self.interval
+        share = f"{self.share:.3f} [{low:.3f}, {high:.3f}], floor {self.floor:.3f}"
+        rank = f"median rank {self.median_rank:,g}"
+        return f"{self.right:,} of {self.texts:,} by {self.by}: {share}; {rank}"
+
+
+def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:
+    """Return the row of the first candidate of each key, and the number of its key for each."""
+    numbers: dict[Hashable, int] = {}
+    groups = [numbers.setdefault(key, len(numbers)) for key in keys]
+    firsts = dict[int, int]()
+    for row, group in enumerate(groups):
+        firsts.setdefault(group, row)
+    return list(firsts.values()), np.array(groups, np.int64)
+
+
+def rank_truth(
+    keys: Sequence[Hashable], truth: Ints, score: Score, by: str, confidence: float
+) -> LinkedOutputs:
+    """Rank the true candidate of each output.
+
+    Args:
+        keys: a key for each candidate, equal for those that count as one.
+        truth: row of a candidate for each output; -1 where the truth is not among them.
+        score: scores of the candidates of different keys, in the order of their first rows. The
+            highest is the first; -inf excludes a candidate.
+        by: what the score is, in words.
+        confidence: of the interval.
+
+    Raises:
+        ValueError: if a score is NaN, or the shape of scores is another.
+    """
+    firsts, groups = list_first_rows(keys)
+    copies = np.bincount(groups)
+    own = np.where(truth < 0, -1, groups[truth])
+    ranks, shares = np.full(len(truth), np.nan), np.zeros(len(truth))
+    guesses = np.zeros(len(truth), np.int64)
+    step = max(1, _MAX_SCORES // len(firsts))
+    for start in range(0, len(truth), step):
+        rows = np.arange(start, min(start + step, len(truth)))
+        scores = np.asarray(score(rows), np.float64)
+        if scores.shape != (len(rows), len(firsts)):
+            raise errors.invalid("scores", f"of shape {(len(rows), len(firsts))}", scores.shape)
+        if np.isnan(scores).any():
+            raise errors.invalid("scores", "numbers, none of them NaN", "NaN")
+        guesses[rows] = np.array(firsts)[scores.argmax(axis=1)]
+        present = own[rows] >= 0
+        rows, scores = rows[present], scores[present]
+        true_scores = scores[np.arange(len(rows)), own[rows]][:, np.newaxis]
+        n_better = (scores > true_scores).sum(axis=1)
+        ties = scores == true_scores
+        ranks[rows] = n_better + (ties.sum(axis=1) + 1.0) / 2.0
+        is_first = (n_better == 0) & (true_scores[:, 0] > -np.inf)
+        shares[rows] = np.where(is_first, copies[own[rows]] / (ties @ copies), 0.0)
+    floor = float(copies.max() / len(keys))
+    return LinkedOutputs(by, floor, ranks, shares, guesses, confidence)
+
+
+def read_truth(truth: Any, outputs: int, candidates: int) -> Ints:
+    """Return the row of the true candidate of each output.
+
+    Raises:
+        TypeError: if they are not whole numbers.
+        ValueError: if there is not one for each output, or one is not a row.
+    """
+    if truth is None:
+        if outputs != candidates:
+            requirement = f"one for each of {candidates:,} candidates (truth= names their rows)"
+            raise errors.invalid("outputs", requirement, outputs)
+        return np.arange(outputs)
+    requirement = f"the row of a candidate, below {candidates:,}, or -1, for each output"
+    rows: npt.NDArray[Any] = errors.numeric("truth", requirement, truth)
+    if rows.dtype.kind not in "iu":
+        raise errors.mistyped("truth", requirement, truth)
+    if rows.shape != (outputs,) or rows.min() < -1 or rows.max() >= candidates:
+        raise errors.invalid("truth", requirement, truth)
+    return rows.astype(np.int64)

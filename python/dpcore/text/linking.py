@@ -1,0 +1,389 @@
+"""Linkage: which of several candidate documents did the output of a mechanism come from?
+
+The attacker knows the mechanism and all candidates, but not the noise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from types import MethodType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import errors
+from ..calibration import L2Laplace
+from ..mechanisms import DPTextNoise, Gaussian, Laplace
+from ..mechanisms.declarations import mechanism_attribute, name_of
+from ..mechanisms.texts import Rewriter, owner_of, texts_of
+from ..packages import has_all, is_tensor
+from ..records import Floats, Ints, Result
+from ..report import figures as drawing
+from .corpus import words_of
+from .linkage import LinkedOutputs, Score, list_first_rows, rank_truth, read_truth
+from .redaction.masking import MASK, index_originals, split_words
+from .words.mechanism import WordMechanism, read_word_numbers, score_originals
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LinkageMethod = Literal["likelihood", "encoding", "words", "places", "kept_places", "bag"]
+_ROUNDING: Final = 1e-5
+"""Distance of an entry from the clean one that is rounding, relative to the largest clean entry."""
+_LAWS: Final = (Laplace, Gaussian, L2Laplace, DPTextNoise)
+
+
+@errors.suggest_arguments
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
+    """Share of outputs that were linked to the documents that they came from; made by `link`.
+
+    ``report["words"]`` has the figures of the ranking by words.
+
+    Attributes:
+        name: name of the mechanism.
+        candidates: number of candidates.
+        linkages: ranks by each method, in the order in which the methods were named.
+    """
+
+    _INSTEAD: ClassVar[str] = "linkages, or report[by]"
+
+    name: str
+    candidates: int
+    linkages: tuple[LinkedOutputs, ...]
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        errors.instance("name", self.name, str)
+        errors.integer("candidates", self.candidates, 2)
+        if not self.linkages or len({linked.texts for linked in self.linkages}) > 1:
+            raise errors.invalid("linkages", "of as many outputs each", self.linkages)
+
+    def __getitem__(self, by: str) -> LinkedOutputs:
+        """Return the figures of one method."""
+        names = [linked.by for linked in self.linkages]
+        return self.linkages[names.index(errors.choice("by", by, names))]
+
+    @property
+    def _title(self) -> str:
+        return f"documents of {self.linkages[0].texts:,} outputs of {self.name}"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        rows = [("attacker", f"knows the mechanism and all {self.candidates:,} candidates")]
+        for linked in self.linkages:
+            verdict = "above the floor" if linked.is_above_floor else "not shown above the floor"
+            rows.append((f"by {linked.by}", f"{linked}; {verdict}"))
+        confidence = f"{100 * self.linkages[0].confidence:g} %"
+        rows.append(("note", f"intervals hold at {confidence}, each alone"))
+        if any(linked.by != "likelihood" for linked in self.linkages):
+            rows.append(("note", "an attacker with another score may link more than is shown"))
+        return rows
+
+    def _plot(self, ax: Any) -> Figure:
+        axes = drawing.axes_of(ax, drawing.relative_size(1.0, 0.7))
+        for place, linked in enumerate(self.linkages):
+            ranks = np.sort(linked.ranks[~np.isnan(linked.ranks)])
+            heights = np.arange(1, len(ranks) + 1) / linked.texts
+            axes.step(
+                ranks, heights, where="post", color=drawing.cycle_colour(place), label=linked.by
+            )
+        most = max(2.0, float(self.candidates))
+        axes.plot(
+            [1.0, most], [1.0 / most, 1.0], ":", color=drawing.text_colour(), label="at random"
+        )
+        axes.set(xscale="log", ylim=(0.0, 1.03), xlabel="rank of the true document")
+        axes.set_ylabel("share of outputs up to this rank")
+        axes.legend(frameon=False, fontsize="small")
+        return drawing.finish_axes(axes, self._title)
+
+
+@errors.suggest_arguments
+def link(
+    mechanism: Any,
+    candidates: Any,
+    outputs: Any,
+    *,
+    by: Any,
+    truth: Any = None,
+    confidence: float = 0.95,
+) -> DocumentLinkage:
+    """Rank candidate documents for each output of a mechanism, and count how often the first is it.
+
+    The attacker knows the mechanism and all candidates, but not the noise. Equal candidates count
+    as one, and ties share. The method is fixed before anything is looked at: of several methods
+    each is reported, and the best of them is not chosen.
+
+    Args:
+        mechanism: a word mechanism, a `PrivateEncoder`, a trained text system, its rewriter, a
+            redaction policy, or a function that rewrites texts.
+        candidates: texts, at least two.
+        outputs: rewritten texts, of which some may be empty, or noisy vectors, shape `(n, d)`.
+        by: what candidates are ranked by, or a list of several. "likelihood" is the exact law of
+            the outputs: the table of a word mechanism, or known noise on vectors that are
+            themselves the outputs. "encoding" is the L2 distance of clean vectors from the noisy
+            vector, or from the vector of the rewritten text without noise; for word mechanisms the
+            sum over places of the distances of words. "words" is the number of words in common,
+            relative to the mean number of words of both texts. "places", "kept_places" and "bag"
+            are those of `redaction.link_redacted`. A function `(output, candidate) -> score` is
+            higher for a likelier candidate.
+        truth: row of the true candidate of each output, or -1 where it is not among them. Defaults
+            to the order of the outputs, one for each candidate.
+        confidence: of each interval.
+
+    Returns:
+        The ranks and shares by each method.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if there are fewer than two candidates or no output, `truth` does not fit, or a
+            method does not fit the mechanism: the law of a rewritten text is not known, because a
+            decoder follows the noise.
+
+    Source:
+        Neyman and Pearson (1933), for the likelihood; Krishna, Gupta and Dupuy (2021), appendix C,
+        for an attacker who knows the auto-encoder.
+
+    Example:
+        >>> from dpcore.text import link
+        >>> texts = ["he has the flu", "she has cancer", "a good film"]
+        >>> def drop_first(texts):
+        ...     return [text.split(" ", 1)[1] for text in texts]
+        >>> report = link(drop_first, texts, drop_first(texts), by="words")
+        >>> print(report["words"])
+        3 of 3 by words: 1.000 [0.292, 1.000], floor 0.333; median rank 1
+    """
+    confidence = errors.confidence_level(confidence)
+    methods = list(by) if isinstance(by, (list, tuple)) else [by]
+    if not methods:
+        raise errors.invalid("by", "a method or a list of methods", by)
+    texts = texts_of("candidates", candidates)
+    if len(texts) < 2:
+        raise errors.invalid("candidates", "two texts or more", len(texts))
+    attacker = _Attacker(_unwrap(mechanism), texts, _read_outputs(outputs))
+    rows = read_truth(truth, len(attacker.outputs), len(texts))
+    linkages = []
+    for method in methods:
+        name = name_of(method) if callable(method) else method
+        keys, score = attacker.prepare(method)
+        linkages.append(rank_truth(keys, rows, score, name, confidence))
+    names = [linked.by for linked in linkages]
+    if len(set(names)) < len(names):
+        raise errors.invalid("by", "methods of different names", names)
+    return DocumentLinkage(_name_mechanism(mechanism), len(texts), tuple(linkages))
+
+
+def _name_mechanism(mechanism: Any) -> str:
+    return mechanism.name if isinstance(mechanism, Rewriter) else name_of(mechanism)
+
+
+def _unwrap(mechanism: Any) -> Any:
+    """Return the model whose method a mechanism is, or the mechanism."""
+    function = mechanism.rewrite if isinstance(mechanism, Rewriter) else mechanism
+    is_method = isinstance(function, MethodType) and not isinstance(owner_of(function), type)
+    return owner_of(function) if is_method else function
+
+
+def _read_outputs(outputs: Any) -> list[str] | Floats:
+    """Return rewritten texts, or noisy vectors as an array."""
+    if isinstance(outputs, (str, bytes)):
+        raise errors.mistyped("outputs", "a list of texts or an array of vectors", outputs)
+    if is_tensor(outputs) or np.asarray(outputs).dtype.kind in "fiub":
+        array = outputs.detach().double().cpu().numpy() if is_tensor(outputs) else outputs
+        vectors = errors.numeric("outputs", "numbers of shape (n, d)", array).astype(np.float64)
+        if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
+            raise errors.invalid("outputs", "finite numbers of shape (n, d)", vectors.shape)
+        return vectors
+    texts = list(outputs)
+    if not texts:
+        raise errors.invalid("outputs", "at least one", texts)
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise errors.mistyped(f"outputs[{row}]", "a text (a string)", text)
+    return [str(text) for text in texts]
+
+
+class _Attacker:
+    """Scores of candidates, by each method.
+
+    Args:
+        mechanism: the mechanism, or the model whose method it is.
+        texts: the candidates.
+        outputs: texts, or an array of vectors.
+    """
+
+    def __init__(self, mechanism: Any, texts: Sequence[str], outputs: list[str] | Floats) -> None:
+        self.mechanism, self.texts, self.outputs = mechanism, texts, outputs
+        self.is_text = isinstance(outputs, list)
+        self.keys: list[Hashable] = [tuple(split_words(text)) for text in texts]
+        self.different = [texts[row] for row in list_first_rows(self.keys)[0]]
+
+    def prepare(self, method: Any) -> tuple[Sequence[Hashable], Score]:
+        """Return keys of the candidates, and the score of those of different keys."""
+        if callable(method):
+            return self.keys, lambda rows: np.array(
+                [[method(self.outputs[row], text) for text in self.different] for row in rows]
+            )
+        errors.choice("by", method, get_args(LinkageMethod))
+        if method in ("likelihood", "encoding"):
+            if isinstance(self.mechanism, WordMechanism):
+                return self._prepare_word_mechanism(method)
+            return self.keys, self._prepare_vectors(method)
+        if not self.is_text:
+            requirement = "'likelihood', 'encoding' or a function, for the outputs are vectors"
+            raise errors.invalid("by", requirement, method)
+        if method == "words":
+            return self.keys, _score_common_words(self.different, self.outputs)
+        return self.keys, _score_agreement(self.different, self.outputs, method)
+
+    def _prepare_word_mechanism(self, method: str) -> tuple[Sequence[Hashable], Score]:
+        mechanism, is_likelihood = self.mechanism, method == "likelihood"
+        if is_likelihood and not mechanism.has_table:
+            requirement = f"'encoding' or 'words', for {type(mechanism).__name__} has no table here"
+            raise errors.invalid("by", requirement, method)
+        if not self.is_text:
+            raise errors.mistyped("outputs", "texts of a word mechanism", "vectors")
+        originals = read_word_numbers("candidates", mechanism, self.texts, "error")
+        answers = read_word_numbers("outputs", mechanism, list(self.outputs), "error")
+        keys = [tuple(numbers) for numbers in originals]
+        different = list(dict.fromkeys(keys))
+        sizes = np.array([len(key) for key in different])
+
+        def score(rows: Ints) -> Floats:
+            # A mechanism replaces each word by one, so that other lengths have probability 0.
+            scores = np.full((len(rows), len(different)), -np.inf)
+            lengths = np.array([len(answers[row]) for row in rows])
+            for length in set(lengths.tolist()) & set(sizes.tolist()):
+                here, there = np.flatnonzero(lengths == length), np.flatnonzero(sizes == length)
+                drawn = np.array([answers[rows[place]] for place in here])
+                known = np.array([different[place] for place in there])
+                scores[np.ix_(here, there)] = score_originals(
+                    mechanism, known, drawn, by_table=is_likelihood
+                )
+            return scores
+
+        return keys, score
+
+    def _prepare_vectors(self, method: str) -> Score:
+        model = self.mechanism
+        if mechanism_attribute(model, "clean") is None:
+            requirement = (
+                f"'words' or a function (output, candidate) -> score, for {name_of(model)} has no "
+                "clean vectors"
+            )
+            raise errors.invalid("by", requirement, method)
+        law = _find_law(model, self.is_text) if method == "likelihood" else None
+        clean = _encode_clean(model, self.different)
+        if not self.is_text:
+            vectors, is_empty = np.asarray(self.outputs), np.zeros(len(self.outputs), np.bool_)
+        else:
+            # An empty rewrite has no vector: all candidates tie.
+            is_empty = np.array([not text.strip() for text in self.outputs])
+            vectors = np.zeros((len(is_empty), clean.shape[1]))
+            if not is_empty.all():
+                written = [str(text) for text in self.outputs if text.strip()]
+                vectors[~is_empty] = _encode_clean(model, written)
+        if vectors.shape[1] != clean.shape[1]:
+            raise errors.invalid("outputs", f"of shape (n, {clean.shape[1]})", vectors.shape)
+
+        def score(rows: Ints) -> Floats:
+            scores = [_score_noise(law, vectors[row], clean) for row in rows]
+            return np.where(is_empty[rows, np.newaxis], 0.0, np.array(scores))
+
+        return score
+
+
+def _encode_clean(model: Any, texts: Sequence[str]) -> Floats:
+    found = model.clean(list(texts))
+    array = found.detach().double().cpu().numpy() if is_tensor(found) else found
+    vectors = errors.numeric("clean(texts)", "numbers of shape (n, d)", array).astype(np.float64)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        requirement = f"numbers of shape ({len(texts)}, d)"
+        raise errors.invalid("clean(texts)", requirement, vectors.shape)
+    return vectors
+
+
+def _find_law(model: Any, is_text: bool) -> Any:
+    """Return the law of the noise of vectors, or raise an error that states why none is exact."""
+    requirement, name = "'encoding', 'words' or a function", type(model).__name__
+    if is_text:
+        reason = "the law of a rewritten text is not known (a decoder follows the noise)"
+        raise errors.invalid("by", f"{requirement}, for {reason}", "likelihood")
+    private = model.private if has_all(model, "private") else model
+    law = private.noise.description if has_all(private, "noise") else None
+    if not isinstance(law, _LAWS):
+        raise errors.invalid("by", f"{requirement}, for {name} has no known law", "likelihood")
+    is_random = has_all(private, "batches") and bool(private.batches.reason)
+    if is_random or (has_all(model, "dropout") and model.dropout is not None):
+        raise errors.invalid("by", f"{requirement}, for {name} is random itself", "likelihood")
+    return law
+
+
+def _score_noise(law: Any, output: Floats, clean: Floats) -> npt.NDArray[np.float64]:
+    """Return the log density of an output around each clean vector, up to a constant.
+
+    Without a law it is the L2 distance, below 0.
+    """
+    noise = output - clean
+    if isinstance(law, Laplace):
+        return np.asarray(-np.abs(noise).sum(axis=1) / law.scale)
+    if isinstance(law, Gaussian):
+        return np.asarray(-np.square(noise).sum(axis=1) / (2.0 * law.sigma**2))
+    if not isinstance(law, DPTextNoise):
+        scale = law.scale if isinstance(law, L2Laplace) else 1.0
+        return np.asarray(-np.linalg.norm(noise, axis=1) / scale)
+    # Noise is never negative; "zero" leaves half of the entries unchanged, which outputs in floats
+    # show as far as the encoder rounds.
+    rounding = _ROUNDING * max(float(np.abs(clean).max()), np.finfo(np.float64).tiny)
+    entries = -noise / law.scale
+    if law.nan == "zero":
+        entries = np.where(noise <= rounding, np.log(law.scale / rounding), entries)
+    return np.asarray(np.where(noise < -rounding, -np.inf, entries).sum(axis=1))
+
+
+def _score_common_words(candidates: Sequence[str], outputs: Any) -> Score:
+    """Score candidates by words in common, counted as often as both have them.
+
+    Dice's coefficient: without the lengths, a long candidate would tie with the output itself.
+    """
+    places: dict[tuple[str, int], list[int]] = defaultdict(list)
+    sizes = np.zeros(len(candidates))
+    for place, text in enumerate(candidates):
+        words = _number_copies(words_of(text))
+        sizes[place] = len(words)
+        for word in words:
+            places[word].append(place)
+
+    def score(rows: Ints) -> Floats:
+        scores = np.zeros((len(rows), len(candidates)))
+        for row, own in zip(rows, scores, strict=True):
+            words = _number_copies(words_of(outputs[row].replace(MASK, " ")))
+            for word in words:
+                own[places.get(word, [])] += 1.0
+            own *= 2.0 / np.maximum(sizes + len(words), 1.0)
+        return scores
+
+    return score
+
+
+def _number_copies(words: list[str]) -> list[tuple[str, int]]:
+    counts: Counter[str] = Counter()
+    numbered = []
+    for word in words:
+        counts[word] += 1
+        numbered.append((word, counts[word]))
+    return numbered
+
+
+def _score_agreement(candidates: Sequence[str], outputs: Any, method: Any) -> Score:
+    find_rows = index_originals([split_words(text) for text in candidates], method)
+
+    def score(rows: Ints) -> Floats:
+        scores = np.full((len(rows), len(candidates)), -np.inf)
+        for row, own in zip(rows, scores, strict=True):
+            own[find_rows(split_words(outputs[row]))] = 0.0
+        return scores
+
+    return score
