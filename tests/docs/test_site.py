@@ -205,7 +205,9 @@ def test_what_is_needed_is_read_from_the_page():
     assert [(one.language, one.line) for one in kept] == [("python", 5)]
 
 
-ORIGINS = re.compile("habernal|adept|dptext|dpnr|word2vec|word-dp|redaction|renyi-vs|closeness|dpsgd")
+ORIGINS = re.compile(
+    "habernal|adept|dptext|dpnr|word2vec|word-dp|redaction|renyi-vs|closeness|dpsgd"
+)
 """Parts of the names of experiments that remake the five sources."""
 
 
