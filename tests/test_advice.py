@@ -22,6 +22,7 @@ from dpcore import cli, published
 from dpcore.cli.app import app
 from dpcore.cli.audits import SYSTEMS
 from dpcore.cli.options import OPTIONS, spell_proposals
+from dpcore.text.words import CusText, Embedding
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcore.errors.AssumptionWarning")
 
@@ -57,6 +58,7 @@ NAMES = {
     "spread": dpcore.Pair([0.0] * 8, [1 / 8] * 8),
     "single": dpcore.Pair([0.0] * 8, [1.0] + [0.0] * 7),
     "mechanism": published.LaplaceMechanism(1.0),
+    "m": CusText(Embedding(("a", "b", "c", "d"), [[0.0], [1.0], [5.0], [6.0]]), 1.0, k=2),
     "x": np.zeros(1),
     "size": 3,
     "near": ROWS + RNG.normal(size=4000) / 100,
@@ -99,6 +101,8 @@ CALLS = [
      "dpcore.audit(release, P, @, **few)"),
     ("neighbour= says which", "dpcore.audit(release, P, claim=1, sensitivity=1)", "neighbour=",
      "dpcore.audit(release, P, claim=1, @dpcore.pairs.L1(1.0), **few)"),
+    ("one list alone: neighbour=m.same_list", "dpcore.audit_table(m)", "neighbour=m.same_list",
+     "dpcore.audit_table(m, @)"),
     ("(dpcore.pairs.{})", "dpcore.audit(release, P, claim=1, neighbour='l3')", "pairs.L1(1.0)",
      "dpcore.audit(release, P, claim=1, neighbour=dpcore.@, **few)"),
     ("or a noise such as dpcore.Laplace", "dpcore.audit('laplace', P, claim=1)",
