@@ -137,7 +137,7 @@ def test_real_texts():
     ("beaten", "auc", "shown"),
     [
         (True, (0.652, 0.501, 0.773), "above"),
-        (False, (0.652, 0.501, 0.773), "not judged by area"),
+        (False, (0.652, 0.501, 0.773), "not shown"),
         (False, (0.55, 0.45, 0.65), "at floor"),
     ],
 )

@@ -440,7 +440,7 @@ def _is_at_floor(found: Found) -> bool:
 
 
 def _describe_floor(found: Found) -> str:
-    return "above" if found.beaten else "at floor" if _is_at_floor(found) else "not judged by area"
+    return "above" if found.beaten else "at floor" if _is_at_floor(found) else "not shown"
 
 
 def _describe_verdict(row: Row) -> str:
