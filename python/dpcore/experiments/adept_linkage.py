@@ -25,6 +25,7 @@ from .base import SEED, Column, Settings, align_columns, encode_attributes, sett
 from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, require_whole, run_jobs, time_run
 
+NAME = "adept-linkage"
 VARIANTS: Final = ("published", "scaled", "gaussian")
 """Noise for one clip, so that all have the same weights."""
 _SIZES: Final = {False: (8, 64, 1000, 200, 2000, 20), True: (15, 48, 100, 60, 200, 5)}
@@ -61,7 +62,7 @@ class Row(Shown):
         true: the epsilon that holds for any two texts.
         vector: linkage by the noisy vectors.
         text: linkage by the rewritten texts.
-        control: linkage of outputs of other texts, by the methods of `vector` and of `text`.
+        control: linkage of outputs of other texts, by the first method of `vector` and of `text`.
         victims: what is linked without candidates.
     """
 
@@ -100,7 +101,7 @@ class Config(Settings):
     quick: bool = False
     confidence: float = 0.95
     claimed: tuple[float, ...] = setting(
-        (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), positive, quick=(10.0, 1000.0)
+        (10.0, 30.0, 100.0, 300.0, 1000.0), positive, quick=(10.0, 1000.0)
     )
     variants: tuple[str, ...] = setting(VARIANTS, choice, VARIANTS)
 
@@ -135,7 +136,7 @@ class _Study:
     def link_outputs(self, outputs: Any, by: Sequence[str], shift: int, model: Any) -> Any:
         """Link outputs; with a shift the truth is the candidate that many rows further."""
         truth = (np.arange(self.outputs) + shift) % len(self.candidates)
-        options = {"truth": truth, "confidence": self.config.confidence}
+        options: Any = {"truth": truth, "confidence": self.config.confidence}
         return link(model, self.candidates, outputs, by=list(by), **options)
 
     def measure(self, variant: str, claimed: float) -> Row:
@@ -151,8 +152,8 @@ class _Study:
         written, step = model.decode(vectors), len(self.candidates) // 2
         each = ((vectors, _VECTOR_METHODS), (written, _TEXT_METHODS))
         vector, text, *control = (
-            self.link_outputs(outputs, by, shift, model)
-            for shift in (0, step)
+            self.link_outputs(outputs, by[:methods], shift, model)
+            for shift, methods in ((0, 2), (step, 1))
             for outputs, by in each
         )
         victims = self.link_victims(written[: self.victims], seed)
@@ -282,7 +283,7 @@ class Result(Tabled[Config]):
         for axes, field, title in ((left, "vector", "noisy vector"), (right, "text", "text")):
             place = int(field == "text")
             noisy = sorted(self.rows[:-1], key=lambda row: row.true) or list(self.rows)
-            others = [row.control[place].linkages[1 - place].share for row in noisy]
+            others = [row.control[place].linkages[0].share for row in noisy]
             true = [row.true for row in noisy]
             axes.plot(true, others, ":", color=GREY, label="outputs of other texts")
             if self.rows[-1].variant == "no noise":
