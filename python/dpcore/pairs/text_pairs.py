@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import instance, invalid, mistyped, suggest_arguments
+from ..packages import has_all
 from ..progress import Progress
 from ..records import Pair, Record, Shown, set_fields
 
@@ -64,7 +65,8 @@ class Texts(Shown):
 
     def __post_init__(self) -> None:
         """Read the words of all texts, and where each kind of change is possible."""
-        texts = _check_texts("corpus", getattr(self.corpus, "texts", self.corpus))
+        corpus = self.corpus.texts if has_all(self.corpus, "texts") else self.corpus
+        texts = _check_texts("corpus", corpus)
         set_fields(self, texts=texts, negations=_check_texts("negations", self.negations))
         counts, names = Counter[str](), set[str]()
         with Progress("reading the words of the texts", 2 * len(texts), self.progress) as bar:
