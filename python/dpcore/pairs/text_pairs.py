@@ -122,8 +122,7 @@ class Texts(Shown):
 
     def starts(self, rng: np.random.Generator) -> Iterator[Pair]:
         """Yield changes of each kind in turn, without end; not all are neighbours."""
-        possible = [kind for kind in CHANGES if self._rows[kind]]
-        for kind in itertools.cycle(possible):
+        for kind in itertools.cycle([kind for kind in CHANGES if self._rows[kind]]):
             yield self.change(kind, rng)
 
     def change(self, kind: str, rng: np.random.Generator) -> Pair:
@@ -161,8 +160,7 @@ class Texts(Shown):
 
     def describe_change(self, pair: Pair) -> str:
         """Describe in which words two texts differ, and the kind of the change."""
-        first, second = _WORD.findall(pair.x), _WORD.findall(pair.x_prime)
-        first, second = _cut_common(first, second)
+        first, second = _cut_common(_WORD.findall(pair.x), _WORD.findall(pair.x_prime))
         first, second = (words[::-1] for words in _cut_common(first[::-1], second[::-1]))
         kinds = {self._kinds.get(word) or self._name_kind(word, ()) for word in first + second}
         before, after = " ".join(first), " ".join(second)
