@@ -89,8 +89,9 @@ class Texts(Shown):
             # Without a negation one is put in; without two forms of a word one is made.
             places = {kind: frozenset(words[kind] or plain) for kind in CHANGES}
             places |= {kind: frozenset(words[kind]) for kind in ("number", "name")}
-            places |= {"rare word": frozenset(plain if words["rare word"] else ()),
-                       "word": frozenset(plain)}  # fmt: skip
+            places["rare word"] = frozenset(plain if words["rare word"] else ())
+            if len(words["word"]) < 2:
+                words["word"], places["word"] = plain, frozenset(plain)
             rows: dict[str, list[int]] = {kind: [] for kind in CHANGES}
             for row, text in enumerate(texts):
                 distinct = set(_WORD.findall(text))
@@ -98,7 +99,6 @@ class Texts(Shown):
                     if not places[kind].isdisjoint(distinct):
                         rows[kind].append(row)
                 bar.advance(1)
-        words["word"] = plain
         set_fields(self, _kinds=kinds, _words=words, _places=places, _rows=rows)
 
     def __repr__(self) -> str:
