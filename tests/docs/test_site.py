@@ -144,6 +144,7 @@ SHARED_NAMES = {
     "Normalise": "transforms of arrays and of tensors, which are the same",
     "Result": "the protocol of an experiment's result, and the class of each experiment",
     "sensitivity": "a package and its function",
+    "Texts": "a domain of pairs; inside, texts as outputs, and those of an experiment",
 }
 """Public names that may stand in several places, and what they mean there."""
 
