@@ -243,24 +243,13 @@ def search(
     if neighbour is None and is_text:
         neighbour = Replace()
     draws = count("budget", (10**4 if is_text else 10**7) if budget is None else budget)
-    usual_rounds, usual_candidates = _list_text_rounds(draws) if is_text else (8, 64)
-    return Search(
-        domain,
-        neighbour_of(neighbour),
-        usual_rounds if rounds is None else rounds,
-        draws,
-        usual_candidates if candidates is None else candidates,
-        seconds,
-    )
-
-
-def _list_text_rounds(budget: int) -> tuple[int, int]:
-    """Return the usual number of rounds and of pairs of texts for a budget.
-
-    A small budget is spent on one pair of each kind of change: fewer than seven draws per side
-    do not show a change that is always kept.
-    """
-    return (3, 4 * len(CHANGES)) if budget >= _MIN_ROUNDS_BUDGET else (1, len(CHANGES))
+    # A small budget is one pair of each kind of change: fewer draws do not show one that leaks.
+    usual = (8, 64)
+    if is_text:
+        usual = (3, 4 * len(CHANGES)) if draws >= _MIN_ROUNDS_BUDGET else (1, len(CHANGES))
+    rounds = usual[0] if rounds is None else rounds
+    candidates = usual[1] if candidates is None else candidates
+    return Search(domain, neighbour_of(neighbour), rounds, draws, candidates, seconds)
 
 
 @suggest_arguments

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import instance, invalid, mistyped, suggest_arguments
+from ..packages import has_all
 from ..progress import Progress
 from ..records import Pair, Record, Shown, set_fields
 
@@ -64,7 +65,8 @@ class Texts(Shown):
 
     def __post_init__(self) -> None:
         """Read the words of all texts, and where each kind of change is possible."""
-        texts = _check_texts("corpus", getattr(self.corpus, "texts", self.corpus))
+        corpus = self.corpus.texts if has_all(self.corpus, "texts") else self.corpus
+        texts = _check_texts("corpus", corpus)
         set_fields(self, texts=texts, negations=_check_texts("negations", self.negations))
         counts, names = Counter[str](), set[str]()
         with Progress("reading the words of the texts", 2 * len(texts), self.progress) as bar:
@@ -87,8 +89,9 @@ class Texts(Shown):
             # Without a negation one is put in; without two forms of a word one is made.
             places = {kind: frozenset(words[kind] or plain) for kind in CHANGES}
             places |= {kind: frozenset(words[kind]) for kind in ("number", "name")}
-            places |= {"rare word": frozenset(plain if words["rare word"] else ()),
-                       "word": frozenset(plain)}  # fmt: skip
+            places["rare word"] = frozenset(plain if words["rare word"] else ())
+            if len(words["word"]) < 2:
+                words["word"], places["word"] = plain, frozenset(plain)
             rows: dict[str, list[int]] = {kind: [] for kind in CHANGES}
             for row, text in enumerate(texts):
                 distinct = set(_WORD.findall(text))
@@ -96,7 +99,6 @@ class Texts(Shown):
                     if not places[kind].isdisjoint(distinct):
                         rows[kind].append(row)
                 bar.advance(1)
-        words["word"] = plain
         set_fields(self, _kinds=kinds, _words=words, _places=places, _rows=rows)
 
     def __repr__(self) -> str:
@@ -120,8 +122,7 @@ class Texts(Shown):
 
     def starts(self, rng: np.random.Generator) -> Iterator[Pair]:
         """Yield changes of each kind in turn, without end; not all are neighbours."""
-        possible = [kind for kind in CHANGES if self._rows[kind]]
-        for kind in itertools.cycle(possible):
+        for kind in itertools.cycle([kind for kind in CHANGES if self._rows[kind]]):
             yield self.change(kind, rng)
 
     def change(self, kind: str, rng: np.random.Generator) -> Pair:
@@ -159,8 +160,7 @@ class Texts(Shown):
 
     def describe_change(self, pair: Pair) -> str:
         """Describe in which words two texts differ, and the kind of the change."""
-        first, second = _WORD.findall(pair.x), _WORD.findall(pair.x_prime)
-        first, second = _cut_common(first, second)
+        first, second = _cut_common(_WORD.findall(pair.x), _WORD.findall(pair.x_prime))
         first, second = (words[::-1] for words in _cut_common(first[::-1], second[::-1]))
         kinds = {self._kinds.get(word) or self._name_kind(word, ()) for word in first + second}
         before, after = " ".join(first), " ".join(second)
