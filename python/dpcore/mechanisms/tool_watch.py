@@ -125,5 +125,5 @@ TOOL_WATCH: Final = ToolWatch()
 """The watcher of this process."""
 
 atexit.register(TOOL_WATCH.close)
-if hasattr(os, "register_at_fork"):
+if os.name == "posix":
     os.register_at_fork(after_in_child=TOOL_WATCH.forget)

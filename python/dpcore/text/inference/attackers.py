@@ -628,7 +628,7 @@ def choose_encodings(estimator: Any) -> str:
     is_other = any(type(part).__module__.partition(".")[0] != "sklearn" for part in parts)
     if is_dividing or is_other or any(type(part).__name__.endswith("CV") for part in parts):
         return "one"
-    last = estimator.steps[-1][1] if has_all(estimator, "steps") else estimator
+    last = _find_last_step(estimator)
     if _is_network(last) and last.solver != "lbfgs":
         return "one each epoch"
     is_stopped = type(last).__name__.startswith("Gradient") and last.n_iter_no_change is not None
@@ -689,9 +689,14 @@ def _apply_transform(attacker: Attacker, vectors: Vectors) -> Vectors:
     return rows
 
 
+def _find_last_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline, and any other estimator itself."""
+    return estimator.steps[-1][1] if has_all(estimator, "steps") else estimator
+
+
 def _is_network(estimator: Any) -> bool:
     """Return True for scikit-learn's network, which learns several attributes at once."""
-    last = estimator.steps[-1][1] if has_all(estimator, "steps") else estimator
+    last = _find_last_step(estimator)
     return type(last).__name__ == "MLPClassifier" and type(last).__module__.startswith("sklearn.")
 
 
@@ -719,7 +724,7 @@ def _fit_epochs(
     The steps before it in a pipeline are fitted on the first encoding.
     """
     model = _clone_estimator(estimator, seed)
-    network = model.steps[-1][1] if has_all(model, "steps") else model
+    network = _find_last_step(model)
     if network is not model and len(model.steps) > 1:
         front = model[:-1].fit(encodings[0], truth)
         encodings = [front.transform(rows) for rows in encodings]
