@@ -322,15 +322,12 @@ def test_times_that_the_finer_unit_cannot_hold_are_an_error(is_first):
         audit(draw_times(1, "m8").astype("m8[D]"), np.arange(SIZE).astype("m8[M]"))
 
 
-UNITS = {"datetimes": "M8", "spans": "m8", "rows": "M8", "mappings": "M8", "keys": None}
+UNITS = {"datetimes": "M8", "spans": "m8", "rows": "M8", "mappings": "M8"}
 
 
 @pytest.mark.parametrize("kind", UNITS)
-def test_units_and_orders_of_keys_are_no_events_of_repeat(kind):
+def test_units_are_no_events_of_repeat(kind):
     def answer(x, rng):
-        if kind == "keys":
-            pairs = [("v", rng.normal() + x[1]), ("w", 9.0 + rng.normal())]
-            return dict(pairs if x[0] else reversed(pairs))
         step = np.timedelta64(int(rng.integers(10**6)) + int(x[1] * 10**5), "us")
         time = (step if kind == "spans" else np.datetime64("2024-01-01", "us") + step).astype(
             f"{UNITS[kind]}[{'us' if x[0] else 'ns'}]"

@@ -28,6 +28,7 @@ from dpcore.report import encoding, figures
 from dpcore.report import page as report_proof
 from dpcore.report import text as report
 from dpcore.report.page import make_page
+from dpcore.visible import make_visible
 
 SPACE = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -57,8 +58,8 @@ def words(name, element="main"):
 
 
 def known(text):
-    """What a page makes of a text: blanks run together, unknown characters replaced."""
-    return " ".join(re.sub("[\x00\x1b\ud800\uffff]", "\ufffd", text).split())
+    """What a page makes of a text: blanks run together, invisible characters written out."""
+    return " ".join(make_visible(text, "\n").split())
 
 
 @every

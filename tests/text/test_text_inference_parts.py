@@ -328,11 +328,11 @@ def test_one_draw_a_row_hides_no_name_from_him_who_subtracts_the_minimum(texts):
     raw, _, minimum, _ = usual(1500)[:4]
     assert minimum.behind == "row minimum subtracted"
     naive, adaptive = (infer(released, texts, NAMES, attackers=a, rng=1) for a in (raw, minimum))
-    # Measured .596 and .957 (.638 and .969 at 768 coordinates and 3,000 texts); floor .514.
+    # Measured .756 and .957 with ten encodings of each training text; floor .514.
     assert adaptive.f1.low > 0.9
     assert adaptive.above_floor
     assert adaptive.empirical_privacy_f1 < 0.1
-    assert naive.f1.high < 0.7
+    assert naive.f1.high < 0.85
     assert adaptive.sizes[2] + sum(
         many for why, many in adaptive.left_out.items() if why.startswith("test")
     ) == 1457  # fmt: skip

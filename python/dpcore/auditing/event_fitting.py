@@ -8,7 +8,7 @@ found here too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Final, cast
 
@@ -94,7 +94,6 @@ least so many."""
 _MAX_OBJECT_BYTES: Final = 2**26
 """Bytes a side, written out, of objects that are kept at once. In memory they take several times as
 many."""
-_MAX_LISTED_NAMES: Final = 8
 _TIMES: Final = (np.datetime64, np.timedelta64)
 _SIMILAR_RATE_RATIO: Final = 0.98
 _MIN_MERIT_RATIO: Final = 1.02
@@ -234,50 +233,15 @@ def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
         ...     print(note.split(":")[0])
         outputs on x are of type float64, those on x' of type int64
     """
-    notes = match_keys(outputs, outputs_prime)[1]
     named: Any = _find_time_type(outputs), _find_time_type(outputs_prime)
     if None in named or named[0] == named[1]:
         named = outputs.dtype, outputs_prime.dtype
-        if notes or not _types_differ(outputs, outputs_prime):
-            return notes
+        if not _types_differ(outputs, outputs_prime):
+            return ()
     return (
         f"outputs on x are of type {named[0]}, those on x' of type {named[1]}: equal values are "
         "counted as one, but whoever sees the type sees the input",
     )
-
-
-def match_keys(outputs: Outputs, outputs_prime: Outputs) -> tuple[Outputs, tuple[str, ...]]:
-    """Return the outputs on x' with the keys of mappings in the order of those on x, and a note.
-
-    Nothing is changed unless each side has its keys in one order, and these orders differ.
-
-    Args:
-        outputs: outputs on `x`.
-        outputs_prime: outputs on `x_prime`.
-    """
-    order, order_prime = _find_key_order(outputs), _find_key_order(outputs_prime)
-    if order == order_prime or not (order and order_prime) or {*order} != {*order_prime}:
-        return outputs_prime, ()
-    matched = [{key: row[key] for key in order} for row in outputs_prime]
-    note = (
-        f"the keys of outputs on x are {quote_names(order)}, of those on x' "
-        f"{quote_names(order_prime)}: they are matched, but whoever sees the order sees the input"
-    )
-    return answers.to_object_array(matched), (note,)
-
-
-def quote_names(names: Sequence[Any]) -> str:
-    """Return the first names in quotation marks, and the number of all if there are more."""
-    more = f", ... ({len(names):,} in all)" if len(names) > _MAX_LISTED_NAMES else ""
-    return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + more
-
-
-def _find_key_order(rows: Outputs) -> tuple[Any, ...] | None:
-    """Return the keys of mappings that all have them in one order; None for other rows."""
-    if rows.dtype != object or rows.ndim != 1 or type(rows[0]) is not dict:
-        return None
-    order = tuple(rows[0])
-    return order if all(type(row) is dict and tuple(row) == order for row in rows) else None
 
 
 def _find_time_type(rows: Outputs) -> Any:
@@ -424,9 +388,6 @@ class PilotDraws:
         training, selection = sizes_of(self.size, source.elements, has_many_parts)
         training = min(training, kept)
         outputs, outputs_prime = source.in_one_form(*source.outputs(PILOT, 0, training))
-        types = types_apart(outputs, outputs_prime)
-        # An order of keys that all outputs of a side share is a note, and no event.
-        outputs_prime = match_keys(outputs, outputs_prime)[0]
         source.course.bar.relabel("reading the outputs")
         name = f"outputs of {source.name}"
         scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
@@ -434,6 +395,7 @@ class PilotDraws:
         source.course.bar.relabel("choosing the event")
         sides = outputs, outputs_prime
         found = _float_scores(source, scores, sides, pair) if self.lattice else ()
+        types = types_apart(outputs, outputs_prime)
 
         trained = outputs, outputs_prime
         (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from ..auditing.event_fitting import match_keys, quote_names
 from ..errors import about, mistyped, show
 from ..files.cells import JSON, MINUS_ZERO, Cells, describe_spelling, spells_twice
 from ..files.columns import Table, add_zone, zone_of
+from ..mechanisms.answers import to_object_array
 from ..packages import has_all
 from ..records import Array
 
+_MAX_LISTED_NAMES: Final = 8
 _Written = tuple[Array, Array, tuple[int, ...]]
 _MAX_SPELLINGS: Final = 16
 """Spellings above which they are no part of an output."""
@@ -44,7 +45,7 @@ def match_places(
     differences = []
     for own, others, name in lists:
         if alone := [column for column in dict.fromkeys(own) if column not in others]:
-            differences.append(f"{quote_names(alone)} only in {name}")
+            differences.append(f"{_quote_names(alone)} only in {name}")
     where = dict(zip(chosen_prime, places_prime, strict=True))
     if not differences and not len(where) == len(chosen) == len(chosen_prime):
         differences = ["a name that is repeated, in another order"]
@@ -173,7 +174,7 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
         places = match_places(first, every, second, [*range(len(names_prime))])
         first, second, notes = match_units(first, every, second, places)
         return _join_fields(first, every), _join_fields(second, places), notes
-    matched, notes = match_keys(rows, rows_prime)
+    matched, notes = _match_keys(rows, rows_prime)
     if notes:
         return rows, matched, notes
     read = _read_instants(rows), _read_instants(rows_prime)
@@ -181,6 +182,40 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
     # Instants of one type and zone stay the objects that they are.
     is_matched = bool(notes) or rows.dtype != object
     return (times, times_prime, notes) if is_matched else (rows, rows_prime, ())
+
+
+def _match_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
+    """Return the outputs on x' with the keys of mappings in the order of those on x, and a note.
+
+    Nothing is changed unless each side has its keys in one order, and these orders differ.
+
+    Args:
+        outputs: outputs on `x`.
+        outputs_prime: outputs on `x_prime`.
+    """
+    order, order_prime = _find_key_order(outputs), _find_key_order(outputs_prime)
+    if order == order_prime or not (order and order_prime) or {*order} != {*order_prime}:
+        return outputs_prime, ()
+    matched = [{key: row[key] for key in order} for row in outputs_prime]
+    note = (
+        f"the keys of outputs on x are {_quote_names(order)}, of those on x' "
+        f"{_quote_names(order_prime)}: they are matched, but whoever sees the order sees the input"
+    )
+    return to_object_array(matched), (note,)
+
+
+def _quote_names(names: Sequence[Any]) -> str:
+    """Return the first names in quotation marks, and the number of all if there are more."""
+    more = f", ... ({len(names):,} in all)" if len(names) > _MAX_LISTED_NAMES else ""
+    return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + more
+
+
+def _find_key_order(rows: Array) -> tuple[Any, ...] | None:
+    """Return the keys of mappings that all have them in one order; None for other rows."""
+    if rows.dtype != object or rows.ndim != 1 or type(rows[0]) is not dict:
+        return None
+    order = tuple(rows[0])
+    return order if all(type(row) is dict and tuple(row) == order for row in rows) else None
 
 
 def _join_fields(table: Table, places: Sequence[int]) -> Array:

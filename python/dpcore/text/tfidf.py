@@ -206,6 +206,7 @@ class TfidfSVD(Shown):
             ValueError: if the configuration is another class's, has unknown or missing keys, or
                 does not fit the arrays.
         """
+        require_module("safetensors.numpy", "from_pretrained")
         config = _read_config(Path(folder))
         given = {name: config[name] for name in ("min_count", "ngrams", "seed")}
         encoder = cls(config["dim"], **given)

@@ -21,7 +21,7 @@ from .targets import Target
 _MAX_BLOCK_ENTRIES: Final = 2**21
 _COMPARED_TEXTS: Final = 8
 """Texts whose clean vectors are computed twice, to see that they are not random."""
-NAME: Final = "likelihood"
+LIKELIHOOD: Final = "likelihood"
 """Name of the attacker in reports."""
 
 
@@ -222,7 +222,9 @@ def split_attackers(attackers: Any) -> tuple[Any, bool]:
     """
     entries = [attackers] if isinstance(attackers, str) else attackers
     if isinstance(entries, (list, tuple)):
-        others = [entry for entry in entries if not (isinstance(entry, str) and entry == NAME)]
+        texts = [entry if isinstance(entry, str) else "" for entry in entries]
+        pairs = zip(entries, texts, strict=True)
+        others = [entry for entry, text in pairs if text != LIKELIHOOD]
         if len(others) < len(entries):
             return others, True
     return attackers, False
@@ -253,4 +255,4 @@ def make_likelihood(
         # An encoder in train mode: its vectors are random without the noise, too.
         return ()
     kind = LikelihoodMean if target.is_number else Likelihood
-    return (Attacker(kind(law, vectors), name=NAME),)
+    return (Attacker(kind(law, vectors), name=LIKELIHOOD),)
