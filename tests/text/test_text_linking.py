@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -114,7 +115,8 @@ NOISES = {
 
 
 def make_encoder(name="laplace", epsilon=20.0):
-    torch = needs("dpcore.torch")
+    needs("torch")
+    torch = import_module("dpcore.torch")
     rows = np.random.default_rng(4).normal(size=(80, 8))
     table = dict(zip(TEXTS, rows, strict=True))
     return torch.PrivateEncoder(table, torch.Clip("l1", 4.0), epsilon=epsilon, **NOISES[name][0])
@@ -144,7 +146,8 @@ def test_the_likelihood_of_vectors_is_that_of_a_loop(name):
 @pytest.mark.extras
 @pytest.mark.parametrize("nan", ["zero", "resample"])
 def test_noise_of_dptext_excludes_most_candidates(nan):
-    torch = needs("dpcore.torch")
+    needs("torch")
+    torch = import_module("dpcore.torch")
     rows = np.random.default_rng(4).normal(size=(80, 8))
     table, noise = dict(zip(TEXTS, rows, strict=True)), torch.DPTextNoiseLayer(0.6, nan=nan)
     private = torch.PrivateEncoder(
@@ -164,7 +167,8 @@ def test_noise_of_dptext_excludes_most_candidates(nan):
 
 @pytest.fixture(scope="module")
 def systems():
-    text = needs("dpcore.text.systems")
+    needs("torch")
+    text = import_module("dpcore.text.systems")
     corpus = generated("intents", 300, rng=1)
     adept = text.ADePTModel(2000.0, hidden=16, embedding=16).fit(
         corpus, epochs=2, pair=False, rng=1
