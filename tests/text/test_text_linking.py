@@ -249,3 +249,18 @@ ERRORS = [
 def test_wrong_arguments_are_named(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    ({"mechanism": None}, TypeError, "mechanism must be a mechanism of texts, .*got None"),
+    ({"mechanism": "x"}, TypeError, "mechanism must be a mechanism of texts, .*got 'x'"),
+    ({"outputs": []}, ValueError, r"outputs must be at least one text or vector, got \[\]"),
+    ({"outputs": np.full((2, 2), np.nan)}, ValueError, r"outputs\[0\] must be finite numbers"),
+    ({"by": lambda *_: "x"}, TypeError, r"by\(output, candidate\) must be a number, .*got 'x'"),
+    ({"by": lambda *_: math.nan}, ValueError, r"by\(output, candidate\) must be .*got nan"),
+])  # fmt: skip
+def test_a_wrong_argument_is_named(arguments, error, message):
+    usual = {"mechanism": lambda texts: texts, "outputs": ["a b", "c d"], "by": "words"}
+    usual |= {"candidates": ["a b", "c d"]} | arguments
+    with pytest.raises(error, match=message):
+        link(**usual)

@@ -159,10 +159,13 @@ def link(
     methods = list(by) if isinstance(by, (list, tuple)) else [by]
     if not methods:
         raise errors.invalid("by", "a method or a list of methods", by)
+    if mechanism is None or isinstance(mechanism, (str, bytes, bool, int, float, list, dict)):
+        requirement = "a mechanism of texts, a model that encodes texts, or a function"
+        raise errors.mistyped("mechanism", requirement, mechanism)
     texts = texts_of("candidates", candidates)
     if len(texts) < 2:
         raise errors.invalid("candidates", "two texts or more", len(texts))
-    attacker = _Attacker(_unwrap(mechanism), texts, _read_outputs(outputs))
+    attacker = _LinkingAttacker(_find_model(mechanism), texts, _read_outputs(outputs))
     rows = read_truth(truth, len(attacker.outputs), len(texts))
     linkages = []
     for method in methods:
@@ -179,7 +182,7 @@ def _name_mechanism(mechanism: Any) -> str:
     return mechanism.name if isinstance(mechanism, Rewriter) else name_of(mechanism)
 
 
-def _unwrap(mechanism: Any) -> Any:
+def _find_model(mechanism: Any) -> Any:
     """Return the model whose method a mechanism is, or the mechanism."""
     function = mechanism.rewrite if isinstance(mechanism, Rewriter) else mechanism
     is_method = isinstance(function, MethodType) and not isinstance(owner_of(function), type)
@@ -193,8 +196,12 @@ def _read_outputs(outputs: Any) -> list[str] | Floats:
     if is_tensor(outputs) or np.asarray(outputs).dtype.kind in "fiub":
         array = outputs.detach().double().cpu().numpy() if is_tensor(outputs) else outputs
         vectors = errors.numeric("outputs", "numbers of shape (n, d)", array).astype(np.float64)
-        if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-            raise errors.invalid("outputs", "finite numbers of shape (n, d)", vectors.shape)
+        if not vectors.size:
+            raise errors.invalid("outputs", "at least one text or vector", vectors.tolist())
+        if vectors.ndim != 2:
+            raise errors.invalid("outputs", "numbers of shape (n, d)", vectors.shape)
+        for row in np.flatnonzero(~np.isfinite(vectors).all(axis=1))[:1]:
+            raise errors.invalid(f"outputs[{row}]", "finite numbers", vectors[row].tolist())
         return vectors
     texts = list(outputs)
     if not texts:
@@ -205,7 +212,7 @@ def _read_outputs(outputs: Any) -> list[str] | Floats:
     return [str(text) for text in texts]
 
 
-class _Attacker:
+class _LinkingAttacker:
     """Scores of candidates, by each method.
 
     Args:
@@ -223,9 +230,10 @@ class _Attacker:
     def prepare(self, method: Any) -> tuple[Sequence[Hashable], Score]:
         """Return keys of the candidates, and the score of those of different keys."""
         if callable(method):
-            return self.keys, lambda rows: np.array(
-                [[method(self.outputs[row], text) for text in self.different] for row in rows]
-            )
+            return self.keys, lambda rows: np.array([
+                [_read_score(method(self.outputs[row], text)) for text in self.different]
+                for row in rows
+            ])  # fmt: skip
         errors.choice("by", method, get_args(LinkageMethod))
         if method in ("likelihood", "encoding"):
             if isinstance(self.mechanism, WordMechanism):
@@ -293,6 +301,16 @@ class _Attacker:
             return np.where(is_empty[rows, np.newaxis], 0.0, np.array(scores))
 
         return score
+
+
+def _read_score(value: Any) -> float:
+    """Check what a user's score returned and return it."""
+    requirement = "a number, -inf for a candidate that is excluded"
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise errors.mistyped("by(output, candidate)", requirement, value)
+    if np.isnan(value):
+        raise errors.invalid("by(output, candidate)", requirement, value)
+    return float(value)
 
 
 def _encode_clean(model: Any, texts: Sequence[str]) -> Floats:
