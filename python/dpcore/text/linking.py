@@ -118,7 +118,7 @@ def link(
 
     Args:
         mechanism: a word mechanism, a `PrivateEncoder`, a trained text system, its rewriter, a
-            redaction policy, or a function that rewrites texts.
+            redaction policy, a function that rewrites texts, or None where it is not known.
         candidates: texts, at least two.
         outputs: rewritten texts, of which some may be empty, or noisy vectors, shape `(n, d)`.
         by: what candidates are ranked by, or a list of several. "likelihood" is the exact law of
@@ -159,8 +159,8 @@ def link(
     methods = list(by) if isinstance(by, (list, tuple)) else [by]
     if not methods:
         raise errors.invalid("by", "a method or a list of methods", by)
-    if mechanism is None or isinstance(mechanism, (str, bytes, bool, int, float, list, dict)):
-        requirement = "a mechanism of texts, a model that encodes texts, or a function"
+    if isinstance(mechanism, (str, bytes, bool, int, float, list, dict)):
+        requirement = "a mechanism of texts, a model that encodes texts, a function, or None"
         raise errors.mistyped("mechanism", requirement, mechanism)
     texts = texts_of("candidates", candidates)
     if len(texts) < 2:
@@ -179,6 +179,8 @@ def link(
 
 
 def _name_mechanism(mechanism: Any) -> str:
+    if mechanism is None:
+        return "an unknown mechanism"
     return mechanism.name if isinstance(mechanism, Rewriter) else name_of(mechanism)
 
 
