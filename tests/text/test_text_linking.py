@@ -236,7 +236,7 @@ ERRORS = [
     (fails(outputs=[[1.0], [np.nan]]), ValueError, r"outputs\[1\] must be finite numbers"),
     (fails(by="encoding"), ValueError, "has no clean vectors"),
     (fails(by="likelihood", mechanism=keep_some(0.5)), ValueError, "has no clean vectors"),
-    (fails(by=lambda output, text: math.nan), ValueError, r"by\(output, candidate\) must be a .*nan"),
+    (fails(by=lambda output, text: math.nan), ValueError, r"candidate. must be a .*nan"),
     (
         fails(mechanism=MetricLaplace(VECTORS, 1.0), by="likelihood"), ValueError,
         "MetricLaplace has no table",
