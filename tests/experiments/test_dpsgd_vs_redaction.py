@@ -94,9 +94,23 @@ def test_sentences_follow_from_the_figures():
     sentence = next(line for line in useless.findings() if line.startswith("random"))
     assert "no better than the unigram" in sentence
     assert "better" not in sentence.replace("no better", "")
-    assert "0 of 1 private trainings certify more" in near.table()
+    assert "0 of 2 private trainings certify more" in near.table()
     above = change(near, "DP-SGD 8", certified=9.0).table()
-    assert "1 of 1 private trainings certify more" in above
+    assert "1 of 2 private trainings certify more" in above
+
+
+def test_searched_rates_are_compared_with_the_source_s():
+    result, label = run(), "DP-SGD, searched 8"
+    cell = result.of(label)[0]
+    assert (cell.settings_tried > 2, cell.public_read > 100) == (True, True)
+    measured = cell.measured
+    kept, low, high = (replace(measured, value=x * measured.uniform) for x in (0.5, 0.4, 3.0))
+    result = change(result, "DP-SGD 8", measured=kept)
+    for other, lower in ((low, 1), (high, 0)):
+        sentence = next(x for x in change(result, label, measured=other).findings() if "Rate" in x)
+        assert f"lower perplexity than with the source's at {lower} of 1 epsilons" in sentence
+        assert ("above the uniform law" in sentence) is (other is high)
+        assert f"{other.value:.4g}" in sentence
 
 
 def test_redaction_reaches_the_canaries_and_their_score_is_that_of_the_clean_text(monkeypatch):

@@ -292,6 +292,46 @@ def test_training_starts_from_another_model(plain, corpus):
     assert "texts of the model at the start" in str(model)
 
 
+PUBLIC = generated("topics", 400, rng=3)
+
+
+def test_a_search_of_rates_reads_public_texts_only(monkeypatch):
+    """Two private corpora of one size and one public corpus: the same choice."""
+    figures = {"epsilon": 1.0, "epsilon_rdp": 1.0}
+    monkeypatch.setattr("dpcore.text.lm.model._find_noise_multiplier", lambda *_: 3.0)
+    monkeypatch.setattr("dpcore.text.lm.model._spend_epsilons", lambda *_: figures)
+    rules = {
+        **SMALL,
+        "length": 5,
+        "batch": 80,
+        "epochs": 1,
+        "lr": 64.0,
+        "epsilon": 1.0,
+        "rate": "searched",
+    }
+    sets = [
+        list(generated(kind, 400, rng=seed).train) for kind, seed in (("intents", 1), ("topics", 2))
+    ]
+    losses, mean_loss = [], network._mean_loss
+    monkeypatch.setattr(
+        network, "_mean_loss", lambda *rows: losses.append(mean_loss(*rows)) or losses[-1]
+    )
+    models = [lm.fit(texts[:200], texts[200:250], public=PUBLIC, **rules) for texts in sets]
+    assert losses[: len(losses) // 2] == losses[len(losses) // 2 :] != []
+    assert len({(model.lr, model.clip, model.settings_tried) for model in models}) == 1
+    model = models[0]
+    # Rate 64 diverges with this noise: another one is chosen.
+    assert (model.lr < 64.0, model.settings_tried >= 5) == (True, True)
+    assert (model.public_texts, model.public_read) == (320, 80 + 160)
+    assert f"the best of {model.settings_tried} settings" in str(model)
+    assert "240 of 320 read" in str(model)
+    # What is chosen is trained with, and with the noise of the epsilon: a fixed rate repeats it.
+    fixed = {**rules, "rate": "fixed", "lr": model.lr, "clip": model.clip}
+    again = lm.fit(sets[0][:200], sets[0][200:250], **fixed)
+    assert np.array_equal(again.decoder_weights, model.decoder_weights)
+    assert (again.sigma, again.settings_tried) == (model.sigma, 0)
+
+
 def test_perplexity_leaves_training_texts_out(plain, corpus):
     texts = [*corpus.test.texts, *corpus.train.texts[:7]]
     found, clean = (plain.perplexity(some, rng=1) for some in (texts, corpus.test.texts))
@@ -346,6 +386,11 @@ VALUE_ERRORS = [
     (fit(epsilon=1.0, batch=None), "texts", "at least as many as a batch, 256"),
     (fit(optimiser="sdg"), "optimiser", "one of 'sgd', 'adam'"),
     (fit(device="nowhere"), "device", "one of this machine"),
+    (fit(epsilon=1.0, rate="serched"), "rate", "one of 'fixed', 'searched'"),
+    (fit(rate="searched", public=TEXTS * 2), "rate", "'fixed' for a plain training"),
+    (fit(epsilon=1.0, rate="searched"), "public", "public texts where rate is 'searched'"),
+    (fit(epsilon=1.0, public=TEXTS), "public", "left out where rate is not 'searched'"),
+    (fit(epsilon=1.0, rate="searched", public=TEXTS[:99]), "public", "at least 100 texts"),
     (fit(length=1), "length", "an integer at least 2"),
     (fit(lr=0.0), "lr", "a finite number above 0"),
     (fit(lr=1e30), "lr", "small enough that training does not diverge"),
@@ -361,6 +406,7 @@ VALUE_ERRORS = [
 ]  # fmt: skip
 TYPE_ERRORS = [
     (fit(vocabulary=["a"]), "vocabulary", "a Vocabulary"),
+    (fit(epsilon=1.0, rate="searched", public=[1] * 100), "public[0]", "a text"),
     (fit(start="model"), "start", "a NextWordModel"),
     (lambda: lm.canaries(WORDS, 2.5), "many", "an integer"),
     (lambda: fit()().losses("one text"), "texts", "not a single string"),

@@ -30,7 +30,7 @@ from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE,
 from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
-from ..text.corpus import likeness
+from ..text.corpus import likeness, training_texts
 from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .base import encode_fields, setting
@@ -42,7 +42,7 @@ NAME = "dpsgd-vs-redaction"
 
 Kind = Literal[
     "plain", "no noise", "DP-SGD", "random", "ranked", "SanText", "plain, public start",
-    "DP-SGD, public start",
+    "DP-SGD, public start", "DP-SGD, searched",
 ]  # fmt: skip
 
 POLICIES: Final[tuple[Kind, ...]] = ("random", "ranked")
@@ -84,6 +84,7 @@ class Material(NamedTuple):
         others: texts in neither set, for the features.
         ranked: fitted on validation texts that do not occur in `train`.
         delta: of the accountant and of the audits.
+        public: texts of another corpus, on which rates are searched.
         vectors: of the rewriting; None where it is not used.
         start: folder for a model that was trained on public texts, or None.
     """
@@ -99,6 +100,7 @@ class Material(NamedTuple):
     others: tuple[str, ...]
     ranked: redaction.Ranked
     delta: float
+    public: tuple[str, ...]
     vectors: Embedding | None = None
     start: Path | None = None
 
@@ -113,7 +115,8 @@ class Recipe(NamedTuple):
     """One way to train.
 
     Attributes:
-        kind: what is done: to train ("no noise" is DP-SGD without it), to redact, or to rewrite.
+        kind: what is done: to train ("no noise" is DP-SGD without it; "searched" takes rate and
+            clip from a search on public texts), to redact, or to rewrite.
         level: epsilon of DP-SGD or of the rewriting, share of masked words; 0 for other kinds.
     """
 
@@ -149,6 +152,10 @@ class Cell(Shown):
             neither redact nor are plain. So also the following two.
         corpora_hat: the point estimate of the same epsilon.
         corpora_rdp: its conversion of a Renyi curve; None where no order is resolved.
+        lr: rate of a private training; None for others.
+        clip: its clip.
+        settings_tried: rates and clips that were tried on public texts; 0 without a search.
+        public_read: public texts that were read for it.
         partial: True if Ctrl-C ended the training early.
         seconds: time taken (not compared).
     """
@@ -164,6 +171,10 @@ class Cell(Shown):
     corpora_lower: float | None = None
     corpora_hat: float | None = None
     corpora_rdp: float | None = None
+    lr: float | None = None
+    clip: float | None = None
+    settings_tried: int = 0
+    public_read: int = 0
     partial: bool = False
     seconds: float = field(default=0.0, compare=False)
 
@@ -206,13 +217,16 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
     kinds, vectors = {recipe.kind for recipe in config.recipes}, None
     if "SanText" in kinds:
         vectors = Embedding.load(Path(config.data, "words", "wordvecs1000.js"))
+    other_name, rows = "atis" if config.full else "snips", _GENERATED_INTENTS[config.quick]
+    other_corpus = read_texts(config, other_name, "topics", rows, "public")
     if folder is not None and "plain, public start" in kinds:
         _train_start(config, vocabulary, folder)
     return Material(
         corpus.origin, train, tuple(corpus.valid), tuple(corpus.test), vocabulary, str(label),
         tuple(sets[0][:size]), tuple(sets[1][:size]),
         (*sets[0][size:], *sets[1][size:], *public.values()), redaction.Ranked().fit(*fitting),
-        min(_MAX_TRAINING_DELTA, 0.5 / (len(train) + config.canaries)), vectors, folder,
+        min(_MAX_TRAINING_DELTA, 0.5 / (len(train) + config.canaries)),
+        training_texts(other_corpus), vectors, folder,
     )  # fmt: skip
 
 
@@ -261,6 +275,8 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
         figures |= _estimate_corpora(prepare, material, seed)
     if recipe.is_private:
         figures |= {"guaranteed": model.epsilon, "guaranteed_rdp": model.epsilon_rdp}
+        names = ("lr", "clip", "settings_tried", "public_read")
+        figures |= {name: getattr(model, name) for name in names}
     leak = report.auc, report.epsilon_lower, report.ceiling
     return Cell(recipe, number, found, *leak, seconds=time.perf_counter() - begun, **figures)
 
@@ -269,6 +285,8 @@ def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, 
     options = {**config.size, "vocabulary": material.vocabulary, "device": config.device}
     if recipe.kind.endswith("public start"):
         options["start"] = lm.NextWordModel.from_pretrained(instance("start", material.start, Path))
+    if recipe.kind == "DP-SGD, searched":
+        options |= {"rate": "searched", "public": material.public}
     if recipe.is_private or recipe.kind == "no noise":
         epsilon = recipe.level if recipe.is_private else math.inf
         options |= {"dropout": 0.0, "epsilon": epsilon, "delta": material.delta}
@@ -333,7 +351,8 @@ class Config(TextOptions):
         >>> Config().seeds, Config(full=True).seeds, Config(quick=True).seeds
         (2, 5, 1)
         >>> [recipe.label for recipe in Config(quick=True).recipes]
-        ['plain', 'no noise', 'DP-SGD 8', 'random 0.5', 'random 0.9', 'ranked 0.5', 'ranked 0.9']
+        ['plain', 'no noise', 'DP-SGD 8', 'DP-SGD, searched 8', 'random 0.5', 'random 0.9', \
+'ranked 0.5', 'ranked 0.9']
     """
 
     seeds: int = setting(2, quick=1, full=5)
@@ -345,6 +364,7 @@ class Config(TextOptions):
         epsilons = (_REFERENCE_EPSILON,) if self.quick else _TRAINING_EPSILONS[self.full]
         levels = (0.5, 0.9) if self.quick else _REDACTION_LEVELS[self.full]
         found = [Recipe("plain"), Recipe("no noise"), *(Recipe("DP-SGD", one) for one in epsilons)]
+        found += [Recipe("DP-SGD, searched", one) for one in epsilons]
         found += [Recipe(policy, level) for policy in POLICIES for level in levels]
         if self.full and self.data is not None:
             found += [Recipe("SanText", one) for one in _REWRITING_EPSILONS]
@@ -461,6 +481,7 @@ class Result(Tabled[Config]):
             found += [self._compare_noise(private)] if self.of("no noise") else []
             kinds = dict.fromkeys(recipe.kind for recipe in self.recipes)
             found += [self._compare(k, private) for k in kinds if k in (*POLICIES, "SanText")]
+            found += [self._compare_rates()] if "DP-SGD, searched" in kinds else []
             starts = (one.label for one in self.recipes if one.kind.endswith("public start"))
             found += [f"{label}: {self._describe(label)}." for label in starts]
             found.append(self._check_guarantees())
@@ -497,6 +518,26 @@ class Result(Tabled[Config]):
             groups.setdefault(said, []).append(f"{recipe.level:g} ({value:.1f}, {auc:.2f})")
         parts = "; ".join(f"at {', '.join(levels)} it {said}" for said, levels in groups.items())
         return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
+
+    def _compare_rates(self) -> str:
+        """Compare the source's rate and clip with the searched ones, at each epsilon."""
+        cells = [cell for cell in self.cells if cell.recipe.kind == "DP-SGD, searched"]
+        levels, parts, n_lower = sorted({cell.recipe.level for cell in cells}), [], 0
+        for level in levels:
+            labels = f"DP-SGD {level:g}", f"DP-SGD, searched {level:g}"
+            values = [self.mean(label, "perplexity") for label in labels]
+            n_lower += values[1] < values[0]
+            above = [" (above the uniform law)" * (x > cells[0].measured.uniform) for x in values]
+            pairs = {f"{cell.lr:g} and {cell.clip:g}" for cell in self.of(labels[1])}
+            parts.append(
+                f"at {level:g} {values[1]:.4g}{above[1]} against {values[0]:.4g}{above[0]}, "
+                f"with {' or '.join(sorted(pairs))}"
+            )
+        return (
+            f"Rate and clip searched on at most {max(cell.public_read for cell in cells):,} public "
+            f"texts and {max(cell.settings_tried for cell in cells)} settings: a lower perplexity "
+            f"than with the source's at {n_lower} of {len(levels)} epsilons: {'; '.join(parts)}."
+        )
 
     def _check_guarantees(self) -> str:
         private = [cell for cell in self.cells if cell.guaranteed is not None]
@@ -598,6 +639,7 @@ _RECIPE_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
     "SanText": (GREEN, "v", "SanText, with its epsilon"),
     "plain, public start": (GREY, "*", "plain, public start"),
     "DP-SGD, public start": (GREY, "o", "DP-SGD, public start"),
+    "DP-SGD, searched": (BLUE, "P", "DP-SGD, searched on public texts"),
 }
 """Colour, mark and name of each kind of recipe."""
 

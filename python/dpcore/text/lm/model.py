@@ -24,7 +24,7 @@ from ...packages import require_module
 from ...records import Floats, Record, list_shown_fields
 from ...report.encoding import encode_value
 from ...streams import Rng, seed_of
-from ..corpus import Vocabulary, training_texts, words_of
+from ..corpus import Corpus, Vocabulary, training_texts, words_of
 from ..redaction.masking import MASK, fingerprint_texts
 from .settings import FitPlan, Ids, Rows, TextRows, ignore_order_warnings, make_accountant
 
@@ -43,6 +43,9 @@ _DEFAULT_RECIPES: Final[dict[str, dict[str, Any]]] = {
     "private": {"epochs": 15, "batch": 256, "lr": 2.0},
 }
 """Gusain and Leith's recipe, Adam beside it, and the private twin."""
+_MIN_PUBLIC_TEXTS: Final = 100
+_MAX_HELD_OUT_TEXTS: Final = 400
+"""Public texts that choose among rates and clips, a quarter of them at most."""
 _DEFAULT_SIZES: Final = {"hidden": 64, "layers": 1}
 _MAX_DEFAULT_DELTA: Final = 8e-5
 
@@ -135,6 +138,9 @@ class NextWordModel(FitPlan):
         clip: largest norm of a record's gradient.
         rate: probability with which a text is in a batch.
         network: the torch module.
+        settings_tried: pairs of rate and clip that a search tried; 0 without a search.
+        public_texts: public texts that the search was given.
+        public_read: those of them that it read.
         counts: how often each word is a target of the training texts; None if not known.
         known: fingerprints of the training texts; None if not known.
     """
@@ -156,6 +162,9 @@ class NextWordModel(FitPlan):
     steps: int = 0
     epsilon: float | None = None
     epsilon_rdp: float | None = None
+    settings_tried: int = 0
+    public_texts: int = 0
+    public_read: int = 0
     network: Any = field(default=None, repr=False)
     counts: Ids | None = field(default=None, repr=False)
     known: frozenset[int] | None = field(default=None, repr=False)
@@ -407,6 +416,10 @@ class NextWordModel(FitPlan):
         ended = "; INTERRUPTED" if self.partial else ""
         weights = f"weights of epoch {self.best_epoch} of {self.epochs} kept{ended}"
         yield "training", f"{kind}, rate {self.lr:g}, {weights}; starts from {self.start}"
+        if self.settings_tried:
+            read = f"{self.public_read:,} of {self.public_texts:,} read"
+            best = f"rate {self.lr:g}, clip {self.clip:g}: the best of {self.settings_tried}"
+            yield "search", f"{best} settings on public texts ({read}), without the private ones"
         if self.valid_perplexity is not None and self.valid_unigram is not None:
             laws = f"unigram {self.valid_unigram:.4g}, uniform {self.rows.size:,}"
             yield "perplexity", f"{self.valid_perplexity:.4g} on the validation texts; {laws}"
@@ -459,6 +472,8 @@ def fit(
     epochs: int | None = None,
     batch: int | None = None,
     lr: float | None = None,
+    rate: Literal["fixed", "searched"] = "fixed",
+    public: Any = None,
     length: int = 20,
     start: NextWordModel | None = None,
     masked: str = MASK,
@@ -501,6 +516,13 @@ def fit(
         epochs: passes over the texts, None for the recipe's.
         batch: texts in a step, at most all; None for the recipe's.
         lr: rate of the first step, None for the recipe's.
+        rate: "searched" chooses rate and clip of a private training by short trainings on `public`
+            with the same noise and number of steps. They start from `lr` and `clip`. "fixed" takes
+            these two.
+        public: public texts of a search, at least 100: a list of strings, or a `Corpus`, of which
+            the train part is read. At most 400 of them choose; the others are read as far as the
+            steps need them. Their words are those of `start`, or the words that occur twice in
+            them. Epsilon does not cover them.
         length: words of a text that are read, 2 or more.
         start: a model whose weights are the start, trained on public texts.
         masked: the token that stands for a masked word.
@@ -537,6 +559,7 @@ def fit(
     found, checked = training_texts(texts), texts_of("valid", valid)
     if start is not None:
         instance("start", start, NextWordModel)
+    public_texts = _check_public(rate, public, epsilon)
     words = _choose_vocabulary(found, vocabulary, start, masked)
     rows = TextRows(words, integer("length", length, 2), instance("masked", masked, str))
     plan = _make_plan(
@@ -548,8 +571,13 @@ def fit(
     from ...torch.mechanisms import device_of
     from .network import draw_weights, learn_plain, learn_private, make_network
 
+    figures: dict[str, Any] = {}
     # Before anything is drawn: torch's generators are seeded on the devices in use.
     place, seed = device_of("cpu" if device is None else device), seed_of(rng)
+    if public_texts:
+        plan, figures = _search_plan(
+            public_texts, len(found), plan, start, rows, place, [seed, 1], progress
+        )  # fmt: skip
     generator = np.random.default_rng(seed)
     (numbers, cut), (valid_numbers, _) = rows.encode(found), rows.encode(checked)
     source = None if start is None else start.network
@@ -566,7 +594,8 @@ def fit(
         network.cpu()
     counts = rows.count_targets(numbers)
     return NextWordModel(
-        **vars(rows) | vars(plan) | made, has_own_vocabulary=vocabulary is None and start is None,
+        **vars(rows) | vars(plan) | made | figures,
+        has_own_vocabulary=vocabulary is None and start is None,
         start="drawn weights" if start is None else repr(start),
         seed=None if plan.sigma else seed, texts=len(found), cut=cut,
         without_target=sum(not (row[1:] < rows.size).any() for row in numbers),
@@ -574,6 +603,58 @@ def fit(
         valid_unigram=_mean_perplexity(rows.unigram_losses(counts, valid_numbers)),
         network=network, counts=counts, known=fingerprint_texts(found),
     )  # fmt: skip
+
+
+def _check_public(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
+    """Check the public texts of a search, and return them; none without a search."""
+    if choice("rate", rate, ("fixed", "searched")) == "fixed":
+        if public is not None:
+            raise invalid("public", "left out where rate is not 'searched'", public)
+        return ()
+    if epsilon is None:
+        raise invalid("rate", "'fixed' for a plain training (epsilon= makes it private)", rate)
+    if public is None:
+        raise invalid("public", "public texts where rate is 'searched'", public)
+    texts = training_texts(public) if isinstance(public, Corpus) else texts_of("public", public)
+    if len(texts) < _MIN_PUBLIC_TEXTS:
+        raise invalid("public", f"at least {_MIN_PUBLIC_TEXTS} texts", f"{len(texts)} of them")
+    return tuple(texts)
+
+
+def _search_plan(
+    public: Sequence[str], texts: int, plan: FitPlan, start: NextWordModel | None, rows: TextRows,
+    device: Any, seed: Any, progress: bool | None,
+) -> tuple[FitPlan, dict[str, int]]:  # fmt: skip
+    """Search rate and clip on public texts.
+
+    Args:
+        public: public texts.
+        texts: number of private texts; nothing else of them is used.
+        plan: of the private training.
+        start: the model at the start, or None.
+        rows: length and mask of the rows.
+        device: where it trains.
+        seed: of all trainings of the search.
+        progress: show bars.
+
+    Returns:
+        The plan with the rate and clip that were chosen, and fields of `NextWordModel`.
+    """
+    from .network import count_search_texts, search_rate
+
+    order = np.random.default_rng(seed).permutation(len(public))
+    n_held, n_train = min(_MAX_HELD_OUT_TEXTS, len(public) // 4), count_search_texts(texts, plan)
+    read = [public[row] for row in order[: n_held + n_train]]
+    # Words of the private texts must not decide: the vocabulary is that of the public texts.
+    own = replace(rows, vocabulary=_choose_vocabulary(read, None, start, rows.masked))
+    numbers, _ = own.encode(read)
+    train = [numbers[n_held + row] for row in np.resize(np.arange(len(read) - n_held), n_train)]
+    plan, settings = search_rate(
+        train, numbers[:n_held], own.size, plan, None if start is None else start.network, device,
+        seed, progress,
+    )  # fmt: skip
+    figures = {"public_texts": len(public), "public_read": len(read)}
+    return plan, {"settings_tried": settings, **figures}
 
 
 def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
