@@ -6,6 +6,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from shared_experiments import run_experiment
 
 from dpcore.experiments import redaction_sweep as experiment
@@ -42,6 +43,15 @@ def test_utility_is_read_between_the_levels():
     assert result.utility("random", float(first.mean("accuracy"))) == first.mean("utility")
     lowest, highest = sorted(point.mean("utility") for point in points)[:: len(points) - 1]
     assert lowest <= result.utility("random") <= highest
+    # Ranked masking first helps the attack. What counts is the last fall, from 0.889 to 0.5.
+    points = result.sweep.of("ranked")
+    accuracies = [point.mean("accuracy") for point in points]
+    assert accuracies != sorted(accuracies, reverse=True)
+    ends = [point.mean("utility") for point in points[-2:]]
+    share = (accuracies[-2] - 0.7) / (accuracies[-2] - accuracies[-1])
+    assert result.utility("ranked") == pytest.approx(ends[0] + share * (ends[1] - ends[0]))
+    assert result.utility("ranked", 0.95) == points[0].mean("utility")
+    assert result.utility("ranked", 0.1) == points[-1].mean("utility")
 
 
 def test_the_safe_set_is_as_large_and_the_other_texts_fit_the_features():

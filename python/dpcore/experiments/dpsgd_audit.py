@@ -455,9 +455,14 @@ class Result(Tabled[Config]):
             f"one step: sigma {STEP_SIGMA:g}; one run: {STEPS} steps, sigma {RUN_SIGMA:g}; many "
             f"runs: {config.many:,} trainings a side, {MANY_STEPS} steps, sigma {MANY_SIGMA:g}",
             align_rows(rows, left=(0, 1)),
-            _AUDITS_GLOSSARY,
+            _AUDITS_GLOSSARY.format(*map(self._list_refuted, WAYS[1:])),
             f"NOT AS EXPECTED: {odd}" if odd else _EXPECTED,
         )
+
+    def _list_refuted(self, way: str) -> str:
+        """List the faults that an audit refutes."""
+        refuted = dict.fromkeys(c.fault for c in self.cells if c.way == way and c.refuted)
+        return ", ".join(refuted) or "nothing"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
@@ -480,8 +485,8 @@ class Result(Tabled[Config]):
 _AUDITS_GLOSSARY: Final = """\
 certified mu at 95 %; ! = refutes the claim; - = does not apply, or not run (--quick)
 The same largest number in many rows of a column is the most that its draws or guesses certify.
-One run: its canaries show no noise and one draw alone; that it passes other faults is expected.
-Many runs: what one record adds to the weights hides some faults; small ones take more trainings.
+One run refutes {}. Its canaries see missing noise and one draw; that it passes others is expected.
+Many runs refute {}. What one record adds to the weights can hide a fault; small ones need more.
 Poisson batches, fixed batches: the sums of an epoch of 100 batches, sigma 1, are released."""
 
 

@@ -480,7 +480,10 @@ class Result(Tabled[Config]):
         if (private := self.reference) is not None:
             found += [self._compare_noise(private)] if self.of("no noise") else []
             kinds = dict.fromkeys(recipe.kind for recipe in self.recipes)
-            found += [self._compare(k, private) for k in kinds if k in (*POLICIES, "SanText")]
+            twin = Recipe("DP-SGD, searched", private.level)
+            for k, reference in product(kinds, (private, twin)):
+                if k in (*POLICIES, "SanText") and reference in self.recipes:
+                    found.append(self._compare(k, reference))
             found += [self._compare_rates()] if "DP-SGD, searched" in kinds else []
             starts = (one.label for one in self.recipes if one.kind.endswith("public start"))
             found += [f"{label}: {self._describe(label)}." for label in starts]
@@ -528,7 +531,7 @@ class Result(Tabled[Config]):
             values = [self.mean(label, "perplexity") for label in labels]
             n_lower += values[1] < values[0]
             above = [" (above the uniform law)" * (x > cells[0].measured.uniform) for x in values]
-            pairs = {f"{cell.lr:g} and {cell.clip:g}" for cell in self.of(labels[1])}
+            pairs = {f"rate {cell.lr:g} and clip {cell.clip:g}" for cell in self.of(labels[1])}
             parts.append(
                 f"at {level:g} {values[1]:.4g}{above[1]} against {values[0]:.4g}{above[0]}, "
                 f"with {' or '.join(sorted(pairs))}"

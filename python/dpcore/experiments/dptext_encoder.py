@@ -478,8 +478,8 @@ def _write_notes(result: Result) -> list[str]:
         idle = sum(_is_at_floor(row.runs[0]) for row in useless)
         notes.append(
             f"*: utility at the majority. An attacker at its floor there ({idle} of {len(useless)} "
-            "rows) is no evidence of privacy:\nthe vectors tell nobody anything, not the main "
-            "task either."
+            "rows) is no evidence of privacy:\nthe classifier of the main task is not shown to "
+            "learn anything from these vectors either."
         )
     if any(len(row.runs) > 1 for row in result.rows):
         notes.append("intervals, attacker and floor are those of the first seed")

@@ -289,7 +289,8 @@ _ATTACK_DESCRIPTIONS = {
     "Coordinatewise": "declared: entries independent and alike (as they are here)",
 }
 _NOT_REFUTED_NOTE = (
-    "Not refuted says what the attack sees, not that the claim holds. Left standing, though false:"
+    "Not refuted says what the attack sees, not that the claim holds. False claims that an attack "
+    "left standing:"
 )
 
 

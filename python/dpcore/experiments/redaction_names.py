@@ -319,8 +319,8 @@ class Result(Tabled[Config]):
             align_rows([*rows, ["floor", *(f"{floor:.3f}        " for floor in floors)]]),
             "left: share of the texts on a person in which the name still occurs, in any case or "
             "word\nF1 of each person, accuracy of the topic; +- half of the 95 % interval; * = "
-            "above the floor of a constant answer;\nintervals and stars are those of the first "
-            "split",
+            "the 95 % interval of the gain over a\nconstant answer, on the same texts, is above 0; "
+            "intervals and stars are those of the first split",
             "\n".join(describe_findings(self)),
         )
 
@@ -396,7 +396,7 @@ def describe_findings(result: Result) -> list[str]:
         )
         found.append(
             f"With {policy} masked, {len(above)} of {len(hidden)} people whose names are masked "
-            f"are inferred from the other words (F1 above the floor):\n  {lines}"
+            f"are inferred from the other words (*):\n  {lines}"
         )
     pairs = zip([result.mean(policy, "words", TOPIC) for policy in POLICIES], POLICIES, strict=True)
     shown = ", ".join(f"{topic:.3f} ({policy})" for topic, policy in pairs)

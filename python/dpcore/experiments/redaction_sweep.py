@@ -122,7 +122,7 @@ class Result(Tabled[Config]):
         kept = (f"{name} {self.utility(name):.3f}" for name in self.sweep.policies)
         whole = self.sweep["random", 0.0].mean("utility")
         line = (
-            f"Macro-F1 where the attack on the set has accuracy {_COMPARED_ACCURACY:g}: "
+            f"Macro-F1 where the attack on the set falls to accuracy {_COMPARED_ACCURACY:g}: "
             f"{', '.join(kept)}; {whole:.3f} with all words."
         )
         return [*found, line]
@@ -138,10 +138,16 @@ class Result(Tabled[Config]):
         )
 
     def utility(self, policy: str, accuracy: float = _COMPARED_ACCURACY) -> float:
-        """Return the macro-F1 at an accuracy of the attack, between levels by a straight line."""
-        points = sorted(self.sweep.of(policy), key=lambda point: float(point.mean("accuracy")))
+        """Return the macro-F1 where the attack falls to an accuracy and stays below it.
+
+        Between levels the curve is a straight line. An attack that never crosses the accuracy has
+        the macro-F1 of the nearest end.
+        """
+        points = self.sweep.of(policy)
         curve = np.array([[point.mean("accuracy"), point.mean("utility")] for point in points])
-        return float(np.interp(accuracy, *curve.T))
+        above = np.flatnonzero(curve[:, 0] >= accuracy)
+        first = int(above[-1]) if above.size else 0
+        return float(np.interp(accuracy, *curve[[min(first + 1, len(curve) - 1), first]].T))
 
     def table(self) -> str:
         """Return the figures as text."""
