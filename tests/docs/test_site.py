@@ -146,7 +146,6 @@ SHARED_NAMES = {
     "Result": "the protocol of an experiment's result, and the class of each experiment",
     "link": "the question which document it was, for any mechanism and for word mechanisms",
     "sensitivity": "a package and its function",
-    "Texts": "a domain of pairs; inside, texts as outputs, and those of an experiment",
 }
 """Public names that may stand in several places, and what they mean there."""
 

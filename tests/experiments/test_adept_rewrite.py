@@ -20,7 +20,7 @@ def result():
 
 
 def corpus(texts, labels):
-    return adept_rewrite.Texts("generated", "", ("a",), tuple(texts), tuple(labels), 0, 1, 1)
+    return adept_rewrite.StudyTexts("generated", "", ("a",), tuple(texts), tuple(labels), 0, 1, 1)
 
 
 @pytest.mark.extras

@@ -321,10 +321,10 @@ KEPT = {
 
 
 def audit_rewriter(keeps, seed, **settings):
-    """Audit at claim 1 with a search of 84 calls, 24 counted trials and the smallest pilot."""
+    """Audit at claim 1 with a search of 84 calls, 24 counted trials and the pilot for it."""
     mechanism, calls = rewriter(KEPT[keeps])
     look = pairs.search(pairs.Texts(CORPUS), budget=42)
-    few = {"claim": 1.0, "trials": 24, "pilot": 32, "rng": seed, **settings}
+    few = {"claim": 1.0, "trials": 24, "rng": seed, **settings}
     report = dpcore.audit(mechanism, look, **few)
     assert len(calls) <= 400
     return report

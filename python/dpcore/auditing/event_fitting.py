@@ -52,6 +52,7 @@ from .selection import (
     Sides,
     choose_as_stated,
     draw_first_outputs,
+    draw_more_outputs,
     marks_on,
     select_event,
 )
@@ -362,10 +363,13 @@ class PilotDraws:
         return kept, some.dtype.kind in "OUSV"
 
     def _draw_rest(
-        self, trained: Sides, selection: int, kept: int
+        self, trained: Sides, selection: int, kept: int, drawn: Sides | None = None
     ) -> tuple[Sides, tuple[tuple[Outputs, ...], tuple[Outputs, ...]]]:
-        """Draw the outputs that choose, and join them with those that trained."""
-        rest = draw_first_outputs(self.source, selection, kept)
+        """Draw the outputs that choose, beyond those drawn, and join them with the trained ones."""
+        if drawn is None:
+            rest = draw_first_outputs(self.source, selection, kept)
+        else:
+            rest = draw_more_outputs(self.source, drawn, selection, kept)
         if len({side.dtype == object for side in (*trained, *rest)}) > 1:
             # Both sides of all parts keep the forms that one of them has.
             to_objects = answers.rows_to_objects
@@ -401,9 +405,11 @@ class PilotDraws:
         (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept)
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
         if irregular and has_rare_presence(*map(answers.join_outputs, wholes)):
-            # More draws say whether it is luck.
+            # More draws say whether it is luck. Where the pilot is held as a whole, they are too.
             selection += self.size
-            (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept)
+            kept = selection if kept >= self.size else kept
+            drawn = rest, rest_prime
+            (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept, drawn)
         seldom = attack.seldom(*wholes, goal)
         self._note_facts(trained)
         if self.facts != PilotFacts():

@@ -15,7 +15,14 @@ import numpy as np
 
 from .. import _core, errors
 from ..attacks import AttackName, Auto, named
-from ..attacks.attack import Attack, AuditAttack, Goal, attack_of, require_scores
+from ..attacks.attack import (
+    Attack,
+    AuditAttack,
+    Goal,
+    attack_of,
+    power_below,
+    require_scores,
+)
 from ..bounds import BOUNDS, BoundName
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
@@ -170,7 +177,12 @@ class UnsettledRequest(CommonArguments):
     @property
     def pilot_size(self) -> int:
         """Pilot draws on each side."""
-        return self.attack.default_pilot(self.trials) if self.pilot is None else self.pilot
+        if self.pilot is not None:
+            return self.pilot
+        usual, most = self.attack.default_pilot(self.trials), self.wanted.most_pilot
+        if most is None:
+            return usual
+        return min(usual, max(self.attack.fewest_pilot, power_below(most)))
 
     @property
     def notes(self) -> tuple[str, ...]:

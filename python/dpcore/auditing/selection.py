@@ -34,9 +34,10 @@ from ..attacks.parts import remember_parts
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..events.event import LARGEST, Above, Score, scores_of
 from ..mechanisms import Native
+from ..mechanisms.answers import join_outputs
 from ..mechanisms.declarations import clean_pair, inputs_of, is_native, mechanism_attribute
 from ..packages import has_all
-from ..pairs import Search, Searched, explore, zeros_ones
+from ..pairs import Search, Searched, Texts, explore, zeros_ones
 from ..pairs.differences import fingerprint_input, inputs_equal, pair_to_floats
 from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
 from ..records import Counts, Floats, Pair
@@ -106,9 +107,29 @@ class SketchScores:
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
     """Draw the first outputs of the split that chooses among scores, at most `most` a side."""
+    return source.outputs(SELECTION, 0, _count_first_rows(source, selection, most))
+
+
+def draw_more_outputs(source: Source, drawn: Sides, selection: int, most: int) -> Sides:
+    """Draw what a split lacks that is now larger, and keep the outputs that were drawn.
+
+    Only a split of which all outputs are held is continued, with the next block: within a block
+    the generator would have to make the first outputs again.
+    """
+    rows, held = _count_first_rows(source, selection, most), len(drawn[0])
+    if rows == held:
+        return drawn
+    if rows < selection:
+        return source.outputs(SELECTION, 0, rows)
+    start = -(-held // source.block) * source.block
+    added = source.outputs(SELECTION, start, start + rows - held)
+    first, second = (join_outputs(parts) for parts in zip(drawn, added, strict=True))
+    return first, second
+
+
+def _count_first_rows(source: Source, selection: int, most: int) -> int:
     rows = max(_SCREENING_ELEMENTS // max(1, source.elements), _SCREENING_ROWS[0])
-    rows = min(rows, _SCREENING_ROWS[1], selection, most)
-    return source.outputs(SELECTION, 0, rows)
+    return min(rows, _SCREENING_ROWS[1], selection, most)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -273,6 +294,12 @@ class Asked:
         if self.search is not None:
             return self.search.start(np.random.default_rng(0))[0]
         return self.pairs[0]
+
+    @property
+    def most_pilot(self) -> int | None:
+        """Largest default pilot: a search in texts states how many draws it may take."""
+        is_text = self.search is not None and isinstance(self.search.domain, Texts)
+        return self.search.budget if self.search and is_text else None
 
     @property
     def relation(self) -> str:

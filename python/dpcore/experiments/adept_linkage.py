@@ -20,7 +20,7 @@ from ..mechanisms import positive
 from ..records import Shown
 from ..report.figures import BLUE, GREY, RED, apply_style
 from ..text import DocumentLinkage, LinkedOutputs, link, lm, words_of
-from .adept_rewrite import DELTA, Texts, corpus_title, read_corpora
+from .adept_rewrite import DELTA, StudyTexts, corpus_title, read_corpora
 from .base import SEED, Column, Settings, align_columns, encode_attributes, setting
 from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, require_whole, run_jobs, time_run
@@ -184,7 +184,7 @@ class _Study:
         return Victims(rank, shared, by_chance)
 
 
-def _prepare(texts: Texts, config: Config, progress: bool | None) -> _Study:
+def _prepare(texts: StudyTexts, config: Config, progress: bool | None) -> _Study:
     from ..text import ADePTModel
 
     epochs, hidden, candidates, outputs, n_drawn, victims = _SIZES[config.quick]

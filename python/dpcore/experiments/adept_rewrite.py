@@ -56,7 +56,7 @@ _QUICK_SIZES: Final = (480, 120, 10)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Texts(Shown):
+class StudyTexts(Shown):
     """A corpus, as the experiment takes it.
 
     Args:
@@ -90,7 +90,7 @@ def rejoin_words(text: str) -> str:
     return " ".join(words_of(text))
 
 
-def read_corpora(config: Any) -> tuple[Texts, ...]:
+def read_corpora(config: Any) -> tuple[StudyTexts, ...]:
     """Read or generate the corpora of a run.
 
     Args:
@@ -107,7 +107,7 @@ def read_corpora(config: Any) -> tuple[Texts, ...]:
     return tuple(_split_corpus(one, read_corpus(config.data, one), config.quick) for one in names)
 
 
-def _split_corpus(name: str, corpus: Corpus, quick: bool) -> Texts:
+def _split_corpus(name: str, corpus: Corpus, quick: bool) -> StudyTexts:
     known = {rejoin_words(text) for text in corpus.train}
     rows: list[tuple[str, str]] = []
     for part in (corpus.valid, corpus.test):
@@ -122,7 +122,7 @@ def _split_corpus(name: str, corpus: Corpus, quick: bool) -> Texts:
         requirement = f"a corpus with {FOLDS} texts at least that the train file does not hold"
         raise invalid("data", requirement, name)
     texts, labels = zip(*held, strict=True)
-    return Texts(name, corpus.origin, train, texts, labels, dropped, epochs, few)
+    return StudyTexts(name, corpus.origin, train, texts, labels, dropped, epochs, few)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -148,19 +148,19 @@ def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
     return float(sacrebleu.corpus_bleu(list(texts), [words], tokenize="none").score) / 100.0
 
 
-def list_single_intents(texts: Texts) -> tuple[str, ...]:
+def list_single_intents(texts: StudyTexts) -> tuple[str, ...]:
     """List the intents with one text, which no classifier can learn without that text."""
     counts = Counter(label for _, label in {*zip(texts.words, texts.labels, strict=True)})
     return tuple(sorted(label for label, times in counts.items() if times < 2))
 
 
-def majority_share(texts: Texts) -> float:
+def majority_share(texts: StudyTexts) -> float:
     """Return the share of the most frequent intent."""
     return max(Counter(texts.labels).values()) / len(texts.labels)
 
 
 def measure_intent_utility(
-    rewritten: Sequence[str], texts: Texts, confidence: float, seed: int
+    rewritten: Sequence[str], texts: StudyTexts, confidence: float, seed: int
 ) -> Utility:
     """Measure how well intents are predicted from rewritten texts, after training on such texts.
 
@@ -330,7 +330,7 @@ def _join_seeds(values: Sequence[Measured]) -> Measured:
     return Measured(mean, mean - wide, mean + wide, f"mean and spread of {len(each)} seeds")
 
 
-def train_encoder(setup: Setup, texts: Texts, config: Any) -> Fitted:
+def train_encoder(setup: Setup, texts: StudyTexts, config: Any) -> Fitted:
     """Train an auto-encoder without noise, and decode texts without noise.
 
     Args:
@@ -358,13 +358,13 @@ def train_encoder(setup: Setup, texts: Texts, config: Any) -> Fitted:
     )  # fmt: skip
 
 
-def _choose_public(texts: Texts) -> list[str]:
+def _choose_public(texts: StudyTexts) -> list[str]:
     """Choose training texts at equal distances in their file, which may be sorted."""
     return list(texts.train[:: math.ceil(len(texts.train) / _MAX_TRAINING_REWRITES)])
 
 
 def rewrite_and_audit(
-    fitted: Fitted, texts: Texts, variant: str, claimed: float, config: Any
+    fitted: Fitted, texts: StudyTexts, variant: str, claimed: float, config: Any
 ) -> Cell:
     """Rewrite the held-out texts and audit vectors and rewrites on the largest pair.
 
@@ -528,7 +528,7 @@ class Result(Tabled[Config]):
         clean: utility of the unchanged texts, by corpus.
     """
 
-    texts: tuple[Texts, ...]
+    texts: tuple[StudyTexts, ...]
     models: tuple[Fitted, ...]
     rows: tuple[Row, ...]
     clean: dict[str, Utility]
@@ -548,7 +548,7 @@ class Result(Tabled[Config]):
             *parts,
         )
 
-    def select_width(self, texts: Texts, width: int) -> tuple[list[Row], list[Fitted]]:
+    def select_width(self, texts: StudyTexts, width: int) -> tuple[list[Row], list[Fitted]]:
         """Return the rows and the auto-encoders of a corpus and a width."""
         key = texts.name, width
         rows = [row for row in self.rows if (row.corpus, row.hidden) == key]
@@ -582,7 +582,7 @@ class Result(Tabled[Config]):
         return apply_style(picture)
 
 
-def corpus_title(texts: Texts) -> str:
+def corpus_title(texts: StudyTexts) -> str:
     """Return the title of a corpus, which shows if it is made up."""
     return "utterances made up" if texts.name == MADE_UP else texts.name.upper()
 
@@ -602,7 +602,7 @@ def find_best_row(rows: list[Row], level: float, floor: float) -> Row | None:
     return max(held, key=lambda row: row.accuracy.value, default=None)
 
 
-def _format_width(result: Result, texts: Texts, width: int) -> list[str]:
+def _format_width(result: Result, texts: StudyTexts, width: int) -> list[str]:
     rows, models = result.select_width(texts, width)
     return [
         _describe_corpus(texts, width, models, result),
@@ -612,7 +612,7 @@ def _format_width(result: Result, texts: Texts, width: int) -> list[str]:
     ]
 
 
-def _describe_corpus(texts: Texts, width: int, models: list[Fitted], result: Result) -> str:
+def _describe_corpus(texts: StudyTexts, width: int, models: list[Fitted], result: Result) -> str:
     clean, alone = result.clean[texts.name], list_single_intents(texts)
     left = f"; outside macro-F1, with one text each: {', '.join(alone)}" if alone else ""
     lines = [
@@ -683,7 +683,7 @@ def _format_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]
     return "\n".join(lines)
 
 
-def _format_examples(rows: list[Row], texts: Texts, models: list[Fitted]) -> Iterator[str]:
+def _format_examples(rows: list[Row], texts: StudyTexts, models: list[Fitted]) -> Iterator[str]:
     first = [one for one in models if one.setup.number == 0]
     for place in range(len(models[0].examples)):
         lines = [("text", "", texts.words[place])]
@@ -700,7 +700,7 @@ def _utility_to_dict(one: Any) -> dict[str, Any]:
     return {key: encode_attributes(getattr(one, key), names) for key in ("accuracy", "f1")}
 
 
-def _corpus_to_dict(texts: Texts, result: Result) -> dict[str, Any]:
+def _corpus_to_dict(texts: StudyTexts, result: Result) -> dict[str, Any]:
     return {
         "name": texts.name, "made_up": texts.name == MADE_UP, "origin": texts.origin,
         "train": len(texts.train), "rewritten": len(texts.held), "left_out": texts.dropped,
@@ -742,7 +742,7 @@ def _get_style(variant: str) -> dict[str, Any]:
     return {"markersize": 4.0, "linewidth": 1.1, **_VARIANT_STYLES[variant]}
 
 
-def _draw_accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) -> None:
+def _draw_accuracy(axes: Axes, rows: list[Row], texts: StudyTexts, result: Result) -> None:
     for name in result.config.variants:
         mine = [row for row in rows if row.variant == name]
         found = [row.accuracy for row in mine]

@@ -530,8 +530,8 @@ def _write_legend(result: Result) -> str:
 def describe_claim(result: Result) -> list[str]:
     """Return sentences on where the attack stays accurate at low epsilons."""
     found = [
-        "Does the attack stay accurate at low epsilon (Gusain and Leith, figure 4)? yes: the better "
-        "of attack and trees\nexceeds the floor by more than the whole width of its interval"
+        "Does the attack stay accurate at low epsilon (Gusain and Leith, figure 4)? yes: the "
+        "better of attack and trees\nexceeds the floor by more than the whole width of its interval"
     ]
     for name in result.config.grid:
         cells = [cell for cell in result.cells if cell.mechanism == name]
