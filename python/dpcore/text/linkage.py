@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -86,8 +87,9 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's interval of the share, both ends at `confidence` together."""
-        return limits(self.right, self.texts, (1.0 - self.confidence) / 2.0)
+        """Interval of the share, both ends at `confidence` together; see `share_interval`."""
+        has_parts = bool(((self.shares > 0.0) & (self.shares < 1.0)).any())
+        return share_interval(float(self.shares.sum()), self.texts, self.confidence, has_parts)
 
     @property
     def is_above_floor(self) -> bool:
@@ -106,6 +108,38 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
         share = f"{self.share:.3f} [{low:.3f}, {high:.3f}], floor {self.floor:.3f}"
         rank = f"median rank {self.median_rank:,g}"
         return f"{self.right:,} of {self.texts:,} by {self.by}: {share}; {rank}"
+
+
+def share_interval(
+    right: float, outputs: int, confidence: float, has_parts: bool = False
+) -> tuple[float, float]:
+    """Compute an interval of the share of outputs that are linked to the truth.
+
+    Of whole outputs it is Clopper and Pearson's. Where ties share an output, the sum of independent
+    numbers in [0, 1] exceeds a whole number with at most e times the probability of a binomial
+    number, so that the sum is rounded outwards and the error of each end is divided by e.
+
+    Args:
+        right: sum of the probabilities of the outputs to be linked to the truth.
+        outputs: number of outputs.
+        confidence: of both ends together.
+        has_parts: True if a probability is neither 0 nor 1.
+
+    Source:
+        Bentkus (2004), On Hoeffding's inequalities.
+
+    Example:
+        >>> [round(end, 3) for end in share_interval(5, 10, 0.95)]
+        [0.187, 0.813]
+        >>> [round(end, 3) for end in share_interval(4.5, 10, 0.95, has_parts=True)]
+        [0.091, 0.852]
+    """
+    tail = (1.0 - confidence) / 2.0 / (math.e if has_parts else 1.0)
+    # Sums of ties, such as three thirds, are rounded before they are cut.
+    total = round(right, 9)
+    ends = math.floor(total), math.ceil(total)
+    (low, _), (_, high) = (limits(end, outputs, tail) for end in ends)
+    return low, high
 
 
 def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:

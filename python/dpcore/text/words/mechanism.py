@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core, errors
-from ...bounds import limits
 from ...mechanisms.texts import Rewriter, texts_of
 from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, check_size, seed_of
 from ..corpus import Tokeniser, split_text, words_of
-from ..linkage import list_first_rows, rank_truth
+from ..linkage import list_first_rows, rank_truth, share_interval
 from . import losses
 from .embedding import Embedding
 from .losses import CONFIDENCE, UNKNOWN, TextLoss, TextReport, split_rows
@@ -576,7 +575,8 @@ class Linkage(Record, word="Linkage"):
     """Number of outputs that were linked to the original that they came from.
 
     Args:
-        right: outputs linked to their own original, or to one of the same words.
+        right: outputs linked to their own original, or to one of the same words. Shares of ties
+            are added and rounded, which the interval does not cover.
         texts: outputs.
         words: words of each text that were compared.
         floor: share that is right by always naming the most frequent original.
@@ -614,7 +614,7 @@ class Linkage(Record, word="Linkage"):
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's interval of the share, both ends at `confidence` together."""
-        return limits(self.right, self.texts, (1.0 - self.confidence) / 2.0)
+        return share_interval(self.right, self.texts, self.confidence)
 
     def __str__(self) -> str:
         """Return one line for a report."""
