@@ -312,9 +312,9 @@ def test_a_search_of_rates_reads_public_texts_only(monkeypatch):
     sets = [
         list(generated(kind, 400, rng=seed).train) for kind, seed in (("intents", 1), ("topics", 2))
     ]
-    losses, mean_loss = [], network._mean_loss
+    losses, mean_loss = [], network.mean_loss
     monkeypatch.setattr(
-        network, "_mean_loss", lambda *rows: losses.append(mean_loss(*rows)) or losses[-1]
+        network, "mean_loss", lambda *rows: losses.append(mean_loss(*rows)) or losses[-1]
     )
     models = [lm.fit(texts[:200], texts[200:250], public=PUBLIC, **rules) for texts in sets]
     assert losses[: len(losses) // 2] == losses[len(losses) // 2 :] != []

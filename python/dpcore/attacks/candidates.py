@@ -23,16 +23,7 @@ from ..events.event import Score, ScoreAttributes, score_attribute, score_name, 
 from ..mechanisms.answers import to_object_array as listed
 from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
-from .objects import (
-    ABSENT,
-    DELIMITERS,
-    WORD,
-    Bunch,
-    StringCodes,
-    is_hashable,
-    parse_number,
-    view_item,
-)
+from .objects import ABSENT, DELIMITERS, WORD, Bunch, Strings, is_hashable, parse_number, view_item
 from .parts import (
     DERIVED,
     JointParts,
@@ -354,7 +345,7 @@ def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) ->
             _explore_node(inner, (*steps, step), screen, name)
 
 
-def _unread_letters(held: Bunch | Array, texts: StringCodes | None) -> int:
+def _unread_letters(held: Bunch | Array, texts: Strings | None) -> int:
     """Return the number of places in the middle of long texts that no part reads."""
     found = [texts]
     if isinstance(held, Bunch):
@@ -365,7 +356,7 @@ def _unread_letters(held: Bunch | Array, texts: StringCodes | None) -> int:
 
 
 def _own_parts(
-    held: Bunch | Array, texts: StringCodes | None, steps: Steps, name: str
+    held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
 ) -> Iterator[Part | int]:
     """Yield the parts of a node itself, and numbers of parts that are left out."""
     if isinstance(held, Bunch):
@@ -383,7 +374,7 @@ def _own_parts(
 
 
 def _presence_parts(
-    held: Bunch | Array, texts: StringCodes | None, steps: Steps, name: str
+    held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
 ) -> Iterator[Part | int]:
     """Yield the parts of a node that say what is there, of which kind and how long."""
     if isinstance(held, Bunch):
@@ -398,7 +389,7 @@ def _presence_parts(
 
 
 def _steps_inwards(
-    held: Bunch | Array, texts: StringCodes | None
+    held: Bunch | Array, texts: Strings | None
 ) -> Iterator[tuple[tuple[str, Any], Node | None]]:
     """Yield the steps inwards from a node, and what lies there."""
     if isinstance(held, Bunch):
@@ -443,7 +434,7 @@ def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Ite
             yield Part(steps, "modulo", modulus)
 
 
-def _parts_of_texts(texts: StringCodes, steps: Steps) -> Iterator[Part | int]:
+def _parts_of_texts(texts: Strings, steps: Steps) -> Iterator[Part | int]:
     """Yield length, letters at every place from both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))

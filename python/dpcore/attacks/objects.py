@@ -44,7 +44,7 @@ NO_LETTER: Final = -1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StringCodes:
+class Strings:
     """Strings, or strings of bytes, as numbers.
 
     Args:
@@ -60,12 +60,12 @@ class StringCodes:
     items: Sequence[Any] | None = None
 
     @classmethod
-    def of_array(cls, array: Array) -> StringCodes:
+    def of_array(cls, array: Array) -> Strings:
         """Read the strings of an array of type U or S, shape `(size,)`."""
         return cls(np.char.str_len(array).astype(np.int64), _to_character_codes(array))
 
     @classmethod
-    def of_items(cls, items: Sequence[Any], is_bytes: bool) -> StringCodes:
+    def of_items(cls, items: Sequence[Any], is_bytes: bool) -> Strings:
         """Read single strings, or single bytes objects."""
         lengths = np.fromiter(map(len, items), np.int64, len(items))
         width, kind = int(lengths.max(initial=0)), "S" if is_bytes else "U"
@@ -258,7 +258,7 @@ class Bunch:
             self.kinds = np.full(len(items), known[classes.pop()], np.int8)
         else:
             self.kinds = np.fromiter(map(known.__getitem__, map(type, items)), np.int8, len(items))
-        self._texts: dict[int, tuple[Places, StringCodes]] = {}
+        self._texts: dict[int, tuple[Places, Strings]] = {}
         self._members: dict[int, tuple[Places, Members]] = {}
         self.present = sorted(set(known.values()))
         self._compared = 0
@@ -332,12 +332,12 @@ class Bunch:
         """Return the number of bits of the longest whole number."""
         return max((one.bit_length() for one in self.whole[1]), default=0)
 
-    def texts(self, kind: int) -> tuple[Places, StringCodes]:
+    def texts(self, kind: int) -> tuple[Places, Strings]:
         """Return the places of strings (or bytes), and the strings."""
         if kind not in self._texts:
             where, found = self.of_kind(kind)
             plain = list(map(bytes, found)) if kind == BYTES else found
-            self._texts[kind] = where, StringCodes.of_items(plain, kind == BYTES)
+            self._texts[kind] = where, Strings.of_items(plain, kind == BYTES)
         return self._texts[kind]
 
     @functools.cached_property

@@ -35,7 +35,7 @@ from .objects import (
     TEXT,
     WORD,
     Bunch,
-    StringCodes,
+    Strings,
     form_of,
 )
 
@@ -230,7 +230,7 @@ def _name_place(steps: tuple[tuple[str, Any], ...]) -> str:
     return name if len(name) <= _MAX_NAME_CHARACTERS else f"{name[:half]}...{name[3 - half :]}"
 
 
-def _read_array(array: Array, texts: StringCodes | None, part: Part, out: Floats) -> None:
+def _read_array(array: Array, texts: Strings | None, part: Part, out: Floats) -> None:
     """Write one measure of a regular array to `out`, which stays NaN without such a measure."""
     if array.ndim != 1:
         if part.measure == "times" and array.dtype.kind in "US":
@@ -300,7 +300,7 @@ def _read_word(whole: Array, number: int) -> Words:
     return (whole.astype(np.uint64) >> np.uint64(WORD * number)) & mask
 
 
-def _read_text_measure(texts: StringCodes, part: Part) -> Floats | float:
+def _read_text_measure(texts: Strings, part: Part) -> Floats | float:
     if part.measure == "length":
         return texts.lengths.astype(np.float64)
     if part.measure == "letter":
@@ -314,7 +314,7 @@ def _read_text_measure(texts: StringCodes, part: Part) -> Floats | float:
     return texts.numbers() if part.measure == "number" else np.nan
 
 
-def read_part(held: Bunch | Array, texts: StringCodes | None, part: Part, out: Floats) -> None:
+def read_part(held: Bunch | Array, texts: Strings | None, part: Part, out: Floats) -> None:
     """Write one measure of what `open_node` gave, NaN where an output has none such."""
     if isinstance(held, Bunch):
         _read_objects(held, part, out)
@@ -591,7 +591,7 @@ def rows_within(outputs: Array, most: int) -> int:
     return max(1, min(most, int(_MAX_CHUNK_BYTES / max(1.0, bytes_of(outputs)))))
 
 
-def open_node(node: Node) -> tuple[Bunch | Array, StringCodes | None]:
+def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:
     """Return the objects of a node by their kinds, or its array; and the texts of an array."""
     if isinstance(node, list) or (node.dtype == object and node.ndim == 1):
         return Bunch(list(node)), None
@@ -599,7 +599,7 @@ def open_node(node: Node) -> tuple[Bunch | Array, StringCodes | None]:
         # Raw bytes are strings of bytes.
         node = np.ascontiguousarray(node).view(f"S{node.dtype.itemsize}")
     is_text = node.dtype.kind in "US" and node.ndim == 1
-    return node, StringCodes.of_array(node) if is_text else None
+    return node, Strings.of_array(node) if is_text else None
 
 
 def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:

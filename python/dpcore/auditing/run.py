@@ -196,8 +196,7 @@ def audit(
         floats: True lets the floating-point finding count towards bound and verdict; each of the
             two then has half of the error probability.
         pilot: draws on each side that choose pair and event and are not counted; None is about
-            an eighth of the trials, after a search in texts at most its budget. Rare events need
-            many.
+            an eighth of the trials, at most the budget of a search in texts. Rare events need many.
         rng: where all randomness comes from: None (fresh entropy, of which the report records the
             seed), the seed of a report, an int in [0, 2**63), which repeats it (`--seed` on the
             command line), or a Generator, of which one number is drawn.

@@ -24,9 +24,18 @@ from ...packages import require_module
 from ...records import Floats, Record, list_shown_fields
 from ...report.encoding import encode_value
 from ...streams import Rng, seed_of
-from ..corpus import Corpus, Vocabulary, training_texts, words_of
+from ..corpus import Vocabulary, training_texts, words_of
 from ..redaction.masking import MASK, fingerprint_texts
-from .settings import FitPlan, Ids, Rows, TextRows, ignore_order_warnings, make_accountant
+from .rate_search import check_public, search_plan
+from .settings import (
+    FitPlan,
+    Ids,
+    Rows,
+    TextRows,
+    ignore_order_warnings,
+    make_accountant,
+    make_vocabulary,
+)
 
 if TYPE_CHECKING:
     from ...training import OpacusStep
@@ -35,17 +44,12 @@ _EXACT_FIGURES: Final = ("cut", "without_target", "valid_perplexity", "valid_uni
 """Figures of the texts themselves, without noise: not in the folder of a private model."""
 _PERPLEXITY_REPLICATES: Final = 1000
 
-_MIN_VOCABULARY_COUNT: Final = 2
-"""Occurrences that a word needs to be in a vocabulary made of the training texts."""
 _DEFAULT_RECIPES: Final[dict[str, dict[str, Any]]] = {
     "sgd": {"epochs": 20, "batch": 20, "lr": 20.0},
     "adam": {"epochs": 20, "batch": 64, "lr": 3e-3},
     "private": {"epochs": 15, "batch": 256, "lr": 2.0},
 }
 """Gusain and Leith's recipe, Adam beside it, and the private twin."""
-_MIN_PUBLIC_TEXTS: Final = 100
-_MAX_HELD_OUT_TEXTS: Final = 400
-"""Public texts that choose among rates and clips, a quarter of them at most."""
 _DEFAULT_SIZES: Final = {"hidden": 64, "layers": 1}
 _MAX_DEFAULT_DELTA: Final = 8e-5
 
@@ -559,7 +563,7 @@ def fit(
     found, checked = training_texts(texts), texts_of("valid", valid)
     if start is not None:
         instance("start", start, NextWordModel)
-    public_texts = _check_public(rate, public, epsilon)
+    public_texts = check_public(rate, public, epsilon)
     words = _choose_vocabulary(found, vocabulary, start, masked)
     rows = TextRows(words, integer("length", length, 2), instance("masked", masked, str))
     plan = _make_plan(
@@ -575,7 +579,7 @@ def fit(
     # Before anything is drawn: torch's generators are seeded on the devices in use.
     place, seed = device_of("cpu" if device is None else device), seed_of(rng)
     if public_texts:
-        plan, figures = _search_plan(
+        plan, figures = search_plan(
             public_texts, len(found), plan, start, rows, place, [seed, 1], progress
         )  # fmt: skip
     generator = np.random.default_rng(seed)
@@ -605,58 +609,6 @@ def fit(
     )  # fmt: skip
 
 
-def _check_public(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
-    """Check the public texts of a search, and return them; none without a search."""
-    if choice("rate", rate, ("fixed", "searched")) == "fixed":
-        if public is not None:
-            raise invalid("public", "left out where rate is not 'searched'", public)
-        return ()
-    if epsilon is None:
-        raise invalid("rate", "'fixed' for a plain training (epsilon= makes it private)", rate)
-    if public is None:
-        raise invalid("public", "public texts where rate is 'searched'", public)
-    texts = training_texts(public) if isinstance(public, Corpus) else texts_of("public", public)
-    if len(texts) < _MIN_PUBLIC_TEXTS:
-        raise invalid("public", f"at least {_MIN_PUBLIC_TEXTS} texts", f"{len(texts)} of them")
-    return tuple(texts)
-
-
-def _search_plan(
-    public: Sequence[str], texts: int, plan: FitPlan, start: NextWordModel | None, rows: TextRows,
-    device: Any, seed: Any, progress: bool | None,
-) -> tuple[FitPlan, dict[str, int]]:  # fmt: skip
-    """Search rate and clip on public texts.
-
-    Args:
-        public: public texts.
-        texts: number of private texts; nothing else of them is used.
-        plan: of the private training.
-        start: the model at the start, or None.
-        rows: length and mask of the rows.
-        device: where it trains.
-        seed: of all trainings of the search.
-        progress: show bars.
-
-    Returns:
-        The plan with the rate and clip that were chosen, and fields of `NextWordModel`.
-    """
-    from .network import count_search_texts, search_rate
-
-    order = np.random.default_rng(seed).permutation(len(public))
-    n_held, n_train = min(_MAX_HELD_OUT_TEXTS, len(public) // 4), count_search_texts(texts, plan)
-    read = [public[row] for row in order[: n_held + n_train]]
-    # Words of the private texts must not decide: the vocabulary is that of the public texts.
-    own = replace(rows, vocabulary=_choose_vocabulary(read, None, start, rows.masked))
-    numbers, _ = own.encode(read)
-    train = [numbers[n_held + row] for row in np.resize(np.arange(len(read) - n_held), n_train)]
-    plan, settings = search_rate(
-        train, numbers[:n_held], own.size, plan, None if start is None else start.network, device,
-        seed, progress,
-    )  # fmt: skip
-    figures = {"public_texts": len(public), "public_read": len(read)}
-    return plan, {"settings_tried": settings, **figures}
-
-
 def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
     """Check that a next-word model can use a vocabulary.
 
@@ -681,11 +633,7 @@ def _choose_vocabulary(
         raise invalid("vocabulary", "that of start, word for word", given)
     if known is not None:
         return known
-    kept = (" ".join(word for word in text.split() if word != masked) for text in texts)
-    unmasked = [text for text in kept if text]
-    if not unmasked:
-        raise invalid("vocabulary", "given where all words of the texts are masked", None)
-    return Vocabulary.from_texts(unmasked, unknown="token", min_count=_MIN_VOCABULARY_COUNT)
+    return make_vocabulary(texts, masked)
 
 
 def _make_plan(texts: int, start: Any, is_private: bool, **given: Any) -> FitPlan:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +26,7 @@ _MAX_GRADIENT_NORM: Final = 0.25
 """Largest norm of a plain step's gradient."""
 _RATE_DIVISOR: Final = 4.0
 """Divisor of the rate when the validation loss does not fall."""
-_DIVERGED_WORD_LOSS: Final = 1e4
+DIVERGED_WORD_LOSS: Final = 1e4
 """A loss of a word above it has diverged: the uniform law has the logarithm of the vocabulary."""
 _PATIENCE_EPOCHS: Final = 4
 """Epochs in a row that do not lower the validation loss, after which the rate is 1/256."""
@@ -38,11 +36,6 @@ _RECORDS_PER_CHUNK: Final = 64
 """Records whose gradients the CPU holds at once."""
 _RECORDS_PER_DEVICE_CHUNK: Final = 512
 """The same of other devices, where the number of calls takes the time."""
-_SEARCH_BATCH_SIZE: Final = 64
-"""Expected texts in a step of a search: the noise of a step is larger than what they lack."""
-_SEARCH_FACTORS: Final = ((4.0, 1.0), (2.0, 1.0), (4.0, 0.25))
-"""Factors of rate and clip that are tried in turn, and their inverses."""
-_MAX_SEARCH_SETTINGS: Final = 24
 _MAX_QUIET_GRADIENTS: Final = 2e8
 """Gradients of a private step, records times weights, from which on a warning is given."""
 _SECONDS_PER_GRADIENT: Final = 1.2e-8
@@ -249,13 +242,13 @@ def learn_plain(
         network.train()
         for batch in _draw_batches(rows, plan.batch, rng):
             loss = record_losses(network, batch, network.words).mean()
-            require_convergence(loss.item() < _DIVERGED_WORD_LOSS, plan.lr, epoch)
+            require_convergence(loss.item() < DIVERGED_WORD_LOSS, plan.lr, epoch)
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), _MAX_GRADIENT_NORM)
             optimizer.step()
-        found = _mean_loss(network, valid)
-        require_convergence(found < _DIVERGED_WORD_LOSS, plan.lr, epoch)
+        found = mean_loss(network, valid)
+        require_convergence(found < DIVERGED_WORD_LOSS, plan.lr, epoch)
         if found < least:
             least, best = found, deepcopy(network.state_dict())
         else:
@@ -319,66 +312,6 @@ def learn_private(
     return {"epochs": len(whole), "best_epoch": len(whole), "steps": steps, "partial": partial}
 
 
-def search_rate(
-    train: Rows, valid: Rows, words: int, plan: FitPlan, source: Any, device: Any, seed: Any,
-    progress: bool | None,
-) -> tuple[FitPlan, int]:  # fmt: skip
-    """Find the rate and the clip of a private training by trainings on public texts.
-
-    Each has as many steps as the private training, and in a step the same noise for each weight.
-
-    Args:
-        train: public texts as numbers. They are repeated, or not all read, to make the steps.
-        valid: other public texts, whose mean loss chooses.
-        words: V of their vocabulary.
-        plan: of the private training; its rate and clip are the first that are tried.
-        source: a network whose weights are the start, or None.
-        device: where it trains.
-        seed: of weights, batches and noise, the same for all settings.
-        progress: show a bar for each training.
-
-    Returns:
-        The plan with the best rate and clip, and the number of settings that were tried.
-
-    Raises:
-        KeyboardInterrupt: on Ctrl-C.
-    """
-    batch = min(plan.batch, _SEARCH_BATCH_SIZE)
-    small = replace(plan, batch=batch, sigma=(plan.sigma or 0.0) * batch / plan.batch)
-    losses = dict[tuple[float, float], float]()
-
-    def measure(setting: tuple[float, float]) -> float:
-        if setting not in losses:
-            rng = np.random.default_rng(seed)
-            network = make_network(words, plan, source, private=True)
-            if source is None:
-                draw_weights(network, rng)
-            network.to(device)
-            trial = replace(small, lr=setting[0], clip=setting[1])
-            losses[setting] = math.inf
-            # A setting with which the training diverges is only a bad one.
-            with suppress(ValueError):
-                if learn_private(network, train, trial, rng, progress)["partial"]:
-                    raise KeyboardInterrupt
-                loss = _mean_loss(network, valid)
-                losses[setting] = loss if loss < _DIVERGED_WORD_LOSS else math.inf
-        return losses[setting]
-
-    best = plan.lr, float(plan.clip or 0.0)
-    for lr_factor, clip_factor in _SEARCH_FACTORS:
-        last = None
-        while best != last and len(losses) < _MAX_SEARCH_SETTINGS:
-            last = lr, clip = best
-            larger = lr * lr_factor, clip * clip_factor
-            best = min(last, larger, (lr / lr_factor, clip / clip_factor), key=measure)
-    return replace(plan, lr=best[0], clip=best[1]), len(losses)
-
-
-def count_search_texts(texts: int, plan: FitPlan) -> int:
-    """Return how many texts make the steps of a private training on so many texts."""
-    return -(-texts * min(plan.batch, _SEARCH_BATCH_SIZE) // plan.batch)
-
-
 def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
     """Return the rows in random batches of texts of similar length."""
     shuffled = [rows[number] for number in rng.permutation(len(rows))]
@@ -398,7 +331,7 @@ def _make_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: in
         optimizer.zero_grad()
         if chunk:
             loss = record_losses(model, chunk, model._module.words).mean()
-            require_convergence(loss.item() < _DIVERGED_WORD_LOSS, plan.lr, epoch)
+            require_convergence(loss.item() < DIVERGED_WORD_LOSS, plan.lr, epoch)
             loss.backward()
         else:
             # No record has a gradient; the optimizer adds its noise to a sum of zeros.
@@ -409,7 +342,8 @@ def _make_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: in
     optimizer.zero_grad()
 
 
-def _mean_loss(network: Network, rows: Rows) -> float:
+def mean_loss(network: Network, rows: Rows) -> float:
+    """Compute the mean over texts of the mean loss of their targets."""
     network.eval()
     parts = _split_rows(rows, _EVALUATION_BATCH_SIZE)
     with torch.no_grad():

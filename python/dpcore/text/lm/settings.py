@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import invalid
 from ...packages import require_module
 from ...records import Floats, Shown
 from ..corpus import Vocabulary
@@ -19,6 +20,8 @@ from ..corpus import Vocabulary
 Ids = npt.NDArray[np.int64]
 Rows = Sequence[Ids]
 """For each text the numbers of its words."""
+_MIN_VOCABULARY_COUNT: Final = 2
+"""Occurrences that a word needs to be in a vocabulary made of the training texts."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,6 +75,15 @@ class TextRows(Shown):
         """Return for each row the losses of its targets by counts, one added to each (Laplace)."""
         law = np.log((counts + 1.0) / (counts.sum() + self.size))
         return [-law[row[1:][row[1:] < self.size]] for row in rows]
+
+
+def make_vocabulary(texts: Sequence[str], masked: str) -> Vocabulary:
+    """Make a vocabulary of the words that occur twice in texts, without the token of masks."""
+    kept = (" ".join(word for word in text.split() if word != masked) for text in texts)
+    unmasked = [text for text in kept if text]
+    if not unmasked:
+        raise invalid("vocabulary", "given where all words of the texts are masked", None)
+    return Vocabulary.from_texts(unmasked, unknown="token", min_count=_MIN_VOCABULARY_COUNT)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
