@@ -326,7 +326,8 @@ def audit_rewriter(keeps, seed, **settings):
     look = pairs.search(pairs.Texts(CORPUS), budget=42)
     few = {"claim": 1.0, "trials": 24, "rng": seed, **settings}
     report = dpcore.audit(mechanism, look, **few)
-    assert len(calls) <= 400
+    # Of 400 calls that are allowed: no output of the pilot is drawn twice.
+    assert len(calls) <= 286
     return report
 
 
