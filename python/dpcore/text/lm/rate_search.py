@@ -32,7 +32,7 @@ def check_public(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
             raise invalid("public", "left out where rate is not 'searched'", public)
         return ()
     if epsilon is None:
-        raise invalid("rate", "'fixed' for a plain training (epsilon= makes it private)", rate)
+        raise invalid("rate", "'fixed' for a plain training, without epsilon", rate)
     if public is None:
         raise invalid("public", "public texts where rate is 'searched'", public)
     texts = training_texts(public) if isinstance(public, Corpus) else texts_of("public", public)
