@@ -39,8 +39,8 @@ by an AUC of .03, and 1 in utterances, whose words have fixed places, by .05."""
 _FOLDS: Final = 3
 
 _ATTACKER_NEED: Final = (
-    "objects with fit(texts, truth) and scores(texts), scikit-learn classifiers or Attacker "
-    "objects for vectors, or 'usual'"
+    "objects with fit(texts, truth) and scores(texts), estimators or Attacker objects for "
+    "vectors, or 'usual'"
 )
 
 
