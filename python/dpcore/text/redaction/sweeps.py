@@ -637,7 +637,7 @@ def draw_figure(found: Sweep, ax: Any = None) -> Figure:
     labels = {
         f"nats, {rows}":
             "Which set? D_2 (circles, hollow: not\nbelieved), KL (dashed), certified (bold)",
-        "accuracy": "Which set? The attack, from words and\nfrom the number of masks (dashed)",
+        "accuracy": "Which set? The attack, from the texts and\nfrom the number of masks (dashed)",
         "share linked": "Which document? By places and\nby the bag of words (dashed)",
         "macro-F1": "Utility against\nthe attack on the set",
     }  # fmt: skip
