@@ -69,7 +69,7 @@ _ROW_TRANSFORMS: Final = ("raw", "centred", "row minimum subtracted", "norm-scal
 _NETWORK_TRANSFORMS: Final = ("raw", "centred")
 """A network costs as much as twenty logistic regressions."""
 _RIDGE_PENALTIES: Final = tuple(10.0**power for power in range(-1, 6))
-_SCORE_METHODS: Final = ("predict_proba", "decision_function")
+SCORE_METHODS: Final = ("predict_proba", "decision_function")
 _DIVIDING_SETTINGS: Final = ("early_stopping", "oob_score", "probability", "cv")
 """Settings with which an estimator of scikit-learn holds training texts back."""
 _COPYING_FAMILIES: Final = ("linear_model", "tree", "ensemble", "discriminant_analysis")
@@ -374,7 +374,7 @@ class Attacker(Shown):
 
     def __post_init__(self) -> None:
         """Check the estimator and the transform."""
-        answers = find_method(self.estimator, *_SCORE_METHODS, "predict")
+        answers = find_method(self.estimator, *SCORE_METHODS, "predict")
         if isinstance(self.estimator, type) or not (answers and find_method(self.estimator, "fit")):
             need = "an estimator with fit, and predict_proba, decision_function or predict"
             raise mistyped("estimator", need, self.estimator)
@@ -661,8 +661,8 @@ def fit_attacker(
     if not target.binary and not find_method(attacker.estimator, "predict"):
         need = "one with predict, for an attribute of more than two values"
         raise mistyped("estimator", need, attacker.estimator)
-    if target.is_number and find_method(attacker.estimator, *_SCORE_METHODS):
-        need = f"a regressor, without {' and '.join(_SCORE_METHODS)}, for a number"
+    if target.is_number and find_method(attacker.estimator, *SCORE_METHODS):
+        need = f"a regressor, without {' and '.join(SCORE_METHODS)}, for a number"
         raise mistyped("estimator", need, attacker.estimator)
     used = choose_encodings(attacker.estimator) if copies else "one"
     # Each encoding is a call of its own, as that of the texts that are attacked.
@@ -760,7 +760,7 @@ def _ignored_convergence() -> Iterator[None]:
 
 def _predict_scores(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:
     """Return a model's best answers: probabilities, else decision function, else predictions."""
-    asked = (*_SCORE_METHODS, "predict") if binary else ("predict",)
+    asked = (*SCORE_METHODS, "predict") if binary else ("predict",)
     found = np.asarray(find_method(model, *asked)(rows), np.float64)
     if width == 1 and found.ndim == 2 and found.shape[1] == 2:
         # The probabilities of both values: that of the second is enough.

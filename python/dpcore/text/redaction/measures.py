@@ -19,6 +19,7 @@ from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import TRANSFORMS, attackers_of, vectors_of
 from ..tfidf import TfidfSVD
+from .attackers import NGramRegression, TextClassifier
 from .masking import MASK, split_words
 
 ORDERS: Final = (1.0, 2.0)
@@ -32,7 +33,7 @@ _DIVERGENCE_NEIGHBOURS: Final = 20
 
 _VECTOR_DIM: Final = 50
 _MIN_TEXTS_PER_WORD: Final = 2
-"""Texts in which a word must occur."""
+"""Texts in which a word of vectors and of labels must occur; attacks on the set read all words."""
 
 _ATTACKER_INVERSE_PENALTY: Final = 10.0
 _SET_ATTRIBUTE: Final = "sensitive"
@@ -65,7 +66,8 @@ class Study:
         labels: labels of the texts of the safe set, in their order, or None.
         public: texts that features are fitted on, or None for the policy's part.
         encode: the caller's encoder, or None.
-        attackers: the caller's attackers, "usual", or None for the logistic regressions alone.
+        attackers: the caller's attackers of vectors, each an estimator, an `Attacker` or "usual".
+        text_attackers: the caller's attackers of texts.
         confidence: of intervals and certificates.
     """
 
@@ -75,7 +77,8 @@ class Study:
     labels: npt.NDArray[Any] | None
     public: tuple[str, ...] | None
     encode: Callable[..., Any] | None
-    attackers: Any
+    attackers: tuple[Any, ...]
+    text_attackers: tuple[Any, ...]
     confidence: float
 
 
@@ -128,14 +131,16 @@ class Features(NamedTuple):
     """Redacted texts as numbers, a row each.
 
     Attributes:
-        weights: TF-IDF weights of the words, sparse.
+        weights: TF-IDF weights of all words, sparse.
         names: the words.
+        frequent: weights of the words of two texts or more, for the labels; None without labels.
         vectors: of the caller's encoder, or of `TfidfSVD`.
         counts: number of masks, number of words, and their ratio.
     """
 
     weights: Any
     names: tuple[str, ...]
+    frequent: Any
     vectors: Floats
     counts: Floats
 
@@ -152,24 +157,38 @@ def compute_features(
     # A full stop is a text without a word: `TfidfSVD` refuses empty ones.
     filled, background = ([text or "." for text in texts] for texts in (redacted, background))
     known = [*background, *(filled[row] for row in parts.fit)]
-    extraction = require_module("sklearn.feature_extraction.text", "redaction.sweep")
-    words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=_MIN_TEXTS_PER_WORD)
-    nothing = np.zeros((len(filled), 1))
-    sparse = require_module("scipy.sparse", "redaction.sweep")
-    weights, vectors = sparse.csr_matrix(nothing), nothing
-    names: tuple[str, ...] = ("",)
-    # Where no word is left in two texts, all documents have the same features.
+    weights, names = _weigh_words(known, filled, 1)
+    frequent = None
+    if study.labels is not None:
+        frequent, _ = _weigh_words(known, filled, _MIN_TEXTS_PER_WORD)
+    vectors = np.zeros((len(filled), 1))
+    # Where no word is left in two texts, all documents have the same vector.
     with suppress(ValueError), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        weights = words.fit(known).transform(filled)
-        names = tuple(words.get_feature_names_out())
         encoder = TfidfSVD(_VECTOR_DIM, min_count=_MIN_TEXTS_PER_WORD)
         vectors = encoder.fit(background, allow_fewer=True)(filled)
     if study.encode is not None:
         vectors = vectors_of(study.encode, [list(redacted)], seed)[0]
     counts = np.array([[text.count(MASK), len(split_words(text))] for text in redacted], float)
     share = counts[:, :1] / np.maximum(1.0, counts[:, 1:])
-    return Features(weights, names, vectors, np.hstack([counts, share]))
+    return Features(weights, names, frequent, vectors, np.hstack([counts, share]))
+
+
+def _weigh_words(
+    known: Sequence[str], texts: Sequence[str], min_count: int
+) -> tuple[Any, tuple[str, ...]]:
+    """Return TF-IDF weights of texts, and the words, which at least `min_count` known texts have.
+
+    Where there is no such word, all texts have a weight of 0.
+    """
+    extraction = require_module("sklearn.feature_extraction.text", "redaction.sweep")
+    words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=min_count)
+    try:
+        weights = words.fit(known).transform(texts)
+    except ValueError:
+        sparse = require_module("scipy.sparse", "redaction.sweep")
+        return sparse.csr_matrix((len(texts), 1)), ("",)
+    return weights, tuple(words.get_feature_names_out())
 
 
 @dataclass(frozen=True)
@@ -208,18 +227,26 @@ def _make_trees() -> Any:
     return ensemble.HistGradientBoostingClassifier(max_iter=60, early_stopping=False)
 
 
-def _make_set_attackers(study: Study, features: Features, rows: int) -> list[Attacker]:
-    """Return the logistic regressions on words and on vectors, and the caller's attackers."""
-    known: list[Attacker] = [
+def _make_set_attackers(
+    study: Study, features: Features, redacted: Sequence[str], rows: int
+) -> list[Attacker]:
+    """Return the logistic regressions on texts and on vectors, and the caller's attackers."""
+    regression = Attacker(_make_scaled_regression(), name="logistic regression on vectors")
+    readers = [(NGramRegression(), "logistic regression on n-grams and masks")]
+    readers += [(attacker, type(attacker).__name__) for attacker in study.text_attackers]
+    on_vectors = [
+        attacker
+        for entry in study.attackers
+        for attacker in attackers_of(None if isinstance(entry, str) else entry, rows)
+    ]
+    return [
         Attacker(
             _SparseWeightClassifier(_make_regression(), features.weights),
             name="logistic regression on words",
         ),
-        Attacker(_make_scaled_regression(), name="logistic regression on vectors"),
+        *(Attacker(TextClassifier(attacker, redacted), name=name) for attacker, name in readers),
+        *(_on_columns(attacker, features.vectors) for attacker in (regression, *on_vectors)),
     ]
-    if study.attackers is not None:
-        known += attackers_of(None if study.attackers == "usual" else study.attackers, rows)
-    return [known[0], *(_on_columns(one, features.vectors) for one in known[1:])]
 
 
 def _on_columns(attacker: Attacker, columns: Floats) -> Attacker:
@@ -250,7 +277,7 @@ def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: i
 
 
 def measure_figures(
-    study: Study, parts: Parts, features: Features, nulls: int, seed: int
+    study: Study, parts: Parts, features: Features, redacted: Sequence[str], nulls: int, seed: int
 ) -> tuple[Figures, Inference]:
     """Measure one redaction in one split: attacks, utility, divergences, and the null.
 
@@ -258,13 +285,15 @@ def measure_figures(
         study: the texts and the settings.
         parts: the parts of this split.
         features: of all texts.
+        redacted: all texts.
         nulls: permutations of the labels.
         seed: of folds, permutations and attackers.
 
     Returns:
         The figures without the share that is masked, and the inference of the main attack.
     """
-    attack = infer_set(study, parts, _make_set_attackers(study, features, len(parts.fit)), seed)
+    attackers = _make_set_attackers(study, features, redacted, len(parts.fit))
+    attack = infer_set(study, parts, attackers, seed)
     trees = _on_columns(Attacker(_make_trees()), features.vectors)
     counting = [
         _on_columns(Attacker(model), features.counts)
@@ -281,7 +310,7 @@ def measure_figures(
         np.nan, attack.accuracy.value, attack.auc, attack.true_positive_rate(),
         infer_set(study, parts, [trees], seed).accuracy.value,
         infer_set(study, parts, counting, seed).accuracy.value,
-        *_measure_utility(study, parts, features.weights), found.value, null,
+        *_measure_utility(study, parts, features.frequent), found.value, null,
     )  # fmt: skip
     return figures, attack
 

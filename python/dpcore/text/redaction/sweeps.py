@@ -28,6 +28,7 @@ from ..inference import Inference
 from ..inference.attackers import encoder_of
 from ..words import Linkage
 from . import masking, measures
+from .attackers import split_attackers
 from .masking import STYLES, Policy, Style, policy_name
 from .measures import FIGURES, ExposedDocument, Figures, Parts, Study
 
@@ -266,8 +267,11 @@ def sweep(
         splits: number of splits, of which mean and spread are shown.
         nulls: permutations of the labels, over all splits, at least.
         style: of `redact`.
-        attackers: more attackers on vectors, as `infer` takes them, "usual" for its own; None for
-            logistic regressions on words and on vectors alone.
+        attackers: more attackers than the logistic regressions on words, on n-grams with masks and
+            their places, and on vectors: attackers of redacted texts, each with `fit(texts, truth)`
+            (truth is 1 for the sensitive set and 0 for the other one) and `scores(texts)` (a number
+            for each, higher for the sensitive set); attackers of vectors, as `infer` takes them;
+            "usual" for its own; or several of these. Each is copied before it is fitted.
         confidence: of each interval and certificate by itself.
         rng: None, an int seed or a numpy Generator.
         progress: a bar: True, False or None (where somebody is looking).
@@ -398,7 +402,9 @@ class _StudySplit:
         if study.public is None:
             background = [redacted[row] for row in parts.policy]
         features = measures.compute_features(study, parts, redacted, background, self.seed)
-        figures, attack = measures.measure_figures(study, parts, features, self.nulls, self.seed)
+        figures, attack = measures.measure_figures(
+            study, parts, features, redacted, self.nulls, self.seed
+        )
         if self.number:
             return _SplitFigures(figures, None)
         divergence = measures.estimate_divergence(study, parts, features.vectors, self.seed)
@@ -448,7 +454,8 @@ def _read_study(
     encode = None if encode is None else encoder_of(encode)
     repeated = sum(map(len, sets)) - len(texts)
     places = np.array([row for one in kept for row in one.values()])
-    return Study(texts, places, truth, labels, others, encode, attackers, level), repeated
+    split = split_attackers(attackers)
+    return Study(texts, places, truth, labels, others, encode, *split, level), repeated
 
 
 def _read_labels(utility: Any, texts: int, kept: Sequence[int]) -> npt.NDArray[Any] | None:
@@ -630,7 +637,7 @@ def draw_figure(found: Sweep, ax: Any = None) -> Figure:
     labels = {
         f"nats, {rows}":
             "Which set? D_2 (circles, hollow: not\nbelieved), KL (dashed), certified (bold)",
-        "accuracy": "Which set? The attack, from words and\nfrom the number of masks (dashed)",
+        "accuracy": "Which set? The attack, from the texts and\nfrom the number of masks (dashed)",
         "share linked": "Which document? By places and\nby the bag of words (dashed)",
         "macro-F1": "Utility against\nthe attack on the set",
     }  # fmt: skip

@@ -1,0 +1,274 @@
+"""Attackers that read redacted texts: their words, characters, and masks with their places."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import invalid, mistyped, numeric
+from ...packages import has_all, require_module
+from ..inference.attackers import SCORE_METHODS, Attacker, find_method
+from ..inference.metrics import compute_mid_ranks
+from .masking import MASK, split_words
+
+_Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+
+_WORD_RUNS: Final = (1, 2, 3)
+_CHARACTER_RUNS: Final = (2, 3, 4, 5)
+_TOKEN: Final = re.compile(rf"{re.escape(MASK)}|\w+|[^\w\s]")
+_MASK_RUN: Final = re.compile(rf"{re.escape(MASK)}(?: {re.escape(MASK)})*")
+_MASK_CHARACTER: Final = "\0"
+"""Stands for a run of masks among characters: the letters of the mask say nothing of the text."""
+
+_HASH_BITS: Final = 20
+"""Columns of runs, as a power of two: 288 abstracts have 100,000 runs of each kind."""
+_MAX_PLACE: Final = 255
+"""Largest place, run of masks and number of words that has a column; larger ones share it."""
+
+_INVERSE_PENALTY: Final = 10.0
+_PLACE_SHARES: Final = (0.3, 1.0)
+"""Weights of the places next to the runs. In news and abstracts .3 has an AUC larger by .03; in
+utterances, whose words have fixed places, 1 has one larger by .05."""
+_FOLDS: Final = 3
+
+_ATTACKER_NEED: Final = (
+    "objects with fit(texts, truth) and scores(texts), estimators or Attacker objects for "
+    "vectors, or 'usual'"
+)
+
+
+def _count_columns(columns: _Ints, rows: _Ints, shape: tuple[int, int]) -> Any:
+    """Count how often each column occurs in each row, as a sparse matrix."""
+    keys = np.sort(rows * shape[1] + columns)
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    counts = np.diff(firsts, append=len(keys)).astype(np.float64)
+    rows, columns = np.divmod(keys[firsts], shape[1])
+    starts = np.searchsorted(rows, np.arange(shape[0] + 1))
+    sparse = require_module("scipy.sparse", "redaction.sweep")
+    return sparse.csr_matrix((counts, columns, starts), shape=shape)
+
+
+def _count_runs(symbols: _Ints, lengths: _Ints, sizes: Sequence[int]) -> Any:
+    """Count all runs of these sizes in sequences of numbers, by a hash of each run."""
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    ends = np.repeat(np.cumsum(lengths), lengths)
+    numbers = symbols.astype(np.uint64) + np.uint64(1)
+    hashes = np.zeros(len(symbols), np.uint64)
+    columns, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for size in range(1, max(sizes) + 1):
+        n_runs = max(0, len(symbols) - size + 1)
+        # Factors of splitmix64; products are modulo 2^64.
+        hashes = hashes[:n_runs] * np.uint64(0x9E3779B97F4A7C15)
+        hashes += numbers[size - 1 :] * np.uint64(0xBF58476D1CE4E5B9)
+        if size in sizes:
+            inside = np.flatnonzero(np.arange(size, n_runs + size) <= ends[:n_runs])
+            mixed = hashes[inside]
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x94D049BB133111EB)
+            columns.append((mixed >> np.uint64(64 - _HASH_BITS)).astype(np.int64))
+            places.append(rows[inside])
+    shape = len(lengths), 2**_HASH_BITS
+    return _count_columns(np.concatenate(columns), np.concatenate(places), shape)
+
+
+def count_words(texts: Sequence[str]) -> Any:
+    """Count runs of 1 to 3 words, masks and punctuation marks, letter case ignored."""
+    tokens = [[token.lower() for token in _TOKEN.findall(text)] for text in texts]
+    numbers = {word: _hash_word(word) for row in tokens for word in row}
+    symbols = np.array([numbers[word] for row in tokens for word in row], np.int64)
+    return _count_runs(symbols, np.array(list(map(len, tokens))), _WORD_RUNS)
+
+
+def _hash_word(word: str) -> int:
+    """Return a number of a word that is the same in every process, unlike `hash`."""
+    return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=7).digest())
+
+
+def count_characters(texts: Sequence[str]) -> Any:
+    """Count runs of 2 to 5 characters, with one character for each run of masks."""
+    padded = [f" {_MASK_RUN.sub(_MASK_CHARACTER, text)} " for text in texts]
+    codes = "".join(padded).encode("utf-32-le", "surrogatepass")
+    symbols = np.frombuffer(codes, np.uint32).astype(np.int64)
+    return _count_runs(symbols, np.array(list(map(len, padded))), _CHARACTER_RUNS)
+
+
+def count_places(texts: Sequence[str]) -> Any:
+    """Count the masks and the kept words, each place from both ends, and each run of them."""
+    words = [[word == MASK for word in split_words(text)] for text in texts]
+    lengths = np.array(list(map(len, words)))
+    masked = np.array([flag for row in words for flag in row], np.int64)
+    rows = np.repeat(np.arange(len(texts)), lengths)
+    places = np.arange(len(masked)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    starts = np.flatnonzero(np.diff(2 * rows + masked, prepend=-1))
+    n_masks = np.bincount(rows, masked, len(texts)).astype(np.int64)
+    every = np.arange(len(texts))
+    parts = [
+        (places, masked, rows),
+        (lengths[rows] - 1 - places, masked, rows),
+        (np.diff(starts, append=len(masked)), masked[starts], rows[starts]),
+        (n_masks, 1, every),
+        (lengths - n_masks, 0, every),
+        (lengths, 0, every),
+    ]
+    width = 2 * (_MAX_PLACE + 1)
+    columns = [
+        part * width + 2 * np.minimum(numbers, _MAX_PLACE) + kinds
+        for part, (numbers, kinds, _) in enumerate(parts)
+    ]
+    numbers = np.concatenate([part[2] for part in parts])
+    return _count_columns(np.concatenate(columns), numbers, (len(texts), width * len(parts)))
+
+
+_VIEWS: Final = (count_words, count_characters, count_places)
+
+
+def _weigh_inverse(counts: Any) -> _Floats:
+    """Return the weight of each column, less for those of many rows, and 0 of no row."""
+    frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+    weights = np.log((1.0 + counts.shape[0]) / (1.0 + frequency)) + 1.0
+    return np.where(frequency > 0, weights, 0.0)
+
+
+def _weigh_counts(counts: Any, inverse: _Floats) -> Any:
+    """Return TF-IDF weights of the columns that have a weight, rows of L2 norm 1 or 0."""
+    weights = counts.copy()
+    weights.data = (1.0 + np.log(counts.data)) * inverse[counts.indices]
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    norms = np.sqrt(np.bincount(rows, weights.data**2, counts.shape[0]))
+    weights.data /= np.where(norms > 0.0, norms, 1.0)[rows]
+    return weights[:, np.flatnonzero(inverse)]
+
+
+class NGramRegression:
+    """A logistic regression on runs of words and characters, and on masks and their places.
+
+    Each of the three has TF-IDF weights of norm 1. The weight of the places is chosen on folds of
+    the training texts, which are more than the texts of validation.
+
+    Source:
+        Joachims (1998) for linear classifiers of all words; Weinberger et al. (2009) for columns
+        by a hash.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("sklearn"):
+        ...     texts = ["[MASK] was ill", "[MASK] is fit"] * 20
+        ...     attacker = NGramRegression().fit(texts, np.array([1, 0] * 20))
+        ...     assert (attacker.scores(["they [MASK] ill", "they [MASK] fit"]) > 0).tolist() == [
+        ...         True, False,
+        ...     ]
+    """
+
+    def fit(self, texts: Sequence[str], truth: npt.NDArray[Any]) -> NGramRegression:
+        """Fit the weights of the columns and the regression.
+
+        Args:
+            texts: redacted texts.
+            truth: 1 for texts of the sensitive set, 0 for others, shape (n,).
+        """
+        counts = [count(texts) for count in _VIEWS]
+        self._inverse = [_weigh_inverse(matrix) for matrix in counts]
+        views = [_weigh_counts(*pair) for pair in zip(counts, self._inverse, strict=True)]
+        self._share = self._choose_share(views, truth)
+        self._model = _make_regression().fit(_join_views(views, self._share), truth)
+        return self
+
+    def scores(self, texts: Sequence[str]) -> _Floats:
+        """Return a score for each text, higher for the sensitive set, shape (n,)."""
+        pairs = zip(_VIEWS, self._inverse, strict=True)
+        views = [_weigh_counts(count(texts), inverse) for count, inverse in pairs]
+        return np.asarray(self._model.decision_function(_join_views(views, self._share)))
+
+    def _choose_share(self, views: Sequence[Any], truth: npt.NDArray[Any]) -> float:
+        """Return the weight of the places with the largest mean AUC on folds of the texts."""
+        # Each fold has every third text of each set.
+        order = np.argsort(np.argsort(truth, kind="stable"), kind="stable")
+        folds = order % _FOLDS
+        areas = dict.fromkeys(_PLACE_SHARES, 0.0)
+        for share in areas:
+            rows = _join_views(views, share)
+            for fold in range(_FOLDS):
+                inside, outside = folds != fold, folds == fold
+                model = _make_regression().fit(rows[inside], truth[inside])
+                scores, positive = model.decision_function(rows[outside]), truth[outside] == 1
+                areas[share] += compute_mid_ranks(scores[positive], scores[~positive]).mean()
+        return max(areas, key=lambda share: areas[share])
+
+
+def _join_views(views: Sequence[Any], share: float) -> Any:
+    *grams, places = views
+    sparse = require_module("scipy.sparse", "redaction.sweep")
+    return sparse.hstack([*grams, share * places]).tocsr()
+
+
+def _make_regression() -> Any:
+    linear = require_module("sklearn.linear_model", "redaction.sweep")
+    # The dual has a coordinate for each text, of which there are fewer than columns.
+    return linear.LogisticRegression(
+        C=_INVERSE_PENALTY, solver="liblinear", dual=True, tol=1e-3, max_iter=1000, random_state=0
+    )
+
+
+class TextClassifier:
+    """A classifier for `infer` that gets the rows of texts, and lets an attacker read the texts.
+
+    Args:
+        attacker: with `fit(texts, truth)` and `scores(texts)`; copied before it is fitted.
+        texts: the redacted texts.
+    """
+
+    def __init__(self, attacker: Any, texts: Sequence[str]) -> None:
+        self._attacker, self._texts = attacker, texts
+
+    def __deepcopy__(self, memo: Any) -> TextClassifier:
+        return TextClassifier(copy.deepcopy(self._attacker), self._texts)
+
+    def _read(self, rows: _Floats) -> list[str]:
+        return [self._texts[row] for row in rows[:, 0].astype(int)]
+
+    def fit(self, rows: _Floats, truth: npt.NDArray[Any]) -> None:
+        """Fit the attacker on these texts."""
+        self._attacker.fit(self._read(rows), truth)
+
+    def decision_function(self, rows: _Floats) -> _Floats:
+        """Return the attacker's score of each text."""
+        need = "ones whose scores(texts) returns a finite number for each text"
+        scores = numeric("attackers", need, self._attacker.scores(self._read(rows)))
+        if scores.shape != (len(rows),) or not np.isfinite(scores).all():
+            raise invalid("attackers", need, scores)
+        return scores.astype(np.float64)
+
+
+def split_attackers(attackers: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Separate attackers of vectors from attackers of texts, which have a method `scores`.
+
+    Args:
+        attackers: as `sweep` takes them.
+
+    Raises:
+        TypeError: if an entry is neither.
+        ValueError: if there is no entry.
+    """
+    if attackers is None:
+        return (), ()
+    is_single = isinstance(attackers, (Attacker, type, str)) or has_all(attackers, "fit")
+    entries = [attackers] if is_single or not isinstance(attackers, Iterable) else list(attackers)
+    if not entries:
+        raise invalid("attackers", "one at least", attackers)
+    on_vectors, on_texts = list[Any](), list[Any]()
+    for entry in entries:
+        is_named = isinstance(entry, Attacker) or (isinstance(entry, str) and entry == "usual")
+        can_fit = not isinstance(entry, type) and find_method(entry, "fit")
+        if can_fit and find_method(entry, "scores"):
+            on_texts.append(entry)
+        elif is_named or (can_fit and find_method(entry, *SCORE_METHODS, "predict")):
+            on_vectors.append(entry)
+        else:
+            raise mistyped("attackers", _ATTACKER_NEED, entry)
+    return tuple(on_vectors), tuple(on_texts)
