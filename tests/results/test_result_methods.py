@@ -27,7 +27,7 @@ from dpcore.sensitivity import refute
 from dpcore.structure import inspect
 from dpcore.text import DocumentLinkage, Frontier, frontier, link
 from dpcore.text.inference import Inference, infer
-from dpcore.text.redaction import Random, Sweep, sweep
+from dpcore.text.redaction import Random, SpanScores, Sweep, score_spans, sweep
 
 
 def make_audit(**options):
@@ -82,6 +82,10 @@ MAKERS = {
     "estimate": (Estimate, make_estimate),
     "sweep": (Sweep, make_sweep),
     "frontier": (Frontier, make_frontier),
+    "spans": (
+        SpanScores,
+        lambda: score_spans([[(0, 4, "PERSON"), (5, 9, "DATE")]], [[(0, 5, "PERSON")]]),
+    ),
     "linkage": (
         DocumentLinkage,
         lambda: link(None, ["a b", "a c"], ["a", "c"], by=["words", "bag"]),
@@ -207,7 +211,7 @@ ANSWERS = {
 INSTEAD = {
     "plan": "reached", "plan of a curve": "reached", "plan of pilots": "reached",
     "inference": "above_floor", "estimate": "belief", "sweep": "points", "frontier": "cells",
-    "linkage": "linkages",
+    "linkage": "linkages", "spans": "scores",
     "inspection": "passed", "check": "flagged", "experiment": "table",
 }  # fmt: skip
 
