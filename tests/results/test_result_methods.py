@@ -211,7 +211,7 @@ ANSWERS = {
 INSTEAD = {
     "plan": "reached", "plan of a curve": "reached", "plan of pilots": "reached",
     "inference": "above_floor", "estimate": "belief", "sweep": "points", "frontier": "cells",
-    "linkage": "linkages", "spans": "scores",
+    "linkage": "linkages", "spans": "scores", "rewriters": "rows",
     "inspection": "passed", "check": "flagged", "experiment": "table",
 }  # fmt: skip
 

@@ -22,6 +22,7 @@ from ..report.text import align_rows
 from ..streams import Rng, seed_of
 from .corpus import Corpus
 from .inference import Inference, Measured
+from .rewriter_frontiers import measure_rewriters, read_rewriters
 from .studies import Study, read_certificate, read_public_texts, read_study, score_attack
 
 if TYPE_CHECKING:
@@ -195,20 +196,22 @@ def frontier(
     encoder: Any,
     corpus: Any,
     *,
-    epsilons: Any,
-    dims: Any,
-    public: Any,
+    epsilons: Any = None,
+    dims: Any = None,
+    public: Any = None,
     directions: Literal["principal", "random"] = "principal",
     label: str | None = None,
     attribute: str | None = None,
     delta: float = 0.0,
     noise: Any = "best",
     attackers: Any = None,
+    similarity: Any = None,
+    by: Any = None,
     confidence: float = 0.95,
     rng: Rng = None,
     progress: bool | None = None,
-) -> Frontier:
-    """Measure what private vectors are good for, by epsilon and by the number of dimensions.
+) -> Any:
+    """Measure what private vectors, or rewritten texts, are good for and what they disclose.
 
     Every text is encoded once. For each number of dimensions the vectors are projected on
     directions of the public rows, centred on their mean and clipped at the first quartile of their
@@ -217,35 +220,53 @@ def frontier(
     on the attribute, are trained on the noisy vectors of train, chosen on validation, and tested
     once, by `dpcore.text.inference.infer`.
 
+    Rewriters (text -> text) are compared in one table, a row for each and one for the texts
+    themselves. Every text is rewritten once. The table has the accuracy of the main label, BLEU and
+    similarity, perplexity, the attack on the attribute by words and characters of the rewritten
+    texts, the share of test texts that are linked to their originals, and the certified epsilon.
+
     Args:
-        encoder: whatever `dpcore.torch.PrivateEncoder` takes; not random.
+        encoder: whatever `dpcore.torch.PrivateEncoder` takes; not random. Or a rewriter, a list or
+            a dictionary of rewriters by name: a `Rewriter`, a word mechanism, an `ADePTModel`, a
+            policy of redaction that has no levels, `redaction.policy_mechanism(policy, level)`,
+            and in a list or dictionary also functions, as `Rewriter` takes them. Rewriters have
+            their own claims: they take no `epsilons`, `dims`, `directions`, `delta` and `noise`.
         corpus: a `Corpus` with a split and labels.
         epsilons: ascending claims for any two texts, in (0, 1e300].
         dims: ascending numbers of dimensions; None, as the last of them, is all of the encoder's,
             without a projection.
         public: texts that are public, none of them in the corpus, or their vectors, shape
             `(n, width)`. They should be of the same kind as the corpus: directions of other texts
-            are no better than random ones.
+            are no better than random ones. Of rewriters a `lm.NextWordModel`, or texts to fit
+            one, for perplexity; None measures none.
         directions: "principal" directions of the public rows, or "random" ones, for comparison.
         label: the attribute of the corpus that is the main task; None takes the labels.
         attribute: the private attribute, or None for utility alone.
         delta: of every claim, in [0, 1).
         noise: "best", "laplace", "l2_laplace" or "gaussian", see `PrivateEncoder`.
         attackers: on the attribute, as `infer` takes them; None are its usual ones, among them
-            the likelihood over the clean vectors of the training texts.
+            the likelihood over the clean vectors of the training texts. Of rewriters objects with
+            `fit(texts, truth)` and `scores(texts)`, or estimators of scikit-learn for texts; None
+            are logistic regressions on words and on characters.
+        similarity: of rewriters, an encoder as `infer` takes it, whose cosines are the similarity.
+            Defaults to TF-IDF weights of words.
+        by: of rewriters, a method of `link` or a list of methods. Defaults to "words", and for each
+            kind of rewriter the method that knows it: "likelihood" for word mechanisms with a
+            table, "encoding" for others and for `ADePTModel`, "places" for redaction.
         confidence: of each interval and certificate by itself.
         rng: None, an int seed or a numpy Generator.
         progress: a bar: True, False or None (where somebody is looking).
 
     Returns:
-        The frontier. Where Ctrl-C ends it after the first cell, the cells so far.
+        The `Frontier`, of rewriters the `RewriterFrontier`. Where Ctrl-C ends it after the first
+        cell or row, those so far.
 
     Raises:
-        ModuleNotFoundError: without torch or scikit-learn.
+        ModuleNotFoundError: without scikit-learn; for encoders and public texts without torch.
         TypeError: if an argument is of the wrong kind.
-        ValueError: if epsilons or dims are not ascending or out of range, the corpus lacks a part
-            or a column, public texts are among those of the corpus, or the encoder is random or
-            mixes its texts.
+        ValueError: if an argument does not fit encoders, or rewriters; epsilons or dims are not
+            ascending or out of range; the corpus lacks a part or a column; public texts are among
+            those of the corpus; or the encoder is random or mixes its texts.
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011) and Balle and Wang (2018) for the noises.
@@ -266,8 +287,22 @@ def frontier(
         ...     assert low < 0.8 < 0.9 < high
     """
     start, seed = time.perf_counter(), seed_of(rng)
-    require_module("torch", "frontier")
+    rewriters = read_rewriters(encoder)
+    unused = {"similarity": (similarity, None), "by": (by, None)} if rewriters is None else {
+        "epsilons": (epsilons, None), "dims": (dims, None), "delta": (delta, 0.0),
+        "directions": (directions, "principal"), "noise": (noise, "best"),
+    }  # fmt: skip
+    for name, (value, default) in unused.items():
+        if value is not default and value != default:
+            kind = "encoders" if rewriters is None else "rewriters, which have their own claims"
+            raise errors.invalid(name, f"{default!r} for {kind}", value)
     study = read_study(corpus, label, attribute, attackers, errors.confidence_level(confidence))
+    if rewriters is not None:
+        return measure_rewriters(
+            rewriters, study, public=public, similarity=similarity, by=by, seed=seed,
+            progress=progress,
+        )  # fmt: skip
+    require_module("torch", "frontier")
     claims, widths = _read_ascending("epsilons", epsilons, positive), _read_dims(dims)
     errors.choice("directions", directions, _PROJECTION_DIRECTIONS)
     delta = _read_delta(noise, delta)
