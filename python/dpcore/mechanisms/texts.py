@@ -509,7 +509,7 @@ class Rewriter(Shown):
 
         Raises:
             TypeError: if the function returns anything but strings.
-            ValueError: if a call has not settled whether the function takes one text or a list.
+            ValueError: if it returns another number of them, or answers both one text and a list.
         """
         texts = list(texts)
         if self.takes is None and texts:
@@ -518,12 +518,15 @@ class Rewriter(Shown):
             rewrites = [self._call(text, rng) for text in texts]
         else:
             rewrites = self._call(texts, rng)
-        if isinstance(rewrites, str):
+        if isinstance(rewrites, str) or not isinstance(rewrites, Iterable):
             raise mistyped(f"rewrites of {self.name}", "a list, one for each text", rewrites)
         for text in rewrites:
             if not isinstance(text, str):
                 raise mistyped(f"rewrites of {self.name}", "strings", text)
-        return list(rewrites)
+        if len(rewrites := list(rewrites)) != len(texts):
+            requirement = f"{len(texts):,} rows, one for each text"
+            raise invalid(f"rewrites of {self.name}", requirement, len(rewrites))
+        return rewrites
 
     def _call(self, texts: Any, rng: np.random.Generator) -> Any:
         return self.rewrite(texts, **({"rng": rng} if takes_rng(self.rewrite) else {}))

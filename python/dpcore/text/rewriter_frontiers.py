@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from .. import errors
-from ..mechanisms.declarations import mechanism_attribute
-from ..mechanisms.texts import Rewriter
+from ..mechanisms.texts import Rewriter, owner_of
 from ..packages import has_all, require_module
 from ..progress import Progress
 from ..records import Record, Result
 from ..report import figures as drawing
-from ..report.page import page_of_table
 from ..report.text import align_rows
 from . import lm
 from .corpus import words_of
@@ -76,8 +74,9 @@ class RewriterRow(Record, word="RewriterRow"):
     @property
     def certified(self) -> float:
         """Certified lower bound on epsilon for any two texts; NaN without claim or certificate."""
-        has_certificate = self.claim and self.attack is not None
-        return read_certificate(self.attack) if has_certificate else np.nan
+        if self.attack is None or not self.claim:
+            return np.nan
+        return read_certificate(self.attack)
 
 
 @errors.suggest_arguments
@@ -131,16 +130,6 @@ class RewriterFrontier(Result, word="dpcore.text.rewriter_frontier/1"):
         ]
         return "\n".join([self._title, align_rows(_list_figures(self)), *notes])
 
-    def _to_page(self) -> str:
-        floor = self.rows[0].utility.floors[0].accuracy
-        figures = [("majority", f"{floor:.3f}"), ("test texts", f"{self.sizes[2]:,}")]
-        return page_of_table(
-            self, self._title, f"{len(self.rows) - 1} rewriters", "Rewritten texts",
-            "No figure here is a guarantee: another attacker may find more.", figures,
-            [("table", self._title)], ("Task, attack and linkage", 3.6), _list_figures(self),
-            _list_notes(self),
-        )  # fmt: skip
-
     def _plot(self, ax: Any) -> Figure:
         picture = drawing.get_canvas(ax, drawing.relative_size(1.6, 0.62))
         panels = picture.subplots(1, 2 + (self.attribute is not None), sharey=True).ravel()
@@ -156,16 +145,18 @@ class RewriterFrontier(Result, word="dpcore.text.rewriter_frontier/1"):
                 panels[1].axvline(0.5, **dotted)
             shown = str(self.attribute).replace("$", r"\$")
             panels[1].set(xlabel=attacks[0][0], title=f"Attack on {shown}")
-        names = dict.fromkeys(linked.by for row in self.rows for linked in row.linkages)
+        first = [linked.by for linked in self.rows[0].linkages]
+        names = dict.fromkeys([*first, *(own.by for row in self.rows for own in row.linkages)])
         for place, name in enumerate(names):
+            # A marker that is not in every row stands below the others.
+            shift = 0.0 if name in first else 0.25
             points = [
-                (linked.share, height)
+                (linked.share, height - shift)
                 for row, height in zip(self.rows, heights, strict=True)
                 for linked in row.linkages if linked.by == name
             ]  # fmt: skip
-            hue = drawing.cycle_colour(place)
-            panels[-1].plot(*zip(*points, strict=True), "osD^v"[place % 5], color=hue, label=name,
-                            mfc=(hue, "none")[place % 2])  # fmt: skip
+            hue, marker = drawing.cycle_colour(place), "osD^v"[place % 5]
+            panels[-1].plot(*zip(*points, strict=True), marker, color=hue, label=name)
         panels[-1].set(xlabel="share of test texts", title="Linked", xlim=(-0.04, 1.04))
         panels[-1].legend(frameon=False, fontsize="small")
         panels[0].set_yticks(heights, [row.name for row in self.rows])
@@ -182,12 +173,12 @@ def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
 
 
 class _Source(NamedTuple):
-    """A rewriter: what was passed, its function, its claim in words, and the attackers who link."""
+    """What was passed, its function, its claim in words, and the method that knows its kind."""
 
     passed: Any
     rewriter: Rewriter
     claim: str
-    by: tuple[Any, ...]
+    by: str | None
 
 
 class _TextEstimator:
@@ -214,7 +205,8 @@ class _TextEstimator:
 
     def _select(self, rows: Any) -> list[str]:
         # A full stop is a text without a word, for estimators that refuse empty ones.
-        return [self.texts[int(row)] or "." for row in rows[:, 0]]
+        texts = [self.texts[int(row)] for row in rows[:, 0]]
+        return [text if text.strip() else "." for text in texts]
 
 
 def read_rewriters(value: Any) -> dict[str, Any] | None:
@@ -246,38 +238,37 @@ def _name_rewriter(value: Any) -> str:
         return f"{policy_name(value.policy)} {value.level:g}"
     if isinstance(value, FrozenPolicy):
         return policy_name(value)
-    if isinstance(value, Rewriter):
-        return value.name.removeprefix("Rewriter(").removesuffix(")")
-    if _is_rewriter(value):
+    if not isinstance(value, Rewriter) and _is_rewriter(value):
         variant = f" {value.variant}" if has_all(value, "variant") else ""
         return f"{type(value).__name__}{variant} {value.epsilon:g}"
-    return Rewriter(value).name.removeprefix("Rewriter(").removesuffix(")")
+    rewriter = value if isinstance(value, Rewriter) else Rewriter(value)
+    if owner_of(rewriter.rewrite) is None and has_all(rewriter.rewrite, "__name__"):
+        return str(rewriter.rewrite.__name__)  # type: ignore[attr-defined]
+    return rewriter.name.removeprefix("Rewriter(").removesuffix(")")
 
 
 def _read_source(name: str, value: Any) -> _Source:
     """Return a rewriter with its claim and the linking attacker that knows its kind."""
     if isinstance(value, (PolicyMechanism, FrozenPolicy)):
-        policy, level = value, None
-        if isinstance(value, PolicyMechanism):
-            policy, level = value.policy, value.level
-            if value.safe is not None:
-                raise errors.invalid(name, "a policy that is not fitted on its input", value)
+        policy: Any = value.policy if isinstance(value, PolicyMechanism) else value
+        level = value.level if isinstance(value, PolicyMechanism) else None
+        if isinstance(value, PolicyMechanism) and value.safe is not None:
+            raise errors.invalid(name, "a policy that is not fitted on its input", value)
 
-        def redact_texts(texts: Sequence[str], rng: np.random.Generator) -> list[str]:
+        def redact_texts(texts: list[str], rng: np.random.Generator) -> list[str]:
             return redact(texts, policy, level=level, rng=rng)
 
-        return _Source(None, Rewriter(redact_texts), "", ("places",))
+        return _Source(None, Rewriter(redact_texts), "", "places")
     if isinstance(value, WordMechanism):
         method = "likelihood" if value.has_table else "encoding"
-        return _Source(value, value.rewriter, f"{value.epsilon:g} a unit", (method,))
+        return _Source(value, value.rewriter, f"{value.epsilon:g} a unit", method)
     if not isinstance(value, Rewriter) and _is_rewriter(value):
-        claim, true = value.claim, getattr(value, "true_epsilon", None)
-        is_false = true is not None and true > claim * (1.0 + 1e-9)
-        text = f"{claim:g} (true {true:.4g})" if is_false else f"{claim:g}"
-        method = ("encoding",) if mechanism_attribute(value, "clean") else ()
-        return _Source(value, value.rewriter, text, method)
+        claim, true = value.claim, value.true_epsilon if has_all(value, "true_epsilon") else 0.0
+        text = f"{claim:g} (true {true:.4g})" if true > claim * (1.0 + 1e-9) else f"{claim:g}"
+        return _Source(value, value.rewriter, text, "encoding" if has_all(value, "clean") else None)
     rewriter = value if isinstance(value, Rewriter) else Rewriter(value)
-    return _Source(rewriter, rewriter, "" if rewriter.claim is None else f"{rewriter.claim:g}", ())
+    claim = "" if rewriter.claim is None else f"{rewriter.claim:g}"
+    return _Source(rewriter, rewriter, claim, None)
 
 
 def measure_rewriters(
@@ -366,7 +357,7 @@ class _Release:
             else:
                 attackers = self._list_users_attackers()
             attack = study.infer_attribute(self.rows, 0.0, self.seed, attackers=attackers)
-        own = source.by if source is not None and self.by is None else ()
+        own = [source.by] if source and source.by and self.by is None else []
         methods = list(self.by) if isinstance(self.by, (list, tuple)) else [self.by or "words"]
         mechanism = None if source is None else source.passed
         linkage = link(mechanism, self.originals, self.tested, by=[*methods, *own],
@@ -380,40 +371,36 @@ class _Release:
         )  # fmt: skip
 
     def _list_attackers(self, is_number: bool) -> list[Attacker]:
-        """Return attackers on words and on characters, and those of the user on the attribute."""
+        """Return attackers on words and on characters."""
         extraction, linear, pipeline = (
             require_module(f"sklearn.{name}", "frontier")
             for name in ("feature_extraction.text", "linear_model", "pipeline")
         )
-        attackers = []
-        for kind, settings in {
+        kinds: dict[str, dict[str, Any]] = {
             "words": {"token_pattern": _WORD_PATTERN, "ngram_range": (1, 3)},
-            "characters": {"analyzer": "char", "ngram_range": (2, 5), "lowercase": False},
-        }.items():
-            weights = extraction.TfidfVectorizer(
-                sublinear_tf=True, max_features=_MAX_FEATURES, **settings
-            )
+            "characters": {"analyzer": "char", "ngram_range": (1, 5), "lowercase": False},
+        }
+        attackers = []
+        for kind, settings in kinds.items():
+            settings |= {"sublinear_tf": True, "max_features": _MAX_FEATURES}
             model = linear.Ridge() if is_number else linear.LogisticRegression(C=10.0, max_iter=300)
-            estimator = pipeline.make_pipeline(weights, model)
-            name = f"{type(model).__name__} on {kind}"
-            attackers.append(Attacker(_TextEstimator(estimator, self.rewrites), name=name))
+            estimator = pipeline.make_pipeline(extraction.TfidfVectorizer(**settings), model)
+            attackers.append(self._wrap(estimator, f"{type(model).__name__} on {kind}"))
         return attackers
+
+    def _wrap(self, estimator: Any, name: str) -> Attacker:
+        return Attacker(_TextEstimator(estimator, self.rewrites), name=name)
 
     def _list_users_attackers(self) -> list[Attacker]:
         """Return the user's attackers of texts."""
         passed = self.study.attackers
         entries = passed if isinstance(passed, (list, tuple)) else [passed]
-        if not entries:
-            raise errors.invalid("attackers", "one at least", passed)
-        requirement = "attackers of texts, with fit(texts, truth) and scores(texts)"
-        for entry in entries:
+        for entry in entries or [None]:
             answers = [name for name in ("scores", *_ANSWERS[:3]) if has_all(entry, name)]
             if isinstance(entry, (Attacker, type)) or not has_all(entry, "fit") or not answers:
-                raise errors.mistyped("attackers", requirement, entry)
-        return [
-            Attacker(_TextEstimator(entry, self.rewrites), name=type(entry).__name__)
-            for entry in entries
-        ]
+                requirement = "attackers of texts, with fit(texts, truth) and scores(texts)"
+                raise errors.mistyped("attackers", requirement, passed)
+        return [self._wrap(entry, type(entry).__name__) for entry in entries]
 
     def _measure_similarity(self) -> float:
         """Return the mean cosine; 0 for a text that was rewritten to nothing."""
@@ -436,7 +423,8 @@ class _Release:
         texts = [text for text in self.tested if text.strip()]
         if self.model is None or not any(len(words_of(text)) > 1 for text in texts):
             return None
-        return self.model.perplexity(texts, confidence=self.study.confidence, rng=self.seed)
+        model: lm.NextWordModel = self.model
+        return model.perplexity(texts, confidence=self.study.confidence, rng=self.seed)
 
 
 def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
@@ -470,10 +458,10 @@ def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
 
 def _list_figures(report: RewriterFrontier) -> list[tuple[str, ...]]:
     """Return the rows of the table, the header first."""
-    methods = list(dict.fromkeys(linked.by for row in report.rows for linked in row.linkages))
+    methods = [linked.by for linked in report.rows[0].linkages]
     header = (
         "rewriter", "claim", "task", "interval", "BLEU", "similarity", "perplexity", "attack",
-        "interval", "certified", *(f"linked by {name}" for name in methods),
+        "interval", "certified", *(f"linked by {name}" for name in methods), "by its kind",
     )  # fmt: skip
     rows: list[tuple[str, ...]] = [header]
     for row in report.rows:
@@ -482,13 +470,14 @@ def _list_figures(report: RewriterFrontier) -> list[tuple[str, ...]]:
             figure = score_attack(row.attack)[1]
             mark = "!" if row.attack.above_floor else ""
             attack = f"{figure.value:.3f}{mark}", f"{figure.low:.2f}-{figure.high:.2f}"
-        shares = {linked.by: f"{linked.share:.3f}" for linked in row.linkages}
+        shares = [f"{linked.share:.3f}" for linked in row.linkages[: len(methods)]]
+        own = [f"{linked.share:.3f} ({linked.by})" for linked in row.linkages[len(methods) :]]
         rows.append((
             row.name, row.claim or "-", f"{task.value:.3f}", f"{task.low:.2f}-{task.high:.2f}",
             f"{row.bleu:.3f}", f"{row.similarity:.3f}",
             "-" if row.perplexity is None else f"{row.perplexity.value:.1f}", *attack,
             "-" if np.isnan(row.certified) else f"{row.certified:.2f}",
-            *(shares.get(name, "-") for name in methods),
+            *shares, *(own or ["-"]),
         ))  # fmt: skip
     return rows
 
@@ -503,7 +492,8 @@ def _list_notes(report: RewriterFrontier) -> list[str]:
         "chosen on validation",
         "BLEU and similarity (mean cosine) are of test texts and their rewrites",
         f"linked: share of test texts whose original is ranked first of {linked.texts:,}, floor "
-        f"{linked.floor:.3f}; an attacker with another score may link more",
+        f"{linked.floor:.3f}; by its kind: by the method that knows the mechanism; another "
+        "score may link more",
         "claim: what the rewriter states, for any two texts, of word mechanisms per unit of "
         "distance between words; certified: for any two texts, from the attack, - without a claim",
         "a claim covers one rewrite of each text, and none of the texts that a rewriter is fitted "
@@ -515,14 +505,11 @@ def _list_notes(report: RewriterFrontier) -> list[str]:
             f"attack: {score_attack(first.attack)[0]} of the best of {len(first.attack.tried)} "
             f"attackers on {report.attribute}, chosen on validation; ! = above the floor"
         ))  # fmt: skip
-    if any(row.perplexity is not None for row in report.rows):
-        notes.append(
-            "perplexity: under the public model, of the test texts with a predicted word; unknown "
-            "words: " + ", ".join(
-                f"{row.name} {100.0 * row.perplexity.unknown:.0f} %"
-                for row in report.rows if row.perplexity is not None
-            )
-        )  # fmt: skip
+    models = [(row.name, row.perplexity) for row in report.rows if row.perplexity is not None]
+    if models:
+        notes.append("perplexity: under the public model; masks are not predicted")
+    notes += [f"{name}: {100.0 * model.unknown:.0f} % of the words are unknown to the public model"
+              for name, model in models if model.unknown >= 0.005]  # fmt: skip
     notes += [f"{row.name}: {row.empty:,} texts are rewritten to nothing"
               for row in report.rows if row.empty]  # fmt: skip
     return [*notes, f"INTERRUPTED after {len(report.rows)} rows"] if report.partial else notes
