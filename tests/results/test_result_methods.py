@@ -25,7 +25,7 @@ from dpcore.experiments import floating_point
 from dpcore.records import Answer, Result
 from dpcore.sensitivity import refute
 from dpcore.structure import inspect
-from dpcore.text import DocumentLinkage, Frontier, frontier, link
+from dpcore.text import DocumentLinkage, Frontier, RewriterFrontier, frontier, link
 from dpcore.text.inference import Inference, infer
 from dpcore.text.redaction import Random, SpanScores, Sweep, score_spans, sweep
 
@@ -69,6 +69,13 @@ def make_frontier():
     return frontier(table, corpus, epsilons=[1.0], dims=[1], **settings)
 
 
+def make_rewriter_frontier():
+    needs("sklearn")
+    corpus = dpcore.text.generated("topics", 150, rng=1)
+    upper = dpcore.text.Rewriter(lambda text: text.upper(), claim=1.0)
+    return frontier({"upper": upper}, corpus, attribute="parent", rng=1)
+
+
 MAKERS = {
     "audit": (dpcore.Audit, make_audit),
     "early stop": (dpcore.Audit, lambda: make_audit(stop="refuted")),
@@ -82,6 +89,7 @@ MAKERS = {
     "estimate": (Estimate, make_estimate),
     "sweep": (Sweep, make_sweep),
     "frontier": (Frontier, make_frontier),
+    "rewriters": (RewriterFrontier, make_rewriter_frontier),
     "spans": (
         SpanScores,
         lambda: score_spans([[(0, 4, "PERSON"), (5, 9, "DATE")]], [[(0, 5, "PERSON")]]),

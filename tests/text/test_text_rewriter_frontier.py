@@ -83,7 +83,10 @@ def test_the_task_needs_words_and_a_disclosed_attribute_is_certified(table):
     assert not table["nothing"].utility.above_floor
     assert table["disclosed"].attack.above_floor
     assert not table["nothing"].attack.above_floor
-    assert table["disclosed"].certified > 0.0
+    assert table["disclosed"].certified > 2.0
+    refuted = {row.name for row in table.rows if row.is_refuted}
+    assert refuted == {"disclosed"}
+    assert f"{table['disclosed'].certified:.2f}!" in str(table)
     assert table["copy"].attack.figures == table["not rewritten"].attack.figures
     assert "nothing: 300 texts are rewritten to nothing" in str(table)
 
@@ -174,6 +177,7 @@ def test_messages():
         (measure_wrongly(public=TESTED), "public", "without texts of the corpus"),
         (measure_wrongly(public=["a public text"]), "public", "at least two"),
         (measure_wrongly(by="length"), "by", "'length'"),
+        (measure_wrongly({"not rewritten": keep_half}), "encoder", "of other names"),
         (measure_wrongly(attribute="age"), "attribute", "'parent'"),
         (measure_wrongly([lambda texts: texts[:1]]), "", "one for each"),
         (measure_wrongly(corpus=Corpus(["a", "b"], split=["train", "test"])), "corpus", "labels"),

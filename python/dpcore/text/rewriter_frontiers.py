@@ -51,6 +51,8 @@ class RewriterRow(Record, word="RewriterRow"):
     Attributes:
         name: name of the rewriter.
         claim: the claim in words; empty without one.
+        claimed: epsilon of the claim for any two texts; NaN without one.
+        delta: of the claim and the certificate.
         utility: how well the main label is predicted from the rewritten test texts.
         attack: what is inferred of the private attribute, or None where none was named.
         bleu: BLEU of the rewritten test texts against the originals, in [0, 1].
@@ -63,6 +65,8 @@ class RewriterRow(Record, word="RewriterRow"):
 
     name: str
     claim: str
+    claimed: float
+    delta: float
     utility: Inference
     attack: Inference | None
     bleu: float
@@ -77,6 +81,11 @@ class RewriterRow(Record, word="RewriterRow"):
         if self.attack is None or not self.claim:
             return np.nan
         return read_certificate(self.attack)
+
+    @property
+    def is_refuted(self) -> bool:
+        """True if the certified bound is above the claim for any two texts."""
+        return self.certified > self.claimed
 
 
 @errors.suggest_arguments
@@ -173,12 +182,14 @@ def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
 
 
 class _Source(NamedTuple):
-    """What was passed, its function, its claim in words, and the method that knows its kind."""
+    """What was passed, its function, its claim, and the method of linkage that knows its kind."""
 
     passed: Any
     rewriter: Rewriter
-    claim: str
-    by: str | None
+    by: str | None = None
+    claim: str = ""
+    claimed: float = np.nan
+    delta: float = 0.0
 
 
 class _TextEstimator:
@@ -258,17 +269,21 @@ def _read_source(name: str, value: Any) -> _Source:
         def redact_texts(texts: list[str], rng: np.random.Generator) -> list[str]:
             return redact(texts, policy, level=level, rng=rng)
 
-        return _Source(None, Rewriter(redact_texts), "", "places")
+        return _Source(None, Rewriter(redact_texts), "places")
     if isinstance(value, WordMechanism):
         method = "likelihood" if value.has_table else "encoding"
-        return _Source(value, value.rewriter, f"{value.epsilon:g} a unit", method)
-    if not isinstance(value, Rewriter) and _is_rewriter(value):
-        claim, true = value.claim, value.true_epsilon if has_all(value, "true_epsilon") else 0.0
-        text = f"{claim:g} (true {true:.4g})" if true > claim * (1.0 + 1e-9) else f"{claim:g}"
-        return _Source(value, value.rewriter, text, "encoding" if has_all(value, "clean") else None)
-    rewriter = value if isinstance(value, Rewriter) else Rewriter(value)
-    claim = "" if rewriter.claim is None else f"{rewriter.claim:g}"
-    return _Source(rewriter, rewriter, claim, None)
+        return _Source(value, value.rewriter, method, f"{value.epsilon:g} a unit")
+    rewriter, method, claim = value, None, ""
+    if not isinstance(value, Rewriter):
+        rewriter = value.rewriter if _is_rewriter(value) else Rewriter(value)
+        method = "encoding" if has_all(value, "clean") else None
+    if rewriter.claim is None:
+        return _Source(value, rewriter, method)
+    claim, true = f"{rewriter.claim:g}", value.true_epsilon if has_all(value, "true_epsilon") else 0
+    if true > rewriter.claim * (1.0 + 1e-9):
+        claim = f"{claim} (true {true:.4g})"
+    delta = float(value.delta) if has_all(value, "delta") else 0.0
+    return _Source(value, rewriter, method, claim, rewriter.claim, delta)
 
 
 def measure_rewriters(
@@ -277,17 +292,20 @@ def measure_rewriters(
 ) -> RewriterFrontier:  # fmt: skip
     """Measure rewriters on the texts of a study; see `frontier`."""
     start = time.perf_counter()
-    sources = {name: _read_source(f"encoder[{name!r}]", value) for name, value in rewriters.items()}
+    if ORIGINALS in rewriters:
+        raise errors.invalid("encoder", f"rewriters of other names than {ORIGINALS!r}", ORIGINALS)
+    sources = {ORIGINALS: _Source(None, Rewriter(list))}
+    for name, value in rewriters.items():
+        sources[name] = _read_source(f"encoder[{name!r}]", value)
     model = _read_model(public, study, seed)
     encode = None if similarity is None else encoder_of(similarity)
     rows, partial, texts = list[RewriterRow](), False, study.corpus.texts
     limits = require_module("threadpoolctl", "frontier").threadpool_limits
-    with Progress("frontier", 1 + len(sources), progress) as bar, limits(1):
+    with Progress("frontier", len(sources), progress) as bar, limits(1):
         try:
-            for number, name in enumerate((ORIGINALS, *sources)):
-                source = sources.get(name)
+            for number, (name, source) in enumerate(sources.items()):
                 draws = np.random.default_rng([seed, number])
-                rewrites = list(texts) if source is None else _rewrite(source, texts, draws, bar)
+                rewrites = list(texts) if not number else _rewrite(source, texts, draws, bar)
                 measured = _Release(study, rewrites, seed, (model, encode, by))
                 rows.append(measured.measure(name, source))
                 bar.advance(1)
@@ -346,7 +364,7 @@ class _Release:
         self.originals = [study.corpus.texts[place] for place in places]
         self.tested = [rewrites[place] for place in places]
 
-    def measure(self, name: str, source: _Source | None) -> RewriterRow:
+    def measure(self, name: str, source: _Source) -> RewriterRow:
         """Measure all figures of the rewrites."""
         study, attack = self.study, None
         classifiers = self._list_attackers(is_number=False)
@@ -356,14 +374,13 @@ class _Release:
                 attackers = self._list_attackers(column.dtype.kind == "f")
             else:
                 attackers = self._list_users_attackers()
-            attack = study.infer_attribute(self.rows, 0.0, self.seed, attackers=attackers)
-        own = [source.by] if source and source.by and self.by is None else []
+            attack = study.infer_attribute(self.rows, source.delta, self.seed, attackers=attackers)
+        own = [source.by] if source.by and self.by is None else []
         methods = list(self.by) if isinstance(self.by, (list, tuple)) else [self.by or "words"]
-        mechanism = None if source is None else source.passed
-        linkage = link(mechanism, self.originals, self.tested, by=[*methods, *own],
+        linkage = link(source.passed, self.originals, self.tested, by=[*methods, *own],
                        confidence=study.confidence)  # fmt: skip
         return RewriterRow(
-            name, "" if source is None else source.claim,
+            name, source.claim, source.claimed, source.delta,
             study.predict_label(self.rows, self.seed, classifiers), attack,
             compute_bleu(self.tested, self.originals), self._measure_similarity(),
             self._measure_perplexity(), linkage.linkages,
@@ -476,7 +493,7 @@ def _list_figures(report: RewriterFrontier) -> list[tuple[str, ...]]:
             row.name, row.claim or "-", f"{task.value:.3f}", f"{task.low:.2f}-{task.high:.2f}",
             f"{row.bleu:.3f}", f"{row.similarity:.3f}",
             "-" if row.perplexity is None else f"{row.perplexity.value:.1f}", *attack,
-            "-" if np.isnan(row.certified) else f"{row.certified:.2f}",
+            "-" if np.isnan(row.certified) else f"{row.certified:.2f}{'!' if row.is_refuted else ''}",
             *shares, *(own or ["-"]),
         ))  # fmt: skip
     return rows
@@ -495,7 +512,8 @@ def _list_notes(report: RewriterFrontier) -> list[str]:
         f"{linked.floor:.3f}; by its kind: by the method that knows the mechanism; another "
         "score may link more",
         "claim: what the rewriter states, for any two texts, of word mechanisms per unit of "
-        "distance between words; certified: for any two texts, from the attack, - without a claim",
+        "distance between words; certified: for any two texts, from the attack, - without a claim, "
+        "! where it refutes the claim",
         "a claim covers one rewrite of each text, and none of the texts that a rewriter is fitted "
         "to; whoever chooses a rewriter by this table has released more than it covers",
         f"intervals and certificates hold at {confidence}, each by itself",
