@@ -144,11 +144,20 @@ def test_bleu_is_that_of_sacrebleu():
         assert compute_bleu(texts, TESTED) == pytest.approx(expected, abs=1e-12), kind
 
 
-def test_perplexity_is_that_of_the_public_model():
+def test_perplexity_is_that_of_the_public_model_and_adept_has_its_claim_and_its_encoder():
     needs("torch")
+    from dpcore.text import ADePTModel
+
     public = [text for text in generated("topics", 200, rng=2).texts if text not in CORPUS.texts]
     model = lm.fit(public[20:], public[:20], optimiser="adam", epochs=2, rng=1, progress=False)
-    report = frontier([write_nothing, keep_half], CORPUS, public=model, rng=1)
+    published = ADePTModel(9.0, hidden=8, embedding=4).fit(public, epochs=1, pair=False, rng=1)
+    gaussian = published.renoised(7.0, variant="gaussian", delta=1e-5)
+    rewriters = [write_nothing, keep_half, published, gaussian]
+    report = frontier(rewriters, CORPUS, public=model, rng=1)
+    rows = report["ADePTModel published 9"], report["ADePTModel gaussian 7"]
+    assert [row.claim for row in rows] == ["9 (true 36)", "7"]
+    assert [(row.claimed, row.delta) for row in rows] == [(9.0, 0.0), (7.0, 1e-5)]
+    assert [[linked.by for linked in row.linkages] for row in rows] == [["words", "encoding"]] * 2
     expected = model.perplexity(TESTED, rng=1)
     assert report["not rewritten"].perplexity == expected
     assert report["write_nothing"].perplexity is None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from .. import errors
+from ..mechanisms.declarations import mechanism_attribute
 from ..mechanisms.texts import Rewriter, owner_of
 from ..packages import has_all, require_module
 from ..progress import Progress
@@ -182,7 +183,7 @@ def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
 
 
 class _Source(NamedTuple):
-    """What was passed, its function, its claim, and the method of linkage that knows its kind."""
+    """The object passed, its function, its claim, and the method of linkage of its kind."""
 
     passed: Any
     rewriter: Rewriter
@@ -254,7 +255,7 @@ def _name_rewriter(value: Any) -> str:
         return f"{type(value).__name__}{variant} {value.epsilon:g}"
     rewriter = value if isinstance(value, Rewriter) else Rewriter(value)
     if owner_of(rewriter.rewrite) is None and has_all(rewriter.rewrite, "__name__"):
-        return str(rewriter.rewrite.__name__)  # type: ignore[attr-defined]
+        return str(rewriter.rewrite.__name__)
     return rewriter.name.removeprefix("Rewriter(").removesuffix(")")
 
 
@@ -273,16 +274,17 @@ def _read_source(name: str, value: Any) -> _Source:
     if isinstance(value, WordMechanism):
         method = "likelihood" if value.has_table else "encoding"
         return _Source(value, value.rewriter, method, f"{value.epsilon:g} a unit")
-    rewriter, method, claim = value, None, ""
+    rewriter: Rewriter = value
+    method: str | None = None
     if not isinstance(value, Rewriter):
         rewriter = value.rewriter if _is_rewriter(value) else Rewriter(value)
-        method = "encoding" if has_all(value, "clean") else None
+        method = "encoding" if mechanism_attribute(value, "clean") is not None else None
     if rewriter.claim is None:
         return _Source(value, rewriter, method)
     claim, true = f"{rewriter.claim:g}", value.true_epsilon if has_all(value, "true_epsilon") else 0
     if true > rewriter.claim * (1.0 + 1e-9):
         claim = f"{claim} (true {true:.4g})"
-    delta = float(value.delta) if has_all(value, "delta") else 0.0
+    delta = float(mechanism_attribute(value, "delta"))
     return _Source(value, rewriter, method, claim, rewriter.claim, delta)
 
 
@@ -483,6 +485,8 @@ def _list_figures(report: RewriterFrontier) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [header]
     for row in report.rows:
         task, attack = row.utility.accuracy, ("-", "-")
+        mark = "!" if row.is_refuted else ""
+        certified = "-" if np.isnan(row.certified) else f"{row.certified:.2f}{mark}"
         if row.attack is not None:
             figure = score_attack(row.attack)[1]
             mark = "!" if row.attack.above_floor else ""
@@ -493,7 +497,7 @@ def _list_figures(report: RewriterFrontier) -> list[tuple[str, ...]]:
             row.name, row.claim or "-", f"{task.value:.3f}", f"{task.low:.2f}-{task.high:.2f}",
             f"{row.bleu:.3f}", f"{row.similarity:.3f}",
             "-" if row.perplexity is None else f"{row.perplexity.value:.1f}", *attack,
-            "-" if np.isnan(row.certified) else f"{row.certified:.2f}{'!' if row.is_refuted else ''}",
+            certified,
             *shares, *(own or ["-"]),
         ))  # fmt: skip
     return rows
