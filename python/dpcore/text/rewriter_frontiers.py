@@ -272,8 +272,8 @@ def _read_source(name: str, value: Any) -> _Source:
 
         return _Source(None, Rewriter(redact_texts), "places")
     if isinstance(value, WordMechanism):
-        method = "likelihood" if value.has_table else "encoding"
-        return _Source(value, value.rewriter, method, f"{value.epsilon:g} a unit")
+        own = "likelihood" if value.has_table else "encoding"
+        return _Source(value, value.rewriter, own, f"{value.epsilon:g} a unit")
     rewriter: Rewriter = value
     method: str | None = None
     if not isinstance(value, Rewriter):
