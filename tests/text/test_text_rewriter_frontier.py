@@ -1,6 +1,7 @@
 """The table of rewriters: kinds of rewriters by figures, and wrong calls."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,6 +90,14 @@ def test_the_task_needs_words_and_a_disclosed_attribute_is_certified(table):
     assert f"{table['disclosed'].certified:.2f}!" in str(table)
     assert table["copy"].attack.figures == table["not rewritten"].attack.figures
     assert "nothing: 300 texts are rewritten to nothing" in str(table)
+
+
+def test_masks_have_no_part_in_the_similarity_whatever_signs_the_corpus_holds():
+    corpus = replace(CORPUS, texts=[f"[ {text} ]" for text in CORPUS.texts])
+    policy = redaction.policy_mechanism(redaction.Random(), 0.8)
+    rows = [frontier({"masked": policy}, part, rng=1)["masked"] for part in (CORPUS, corpus)]
+    assert 0.2 < rows[0].similarity < 0.8
+    assert 0.2 < rows[1].similarity < 0.8
 
 
 def test_a_seed_repeats_the_table_and_a_single_rewriter_has_two_rows():
@@ -193,6 +202,7 @@ def test_messages():
     ])  # fmt: skip
     check_messages(TypeError, [
         (measure_wrongly([3]), "", "a function"),
+        (measure_wrongly(keep_half), "epsilons", "unless encoder is a Rewriter"),
         (measure_wrongly([lambda text: len(text)]), "", "strings"),
         (measure_wrongly(public=3), "public", "a list of texts"),
         (measure_wrongly(attribute="parent", attackers=NotFitted()), "attackers", "scores(texts)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import textwrap
 import time
 from collections import Counter
@@ -26,7 +27,7 @@ from .inference import Attacker, Inference
 from .inference.attackers import encoder_of, vectors_of
 from .linkage import LinkedOutputs
 from .linking import link
-from .redaction.masking import PolicyMechanism, policy_name, redact
+from .redaction.masking import MASK, PolicyMechanism, policy_name, redact
 from .redaction.policies import FrozenPolicy
 from .studies import Study, read_certificate, read_public_texts, score_attack
 from .words.mechanism import WordMechanism
@@ -40,7 +41,8 @@ _TEXTS_PER_CALL: Final = 256
 _MAX_BLEU_ORDER: Final = 4
 _MAX_FEATURES: Final = 100_000
 """Words or sequences of characters of an attacker on texts, the most frequent ones."""
-_WORD_PATTERN: Final = r"\[MASK\]|\w+|[^\w\s]"
+_WORD_PATTERN: Final = rf"{re.escape(MASK.lower())}|\w+|[^\w\s]"
+"""Masks, words and signs of texts in lower case."""
 _ANSWERS: Final = ("predict_proba", "decision_function", "predict", "classes_")
 
 
