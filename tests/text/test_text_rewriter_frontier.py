@@ -11,8 +11,6 @@ from shared_messages import check_messages
 from dpcore.text import Corpus, Rewriter, frontier, generated, lm, redaction, split, words, words_of
 from dpcore.text.rewriter_frontiers import compute_bleu
 
-needs("sklearn", "threadpoolctl")
-
 CORPUS = split(generated("topics", 300, rng=1), (0.5, 0.15, 0.35), rng=1)
 TESTED = CORPUS.test.texts
 SMALL = CORPUS[::3]
@@ -137,6 +135,7 @@ def test_attackers_of_texts_and_vectors_of_similarity_are_the_users():
     assert report["disclosed"].similarity == pytest.approx(cosine, 1e-9)
 
 
+@pytest.mark.extras
 def test_bleu_is_that_of_sacrebleu():
     sacrebleu = needs("sacrebleu")
     draw = np.random.default_rng(1)
@@ -154,12 +153,15 @@ def test_bleu_is_that_of_sacrebleu():
         assert compute_bleu(texts, TESTED) == pytest.approx(expected, abs=1e-12), kind
 
 
+@pytest.mark.extras
 def test_perplexity_is_that_of_the_public_model_and_adept_has_its_claim_and_its_encoder():
     needs("torch")
     from dpcore.text import ADePTModel
 
     public = [text for text in generated("topics", 200, rng=2).texts if text not in CORPUS.texts]
-    model = lm.fit(public[20:], public[:20], optimiser="adam", hidden=8, epochs=1, rng=1, progress=False)
+    model = lm.fit(
+        public[20:], public[:20], optimiser="adam", hidden=8, epochs=1, rng=1, progress=False
+    )
     published = ADePTModel(9.0, hidden=8, embedding=4).fit(public, epochs=1, pair=False, rng=1)
     gaussian = published.renoised(7.0, variant="gaussian", delta=1e-5)
     rewriters = [write_nothing, keep_half, published, gaussian]

@@ -302,10 +302,10 @@ def frontier(
             rewriters, study, public=public, similarity=similarity, by=by, seed=seed,
             progress=progress,
         )  # fmt: skip
-    require_module("torch", "frontier")
     if epsilons is None:
         requirement = "a list of numbers, unless encoder is a Rewriter or a list of rewriters"
         raise errors.mistyped("epsilons", requirement, None)
+    require_module("torch", "frontier")
     claims, widths = _read_ascending("epsilons", epsilons, positive), _read_dims(dims)
     errors.choice("directions", directions, _PROJECTION_DIRECTIONS)
     delta = _read_delta(noise, delta)
