@@ -25,9 +25,9 @@ from dpcore.experiments import floating_point
 from dpcore.records import Answer, Result
 from dpcore.sensitivity import refute
 from dpcore.structure import inspect
-from dpcore.text import DocumentLinkage, Frontier, frontier, link
+from dpcore.text import DocumentLinkage, Frontier, RewriterFrontier, frontier, link
 from dpcore.text.inference import Inference, infer
-from dpcore.text.redaction import Random, Sweep, sweep
+from dpcore.text.redaction import Random, SpanScores, Sweep, score_spans, sweep
 
 
 def make_audit(**options):
@@ -69,6 +69,12 @@ def make_frontier():
     return frontier(table, corpus, epsilons=[1.0], dims=[1], **settings)
 
 
+def make_rewriter_frontier():
+    corpus = dpcore.text.generated("topics", 150, rng=1)
+    upper = dpcore.text.Rewriter(lambda text: text.upper(), claim=1.0)
+    return frontier({"upper": upper}, corpus, attribute="parent", rng=1)
+
+
 MAKERS = {
     "audit": (dpcore.Audit, make_audit),
     "early stop": (dpcore.Audit, lambda: make_audit(stop="refuted")),
@@ -82,6 +88,11 @@ MAKERS = {
     "estimate": (Estimate, make_estimate),
     "sweep": (Sweep, make_sweep),
     "frontier": (Frontier, make_frontier),
+    "rewriters": (RewriterFrontier, make_rewriter_frontier),
+    "spans": (
+        SpanScores,
+        lambda: score_spans([[(0, 4, "PERSON"), (5, 9, "DATE")]], [[(0, 5, "PERSON")]]),
+    ),
     "linkage": (
         DocumentLinkage,
         lambda: link(None, ["a b", "a c"], ["a", "c"], by=["words", "bag"]),
@@ -192,7 +203,13 @@ def test_equality_copies_and_pickles_still_work(name):
     result = example(name)
     for twin in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
         assert twin == result
-    if name not in ("inference", "estimate", "sweep", "frontier"):  # these hold dictionaries
+    if name not in (
+        "inference",
+        "estimate",
+        "sweep",
+        "frontier",
+        "rewriters",
+    ):  # these hold dictionaries
         assert len({result, copy.copy(result)}) == 1
     assert result != example("table" if name != "table" else "plan")
 
@@ -207,7 +224,7 @@ ANSWERS = {
 INSTEAD = {
     "plan": "reached", "plan of a curve": "reached", "plan of pilots": "reached",
     "inference": "above_floor", "estimate": "belief", "sweep": "points", "frontier": "cells",
-    "linkage": "linkages",
+    "linkage": "linkages", "spans": "scores", "rewriters": "rows",
     "inspection": "passed", "check": "flagged", "experiment": "table",
 }  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Policies that mask words: which words, how many, in which style, and bad input."""
 
+import math
 import pickle
 from collections import Counter
 from itertools import combinations
@@ -14,6 +15,7 @@ from shared_messages import check_messages
 import dpcore
 from dpcore import Pair, pairs
 from dpcore.experiments.corpora import read_corpus
+from dpcore.text import redaction
 from dpcore.text.redaction import (
     MASK,
     Gazetteer,
@@ -430,3 +432,61 @@ def test_messages():
 )
 def test_a_policy_is_named_by_its_kind_and_unusual_settings(policy, name):
     assert policy.name == name
+
+
+GOLD_SPANS = [[(0, 4, "PERSON"), (10, 15, "PLACE"), (20, 24, "PLACE")], [(3, 9, "DATE")], []]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "type", "expected"),
+    [
+        (GOLD_SPANS, "any type", (4, 4, 4, 4, 4)),
+        ([[], [], []], "PLACE", (0, 2, 0, 0, 0)),
+        # One long span reaches two true ones, and none of another type.
+        ([[(8, 30, "PLACE")], [], []], "PLACE", (1, 2, 0, 1, 2)),
+        ([[(8, 30, "PERSON")], [], []], "PERSON", (1, 1, 0, 0, 0)),
+        ([[(8, 30, "PERSON")], [], []], "any type", (1, 4, 0, 1, 2)),
+        # Spans that only touch do not overlap; each text has its own places.
+        ([[(4, 10, "PERSON")], [], [(3, 9, "DATE")]], "DATE", (1, 1, 0, 0, 0)),
+        ([[(4, 10, "PERSON")], [], [(3, 9, "DATE")]], "any type", (2, 4, 0, 0, 0)),
+    ],
+)
+def test_spans_are_counted_by_type_exactly_and_where_they_overlap(predicted, type, expected):
+    score = redaction.score_spans(predicted, GOLD_SPANS)[type]
+    counts = score.predicted, score.gold, score.exact, score.overlapping, score.reached
+    assert counts == expected
+    shares = [score.precision, score.recall, score.overlap_precision, score.overlap_recall]
+    wholes = [score.predicted, score.gold] * 2
+    parts = [score.exact, score.exact, score.overlapping, score.reached]
+    for share, part, whole in zip(shares, parts, wholes, strict=True):
+        assert math.isnan(share) if whole == 0 else share == part / whole
+
+
+def test_spans_of_spacy_and_presidio_are_read():
+    entity = SimpleNamespace(start_char=0, end_char=4, label_="PERSON")
+    result = SimpleNamespace(start=0, end=4, entity_type="PERSON")
+    report = redaction.score_spans([SimpleNamespace(ents=[entity])], [[result]])
+    assert report["PERSON"].f1 == 1.0
+    assert "PERSON            1     1      1.000" in str(report)
+
+
+def test_wrong_spans_are_named():
+    def score(predicted, gold=([(0, 4, "PERSON")],)):
+        return lambda: redaction.score_spans(predicted, gold)
+
+    check_messages(ValueError, [
+        (score([]), "predicted", "spans of 1 texts"),
+        (score([[]], [[]]), "gold", "at least one span"),
+        (score([[(4, 4, "PERSON")]]), "predicted[0]", "0 <= start < end"),
+        (score([[(0, 4, "PERSON")] * 2]), "predicted[0]", "spans that differ"),
+        (score([[(0, 4, "any type")]]), "predicted[0]", "not 'any type'"),
+        (score([[(-1, 4, "PERSON")]]), "predicted[0]", "at least 0"),
+    ])  # fmt: skip
+    check_messages(TypeError, [
+        (score("PERSON"), "predicted", "a list with a list of spans"),
+        (score(["PERSON"]), "predicted[0]", "a list of spans"),
+        (score([[(0, 4)]]), "predicted[0]", "(start, end, type)"),
+        (score([[(0.0, 4, "PERSON")]]), "predicted[0]", "an integer"),
+        (score([[(0, 4, 1)]]), "predicted[0]", "(start, end, type)"),
+        (score([(0, 4, "PERSON")]), "predicted[0]", "(start, end, type)"),
+    ])  # fmt: skip

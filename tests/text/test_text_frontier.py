@@ -10,7 +10,7 @@ from shared_extras import needs
 from shared_messages import check_messages
 
 from dpcore import progress
-from dpcore.text import Corpus, FrontierCell, frontier, frontiers
+from dpcore.text import Corpus, FrontierCell, frontier, frontiers, studies
 
 LogisticRegression = needs("sklearn.linear_model", "torch").LogisticRegression
 
@@ -88,6 +88,16 @@ def test_the_loss_is_that_of_the_farthest_texts_and_above_what_is_certified(foun
     assert found[100.0, 3].certified > 0.5
 
 
+def test_the_likelihood_over_clean_training_vectors_is_an_attacker_where_there_is_noise(found):
+    settings = {"dims": [2], "epsilons": [20.0]}
+    for attackers, count in ((None, None), ([LogisticRegression(), "likelihood"], 7)):
+        report = measured(attackers=attackers, **settings)
+        names = [[name for name, _ in report[epsilon, 2].attack.tried] for epsilon in (20, np.inf)]
+        assert [any("likelihood" in name for name in tried) for tried in names] == [True, False]
+        assert count is None or len(names[0]) == count
+    assert not any("likelihood" in name for name, _ in found[100.0, 3].attack.tried)
+
+
 def test_a_seed_repeats_it_and_delta_allows_gaussian_noise():
     given = {"dims": [2], "epsilons": [5.0], "attribute": None, "delta": 1e-5, "noise": "gaussian"}
     first, again, other = (measured(**given, rng=seed) for seed in (1, 1, 2))
@@ -162,7 +172,7 @@ def test_a_number_and_an_attribute_of_many_values_are_inferred(kind, name):
 
 
 def test_an_interrupted_frontier_has_what_was_measured(monkeypatch):
-    calls, infer = [], frontiers.infer
+    calls, infer = [], studies.infer
 
     def infer_then_stop(*given, **named):
         calls.append(1)
@@ -170,7 +180,7 @@ def test_an_interrupted_frontier_has_what_was_measured(monkeypatch):
             raise KeyboardInterrupt
         return infer(*given, **named)
 
-    monkeypatch.setattr(frontiers, "infer", infer_then_stop)
+    monkeypatch.setattr(studies, "infer", infer_then_stop)
     part = measured(dims=[2], attribute=None)
     assert (part.partial, [cell.epsilon for cell in part.cells]) == (True, [math.inf, 0.01])
     assert "INTERRUPTED after 2 cells" in str(part)
@@ -216,6 +226,7 @@ VALUE_ERRORS = [
     (measure_wrongly(public=PUBLIC * np.nan), "public", "finite"),
     (measure_wrongly(public=["TEXT  5"]), "public", "without texts of the corpus"),
     (measure_wrongly(public=[]), "public", "at least one"),
+    (measure_wrongly(attackers="likelihood"), "attackers", "no 'likelihood' without noise"),
     (measure_wrongly(noise="gaussian"), "delta", "above 0"),
     (measure_wrongly(noise="laplace", delta=1e-5), "delta", "0 for laplace"),
     (measure_wrongly(confidence=2.0), "confidence", "2.0"),

@@ -171,6 +171,9 @@ VALUE_ERRORS = [
     (lambda: SanTextPlus.rarest(SMALL, 1.0, ["bad"], share=2.0), "share", "at most 1"),
     (lambda: words.compare(SMALL, loss=0.0), "loss", "above 0"),
     (lambda: Rewriter(sorted, claim=-1.0), "claim", "at least 0"),
+    (lambda: Rewriter(sorted, takes="list"), "takes", "'text'"),
+    (lambda: Rewriter(lambda text: text, takes="texts"), "takes", "as the signature"),
+    (lambda: Rewriter(lambda x: x[::-1])("a b", 2, None), "takes", "one text and a list of texts"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     (lambda: Corpus(["a", "b"], groups=np.array(1.0)), "groups", "an integer or a string for each"),
@@ -235,6 +238,10 @@ TYPE_ERRORS = [
     (lambda: SanTextPlus(SMALL, 1.0, "bad"), "sensitive", "a list"),
     (lambda: words.compare("glove.txt", loss=2.0), "vectors", "a Embedding"),
     (lambda: Rewriter("a"), "rewrite", "a function of a list of texts"),
+    (lambda: Rewriter(lambda x, size, rng: x), "rewrite", "or of one text, with or without rng"),
+    (lambda: Rewriter(lambda: "a"), "rewrite", "with or without rng"),
+    (lambda: Rewriter(lambda text: len(text))("a b", 1, None), "", "strings"),
+    (lambda: Rewriter(lambda texts: "a b")("a b", 1, None), "", "a list, one for each text"),
     (lambda: Rewriter(sorted)(3, 1, None), "x", "a text (a string)"),
 ]  # fmt: skip
 ZERO_DIVISION_ERRORS = [

@@ -20,7 +20,7 @@ from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
-from ..text import Corpus, FrontierCell, frontiers
+from ..text import Corpus, FrontierCell, frontiers, studies
 from ..text.corpus import likeness
 from ..text.inference import Attacker, Inference, usual
 from .base import check_trials, encode_attributes, setting
@@ -107,14 +107,14 @@ class Cell(Record):
     def figure(self, name: str) -> float:
         """Return "utility", "worst_loss", "signal", or "rare" or "common" (AUC)."""
         if name in SHARES:
-            return frontiers.score_attack(getattr(self, name))[1].value
+            return studies.score_attack(getattr(self, name))[1].value
         if name == "utility":
             return self.release.utility.accuracy.value
         return float(getattr(self.release, name))
 
     def certified(self, name: str) -> float:
         """Return what the attack on an attribute certifies; NaN where nothing can be."""
-        return frontiers.read_certificate(getattr(self, name))
+        return studies.read_certificate(getattr(self, name))
 
 
 @time_run("torch", "sklearn")
@@ -199,7 +199,7 @@ def _measure_line(
     chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)
     attackers = _list_attackers(half, config)
     # Attributes have nothing to do with the labels, which would only be one more floor.
-    study = frontiers.read_study(corpus[rows], None, None, None, 0.95)
+    study = studies.read_study(corpus[rows], None, None, None, 0.95)
     bare = replace(study.corpus, labels=None)
     attacks = [replace(study, corpus=bare, attribute=name, attackers=attackers) for name in SHARES]
     found, farthest = [], dict[str, Any]()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import cycle, islice
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import about, invalid, mistyped, real, suggest_arguments
+from ..errors import about, choice, invalid, mistyped, real, suggest_arguments
 from ..packages import has_all, is_tensor
 from ..records import Record, Shown
 from ..streams import Generators, check_size, quiet_seed
@@ -36,6 +36,7 @@ _HALF_ROUNDING: Final = 0.05
 """The same for bfloat16 and float16 (MiniLM in bfloat16: 8e-3; padding that reaches a row: 1)."""
 
 Encode = Callable[[list[str]], npt.NDArray[Any]]
+TextsArgument = Literal["text", "texts"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -386,46 +387,92 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
         return False
 
 
+def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
+    """Return what the signature of a rewriting function settles: one text, texts, or None.
+
+    Raises:
+        TypeError: if it has other arguments than the texts and `rng`.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        # Some compiled functions have no signature.
+        return None
+    missing = inspect.Parameter.empty
+    inputs = [
+        parameter for parameter in parameters
+        if parameter.name != "rng" and parameter.kind is not parameter.VAR_KEYWORD
+    ]  # fmt: skip
+    further = [
+        parameter for parameter in inputs[1:]
+        if parameter.default is missing and parameter.kind is not parameter.VAR_POSITIONAL
+    ]  # fmt: skip
+    if not inputs or inputs[0].kind is inspect.Parameter.KEYWORD_ONLY or further:
+        requirement = "a function of a list of texts or of one text, with or without rng"
+        raise mistyped("rewrite", requirement, function)
+    hint, name = inputs[0].annotation, inputs[0].name
+    if hint is not missing:
+        is_list = hint is list or "[" in str(hint)
+        return "text" if hint in (str, "str") else "texts" if is_list else None
+    return "text" if name == "text" else "texts" if name == "texts" else None
+
+
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Rewriter(Shown):
-    """A function that rewrites a list of texts, as the mechanism text -> text of an audit.
+    """A function that rewrites texts, as the mechanism text -> text of an audit.
 
-    One text is handed over `size` times in one list; every rewrite of it must be drawn by itself.
+    The function takes a list of texts, or one text. Its signature settles which: the annotation of
+    its first parameter (`str`, or a list), else its name (`text` or `texts`), else `takes`. Where
+    all three are missing, the first call settles it: a function of a list returns as many strings
+    for a list, a function of one text returns a string for a text, and one that does both is
+    refused.
+
+    One text is handed over `size` times; every rewrite of it must be drawn by itself.
 
     Args:
-        rewrite: `(texts) -> list[str]`, one rewrite for each; one with a parameter `rng` is handed
-            the audit's numpy Generator, and repeats.
+        rewrite: `(texts) -> list[str]`, one rewrite for each, or `(text) -> str`; one with a
+            parameter `rng` is handed the audit's numpy Generator, and repeats.
         claim: the epsilon that it claims for any two texts, or None.
+        takes: "texts" for a function of a list, "text" for a function of one text. Defaults to
+            what its signature or the first call settles.
 
     Raises:
-        TypeError: if `rewrite` is not callable, or `claim` no number.
-        ValueError: if the claim is negative or not finite.
+        TypeError: if `rewrite` is not callable or has other arguments, or `claim` no number.
+        ValueError: if the claim is negative or not finite, or `takes` differs from the signature.
 
     Source:
         Krishna, Gupta and Dupuy (2021) (ADePT, which rewrites utterances).
 
     Example:
         >>> import dpcore
-        >>> def any_word(texts, rng):
-        ...     return [str(rng.choice(text.split())) for text in texts]
+        >>> def any_word(text, rng):
+        ...     return str(rng.choice(text.split()))
         >>> rewriter = Rewriter(any_word)
         >>> pair = ("a good film", "a film")
         >>> report = dpcore.audit(rewriter, pair, claim=1.0, trials=10_000, rng=1)
         >>> report.verdict, rewriter("a good film", 2, np.random.default_rng(1))
         ('refuted', ['good', 'good'])
+        >>> Rewriter(lambda texts: [text.upper() for text in texts]).takes
+        'texts'
     """
 
-    rewrite: Callable[..., list[str]]
+    rewrite: Callable[..., Any]
     claim: float | None = None
+    takes: TextsArgument | None = field(default=None, compare=False)
     takes_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the fields."""
         if not callable(self.rewrite):
-            raise mistyped("rewrite", "a function of a list of texts", self.rewrite)
+            raise mistyped("rewrite", "a function of a list of texts or of one text", self.rewrite)
         if self.claim is not None:
             object.__setattr__(self, "claim", real("claim", self.claim, low=0.0))
+        settled = _read_texts_argument(self.rewrite)
+        if self.takes is None:
+            object.__setattr__(self, "takes", settled)
+        elif choice("takes", self.takes, get_args(TextsArgument)) != (settled or self.takes):
+            raise invalid("takes", f"{settled!r}, as the signature of rewrite has it", self.takes)
 
     @property
     def name(self) -> str:
@@ -448,12 +495,60 @@ class Rewriter(Shown):
             TypeError: if x is no string, or a rewrite is none.
             ValueError: if x is empty.
         """
-        texts = [text_of("x", x)] * check_size(size, 1)
-        found = self.rewrite(texts, **({"rng": rng} if takes_rng(self.rewrite) else {}))
-        for text in found:
+        return self.apply([text_of("x", x)] * check_size(size, 1), rng)
+
+    def apply(self, texts: Sequence[str], rng: np.random.Generator) -> list[str]:
+        """Rewrite each of several texts once.
+
+        Args:
+            texts: the texts.
+            rng: a numpy Generator.
+
+        Returns:
+            A rewrite for each, as the function returned it.
+
+        Raises:
+            TypeError: if the function returns anything but strings.
+            ValueError: if it returns another number of them, or answers both one text and a list.
+        """
+        texts = list(texts)
+        if self.takes is None and texts:
+            object.__setattr__(self, "takes", self._settle(texts))
+        if self.takes == "text":
+            rewrites = [self._call(text, rng) for text in texts]
+        else:
+            rewrites = self._call(texts, rng)
+        if isinstance(rewrites, str) or not isinstance(rewrites, Iterable):
+            raise mistyped(f"rewrites of {self.name}", "a list, one for each text", rewrites)
+        for text in rewrites:
             if not isinstance(text, str):
                 raise mistyped(f"rewrites of {self.name}", "strings", text)
-        return list(found)
+        if len(rewrites := list(rewrites)) != len(texts):
+            requirement = f"{len(texts):,} rows, one for each text"
+            raise invalid(f"rewrites of {self.name}", requirement, len(rewrites))
+        return rewrites
+
+    def _call(self, texts: Any, rng: np.random.Generator) -> Any:
+        return self.rewrite(texts, **({"rng": rng} if takes_rng(self.rewrite) else {}))
+
+    def _settle(self, texts: list[str]) -> TextsArgument:
+        """Return what the function takes, by two calls whose results and draws are not used."""
+        with Generators.everywhere():
+            answers, failures = list[Any](), list[Exception]()
+            for argument in (texts[:1] * 2, texts[0]):
+                try:
+                    answers.append(self._call(argument, np.random.default_rng(0)))
+                except Exception as error:
+                    answers.append(None)
+                    failures.append(error)
+        is_row = isinstance(answers[0], (list, tuple)) and len(answers[0]) == 2
+        is_listed = is_row and all(isinstance(text, str) for text in answers[0])
+        if is_listed and isinstance(answers[1], str):
+            need = "'text' or 'texts', for the function answers one text and a list of texts"
+            raise invalid("takes", need, None)
+        if len(failures) == 2:
+            raise failures[1] from failures[0]
+        return "text" if isinstance(answers[1], str) else "texts"
 
     def __repr__(self) -> str:
         return self.name

@@ -15,6 +15,7 @@ from .frontiers import Frontier, FrontierCell, frontier
 from .linkage import LinkedOutputs
 from .linking import DocumentLinkage, link
 from .reading import read
+from .rewriter_frontiers import RewriterFrontier, RewriterRow
 from .templates import generated
 from .tfidf import TfidfSVD
 from .words.embedding import word_vectors
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Corpus", "DocumentLinkage", "Frontier", "FrontierCell", "LinkedOutputs", "Rewriter",
-    "TfidfSVD", "Vocabulary", "frontier", "generated", "inference", "link", "lm", "read",
-    "redaction", "schedules", "split", "word_vectors", "words", "words_of",
+    "RewriterFrontier", "RewriterRow", "TfidfSVD", "Vocabulary", "frontier", "generated",
+    "inference", "link", "lm", "read", "redaction", "schedules", "split", "word_vectors", "words",
+    "words_of",
 ]  # fmt: skip
 
 _TORCH_NAMES = ("ADePTModel", "Bag", "DPNR", "DPTextModel", "WordDropout")

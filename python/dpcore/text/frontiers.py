@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
@@ -13,16 +13,17 @@ import numpy as np
 
 from .. import errors
 from ..mechanisms import positive
-from ..mechanisms.texts import texts_of
-from ..packages import has_all, require_module
+from ..packages import require_module
 from ..progress import Progress
 from ..records import Record, Result
 from ..report import figures as drawing
 from ..report.page import page_of_table
 from ..report.text import align_rows
 from ..streams import Rng, seed_of
-from .corpus import SPLITS, Corpus, likeness
-from .inference import Attacker, Inference, Measured, infer
+from .corpus import Corpus
+from .inference import Inference, Measured
+from .rewriter_frontiers import measure_rewriters, read_rewriters
+from .studies import Study, read_certificate, read_public_texts, read_study, score_attack
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,32 +34,9 @@ SNIPS quantiles of .1 to .5 give the same utility within .02, larger ones less."
 
 _TEXTS_PER_UPDATE: Final = 256
 """Texts that are encoded between two movements of the progress bar."""
-_LABEL_BOOSTING_ROUNDS: Final = 30
-"""Rounds of boosted trees on the main label, each with a tree for every value."""
-_MAIN_LABEL_NAME: Final = "main label"
 _PROJECTION_DIRECTIONS: Final = ("principal", "random")
 _NOISE_NAMES: Final = ("best", "laplace", "l2_laplace", "gaussian")
 """Those that `PrivateEncoder` makes for a claim; its module is not imported, for it needs torch."""
-
-
-def score_attack(attack: Inference) -> tuple[str, Measured]:
-    """Return the area under the ROC curve, the correlation of a number, or else the accuracy.
-
-    The name of the figure comes first.
-    """
-    if attack.number is not None:
-        return "correlation", attack.number.correlation
-    if attack.figures is not None:
-        return "AUC", attack.figures.auc
-    return "accuracy", attack.accuracy
-
-
-def read_certificate(attack: Inference) -> float:
-    """Return the certified lower bound on epsilon; NaN where nothing can be certified."""
-    audit = attack.certified
-    if isinstance(audit, str) or audit.counts is None or audit.doubts:
-        return np.nan
-    return float(audit.epsilon_lower)
 
 
 @errors.suggest_arguments
@@ -218,20 +196,22 @@ def frontier(
     encoder: Any,
     corpus: Any,
     *,
-    epsilons: Any,
-    dims: Any,
-    public: Any,
+    epsilons: Any = None,
+    dims: Any = None,
+    public: Any = None,
     directions: Literal["principal", "random"] = "principal",
     label: str | None = None,
     attribute: str | None = None,
     delta: float = 0.0,
     noise: Any = "best",
     attackers: Any = None,
+    similarity: Any = None,
+    by: Any = None,
     confidence: float = 0.95,
     rng: Rng = None,
     progress: bool | None = None,
-) -> Frontier:
-    """Measure what private vectors are good for, by epsilon and by the number of dimensions.
+) -> Any:
+    """Measure what private vectors, or rewritten texts, are good for and what they disclose.
 
     Every text is encoded once. For each number of dimensions the vectors are projected on
     directions of the public rows, centred on their mean and clipped at the first quartile of their
@@ -240,34 +220,53 @@ def frontier(
     on the attribute, are trained on the noisy vectors of train, chosen on validation, and tested
     once, by `dpcore.text.inference.infer`.
 
+    Rewriters (text -> text) are compared in one table, a row for each and one for the texts
+    themselves. Every text is rewritten once. The table has the accuracy of the main label, BLEU and
+    similarity, perplexity, the attack on the attribute by words and characters of the rewritten
+    texts, the share of test texts that are linked to their originals, and the certified epsilon.
+
     Args:
-        encoder: whatever `dpcore.torch.PrivateEncoder` takes; not random.
+        encoder: whatever `dpcore.torch.PrivateEncoder` takes; not random. Or a rewriter, a list or
+            a dictionary of rewriters by name: a `Rewriter`, a word mechanism, an `ADePTModel`, a
+            policy of redaction that has no levels, `redaction.policy_mechanism(policy, level)`,
+            and in a list or dictionary also functions, as `Rewriter` takes them. Rewriters have
+            their own claims: they take no `epsilons`, `dims`, `directions`, `delta` and `noise`.
         corpus: a `Corpus` with a split and labels.
         epsilons: ascending claims for any two texts, in (0, 1e300].
         dims: ascending numbers of dimensions; None, as the last of them, is all of the encoder's,
             without a projection.
         public: texts that are public, none of them in the corpus, or their vectors, shape
             `(n, width)`. They should be of the same kind as the corpus: directions of other texts
-            are no better than random ones.
+            are no better than random ones. Of rewriters a `lm.NextWordModel`, or texts to fit
+            one, for perplexity; None measures none.
         directions: "principal" directions of the public rows, or "random" ones, for comparison.
         label: the attribute of the corpus that is the main task; None takes the labels.
         attribute: the private attribute, or None for utility alone.
         delta: of every claim, in [0, 1).
         noise: "best", "laplace", "l2_laplace" or "gaussian", see `PrivateEncoder`.
-        attackers: on the attribute, as `infer` takes them; None are its usual ones.
+        attackers: on the attribute, as `infer` takes them; None are its usual ones, among them
+            the likelihood over the clean vectors of the training texts. Of rewriters objects with
+            `fit(texts, truth)` and `scores(texts)`, or estimators of scikit-learn for texts; None
+            are logistic regressions on words and on characters.
+        similarity: of rewriters, an encoder as `infer` takes it, whose cosines are the similarity.
+            Defaults to TF-IDF weights of words.
+        by: of rewriters, a method of `link` or a list of methods. Defaults to "words", and for each
+            kind of rewriter the method that knows it: "likelihood" for word mechanisms with a
+            table, "encoding" for others and for `ADePTModel`, "places" for redaction.
         confidence: of each interval and certificate by itself.
         rng: None, an int seed or a numpy Generator.
         progress: a bar: True, False or None (where somebody is looking).
 
     Returns:
-        The frontier. Where Ctrl-C ends it after the first cell, the cells so far.
+        The `Frontier`, of rewriters the `RewriterFrontier`. Where Ctrl-C ends it after the first
+        cell or row, those so far.
 
     Raises:
-        ModuleNotFoundError: without torch or scikit-learn.
+        ModuleNotFoundError: without scikit-learn; for encoders and public texts without torch.
         TypeError: if an argument is of the wrong kind.
-        ValueError: if epsilons or dims are not ascending or out of range, the corpus lacks a part
-            or a column, public texts are among those of the corpus, or the encoder is random or
-            mixes its texts.
+        ValueError: if an argument does not fit encoders, or rewriters; epsilons or dims are not
+            ascending or out of range; the corpus lacks a part or a column; public texts are among
+            those of the corpus; or the encoder is random or mixes its texts.
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011) and Balle and Wang (2018) for the noises.
@@ -288,8 +287,25 @@ def frontier(
         ...     assert low < 0.8 < 0.9 < high
     """
     start, seed = time.perf_counter(), seed_of(rng)
-    require_module("torch", "frontier")
+    rewriters = read_rewriters(encoder)
+    unused = {"similarity": (similarity, None), "by": (by, None)} if rewriters is None else {
+        "epsilons": (epsilons, None), "dims": (dims, None), "delta": (delta, 0.0),
+        "directions": (directions, "principal"), "noise": (noise, "best"),
+    }  # fmt: skip
+    for name, (value, default) in unused.items():
+        if value is not default and value != default:
+            kind = "encoders" if rewriters is None else "rewriters, which have their own claims"
+            raise errors.invalid(name, f"{default!r} for {kind}", value)
     study = read_study(corpus, label, attribute, attackers, errors.confidence_level(confidence))
+    if rewriters is not None:
+        return measure_rewriters(
+            rewriters, study, public=public, similarity=similarity, by=by, seed=seed,
+            progress=progress,
+        )  # fmt: skip
+    if epsilons is None:
+        requirement = "a list of numbers, unless encoder is a Rewriter or a list of rewriters"
+        raise errors.mistyped("epsilons", requirement, None)
+    require_module("torch", "frontier")
     claims, widths = _read_ascending("epsilons", epsilons, positive), _read_dims(dims)
     errors.choice("directions", directions, _PROJECTION_DIRECTIONS)
     delta = _read_delta(noise, delta)
@@ -311,42 +327,6 @@ def frontier(
         tuple(cells), attribute, cells[0].utility.sizes, len(rows), directions, delta,
         study.confidence, seed, partial, time.perf_counter() - start,
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Study:
-    """The corpus of a frontier, its main label as an attribute, and who attacks.
-
-    Args:
-        corpus: with the labels that are the main task.
-        labelled: the same texts, whose only attribute is that label.
-        attribute: the private one, or None.
-        attackers: on it.
-        confidence: of each interval.
-    """
-
-    corpus: Corpus
-    labelled: Corpus
-    attribute: str | None
-    attackers: Any
-    confidence: float
-
-    def predict_label(self, rows: Any, seed: int) -> Inference:
-        """Predict the main label from one release of every text."""
-        return infer(
-            None, self.labelled, _MAIN_LABEL_NAME, vectors=rows, attackers=_list_classifiers(),
-            measure="accuracy", confidence=self.confidence, rng=seed, progress=False,
-        )  # fmt: skip
-
-    def infer_attribute(self, rows: Any, delta: float, seed: int) -> Inference:
-        """Infer the private attribute from one release of every text.
-
-        No claim is tested: too few texts, or an attribute of many values, certify nothing.
-        """
-        return infer(
-            None, self.corpus, self.attribute, vectors=rows, attackers=self.attackers, delta=delta,
-            neighbours="any two texts", confidence=self.confidence, rng=seed, progress=False,
-        )  # fmt: skip
 
 
 def _measure_cells(
@@ -422,47 +402,10 @@ def measure_release(
     rows, radius = np.asarray(released), getattr(private.domain, "radius", np.nan)
     utility, attack = study.predict_label(rows, seeds[1]), None
     if study.attribute is not None:
-        attack = study.infer_attribute(rows, private.delta, seeds[2])
+        source = private if noisy else None
+        attack = study.infer_attribute(rows, private.delta, seeds[2], private=source)
     claim = private.epsilon if noisy else np.inf
     return FrontierCell(claim, private.width, noise, radius, utility, attack, loss, signal), rows
-
-
-def _list_classifiers() -> tuple[Attacker, ...]:
-    """Return the classifiers of the main label, of which validation chooses one."""
-    linear, neighbours, pipeline, scaling, ensemble = (
-        require_module(f"sklearn.{name}", "frontier")
-        for name in ("linear_model", "neighbors", "pipeline", "preprocessing", "ensemble")
-    )
-    # What is lost to a linear classifier may be there for trees: see DPText's half-clean rows.
-    rounds = {"max_iter": _LABEL_BOOSTING_ROUNDS, "early_stopping": False}
-    trees = ensemble.HistGradientBoostingClassifier(**rounds)
-    logistic = scaling.StandardScaler(), linear.LogisticRegression(max_iter=200)
-    return (
-        Attacker(pipeline.make_pipeline(*logistic), "raw", "logistic regression"),
-        Attacker(neighbours.KNeighborsClassifier(15), "raw", "15 neighbours"),
-        Attacker(trees, "raw", "boosted trees"),
-    )
-
-
-def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> Study:
-    """Check the corpus and the names of its columns, see `frontier`; `level` is the confidence."""
-    if not isinstance(corpus, Corpus):
-        raise errors.mistyped("corpus", "a dpcore.text.Corpus", corpus)
-    if label is not None:
-        if errors.instance("label", label, str) not in (corpus.attributes or ()):
-            known = ", ".join(map(repr, corpus.attributes or ())) or "none"
-            raise errors.invalid("label", f"an attribute of the corpus (it has {known})", label)
-        corpus = replace(corpus, labels=corpus.attribute(label))
-    if corpus.labels is None:
-        raise errors.invalid("corpus", "one with labels, or label= names an attribute", corpus)
-    if attribute is not None:
-        corpus.attribute(errors.instance("attribute", attribute, str))
-        if attribute == label:
-            raise errors.invalid("attribute", "another one than label", attribute)
-    for name in SPLITS:
-        getattr(corpus, name)
-    labelled = replace(corpus, labels=None, attributes={_MAIN_LABEL_NAME: corpus.labels})
-    return Study(corpus, labelled, attribute, attackers, level)
 
 
 def _read_delta(noise: Any, delta: Any) -> float:
@@ -514,7 +457,7 @@ def _encode_texts(
     source = encoder_of(encoder)
     source.array_dtype = torch.float32
     texts = list(dict.fromkeys(corpus.texts))
-    others = _read_public_texts(public, texts)
+    others = read_public_texts(public, texts)
     check_batches(source, probe_texts(source, None), None, refuse_state=True)
     if probe_randomness(source, texts[0], None).is_random:
         raise errors.invalid("encoder", "the same in every call (eval mode)", source.name)
@@ -534,20 +477,6 @@ def _encode_texts(
     vectors = torch.cat(pieces).cpu().float()
     table = dict(zip(texts, vectors[: len(texts)], strict=True))
     return table, vectors[len(texts) :].numpy() if rows is None else rows
-
-
-def _read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the public texts, none where vectors were given."""
-    if isinstance(public, (str, bytes)) or not has_all(public, "__len__"):
-        raise errors.mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
-    if not len(public):
-        raise errors.invalid("public", "at least one text or vector", public)
-    if isinstance(public, np.ndarray) or not isinstance(next(iter(public)), str):
-        return ()
-    given, known = texts_of("public", public), set(map(likeness, texts))
-    if common := sum(likeness(text) in known for text in given):
-        raise errors.invalid("public", "without texts of the corpus", f"{common:,} of them")
-    return given
 
 
 def _read_public_rows(public: Any, width: int) -> Any:

@@ -9,12 +9,13 @@ from .masking import policy_levels as policy_levels
 from .masking import split_words as split_words
 from .measures import ExposedDocument
 from .policies import Gazetteer, Keywords, Learned, Random, Ranked, Spans
+from .spans import SpanScore, SpanScores, score_spans
 from .sweeps import LEVELS, Sweep, SweepPoint, sweep
 
 __all__ = [
     "LEVELS", "MASK", "ExposedDocument", "Gazetteer", "Keywords", "Learned", "Random", "Ranked",
-    "Spans", "Sweep", "SweepPoint", "link_redacted", "mask_words", "policy_mechanism",
-    "record_delta", "redact", "sweep",
+    "SpanScore", "SpanScores", "Spans", "Sweep", "SweepPoint", "link_redacted", "mask_words",
+    "policy_mechanism", "record_delta", "redact", "score_spans", "sweep",
 ]  # fmt: skip
 
 explain_old_names(globals())

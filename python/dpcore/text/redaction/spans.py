@@ -1,0 +1,237 @@
+"""Precision and recall of predicted spans, by type of entity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from ... import errors
+from ...packages import has_all
+from ...records import Record, Result
+from ...report import figures as drawing
+from ...report.text import align_rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Span = tuple[int, int, str]
+_ANY_TYPE: Final = "any type"
+_NOTES: Final = (
+    "exact: a span of the other side has the same start, end and type; overlap: one of the same "
+    "type shares a character with it; a span may overlap several",
+    f"{_ANY_TYPE}: the same without types, as for masking, where the type of a masked word does "
+    "not matter",
+)
+
+
+@errors.suggest_arguments
+@dataclass(frozen=True, slots=True)
+class SpanScore(Record, word="SpanScore"):
+    """Counts of the predicted and the true spans of one type.
+
+    A share is NaN where it has no spans.
+
+    Args:
+        type: of the entities.
+        predicted: number of predicted spans.
+        gold: number of true spans.
+        exact: spans that are predicted with the same start, end and type.
+        overlapping: predicted spans that share a character with a true one of the type.
+        reached: true spans that share a character with a predicted one of the type.
+    """
+
+    type: str
+    predicted: int
+    gold: int
+    exact: int
+    overlapping: int
+    reached: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the predicted spans that are exact."""
+        return self.exact / self.predicted if self.predicted else np.nan
+
+    @property
+    def recall(self) -> float:
+        """Share of the true spans that are predicted exactly."""
+        return self.exact / self.gold if self.gold else np.nan
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of the exact precision and recall."""
+        return 2.0 * self.exact / (self.predicted + self.gold)
+
+    @property
+    def overlap_precision(self) -> float:
+        """Share of the predicted spans that overlap a true one."""
+        return self.overlapping / self.predicted if self.predicted else np.nan
+
+    @property
+    def overlap_recall(self) -> float:
+        """Share of the true spans that overlap a predicted one."""
+        return self.reached / self.gold if self.gold else np.nan
+
+
+@errors.suggest_arguments
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
+    """Precision and recall of spans by type of entity; made by `score_spans`.
+
+    ``report["PERSON"]`` has the counts of one type, ``report["any type"]`` those without types.
+
+    Attributes:
+        scores: of each type in alphabetical order, then without types.
+        texts: number of texts.
+    """
+
+    _INSTEAD: ClassVar[str] = "scores, or report[type]"
+
+    scores: tuple[SpanScore, ...]
+    texts: int
+
+    def __getitem__(self, type: str) -> SpanScore:
+        """Return the counts of one type."""
+        names = [score.type for score in self.scores]
+        return self.scores[names.index(errors.choice("type", type, names))]
+
+    @property
+    def _title(self) -> str:
+        predicted, gold = self.scores[-1].predicted, self.scores[-1].gold
+        return f"{predicted:,} predicted and {gold:,} true spans of {self.texts:,} texts"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        header, *rows = _list_scores(self.scores)
+        lines = [(row[0], ", ".join(map(" ".join, zip(header[1:], row[1:], strict=True))))
+                 for row in rows]  # fmt: skip
+        return [("spans", self._title), *lines, *(("note", note) for note in _NOTES)]
+
+    def __str__(self) -> str:
+        """Return the table and notes."""
+        table = align_rows(_list_scores(self.scores))
+        return "\n".join([self._title, table, *(f"note: {note}" for note in _NOTES)])
+
+    def _plot(self, ax: Any) -> Figure:
+        axes = drawing.axes_of(ax, drawing.relative_size(1.0, 0.7))
+        places = np.arange(len(self.scores), 0, -1)
+        for place, name in enumerate(("precision", "recall")):
+            hue, heights = drawing.cycle_colour(place), places + 0.12 - 0.24 * place
+            for prefix, face in (("", hue), ("overlap_", "none")):
+                shares = [getattr(score, prefix + name) for score in self.scores]
+                label = f"{prefix}{name}".replace("_", " ")
+                axes.plot(shares, heights, "os"[place], color=hue, mfc=face, label=label)
+        axes.set_yticks(places, [score.type for score in self.scores])
+        axes.set(xlim=(-0.03, 1.03), xlabel="share of the spans")
+        axes.legend(frameon=False, fontsize="small")
+        return drawing.finish_axes(axes, self._title)
+
+
+def _list_scores(scores: Sequence[SpanScore]) -> list[tuple[str, ...]]:
+    """Return the rows of the table, the header first."""
+    names = "precision", "recall", "f1", "overlap_precision", "overlap_recall"
+    rows: list[tuple[str, ...]] = [
+        ("type", "predicted", "gold", *(name.replace("_", " ") for name in names))
+    ]
+    for score in scores:
+        shares = [getattr(score, name) for name in names]
+        figures = ("-" if np.isnan(share) else f"{share:.3f}" for share in shares)
+        rows.append((score.type, f"{score.predicted:,}", f"{score.gold:,}", *figures))
+    return rows
+
+
+@errors.suggest_arguments
+def score_spans(predicted: Any, gold: Any) -> SpanScores:
+    """Compare predicted spans with true ones: precision and recall by type of entity.
+
+    A predicted span is exact if a true one of its text has the same start, end and type. It
+    overlaps if a true one of its type shares a character with it. Spans of other types never
+    match, except in the last row, where types are ignored.
+
+    Args:
+        predicted: for each text a list of spans ``(start, end, type)``: places of characters, the
+            end not included, and a string. A spaCy `Doc` stands for its entities, and a result of
+            a presidio analyzer for its span.
+        gold: true spans of the same texts, in the same order.
+
+    Returns:
+        The counts by type.
+
+    Raises:
+        TypeError: if an argument is not a list of lists of spans.
+        ValueError: if the numbers of texts differ, a span is out of order, a span occurs twice in
+            one text, or there is no span in either.
+
+    Source:
+        Segura-Bedmar, Martinez and Herrero-Zazo (2013), SemEval task 9.1, for exact matches.
+
+    Example:
+        >>> gold = [[(0, 4, "PERSON"), (14, 20, "PLACE")], []]
+        >>> predicted = [[(0, 4, "PERSON"), (11, 20, "PLACE")], [(0, 3, "PLACE")]]
+        >>> report = score_spans(predicted, gold)
+        >>> report["PERSON"].recall, report["PLACE"].recall, report["PLACE"].overlap_recall
+        (1.0, 0.0, 1.0)
+        >>> report["PLACE"].overlap_precision
+        0.5
+    """
+    sides = _read_spans("predicted", predicted), _read_spans("gold", gold)
+    if len(sides[0]) != len(sides[1]):
+        raise errors.invalid("predicted", f"spans of {len(sides[1]):,} texts", len(sides[0]))
+    types = sorted({span[2] for side in sides for spans in side for span in spans})
+    if not types:
+        raise errors.invalid("gold", "lists with at least one span in one of both", "none")
+    scores = [_count_spans(name, sides[0], sides[1]) for name in types]
+    untyped = [[_remove_types(spans) for spans in side] for side in sides]
+    return SpanScores((*scores, _count_spans(_ANY_TYPE, *untyped)), len(sides[0]))
+
+
+def _remove_types(spans: Sequence[Span]) -> list[Span]:
+    return list(dict.fromkeys((start, end, _ANY_TYPE) for start, end, _ in spans))
+
+
+def _count_spans(name: str, *sides: Sequence[Sequence[Span]]) -> SpanScore:
+    """Count the spans of a type on both sides, and those that match."""
+    predicted, gold, exact, overlapping, reached = 0, 0, 0, 0, 0
+    for text_spans in zip(*sides, strict=True):
+        first, second = ([span for span in spans if span[2] == name] for spans in text_spans)
+        predicted, gold = predicted + len(first), gold + len(second)
+        exact += len({*first} & {*second})
+        overlapping += sum(_overlaps(span, second) for span in first)
+        reached += sum(_overlaps(span, first) for span in second)
+    return SpanScore(name, predicted, gold, exact, overlapping, reached)
+
+
+def _overlaps(span: Span, others: Sequence[Span]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end, _ in others)
+
+
+def _read_spans(name: str, value: Any) -> list[list[Span]]:
+    """Check the spans of texts, a list for each text."""
+    requirement = "a list with a list of spans (start, end, type) for each text"
+    if isinstance(value, (str, bytes, dict)) or not isinstance(value, Iterable):
+        raise errors.mistyped(name, requirement, value)
+    rows = []
+    for row, entry in enumerate(value):
+        spans = entry.ents if has_all(entry, "ents") else entry
+        if isinstance(spans, (str, bytes, dict)) or not isinstance(spans, Iterable):
+            raise errors.mistyped(f"{name}[{row}]", "a list of spans (start, end, type)", spans)
+        rows.append([_read_span(f"{name}[{row}]", span) for span in spans])
+        if len({*rows[-1]}) < len(rows[-1]):
+            raise errors.invalid(f"{name}[{row}]", "spans that differ", rows[-1])
+    return rows
+
+
+def _read_span(name: str, value: Any) -> Span:
+    requirement = "spans (start, end, type) with 0 <= start < end"
+    if has_all(value, "start_char", "end_char", "label_"):
+        value = value.start_char, value.end_char, value.label_
+    elif has_all(value, "start", "end", "entity_type"):
+        value = value.start, value.end, value.entity_type
+    if not isinstance(value, (tuple, list)) or len(value) != 3 or not isinstance(value[2], str):
+        raise errors.mistyped(name, requirement, value)
+    start, end = (errors.integer(name, place, 0) for place in value[:2])
+    if start >= end or not value[2] or value[2] == _ANY_TYPE:
+        raise errors.invalid(name, f"{requirement} and a type, not {_ANY_TYPE!r}", value)
+    return start, end, str(value[2])

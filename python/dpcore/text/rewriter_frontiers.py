@@ -1,0 +1,539 @@
+"""The table of rewriters: what rewritten texts are good for and what they disclose."""
+
+from __future__ import annotations
+
+import copy
+import re
+import textwrap
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from .. import errors
+from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.texts import Rewriter, owner_of
+from ..packages import has_all, require_module
+from ..progress import Progress
+from ..records import Record, Result
+from ..report import figures as drawing
+from ..report.text import align_rows
+from . import lm
+from .corpus import words_of
+from .inference import Attacker, Inference
+from .inference.attackers import encoder_of, vectors_of
+from .linkage import LinkedOutputs
+from .linking import link
+from .redaction.masking import MASK, PolicyMechanism, policy_name, redact
+from .redaction.policies import FrozenPolicy
+from .studies import Study, read_certificate, read_public_texts, score_attack
+from .words.mechanism import WordMechanism
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ORIGINALS: Final = "not rewritten"
+"""Name of the row of the texts themselves."""
+_TEXTS_PER_CALL: Final = 256
+_MAX_BLEU_ORDER: Final = 4
+_MAX_FEATURES: Final = 100_000
+"""Words or sequences of characters of an attacker on texts, the most frequent ones."""
+_WORD_PATTERN: Final = rf"{re.escape(MASK.lower())}|\w+|[^\w\s]"
+"""Masks, words and signs of texts in lower case."""
+_ANSWERS: Final = ("predict_proba", "decision_function", "predict", "classes_")
+
+
+@errors.suggest_arguments
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RewriterRow(Record, word="RewriterRow"):
+    """Figures of one rewrite of every text.
+
+    Attributes:
+        name: name of the rewriter.
+        claim: the claim in words; empty without one.
+        claimed: epsilon of the claim for any two texts; NaN without one.
+        delta: of the claim and the certificate.
+        utility: how well the main label is predicted from the rewritten test texts.
+        attack: what is inferred of the private attribute, or None where none was named.
+        bleu: BLEU of the rewritten test texts against the originals, in [0, 1].
+        similarity: mean cosine of the vectors of each test text and its rewrite.
+        perplexity: of the rewritten test texts under the public model, or None without it, or
+            where no word of the texts can be predicted.
+        linkages: of the rewritten test texts among all test texts, by words first.
+        empty: number of texts that were rewritten to nothing.
+    """
+
+    name: str
+    claim: str
+    claimed: float
+    delta: float
+    utility: Inference
+    attack: Inference | None
+    bleu: float
+    similarity: float
+    perplexity: lm.Perplexity | None
+    linkages: tuple[LinkedOutputs, ...]
+    empty: int
+
+    @property
+    def certified(self) -> float:
+        """Certified lower bound on epsilon for any two texts; NaN without claim or certificate."""
+        if self.attack is None or not self.claim:
+            return np.nan
+        return read_certificate(self.attack)
+
+    @property
+    def is_refuted(self) -> bool:
+        """True if the certified bound is above the claim for any two texts."""
+        return self.certified > self.claimed
+
+
+@errors.suggest_arguments
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RewriterFrontier(Result, word="dpcore.text.rewriter_frontier/1"):
+    """Utility, likeness, attack and linkage of rewriters; made by `frontier`.
+
+    ``report["SanText 4"]`` is the row of a rewriter, ``report["not rewritten"]`` that of the texts.
+
+    Attributes:
+        rows: of the texts themselves, then of each rewriter.
+        attribute: name of the private attribute, or None.
+        sizes: texts of train, valid and test.
+        confidence: of each interval and certificate by itself.
+        seed: repeats the table, where the rewriters take `rng`.
+        partial: True if Ctrl-C ended it after some of its rows.
+        seconds: time taken; not compared.
+    """
+
+    _INSTEAD: ClassVar[str] = "rows, or report[name]"
+
+    rows: tuple[RewriterRow, ...]
+    attribute: str | None
+    sizes: tuple[int, int, int]
+    confidence: float
+    seed: int
+    partial: bool = False
+    seconds: float = field(compare=False, default=0.0)
+
+    def __getitem__(self, name: str) -> RewriterRow:
+        """Return the row of a rewriter."""
+        names = [row.name for row in self.rows]
+        return self.rows[names.index(errors.choice("name", name, names))]
+
+    @property
+    def _title(self) -> str:
+        sizes = " + ".join(f"{size:,}" for size in self.sizes)
+        return f"Rewriters of {sizes} texts, seed {self.seed}"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        header, *rows = _list_figures(self)
+        lines = [(name, ", ".join(map(" ".join, zip(header[1:], figures, strict=True))))
+                 for name, *figures in rows]  # fmt: skip
+        return [("table", self._title), *lines, *(("note", note) for note in _list_notes(self))]
+
+    def __str__(self) -> str:
+        """Return the table and notes."""
+        notes = [
+            textwrap.fill(f"note: {note}", 110, subsequent_indent="  ")
+            for note in _list_notes(self)
+        ]
+        return "\n".join([self._title, align_rows(_list_figures(self)), *notes])
+
+    def _plot(self, ax: Any) -> Figure:
+        picture = drawing.get_canvas(ax, drawing.relative_size(1.6, 0.62))
+        panels = picture.subplots(1, 2 + (self.attribute is not None), sharey=True).ravel()
+        heights, dotted = -np.arange(len(self.rows)), {"color": drawing.text_colour(), "ls": ":"}
+        tasks = [row.utility.accuracy for row in self.rows]
+        _draw_intervals(panels[0], tasks, heights)
+        panels[0].axvline(self.rows[0].utility.floors[0].accuracy, **dotted)
+        panels[0].set(xlabel="accuracy (dotted: majority)", title="Task")
+        if self.attribute is not None:
+            attacks = [score_attack(row.attack) for row in self.rows if row.attack is not None]
+            _draw_intervals(panels[1], [figure for _, figure in attacks], heights)
+            if attacks[0][0] == "AUC":
+                panels[1].axvline(0.5, **dotted)
+            shown = str(self.attribute).replace("$", r"\$")
+            panels[1].set(xlabel=attacks[0][0], title=f"Attack on {shown}")
+        first = [linked.by for linked in self.rows[0].linkages]
+        names = dict.fromkeys([*first, *(own.by for row in self.rows for own in row.linkages)])
+        for place, name in enumerate(names):
+            # A marker that is not in every row stands below the others.
+            shift = 0.0 if name in first else 0.25
+            points = [
+                (linked.share, height - shift)
+                for row, height in zip(self.rows, heights, strict=True)
+                for linked in row.linkages if linked.by == name
+            ]  # fmt: skip
+            hue, marker = drawing.cycle_colour(place), "osD^v"[place % 5]
+            panels[-1].plot(*zip(*points, strict=True), marker, color=hue, label=name)
+        panels[-1].set(xlabel="share of test texts", title="Linked", xlim=(-0.04, 1.04))
+        panels[-1].legend(frameon=False, fontsize="small")
+        panels[0].set_yticks(heights, [row.name for row in self.rows])
+        for panel in panels:
+            panel.title.set(fontsize="medium")
+            drawing.thin_axes(panel)
+        return drawing.get_whole_figure(picture)
+
+
+def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
+    low, value, high = np.array([[one.low, one.value, one.high] for one in figures]).T
+    hue = drawing.cycle_colour(0)
+    panel.errorbar(value, heights, xerr=np.abs([value - low, high - value]), fmt="o", color=hue)
+
+
+class _Source(NamedTuple):
+    """The object passed, its function, its claim, and the method of linkage of its kind."""
+
+    passed: Any
+    rewriter: Rewriter
+    by: str | None = None
+    claim: str = ""
+    claimed: float = np.nan
+    delta: float = 0.0
+
+
+class _TextEstimator:
+    """An estimator of texts, which are passed to it by their rows."""
+
+    def __init__(self, model: Any, texts: Sequence[str]) -> None:
+        self.model, self.texts = model, texts
+
+    def __deepcopy__(self, memo: Any) -> _TextEstimator:
+        return _TextEstimator(copy.deepcopy(self.model, memo), self.texts)
+
+    def fit(self, rows: Any, truth: Any) -> None:
+        """Fit the estimator."""
+        self.model.fit(self._select(rows), truth)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an answer that the estimator has, as a function of rows."""
+        # `scores` is the method of an attacker of texts; the others are those of scikit-learn.
+        scores = name == "decision_function" and not has_all(self.model, name)
+        if name not in _ANSWERS or not has_all(self.model, inner := "scores" if scores else name):
+            raise AttributeError(name)
+        answer = getattr(self.model, inner)
+        return (lambda rows: answer(self._select(rows))) if callable(answer) else answer
+
+    def _select(self, rows: Any) -> list[str]:
+        # A full stop is a text without a word, for estimators that refuse empty ones.
+        texts = [self.texts[int(row)] for row in rows[:, 0]]
+        return [text if text.strip() else "." for text in texts]
+
+
+def read_rewriters(value: Any) -> dict[str, Any] | None:
+    """Return rewriters by their names, or None for what is an encoder.
+
+    A list or a dictionary of rewriters may hold functions, which are made to a `Rewriter`.
+    """
+    if isinstance(value, Mapping):
+        is_table = not all(callable(entry) or _is_rewriter(entry) for entry in value.values())
+        return None if is_table or not value else dict(value)
+    entries = value if isinstance(value, (list, tuple)) else [value]
+    if not entries or (entries is not value and not _is_rewriter(value)):
+        return None
+    named: dict[str, Any] = {}
+    for entry in entries:
+        name = _name_rewriter(entry)
+        same = sum(other.partition(" #")[0] == name for other in named)
+        named[f"{name} #{same + 1}" if same else name] = entry
+    return named
+
+
+def _is_rewriter(value: Any) -> bool:
+    kinds = Rewriter, WordMechanism, PolicyMechanism, FrozenPolicy
+    return isinstance(value, kinds) or has_all(value, "rewrite", "rewriter")
+
+
+def _name_rewriter(value: Any) -> str:
+    if isinstance(value, PolicyMechanism):
+        return f"{policy_name(value.policy)} {value.level:g}"
+    if isinstance(value, FrozenPolicy):
+        return policy_name(value)
+    if not isinstance(value, Rewriter) and _is_rewriter(value):
+        variant = f" {value.variant}" if has_all(value, "variant") else ""
+        return f"{type(value).__name__}{variant} {value.epsilon:g}"
+    rewriter = value if isinstance(value, Rewriter) else Rewriter(value)
+    if owner_of(rewriter.rewrite) is None and has_all(rewriter.rewrite, "__name__"):
+        return str(rewriter.rewrite.__name__)
+    return rewriter.name.removeprefix("Rewriter(").removesuffix(")")
+
+
+def _read_source(name: str, value: Any) -> _Source:
+    """Return a rewriter with its claim and the linking attacker that knows its kind."""
+    if isinstance(value, (PolicyMechanism, FrozenPolicy)):
+        policy: Any = value.policy if isinstance(value, PolicyMechanism) else value
+        level = value.level if isinstance(value, PolicyMechanism) else None
+        if isinstance(value, PolicyMechanism) and value.safe is not None:
+            raise errors.invalid(name, "a policy that is not fitted on its input", value)
+
+        def redact_texts(texts: list[str], rng: np.random.Generator) -> list[str]:
+            return redact(texts, policy, level=level, rng=rng)
+
+        return _Source(None, Rewriter(redact_texts), "places")
+    if isinstance(value, WordMechanism):
+        own = "likelihood" if value.has_table else "encoding"
+        return _Source(value, value.rewriter, own, f"{value.epsilon:g} a unit")
+    rewriter: Rewriter = value
+    method: str | None = None
+    if not isinstance(value, Rewriter):
+        rewriter = value.rewriter if _is_rewriter(value) else Rewriter(value)
+        method = "encoding" if mechanism_attribute(value, "clean") is not None else None
+    if rewriter.claim is None:
+        return _Source(value, rewriter, method)
+    claim, true = f"{rewriter.claim:g}", value.true_epsilon if has_all(value, "true_epsilon") else 0
+    if true > rewriter.claim * (1.0 + 1e-9):
+        claim = f"{claim} (true {true:.4g})"
+    delta = float(mechanism_attribute(value, "delta"))
+    return _Source(value, rewriter, method, claim, rewriter.claim, delta)
+
+
+def measure_rewriters(
+    rewriters: Mapping[str, Any], study: Study, *, public: Any, similarity: Any, by: Any,
+    seed: int, progress: bool | None,
+) -> RewriterFrontier:  # fmt: skip
+    """Measure rewriters on the texts of a study; see `frontier`."""
+    start = time.perf_counter()
+    if ORIGINALS in rewriters:
+        raise errors.invalid("encoder", f"rewriters of other names than {ORIGINALS!r}", ORIGINALS)
+    sources = {ORIGINALS: _Source(None, Rewriter(list))}
+    for name, value in rewriters.items():
+        sources[name] = _read_source(f"encoder[{name!r}]", value)
+    model = _read_model(public, study, seed)
+    encode = None if similarity is None else encoder_of(similarity)
+    rows, partial, texts = list[RewriterRow](), False, study.corpus.texts
+    limits = require_module("threadpoolctl", "frontier").threadpool_limits
+    with Progress("frontier", len(sources), progress) as bar, limits(1):
+        try:
+            for number, (name, source) in enumerate(sources.items()):
+                draws = np.random.default_rng([seed, number])
+                rewrites = list(texts) if not number else _rewrite(source, texts, draws, bar)
+                measured = _Release(study, rewrites, seed, (model, encode, by))
+                rows.append(measured.measure(name, source))
+                bar.advance(1)
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            partial = True
+    return RewriterFrontier(
+        tuple(rows), study.attribute, rows[0].utility.sizes, study.confidence, seed, partial,
+        time.perf_counter() - start,
+    )  # fmt: skip
+
+
+def _rewrite(source: _Source, texts: Sequence[str], rng: Any, bar: Progress) -> list[str]:
+    """Rewrite every text once."""
+    rewrites = list[str]()
+    for start in range(0, len(texts), _TEXTS_PER_CALL):
+        begun = time.perf_counter()
+        rewrites += source.rewriter.apply(texts[start : start + _TEXTS_PER_CALL], rng)
+        if start == 0:
+            each = (time.perf_counter() - begun) / len(rewrites)
+            bar.forecast(f"{len(texts):,} texts to rewrite", each * len(texts))
+    return rewrites
+
+
+def _read_model(public: Any, study: Study, seed: int) -> lm.NextWordModel | None:
+    """Return the public model, or fit it on public texts."""
+    if public is None or isinstance(public, lm.NextWordModel):
+        return public
+    texts = read_public_texts(public, study.corpus.texts)
+    if len(texts) < 2:
+        raise errors.invalid("public", "texts, at least two, or a text.lm.NextWordModel", public)
+    cut = max(1, len(texts) // 10)
+    settings: dict[str, Any] = {"optimiser": "adam", "rng": seed, "progress": False}
+    settings["batch"] = min(64, len(texts) - cut)
+    return lm.fit(texts[cut:], texts[:cut], **settings)
+
+
+class _Release:
+    """One rewrite of every text of a study.
+
+    Args:
+        study: the texts, and what is predicted and inferred.
+        rewrites: one for each text.
+        seed: of the attacks.
+        settings: the public model, the encoder of similarities, and the methods of linkage.
+    """
+
+    def __init__(
+        self, study: Study, rewrites: list[str], seed: int, settings: tuple[Any, Any, Any]
+    ) -> None:
+        self.study, self.rewrites, self.seed = study, rewrites, seed
+        self.model, self.encode, self.by = settings
+        self.rows = np.arange(len(rewrites), dtype=np.float64)[:, np.newaxis]
+        places = np.flatnonzero(np.asarray(study.corpus.split) == "test").tolist()
+        self.originals = [study.corpus.texts[place] for place in places]
+        self.tested = [rewrites[place] for place in places]
+
+    def measure(self, name: str, source: _Source) -> RewriterRow:
+        """Measure all figures of the rewrites."""
+        study, attack = self.study, None
+        classifiers = self._list_attackers(is_number=False)
+        if study.attribute is not None:
+            column = study.corpus.attribute(study.attribute)
+            if study.attackers is None:
+                attackers = self._list_attackers(column.dtype.kind == "f")
+            else:
+                attackers = self._list_users_attackers()
+            attack = study.infer_attribute(self.rows, source.delta, self.seed, attackers=attackers)
+        own = [source.by] if source.by and self.by is None else []
+        methods = list(self.by) if isinstance(self.by, (list, tuple)) else [self.by or "words"]
+        linkage = link(source.passed, self.originals, self.tested, by=[*methods, *own],
+                       confidence=study.confidence)  # fmt: skip
+        return RewriterRow(
+            name, source.claim, source.claimed, source.delta,
+            study.predict_label(self.rows, self.seed, classifiers), attack,
+            compute_bleu(self.tested, self.originals), self._measure_similarity(),
+            self._measure_perplexity(), linkage.linkages,
+            sum(not text.strip() for text in self.rewrites),
+        )  # fmt: skip
+
+    def _list_attackers(self, is_number: bool) -> list[Attacker]:
+        """Return attackers on words and on characters."""
+        extraction, linear, pipeline = (
+            require_module(f"sklearn.{name}", "frontier")
+            for name in ("feature_extraction.text", "linear_model", "pipeline")
+        )
+        kinds: dict[str, dict[str, Any]] = {
+            "words": {"token_pattern": _WORD_PATTERN, "ngram_range": (1, 3)},
+            "characters": {"analyzer": "char", "ngram_range": (1, 5), "lowercase": False},
+        }
+        attackers = []
+        for kind, settings in kinds.items():
+            settings |= {"sublinear_tf": True, "max_features": _MAX_FEATURES}
+            model = linear.Ridge() if is_number else linear.LogisticRegression(C=10.0, max_iter=300)
+            estimator = pipeline.make_pipeline(extraction.TfidfVectorizer(**settings), model)
+            attackers.append(self._wrap(estimator, f"{type(model).__name__} on {kind}"))
+        return attackers
+
+    def _wrap(self, estimator: Any, name: str) -> Attacker:
+        return Attacker(_TextEstimator(estimator, self.rewrites), name=name)
+
+    def _list_users_attackers(self) -> list[Attacker]:
+        """Return the user's attackers of texts."""
+        passed = self.study.attackers
+        entries = passed if isinstance(passed, (list, tuple)) else [passed]
+        for entry in entries or [None]:
+            answers = [name for name in ("scores", *_ANSWERS[:3]) if has_all(entry, name)]
+            if isinstance(entry, (Attacker, type)) or not has_all(entry, "fit") or not answers:
+                requirement = "attackers of texts, with fit(texts, truth) and scores(texts)"
+                raise errors.mistyped("attackers", requirement, passed)
+        return [self._wrap(entry, type(entry).__name__) for entry in entries]
+
+    def _measure_similarity(self) -> float:
+        """Return the mean cosine; 0 for a text that was rewritten to nothing."""
+        pairs = [(a, b) for a, b in zip(self.originals, self.tested, strict=True) if b.strip()]
+        if not pairs:
+            return 0.0
+        sides = [list(side) for side in zip(*pairs, strict=True)]
+        if self.encode is not None:
+            first, second = vectors_of(self.encode, sides, self.seed)
+            norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+            cosines = (first * second).sum(axis=1) / np.where(norms > 0.0, norms, 1.0)
+        else:
+            extraction = require_module("sklearn.feature_extraction.text", "frontier")
+            weights = extraction.TfidfVectorizer(token_pattern=_WORD_PATTERN)
+            train = weights.fit(self.study.corpus.texts)
+            cosines = train.transform(sides[0]).multiply(train.transform(sides[1])).sum(axis=1)
+        return float(cosines.sum() / len(self.originals))
+
+    def _measure_perplexity(self) -> lm.Perplexity | None:
+        texts = [text for text in self.tested if text.strip()]
+        if self.model is None or not any(len(words_of(text)) > 1 for text in texts):
+            return None
+        model: lm.NextWordModel = self.model
+        return model.perplexity(texts, confidence=self.study.confidence, rng=self.seed)
+
+
+def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
+    """Compute BLEU of texts against their originals, in [0, 1], on `words_of` both.
+
+    Orders without a match are smoothed by 1/2, 1/4, ... of a match, as sacrebleu does it.
+
+    Source:
+        Papineni et al. (2002), section 2.3; Chen and Cherry (2014), smoothing 3.
+
+    Example:
+        >>> compute_bleu(["the cat sat on a mat"], ["The cat sat on a mat."])
+        1.0
+    """
+    sides = [list(map(words_of, side)) for side in (texts, originals)]
+    lengths = [sum(map(len, side)) for side in sides]
+    logs, smoothing = list[float](), 1.0
+    for order in range(1, _MAX_BLEU_ORDER + 1):
+        matches, total = 0, 0
+        for words in zip(*sides, strict=True):
+            first, second = (Counter(zip(*(one[i:] for i in range(order)), strict=False))
+                             for one in words)  # fmt: skip
+            matches, total = matches + (first & second).total(), total + first.total()
+        if not total or (order == 1 and not matches):
+            return 0.0
+        smoothing *= 1.0 if matches else 2.0
+        logs.append(np.log(matches or 1.0 / smoothing) - np.log(total))
+    penalty = min(0.0, 1.0 - lengths[1] / lengths[0])
+    return float(np.exp(penalty + np.mean(logs)))
+
+
+def _list_figures(report: RewriterFrontier) -> list[tuple[str, ...]]:
+    """Return the rows of the table, the header first."""
+    methods = [linked.by for linked in report.rows[0].linkages]
+    header = (
+        "rewriter", "claim", "task", "interval", "BLEU", "similarity", "perplexity", "attack",
+        "interval", "certified", *(f"linked by {name}" for name in methods), "by its kind",
+    )  # fmt: skip
+    rows: list[tuple[str, ...]] = [header]
+    for row in report.rows:
+        task, attack = row.utility.accuracy, ("-", "-")
+        mark = "!" if row.is_refuted else ""
+        certified = "-" if np.isnan(row.certified) else f"{row.certified:.2f}{mark}"
+        if row.attack is not None:
+            figure = score_attack(row.attack)[1]
+            mark = "!" if row.attack.above_floor else ""
+            attack = f"{figure.value:.3f}{mark}", f"{figure.low:.2f}-{figure.high:.2f}"
+        shares = [f"{linked.share:.3f}" for linked in row.linkages[: len(methods)]]
+        own = [f"{linked.share:.3f} ({linked.by})" for linked in row.linkages[len(methods) :]]
+        rows.append((
+            row.name, row.claim or "-", f"{task.value:.3f}", f"{task.low:.2f}-{task.high:.2f}",
+            f"{row.bleu:.3f}", f"{row.similarity:.3f}",
+            "-" if row.perplexity is None else f"{row.perplexity.value:.1f}", *attack,
+            certified,
+            *shares, *(own or ["-"]),
+        ))  # fmt: skip
+    return rows
+
+
+def _list_notes(report: RewriterFrontier) -> list[str]:
+    """Return what a reader must know of the figures."""
+    first, confidence = report.rows[0], f"{100.0 * report.confidence:g} %"
+    linked = first.linkages[0]
+    notes = [
+        f"task: accuracy on {report.sizes[2]:,} test texts, majority "
+        f"{first.utility.floors[0].accuracy:.3f}; classifiers are trained on rewritten texts and "
+        "chosen on validation",
+        "BLEU and similarity (mean cosine) are of test texts and their rewrites",
+        f"linked: share of test texts whose original is ranked first of {linked.texts:,}, floor "
+        f"{linked.floor:.3f}; by its kind: by the method that knows the mechanism; another "
+        "score may link more",
+        "claim: what the rewriter states, for any two texts, of word mechanisms per unit of "
+        "distance between words; certified: for any two texts, from the attack, - without a claim, "
+        "! where it refutes the claim",
+        "a claim covers one rewrite of each text, and none of the texts that a rewriter is fitted "
+        "to; whoever chooses a rewriter by this table has released more than it covers",
+        f"intervals and certificates hold at {confidence}, each by itself",
+    ]  # fmt: skip
+    if first.attack is not None:
+        notes.insert(2, (
+            f"attack: {score_attack(first.attack)[0]} of the best of {len(first.attack.tried)} "
+            f"attackers on {report.attribute}, chosen on validation; ! = above the floor"
+        ))  # fmt: skip
+    models = [(row.name, row.perplexity) for row in report.rows if row.perplexity is not None]
+    if models:
+        notes.append("perplexity: under the public model; masks are not predicted")
+    notes += [f"{name}: {100.0 * model.unknown:.0f} % of the words are unknown to the public model"
+              for name, model in models if model.unknown >= 0.005]  # fmt: skip
+    notes += [f"{row.name}: {row.empty:,} texts are rewritten to nothing"
+              for row in report.rows if row.empty]  # fmt: skip
+    return [*notes, f"INTERRUPTED after {len(report.rows)} rows"] if report.partial else notes

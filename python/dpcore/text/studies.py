@@ -1,0 +1,154 @@
+"""The corpus of a frontier: what is predicted and inferred from one release of every text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from .. import errors
+from ..mechanisms.texts import texts_of
+from ..packages import has_all, require_module
+from .corpus import SPLITS, Corpus, likeness
+from .inference import Attacker, Inference, Measured, infer
+from .inference.attackers import attackers_of
+from .inference.likelihood import make_likelihood, split_attackers
+from .inference.targets import parts_of
+
+_LABEL_BOOSTING_ROUNDS: Final = 30
+"""Rounds of boosted trees on the main label, each with a tree for every value."""
+_MAIN_LABEL_NAME: Final = "main label"
+
+
+def score_attack(attack: Inference) -> tuple[str, Measured]:
+    """Return the area under the ROC curve, the correlation of a number, or else the accuracy.
+
+    The name of the figure comes first.
+    """
+    if attack.number is not None:
+        return "correlation", attack.number.correlation
+    if attack.figures is not None:
+        return "AUC", attack.figures.auc
+    return "accuracy", attack.accuracy
+
+
+def read_certificate(attack: Inference) -> float:
+    """Return the certified lower bound on epsilon; NaN where nothing can be certified."""
+    audit = attack.certified
+    if isinstance(audit, str) or audit.counts is None or audit.doubts:
+        return np.nan
+    return float(audit.epsilon_lower)
+
+
+@dataclass(frozen=True)
+class Study:
+    """The corpus of a frontier, its main label as an attribute, and who attacks.
+
+    Args:
+        corpus: with the labels that are the main task.
+        labelled: the same texts, whose only attribute is that label.
+        attribute: the private one, or None.
+        attackers: on it.
+        confidence: of each interval.
+    """
+
+    corpus: Corpus
+    labelled: Corpus
+    attribute: str | None
+    attackers: Any
+    confidence: float
+
+    def predict_label(self, rows: Any, seed: int, classifiers: Any = None) -> Inference:
+        """Predict the main label from one release of every text."""
+        return infer(
+            None, self.labelled, _MAIN_LABEL_NAME, vectors=rows,
+            attackers=classifiers or _list_classifiers(),
+            measure="accuracy", confidence=self.confidence, rng=seed, progress=False,
+        )  # fmt: skip
+
+    def infer_attribute(
+        self, rows: Any, delta: float, seed: int, *, private: Any = None, attackers: Any = None
+    ) -> Inference:
+        """Infer the private attribute from one release of every text.
+
+        No claim is tested: too few texts, or an attribute of many values, certify nothing.
+
+        Args:
+            rows: a row for each text.
+            delta: of the claim.
+            seed: of the attack.
+            private: the encoder whose noise is in the rows, for the attacker by likelihood.
+            attackers: in place of those of the study.
+        """
+        attackers = attackers or self._list_attackers(rows, private)
+        return infer(
+            None, self.corpus, self.attribute, vectors=rows, attackers=attackers, delta=delta,
+            neighbours="any two texts", confidence=self.confidence, rng=seed, progress=False,
+        )  # fmt: skip
+
+    def _list_attackers(self, rows: Any, private: Any) -> Any:
+        """Return the attackers on vectors, with the likelihood where it is used."""
+        others, is_requested = split_attackers(self.attackers)
+        if private is None or not (is_requested or self.attackers is None):
+            return others
+        target, parts = parts_of(self.corpus, self.attribute, None)
+        texts, places = parts.texts[0], parts.rows[0].tolist()
+        likelihood = make_likelihood(private, texts, places, rows.shape[1], target)
+        return (*attackers_of(others, len(texts), target.count), *likelihood)
+
+
+def _list_classifiers() -> tuple[Attacker, ...]:
+    """Return the classifiers of the main label, of which validation chooses one."""
+    linear, neighbours, pipeline, scaling, ensemble = (
+        require_module(f"sklearn.{name}", "frontier")
+        for name in ("linear_model", "neighbors", "pipeline", "preprocessing", "ensemble")
+    )
+    # What is lost to a linear classifier may be there for trees: see DPText's half-clean rows.
+    rounds = {"max_iter": _LABEL_BOOSTING_ROUNDS, "early_stopping": False}
+    trees = ensemble.HistGradientBoostingClassifier(**rounds)
+    logistic = scaling.StandardScaler(), linear.LogisticRegression(max_iter=200)
+    return (
+        Attacker(pipeline.make_pipeline(*logistic), "raw", "logistic regression"),
+        Attacker(neighbours.KNeighborsClassifier(15), "raw", "15 neighbours"),
+        Attacker(trees, "raw", "boosted trees"),
+    )
+
+
+def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> Study:
+    """Check the corpus and the names of its columns, see `frontier`; `level` is the confidence."""
+    if not isinstance(corpus, Corpus):
+        raise errors.mistyped("corpus", "a dpcore.text.Corpus", corpus)
+    if label is not None:
+        if errors.instance("label", label, str) not in (corpus.attributes or ()):
+            known = ", ".join(map(repr, corpus.attributes or ())) or "none"
+            raise errors.invalid("label", f"an attribute of the corpus (it has {known})", label)
+        corpus = replace(corpus, labels=corpus.attribute(label))
+    if corpus.labels is None:
+        raise errors.invalid("corpus", "one with labels, or label= names an attribute", corpus)
+    if attribute is not None:
+        corpus.attribute(errors.instance("attribute", attribute, str))
+        if attribute == label:
+            raise errors.invalid("attribute", "another one than label", attribute)
+    for name in SPLITS:
+        getattr(corpus, name)
+    labelled = replace(corpus, labels=None, attributes={_MAIN_LABEL_NAME: corpus.labels})
+    if attribute is not None and split_attackers(attackers) == ([], True):
+        need = "others, too: there is no 'likelihood' without noise"
+        raise errors.invalid("attackers", need, attackers)
+    return Study(corpus, labelled, attribute, attackers, level)
+
+
+def read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the public texts, none where vectors were given."""
+    if isinstance(public, (str, bytes)) or not has_all(public, "__len__"):
+        raise errors.mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
+    if not len(public):
+        raise errors.invalid("public", "at least one text or vector", public)
+    if isinstance(public, np.ndarray) or not isinstance(next(iter(public)), str):
+        return ()
+    given, known = texts_of("public", public), set(map(likeness, texts))
+    if common := sum(likeness(text) in known for text in given):
+        raise errors.invalid("public", "without texts of the corpus", f"{common:,} of them")
+    return given
