@@ -28,7 +28,6 @@ from .arrays import (
     read_numbers,
 )
 from .attack import ScoreAttack
-from .bins import sorted_values
 from .candidates import OfParts
 from .parts import Parts
 
