@@ -129,6 +129,15 @@ def bin_counts(values: _Vector, edges: _Vector, out: npt.NDArray[np.uint64]) -> 
     `edges` are sorted; a value that is NaN is in no bin.
     """
 
+def count_below(sorted: _Matrix, points: _Matrix) -> npt.NDArray[np.int64]:
+    """Return how many values of each sorted row are below each point of that row."""
+
+def compare_columns(columns: _Matrix, split: int) -> tuple[_Vector, _Vector]:
+    """Return Pearson's statistic and its freedom for each row of `columns`, cut at `split`."""
+
+def compare_remainders(columns: _Matrix, split: int, moduli: _Vector) -> tuple[_Vector, _Vector]:
+    """Return the same of remainders, moduli fastest; freedom 0 where a modulus does not apply."""
+
 def pairs_beyond(
     law: tuple[str, float],
     clip: tuple[str, float],

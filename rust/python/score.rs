@@ -1,7 +1,8 @@
 //! Scores of arrays of outputs.
 
 use numpy::{
-    PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods,
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1,
+    PyReadwriteArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,7 +11,7 @@ use super::convert::{by_rows, by_rows_mut, contiguous};
 use super::detach::{detached, guarded};
 use crate::mechanisms::Norm;
 use crate::score;
-use crate::score::{Patterns, Transform, Weights};
+use crate::score::{Comparison, Patterns, Transform, Weights};
 
 /// The numbers of an array of outputs, row by row, and how many a row has.
 fn rows<'a>(outputs: &'a PyReadonlyArray2<'_, f64>) -> PyResult<(&'a [f64], usize)> {
@@ -153,10 +154,93 @@ fn bin_counts(
     })
 }
 
+/// How many values of each row of `sorted` are below each point of that row.
+#[pyfunction]
+fn count_below<'py>(
+    py: Python<'py>,
+    sorted: PyReadonlyArray2<'py, f64>,
+    points: PyReadonlyArray2<'py, f64>,
+) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    guarded(|| {
+        let (values, places) = (by_rows("sorted", &sorted)?, by_rows("points", &points)?);
+        let (columns, size, of_each) = (sorted.shape()[0], sorted.shape()[1], points.shape()[1]);
+        if points.shape()[0] != columns {
+            let message = format!("points must have {columns} rows, got {}", points.shape()[0]);
+            return Err(PyValueError::new_err(message));
+        }
+        let out = PyArray2::zeros(py, [columns, of_each], false);
+        let mut counts = out.readwrite();
+        let counts = by_rows_mut("out", &mut counts)?;
+        detached(py, || {
+            score::count_below(values, size, places, of_each, counts);
+            Ok(())
+        })?;
+        Ok(out)
+    })
+}
+
+/// (statistics, freedoms) of columns, which are the rows of an array.
+#[pyfunction]
+fn compare_columns<'py>(
+    py: Python<'py>,
+    columns: PyReadonlyArray2<'py, f64>,
+    split: usize,
+) -> PyResult<Comparisons<'py>> {
+    guarded(|| {
+        let (values, rows) = (by_rows("columns", &columns)?, columns.shape()[1]);
+        check_split(split, rows)?;
+        let mut out = vec![Comparison::default(); columns.shape()[0]];
+        detached(py, || {
+            score::compare_columns(values, rows, split, &mut out);
+            Ok(())
+        })?;
+        Ok(divide(py, &out))
+    })
+}
+
+/// The same of the remainders of columns by each of some moduli, one column after the other.
+#[pyfunction]
+fn compare_remainders<'py>(
+    py: Python<'py>,
+    columns: PyReadonlyArray2<'py, f64>,
+    split: usize,
+    moduli: PyReadonlyArray1<'py, f64>,
+) -> PyResult<Comparisons<'py>> {
+    guarded(|| {
+        let (values, rows) = (by_rows("columns", &columns)?, columns.shape()[1]);
+        let moduli = contiguous("moduli", &moduli)?;
+        check_split(split, rows)?;
+        let mut out = vec![Comparison::default(); columns.shape()[0] * moduli.len()];
+        detached(py, || {
+            score::compare_remainders(values, rows, split, moduli, &mut out);
+            Ok(())
+        })?;
+        Ok(divide(py, &out))
+    })
+}
+
+type Comparisons<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+fn divide<'py>(py: Python<'py>, comparisons: &[Comparison]) -> Comparisons<'py> {
+    let statistics = comparisons.iter().map(|one| one.statistic);
+    let freedoms = comparisons.iter().map(|one| one.freedom);
+    (PyArray1::from_iter(py, statistics), PyArray1::from_iter(py, freedoms))
+}
+
+fn check_split(split: usize, rows: usize) -> PyResult<()> {
+    if 0 < split && split < rows {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!("split must be from 1 to {rows} - 1, got {split}")))
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(score_closer, module)?)?;
     module.add_function(wrap_pyfunction!(score_additive, module)?)?;
     module.add_function(wrap_pyfunction!(count_additive, module)?)?;
     module.add_function(wrap_pyfunction!(pattern_keys, module)?)?;
-    module.add_function(wrap_pyfunction!(bin_counts, module)?)
+    module.add_function(wrap_pyfunction!(bin_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(count_below, module)?)?;
+    module.add_function(wrap_pyfunction!(compare_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(compare_remainders, module)?)
 }

@@ -38,6 +38,20 @@ pub fn bin_counts(values: &[f64], edges: &[f64], out: &mut [u64]) -> Result<(), 
     Ok(())
 }
 
+/// Counts how many of each column's sorted values lie below each of its points.
+///
+/// `sorted` holds `rows` values of each column, `points` as many points of each as `out` has places
+/// for; a point that is NaN is above every number.
+pub fn count_below(sorted: &[f64], rows: usize, points: &[f64], of_each: usize, out: &mut [i64]) {
+    let columns = sorted.chunks_exact(rows.max(1)).zip(points.chunks_exact(of_each.max(1)));
+    for ((values, points), counts) in columns.zip(out.chunks_exact_mut(of_each.max(1))) {
+        for (&point, count) in points.iter().zip(counts) {
+            let is_below = |value: &f64| *value < point || (point.is_nan() && !value.is_nan());
+            *count = values.partition_point(is_below) as i64;
+        }
+    }
+}
+
 /// Up to so many edges are all compared.
 const FEW: usize = 4;
 

@@ -9,11 +9,13 @@ mod additive;
 mod bins;
 mod checks;
 mod closer;
+mod compare;
 mod grid;
 mod pass;
 mod sorting;
 
 pub use additive::{Layout, Patterns, Transform, Weights};
-pub use bins::bin_counts;
+pub use bins::{bin_counts, count_below};
 pub use closer::closer;
+pub use compare::{Comparison, compare_columns, compare_remainders};
 pub use pass::{count_additive, pattern_keys, score_additive};

@@ -105,26 +105,31 @@ def test_which_hypotheses_are_tried():
 GRAIN = Grain(0, absolute=1e-9)
 
 
+def widen_range(values, grain):
+    """Return the range of one column."""
+    return tuple(float(end[0]) for end in support._widen_ranges(values[np.newaxis], [grain]))
+
+
 def test_a_range_is_wider_than_the_values_in_it():
     values = rng(4).exponential(size=4000)
-    low, high = support._widen_range(values, GRAIN)
+    low, high = widen_range(values, GRAIN)
     ordered = np.sort(values)
     assert low == pytest.approx(ordered[0] - 1.381966011 * (ordered[7] - ordered[0]), abs=1e-8)
     assert high == pytest.approx(ordered[-1] + 1.381966011 * (ordered[-1] - ordered[-8]), abs=1e-8)
     # An atom at the end has no gaps: only rounding needs a margin.
-    low, high = support._widen_range(np.array([2.0] * 50 + [3.0] * 50), GRAIN)
+    low, high = widen_range(np.array([2.0] * 50 + [3.0] * 50), GRAIN)
     assert (low, high) == pytest.approx((2.0 - 4e-9, 3.0 + 4e-9), abs=1e-12)
-    assert support._widen_range(np.array([np.nan, np.inf]), GRAIN) is None
-    assert support._widen_range(np.array([5.0]), EXACT) == (5.0, 5.0)
-    assert support._widen_range(np.array([3, 9], dtype=np.int8), EXACT)[0] < 3
+    assert widen_range(np.array([np.nan, np.inf]), GRAIN) == (-np.inf, np.inf)
+    assert widen_range(np.array([5.0]), EXACT) == (5.0, 5.0)
+    assert widen_range(np.array([3.0, 9.0]), EXACT)[0] < 3
     odd = np.concatenate([values, [np.nan, np.inf, -np.inf]])
-    assert support._widen_range(odd, GRAIN) == support._widen_range(values, GRAIN)
+    assert widen_range(odd, GRAIN) == widen_range(values, GRAIN)
 
 
 def test_a_long_column_has_the_range_of_all_its_values():
     values = rng(5).normal(size=2**18)
     values[-1] = -50.0
-    low, _ = support._widen_range(values, EXACT)
+    low, _ = widen_range(values, EXACT)
     assert low == pytest.approx(-50.0 - 1.381966011 * (np.sort(values)[7] + 50.0))
 
 

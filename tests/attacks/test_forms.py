@@ -46,9 +46,16 @@ def choose_form(forms, place, shares=(0.9, 0.1), **options):
     )
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("forms", FORMS.values(), ids=FORMS)
-def test_a_form_is_a_part_of_the_output(forms, place):
+SLOW_FORMS = [("frame", place) for place in PLACES if place != "output"]
+"""Comparing these takes seconds."""
+
+
+@pytest.mark.parametrize(("name", "place"), [
+    pytest.param(name, place, marks=pytest.mark.sweep if (name, place) in SLOW_FORMS else ())
+    for name in FORMS for place in PLACES
+])  # fmt: skip
+def test_a_form_is_a_part_of_the_output(name, place):
+    forms = FORMS[name]
     options = {"claim": 1.0, "trials": TRIALS, "rng": 1}
     report = dpcore.audit(choose_form(forms, place), PAIR, **options)
     assert report.refuted

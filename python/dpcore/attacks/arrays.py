@@ -66,6 +66,7 @@ _WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
 """Weights are multiples of 1 / `_WEIGHT_STEPS_PER_UNIT`: sums of them are exact in any order."""
 _CACHED_NUMBERS: Final = 2**17
 """Numbers that stay in the cache."""
+_MAX_BLOCK_NUMBERS: Final = 2**22
 _MAX_ATOM_ROWS: Final = 2**17
 _MAX_COARSE_ATOM_ROWS: Final = 2**13
 """Rows of a pilot that are searched for atoms; with more, float32 values meet by chance."""
@@ -188,6 +189,27 @@ class Grain:
 
 
 EXACT: Final = Grain(0)
+
+
+def tolerances_at(grains: Sequence[Grain], values: Floats) -> Floats:
+    """Return the tolerance of each column's grain at its values, shape `(columns, values)`."""
+    fields = np.array([(grain.bits, grain.middle, grain.absolute) for grain in grains])
+    bits, middle, absolute = fields.reshape(-1, 3).T[..., np.newaxis]
+    last = _last_place(np.maximum(np.abs(values), middle))
+    with np.errstate(over="ignore"):
+        rounded = PLACES * 2.0 ** (_FLOAT64_BITS - bits) * last
+    return np.asarray(absolute + np.where(bits > 0.0, rounded, 0.0))
+
+
+def column_blocks(*sides: Array) -> Iterator[tuple[slice, list[Floats]]]:
+    """Yield slices of columns and their values on each side, shape `(columns, size)`.
+
+    A slice has at most 32 MiB of numbers per side, or one column.
+    """
+    step = max(1, _MAX_BLOCK_NUMBERS // max(1, *map(len, sides)))
+    for first in range(0, sides[0].shape[1], step):
+        part = slice(first, first + step)
+        yield part, [np.ascontiguousarray(side[:, part].T, np.float64) for side in sides]
 
 
 def _last_place(size: Any) -> Any:
@@ -611,7 +633,7 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     Returns:
         The atoms, in increasing order.
     """
-    least = max(_MIN_ATOM_COUNT, values.size // _MAX_VALUES_PER_ATOM) if least is None else least
+    least = _least_atom_count(values.size, least)
     if not values.size:
         return Atoms(values, values, np.zeros(0, np.int64))
     steps = steps_of(values, grain)
@@ -626,6 +648,31 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     kept = (width <= MAX_CLUSTER_TOLERANCES * reach) | (near[last] == near[first])
     lows, highs, reach = lows[kept], highs[kept], np.maximum(reach, width * (width > reach))[kept]
     return Atoms(lows - reach, highs + reach, counts[kept].astype(np.int64))
+
+
+def may_have_atoms(ordered: Floats, grains: Sequence[Grain], least: int | None = None) -> Flags:
+    """Return which columns may have atoms (see `atoms_of`); of most, no values are that close.
+
+    Args:
+        ordered: sorted values of each column, shape `(columns, size)`; NaN last.
+        grains: of the columns.
+        least: how often an atom occurs, see `atoms_of`.
+    """
+    steps = _least_atom_count(ordered.shape[1], least) - 1
+    if ordered.shape[1] <= steps:
+        return np.zeros(len(ordered), np.bool_)
+    ends = ordered[:, [0, -1]]
+    with np.errstate(invalid="ignore", over="ignore"):
+        # A cluster has no wider gap than a run may have (see `steps_of`).
+        reach = (
+            steps * _MAX_RUN_TOLERANCES * tolerances_at(grains, np.abs(ends).max(axis=1)[:, None])
+        )
+        narrow = (ordered[:, steps:] - ordered[:, :-steps] <= reach).any(axis=1)
+    return np.asarray(narrow | ~np.isfinite(ends).all(axis=1))
+
+
+def _least_atom_count(size: int, least: int | None) -> int:
+    return max(_MIN_ATOM_COUNT, size // _MAX_VALUES_PER_ATOM) if least is None else least
 
 
 def loose_of(values: Floats, atoms: Atoms) -> Flags:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from .. import _core
 from ..errors import instance, mistyped
 from ..events.event import Score, ScoreAttributes, score_attribute, score_name, scores_of
 from ..mechanisms.answers import to_object_array as listed
@@ -39,6 +40,7 @@ from .parts import (
 )
 
 Steps = tuple[tuple[str, Any], ...]
+_Deviates = list[tuple[Part, float]]
 
 _COMPARED_OUTPUTS: Final = 2**13
 """Outputs of each side that are compared."""
@@ -67,6 +69,9 @@ _MAX_PRESENCE_OUTPUTS: Final = 2**14
 """Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
 _MAX_DERIVED_NUMBERS: Final = 2**20
 """Numbers of each side whose bits and remainders are compared."""
+_MAX_BLOCK_NUMBERS: Final = 2**22
+"""Numbers of a block of columns, 32 MiB, that are compared at a time."""
+_DERIVED_MEASURES: Final = ("bit", "modulo")
 _MIN_DERIVED_DEVIATIONS: Final = 6.0
 """Normal deviates by which a derived column must differ: of 65,536 that do not, one in 15,000
 pilots has one that does."""
@@ -257,29 +262,54 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
     sides = [side[:rows] for side in (outputs, outputs_prime)]
     if outputs.dtype.kind == "b" or sides[0].shape[1:] != sides[1].shape[1:]:
         return Parts(())
-    split = len(sides[0])
-    screen = _ColumnScreen(split, _MAX_KEPT_PARTS)
-    for i, column in enumerate(np.concatenate(sides).reshape(-1, width).T):
-        found: list[tuple[Part, Floats, float]] = []
+    screen = _ColumnScreen(len(sides[0]), _MAX_KEPT_PARTS)
+    pooled = np.concatenate(sides)
+    columns = pooled.reshape(len(pooled), -1).T
+    for i, derived in _compare_derived_parts(columns, screen.split):
         index = tuple(map(int, np.unravel_index(i, outputs.shape[1:])))
-        for part in _parts_of_array(column, (("entry", index),) if index else ()):
-            if part.measure in ("bit", "modulo"):
-                derived = np.full(len(column), np.nan)
-                read_part(column, None, part, derived)
-                merit = chi_square_deviate(derived[:split], derived[split:])
-                found += [(part, derived, merit)] if merit >= _MIN_DERIVED_DEVIATIONS else []
-        own = chi_square_deviate(*np.split(column.astype(np.float64), [split])) if found else 0.0
-        for part, derived, merit in found:
-            if merit > own:
-                screen.see(part, derived)
+        own = chi_square_deviate(*np.split(columns[i].astype(np.float64), [screen.split]))
+        for part, deviate in derived:
+            if deviate > own:
+                part = replace(part, steps=(("entry", index),) if index else ())
+                screen.see(part, _read_column(columns[i], part))
     return screen.best()
+
+
+def _compare_derived_parts(columns: Array, split: int) -> Iterator[tuple[int, _Deviates]]:
+    """Yield the columns with bits and remainders that differ clearly, and these parts' deviates."""
+    step = max(1, _MAX_BLOCK_NUMBERS // columns.shape[1]) if columns.dtype.kind == "f" else 1
+    for first in range(0, len(columns), step):
+        block = columns[first : first + step]
+        if columns.dtype.kind == "f":
+            values, moduli = np.ascontiguousarray(block, np.float64), np.array(_MODULI)
+            parts = [Part((), "modulo", modulus) for modulus in _MODULI]
+            deviates = _deviates_of(*_core.compare_remainders(values, split, moduli))
+        else:
+            parts = [
+                part for part in _parts_of_array(block[0], ()) if part.measure in _DERIVED_MEASURES
+            ]
+            derived = np.stack(
+                [np.zeros(columns.shape[1]), *(_read_column(block[0], part) for part in parts)]
+            )
+            deviates = _deviates_of(*_core.compare_columns(derived, split))[1:]
+        deviates = deviates.reshape(len(block), len(parts))
+        for i in np.flatnonzero((deviates >= _MIN_DERIVED_DEVIATIONS).any(axis=1)):
+            places = np.flatnonzero(deviates[i] >= _MIN_DERIVED_DEVIATIONS)
+            yield first + int(i), [(parts[j], float(deviates[i, j])) for j in places]
+
+
+def _read_column(column: Array, part: Part) -> Floats:
+    derived = np.full(len(column), np.nan)
+    read_part(column, None, part, derived)
+    return derived
 
 
 def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
     """Return the columns in the order of their difference between the sides, the largest first."""
-    pairs = zip(columns[:_COMPARED_OUTPUTS].T, columns_prime[:_COMPARED_OUTPUTS].T, strict=True)
-    merits = np.array([chi_square_deviate(*both) for both in pairs])
-    return [int(i) for i in np.argsort(-merits, kind="stable")]
+    sides = columns[:_COMPARED_OUTPUTS], columns_prime[:_COMPARED_OUTPUTS]
+    pooled = np.ascontiguousarray(np.concatenate(sides).T, np.float64)
+    deviates = _deviates_of(*_core.compare_columns(pooled, len(sides[0])))
+    return [int(i) for i in np.argsort(-deviates, kind="stable")]
 
 
 def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
@@ -288,28 +318,21 @@ def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
     The probability of the statistic is returned as a normal deviate, so that columns of few and of
     many values can be compared.
     """
+    pooled = np.concatenate([column, column_prime], dtype=np.float64)
+    return float(_deviates_of(*_core.compare_columns(pooled[np.newaxis], column.size))[0])
+
+
+def _deviates_of(statistics: Floats, freedoms: Floats) -> Floats:
+    """Return normal deviates of chi-square statistics; minus infinity for freedom 0."""
     from scipy.special import gammaincc, gammaln, ndtri_exp
 
-    pooled = np.concatenate([column, column_prime])
-    finite = pooled[np.isfinite(pooled)]
-    low = finite.min(initial=0.0)
-    if finite.size and finite.max() - low < 256.0 and (finite == np.rint(finite)).all():
-        codes = np.where(np.isfinite(pooled), pooled - low + 1.0, 0.0).astype(np.intp)
-    else:
-        values = np.sort(pooled)
-        edges = np.unique(values[np.linspace(0, values.size - 1, _COMPARISON_BINS).astype(np.intp)])
-        codes = np.searchsorted(edges, pooled)
-    halves, size = np.split(codes, [column.size]), int(codes.max()) + 1
-    k, k_prime = (np.bincount(half, minlength=size).astype(np.float64) for half in halves)
-    share = column.size / max(1, column_prime.size)
-    total = k + k_prime
-    statistic = float(((k - share * k_prime) ** 2 / np.maximum(total, 1.0)).sum() / share)
-    freedom = max(1, int(np.count_nonzero(total)) - 1)
+    halves, points = freedoms / 2.0, statistics / 2.0
+    tails = gammaincc(halves, points)
     # Far in the tail the probability itself is 0 in a double, its logarithm is not.
-    half, point = freedom / 2.0, statistic / 2.0
-    tail = float(gammaincc(half, point))
-    far = (half - 1.0) * np.log(point) - point - gammaln(half) if tail < 1e-280 else np.log(tail)
-    return -float(ndtri_exp(far))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = (halves - 1.0) * np.log(points) - points - gammaln(halves)
+        logarithms = np.where(tails < 1e-280, far, np.log(tails))
+    return np.where(freedoms > 0.0, -ndtri_exp(logarithms), -np.inf)
 
 
 def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:

@@ -28,7 +28,6 @@ from .threshold import Coordinate, RowMax, RowMin, Special
 
 _RANGE_ORDER_STATISTIC: Final = 8
 """Rank of the value whose distance from the extreme sets how far a range reaches beyond it."""
-_OUTERMOST_VALUES: Final = 64
 _RANGE_REACH: Final = 1.381966011250105
 """Times that distance: no simple fraction, where an unseen atom may sit."""
 _RANGE_TOLERANCES: Final = 4.0
@@ -359,32 +358,38 @@ def _find_ranges(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Ite
     """Yield the range of x' in every entry where x leaves it; nothing where x leaves none."""
     dim = rows.shape[1]
     lows, highs = np.full(dim, -np.inf), np.full(dim, np.inf)
-    for i in range(dim):
-        ends = _widen_range(rows_prime[:, i], grains[i])
-        if ends is not None:
-            # Unlike min and max these pass over NaN, without a word where there is nothing else.
-            lows[i] = ends[0] if np.fmin.reduce(rows[:, i]) < ends[0] else -np.inf
-            highs[i] = ends[1] if np.fmax.reduce(rows[:, i]) > ends[1] else np.inf
+    for part, (own, other) in arrays.column_blocks(rows, rows_prime):
+        # Unlike min and max these pass over NaN, without a word where there is nothing else.
+        least, most = np.fmin.reduce(own, axis=1), np.fmax.reduce(own, axis=1)
+        low, high = _widen_ranges(other, grains[part])
+        lows[part] = np.where(least < low, low, -np.inf)
+        highs[part] = np.where(most > high, high, np.inf)
     if np.isfinite([lows, highs]).any():
         yield Outside(lows, highs)
 
 
-def _widen_range(column: Array, grain: Grain) -> tuple[float, float] | None:
-    """Return the range of a column, widened by what lies between the outermost values."""
-    finite = column[np.isfinite(column)] if column.dtype.kind == "f" else column
-    if not finite.size:
-        return None
-    few = np.sort(arrays.first_rows(finite))
-    # The outermost of the head bound those of all: only so many values need an order.
-    near = few[min(_OUTERMOST_VALUES, few.size) - 1], few[max(0, few.size - _OUTERMOST_VALUES)]
-    lowest = np.sort(finite[finite <= near[0]]).astype(np.float64)
-    highest = np.sort(finite[finite >= near[1]]).astype(np.float64)[::-1]
-    order = min(_RANGE_ORDER_STATISTIC, lowest.size, highest.size) - 1
-    below, above = (
-        _RANGE_REACH * float(abs(end[order] - end[0])) + _RANGE_TOLERANCES * float(grain.at(end[0]))
-        for end in (lowest, highest)
-    )
-    return float(lowest[0]) - below, float(highest[0]) + above
+def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Floats]:
+    """Return the range of each column, widened by what lies between the outermost values.
+
+    A column without a finite value has the whole line.
+    """
+    lows, highs = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
+    held = np.isfinite(columns).sum(axis=1)
+    for size in np.unique(held[held > 0]):
+        same, order = np.flatnonzero(held == size), min(_RANGE_ORDER_STATISTIC, size)
+        values = columns[same]
+        if size < columns.shape[1]:
+            values = values[np.isfinite(values)].reshape(same.size, size)
+        values = np.partition(values, (order - 1, size - order), axis=1)
+        lowest, highest = values[:, :order], values[:, size - order :]
+        first, last = lowest.min(axis=1), highest.max(axis=1)
+        tolerances = arrays.tolerances_at(
+            [grains[i] for i in same], np.stack([first, last], axis=1)
+        )
+        reaches = np.stack([lowest.max(axis=1) - first, last - highest.min(axis=1)], axis=1)
+        below, above = (_RANGE_REACH * reaches + _RANGE_TOLERANCES * tolerances).T
+        lows[same], highs[same] = first - below, last + above
+    return lows, highs
 
 
 def _count_repeats(grains: Sequence[Grain]) -> Repeats:
@@ -402,6 +407,18 @@ def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
         if abs(means[0] - means[1]) > _REPEAT_STANDARD_ERRORS * noise:
             return True
     return False
+
+
+def _columns_with_atoms(
+    sides: tuple[Array, Array], grains: Sequence[Grain], least: int | None = None
+) -> list[int]:
+    """Return the columns that may have atoms."""
+    columns: list[int] = []
+    for part, blocks in arrays.column_blocks(*sides):
+        ordered = np.sort(np.concatenate(blocks, axis=1), axis=1)
+        flags = arrays.may_have_atoms(ordered, grains[part], least)
+        columns += (np.flatnonzero(flags) + part.start).tolist()
+    return columns
 
 
 class _OneSidedAtom(NamedTuple):
@@ -497,7 +514,9 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
 def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
     """Yield a score of the atoms that one side alone shows, the most frequent ones of each side."""
     sides = arrays.first_rows(rows), arrays.first_rows(rows_prime)
-    found = [_find_one_sided_atoms(*sides, i, grain)[1] for i, grain in enumerate(grains)]
+    found = [
+        _find_one_sided_atoms(*sides, i, grains[i])[1] for i in _columns_with_atoms(sides, grains)
+    ]
     atoms = sorted(itertools.chain(*found), key=lambda one: -one.times)
     if atoms:
         yield _score_atoms(_keep_frequent(atoms, 1) + _keep_frequent(atoms, -1))

@@ -18,18 +18,16 @@ from .. import _core
 from ..errors import choice, integer, invalid, mistyped, suggest_arguments, vector
 from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
 from ..pairs.differences import differing_points
-from ..records import Array, Floats, Pair, Record, frozen_array, set_fields
+from ..records import Array, Floats, Ints, Pair, Record, frozen_array, set_fields
 from . import arrays
 from .arrays import (
     Grain,
     Merged,
     Places,
-    grains_of,
     read_both_sides,
     read_numbers,
 )
 from .attack import ScoreAttack
-from .bins import sorted_values
 from .candidates import OfParts
 from .parts import Parts
 
@@ -465,31 +463,36 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
         return [0]
     most = max(_MIN_SCREENED_ROWS, _SCREENED_NUMBERS // dim)
     sides = rows[:most], rows_prime[:most]
-    grains = grains_of(*sides)
-    merits = [_log_ratio(*columns) for columns in zip(sides[0].T, sides[1].T, grains, strict=True)]
-    return [int(i) for i in np.argsort(np.negative(merits), kind="stable")[:_MAX_KEPT_ENTRIES]]
+    merits, grains = np.zeros(dim), arrays.grains_of(*sides)
+    for part, columns in arrays.column_blocks(*sides):
+        ordered = [np.sort(side, axis=1) for side in columns]
+        held = np.stack([side.shape[1] - np.isnan(side).sum(axis=1) for side in ordered], axis=1)
+        places = np.arange(dim)[part]
+        for sizes in np.unique(held, axis=0):
+            same = np.flatnonzero((held == sizes).all(axis=1))
+            if sizes.all():
+                known = [side[same, :size] for side, size in zip(ordered, sizes, strict=True)]
+                own = [grains[i] for i in places[same]]
+                merits[places[same]] = _log_ratios(known, own, (len(sides[0]), len(sides[1])))
+    return [int(i) for i in np.argsort(-merits, kind="stable")[:_MAX_KEPT_ENTRIES]]
 
 
-def _log_ratio(column: Array, column_prime: Array, grain: Grain) -> float:
-    """Return a cautious log ratio of the best half-line, by a normal approximation."""
-    sides = [sorted_values(side) for side in (column, column_prime)]
-    if not sides[0].size or not sides[1].size:
-        return 0.0
+def _log_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int]) -> Floats:
+    """Return cautious log ratios of each column's best half-line, by a normal approximation."""
     # Just below an order statistic: all of its atom is above the threshold, on both sides.
-    points = np.concatenate([side[_choose_ranks(side.size)] for side in sides]).astype(np.float64)
+    points = np.concatenate([side[:, _choose_ranks(side.shape[1])] for side in ordered], axis=1)
     with np.errstate(invalid="ignore"):
-        points = points - 2.0 * grain.at(points)
-    below = [np.searchsorted(side, points) for side in sides]
-    sizes = len(column), len(column_prime)
-    above = [side.size - count for side, count in zip(sides, below, strict=True)]
-    return max(_lower_log_ratio(below, sizes), _lower_log_ratio(above, sizes))
+        points = np.ascontiguousarray(points - 2.0 * arrays.tolerances_at(grains, points))
+    below = [_core.count_below(np.ascontiguousarray(side), points) for side in ordered]
+    above = [side.shape[1] - count for side, count in zip(ordered, below, strict=True)]
+    return np.maximum(_lower_log_ratios(below, rows), _lower_log_ratios(above, rows))
 
 
-def _lower_log_ratio(hits: list[Places], sizes: tuple[int, int]) -> float:
+def _lower_log_ratios(hits: list[Ints], rows: tuple[int, int]) -> Floats:
     first, second = (count + 0.5 for count in hits)
-    ratio = np.log(first / sizes[0]) - np.log(second / sizes[1])
-    error = np.sqrt(1.0 / first + 1.0 / second)
-    return float(np.max(np.abs(ratio) - _RATIO_STANDARD_ERRORS * error))
+    ratios = np.log(first / rows[0]) - np.log(second / rows[1])
+    errors = np.sqrt(1.0 / first + 1.0 / second)
+    return np.asarray((np.abs(ratios) - _RATIO_STANDARD_ERRORS * errors).max(axis=1))
 
 
 def _choose_ranks(size: int) -> Places:
