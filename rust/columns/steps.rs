@@ -1,0 +1,142 @@
+//! Gaps between sorted values: which split no real number.
+
+use super::grains::Grain;
+
+/// Tolerances that a long computation may spread one number over, where nothing else is near...
+const MAX_RUN_TOLERANCES: f64 = 512.0;
+/// ...which means so many times the width of the run.
+const RUN_ISOLATION_FACTOR: f64 = 1000.0;
+/// A run of more than so many values is one number only where there are so many runs.
+const CROWDED_RUN_VALUES: usize = 16;
+const MIN_CROWDED_RUNS: usize = 3;
+/// Edges in a continuum are at least so many tolerances from each other.
+const CELL_TOLERANCES: f64 = 16.0;
+
+/// How two neighbouring sorted values differ.
+#[repr(i8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// One number: equal, or in a run that a long computation leaves and that nothing is near.
+    Same = 0,
+    /// Within what rounding may have moved them by.
+    Near = 1,
+    /// Surely two numbers.
+    Apart = 2,
+}
+
+/// Neighbouring values that no wide gap parts.
+struct Run {
+    first: usize,
+    last: usize,
+    is_crowded: bool,
+}
+
+/// Classifies each step between neighbouring sorted finite values; `steps` is overwritten.
+pub(crate) fn classify(values: &[f64], grain: &Grain, steps: &mut Vec<Step>) {
+    let gaps = values.windows(2).map(|pair| pair[1] - pair[0]);
+    steps.clear();
+    if grain.is_exact() {
+        steps.extend(gaps.map(|gap| if gap > 0.0 { Step::Apart } else { Step::Same }));
+        return;
+    }
+    let (Some(lowest), Some(highest)) = (values.first(), values.last()) else { return };
+    // Most gaps are wider than any tolerance here, and need no tolerance of their own.
+    let limit = MAX_RUN_TOLERANCES * grain.at(lowest.abs().max(highest.abs()));
+    let (mut runs, mut first, mut before, mut moves) = (Vec::new(), 0, f64::INFINITY, 0);
+    let mut end_run = |first: usize, last: usize, beyond: f64, moves: usize| {
+        let width = values[last] - values[first];
+        if width > 0.0
+            && beyond >= RUN_ISOLATION_FACTOR * width
+            && width <= MAX_RUN_TOLERANCES * grain.at(values[last])
+        {
+            // Noise of a few hundred last places is such a run as well, but one of many values.
+            runs.push(Run { first, last, is_crowded: moves >= CROWDED_RUN_VALUES });
+        }
+    };
+    for (place, gap) in gaps.enumerate() {
+        let mut is_wide = true;
+        let mut step = Step::Apart;
+        if gap <= limit {
+            let tolerance = grain.at(values[place].abs().max(values[place + 1].abs()));
+            if gap <= 2.0 * tolerance {
+                step = if gap > 0.0 { Step::Near } else { Step::Same };
+            }
+            is_wide = gap > MAX_RUN_TOLERANCES * tolerance;
+        }
+        steps.push(step);
+        if is_wide {
+            end_run(first, place, before.min(gap), moves);
+            (first, before, moves) = (place + 1, gap, 0);
+        } else {
+            moves += usize::from(gap > 0.0);
+        }
+    }
+    end_run(first, values.len() - 1, before, moves);
+    let joins_crowded = runs.len() >= MIN_CROWDED_RUNS;
+    for run in runs.iter().filter(|run| joins_crowded || !run.is_crowded) {
+        steps[run.first..run.last].fill(Step::Same);
+    }
+}
+
+/// Finds places i such that an edge between sorted values i and i + 1 splits no real number.
+///
+/// Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
+/// other, so that rounding moves few values from bin to bin. Both vectors are overwritten.
+pub(crate) fn cut(values: &[f64], grain: &Grain, steps: &mut Vec<Step>, places: &mut Vec<usize>) {
+    classify(values, grain, steps);
+    places.clear();
+    // How many cells of a continuum lie below each value; a run too narrow for two has no cut.
+    let (mut passed, mut start) = (0.0, 0.0);
+    let has_near = !grain.is_exact() && steps.contains(&Step::Near);
+    for (place, step) in steps.iter().enumerate() {
+        if *step == Step::Apart {
+            places.push(place);
+            start = passed;
+        } else if has_near {
+            let (low, high) = (values[place], values[place + 1]);
+            let cell = CELL_TOLERANCES * grain.at(0.5 * high + 0.5 * low);
+            let reached: f64 = passed + (high - low) / cell;
+            if *step == Step::Near && (reached - start).floor() > (passed - start).floor() {
+                places.push(place);
+            }
+            passed = reached;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps_of(values: &[f64], grain: &Grain) -> Vec<Step> {
+        let mut steps = vec![Step::Near; 3];
+        classify(values, grain, &mut steps);
+        steps
+    }
+
+    #[test]
+    fn steps_are_same_near_or_apart() {
+        use Step::{Apart, Near, Same};
+        let (grain, exact) = (Grain::new(53, 1.0, 0.0), Grain::new(0, 0.0, 0.0));
+        let values = [1.0, 1.0, 1.0 + 4e-16, 1.5, 2.0];
+        assert_eq!(steps_of(&values, &grain), [Same, Same, Apart, Apart]);
+        assert_eq!(steps_of(&values, &exact), [Same, Apart, Apart, Apart]);
+        let dense: Vec<f64> = (0..40).map(|i| 1.0 + f64::from(i) * 4e-16).collect();
+        assert!(steps_of(&dense, &grain).iter().all(|step| *step == Near));
+        for grain in [grain, exact] {
+            assert_eq!(steps_of(&[], &grain), []);
+            assert_eq!(steps_of(&[1.0], &grain), []);
+        }
+    }
+
+    #[test]
+    fn cuts_lie_apart_or_are_16_tolerances_from_each_other() {
+        let (mut steps, mut places) = (Vec::new(), Vec::new());
+        let values: Vec<f64> = (0..500).map(f64::from).collect();
+        cut(&values, &Grain::new(53, 1.0, 0.0), &mut steps, &mut places);
+        assert_eq!(places, (0..499).collect::<Vec<_>>());
+        // Tolerances of 1 at every value: a cell of 16 for 499.
+        cut(&values, &Grain::new(0, 0.0, 1.0), &mut steps, &mut places);
+        assert_eq!(places.len(), 499 / 16);
+    }
+}
