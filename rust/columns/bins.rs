@@ -69,8 +69,9 @@ pub(crate) fn bin_columns(
     Ok(all)
 }
 
-/// Columns that are copied at a time: their numbers in a row share lines of the cache.
-const GATHERED_COLUMNS: usize = 16;
+/// Rows and columns that are copied at a time: columns are often a power of two apart, where their
+/// lines in the cache would displace each other.
+const TILE: [usize; 2] = [64, 16];
 
 /// Copies columns of rows of `width` numbers, one after the other, or their differences to the
 /// columns before them; the first column has none before it.
@@ -85,36 +86,36 @@ pub(crate) fn gather(
     if size == 0 {
         return;
     }
-    for (columns, out) in
-        columns.chunks(GATHERED_COLUMNS).zip(out.chunks_mut(GATHERED_COLUMNS * size))
-    {
-        for (place, row) in rows.chunks_exact(width).enumerate() {
-            for (column, out) in columns.iter().zip(out.chunks_exact_mut(size)) {
-                let before = if differences && *column > 0 { row[column - 1] } else { 0.0 };
-                // Only a difference is rounded: without one the bits stay, those of -0.0 as well.
-                out[place] = row[*column] - before;
+    let mut tile = [0.0; TILE[0] * TILE[1]];
+    let groups = columns.chunks(TILE[1]).zip(out.chunks_mut(TILE[1] * size));
+    for (columns, out) in groups {
+        for (place, rows) in rows.chunks(TILE[0] * width).enumerate() {
+            for (place, row) in rows.chunks_exact(width).enumerate() {
+                let tile = tile[place..].iter_mut().step_by(TILE[0]);
+                for (&column, value) in columns.iter().zip(tile) {
+                    let before = if differences && column > 0 { row[column - 1] } else { 0.0 };
+                    // Without one before it each keeps its bits, -0.0 as well.
+                    *value = row[column] - before;
+                }
+            }
+            let (start, count) = (place * TILE[0], rows.len() / width);
+            for (out, tile) in out.chunks_exact_mut(size).zip(tile.chunks_exact(TILE[0])) {
+                out[start..start + count].copy_from_slice(&tile[..count]);
             }
         }
     }
-}
-
-/// A cluster of values that no edge may split.
-#[derive(Clone, Copy)]
-struct Cluster {
-    size: usize,
-    is_atom: bool,
 }
 
 /// Vectors that are used for one column after the other.
 #[derive(Default)]
 struct Scratch {
     steps: Vec<Step>,
+    /// Where edges may lie; the values between two gaps are a cluster, which no edge splits.
     gaps: Vec<usize>,
-    clusters: Vec<Cluster>,
-    /// Ordinary values up to each gap.
-    reached: Vec<usize>,
-    /// Whether each gap has an edge.
-    has_edge: Vec<bool>,
+    /// Clusters that are atoms, increasing, and how many values each has.
+    atoms: Vec<(usize, usize)>,
+    /// Places among the gaps of those that have an edge.
+    chosen: Vec<usize>,
 }
 
 impl Scratch {
@@ -123,94 +124,99 @@ impl Scratch {
         let last = first + values[first..].partition_point(|value| value.is_finite());
         let (finite, rest) = (&values[first..last], &values[last..]);
         cut(finite, grain, &mut self.steps, &mut self.gaps);
-        self.find_clusters(finite.len());
-        self.choose_gaps(bins);
-        let (start, mut atoms) = (found.edges.len(), 0);
-        let mut symbol_of = |cluster: &Cluster| {
-            atoms += i64::from(cluster.is_atom);
-            if cluster.is_atom { atoms } else { 0 }
+        self.find_atoms(finite.len());
+        self.choose_gaps(finite.len(), bins);
+        let (start, top) = (found.edges.len(), self.atoms.len() as i64);
+        // Atoms are numbered in their order.
+        let symbol_of = |cluster: usize| {
+            self.atoms.binary_search_by_key(&cluster, |atom| atom.0).map_or(0, |i| i as i64 + 1)
         };
-        let first_symbol = found.symbols.len();
         if first > 0 {
             found.edges.push(f64::MIN);
-            found.symbols.push(0);
+            found.symbols.push(top + 1);
         }
-        found.symbols.push(symbol_of(&self.clusters[0]));
-        for (place, gap) in self.gaps.iter().enumerate().filter(|(place, _)| self.has_edge[*place])
-        {
-            let (before, after) = (self.clusters[place], self.clusters[place + 1]);
-            let near = [before.is_atom && !after.is_atom, after.is_atom && !before.is_atom];
-            found.edges.push(place_edge(finite[*gap], finite[gap + 1], near, grain));
+        found.symbols.push(symbol_of(0));
+        for place in &self.chosen {
             // The cluster that begins a bin tells whether the bin is an atom.
-            found.symbols.push(symbol_of(&after));
-        }
-        if first > 0 {
-            found.symbols[first_symbol] = atoms + 1;
+            let (before, after) = (symbol_of(*place), symbol_of(place + 1));
+            let near = [before > 0 && after == 0, after > 0 && before == 0];
+            let gap = self.gaps[*place];
+            found.edges.push(place_edge(finite[gap], finite[gap + 1], near, grain));
+            found.symbols.push(after);
         }
         if rest.first() == Some(&f64::INFINITY) {
             found.edges.push(f64::INFINITY);
-            found.symbols.push(atoms + 2);
+            found.symbols.push(top + 2);
         }
         let has_nan = rest.last().is_some_and(|value| value.is_nan());
-        found.symbols.push(if has_nan { atoms + 3 } else { 0 });
+        found.symbols.push(if has_nan { top + 3 } else { 0 });
         found.sizes.push((found.edges.len() - start) as i64);
     }
 
-    /// Finds the clusters between gaps, and which of them are atoms.
-    fn find_clusters(&mut self, size: usize) {
-        self.clusters.clear();
-        let mut start = 0;
-        for end in self.gaps.iter().map(|gap| gap + 1).chain([size]) {
-            self.clusters.push(Cluster { size: end - start, is_atom: false });
-            start = end;
-        }
-        let count = self.clusters.len();
-        if count <= MAX_ALPHABET_SIZE && size >= MIN_ATOM_COUNT * count {
-            self.clusters.iter_mut().for_each(|cluster| cluster.is_atom = true);
-            return;
-        }
+    /// Finds which clusters are atoms.
+    fn find_atoms(&mut self, size: usize) {
+        let count = self.gaps.len() + 1;
+        let is_alphabet = count <= MAX_ALPHABET_SIZE && size >= MIN_ATOM_COUNT * count;
         let least = (MIN_ATOM_COUNT as f64).max(MIN_ATOM_SHARE * size as f64);
-        let is_heavy = |cluster: &Cluster| cluster.size as f64 >= least;
-        if self.clusters.iter().filter(|cluster| is_heavy(cluster)).count() <= MAX_SENTINELS {
-            self.clusters.iter_mut().for_each(|cluster| cluster.is_atom = is_heavy(cluster));
+        let least = if is_alphabet { 0 } else { least.ceil() as usize };
+        self.atoms.clear();
+        let mut start = 0;
+        for (cluster, end) in self.gaps.iter().map(|gap| gap + 1).chain([size]).enumerate() {
+            if end - start >= least {
+                if !is_alphabet && self.atoms.len() == MAX_SENTINELS {
+                    self.atoms.clear();
+                    return;
+                }
+                self.atoms.push((cluster, end - start));
+            }
+            start = end;
         }
     }
 
     /// Chooses a gap on either side of an atom, and near every quantile of the other values.
-    fn choose_gaps(&mut self, bins: usize) {
-        self.reached.clear();
-        self.has_edge.clear();
-        let mut ordinary = 0;
-        for pair in self.clusters.windows(2) {
-            ordinary += if pair[0].is_atom { 0 } else { pair[0].size };
-            self.reached.push(ordinary);
-            self.has_edge.push(pair[0].is_atom || pair[1].is_atom);
-        }
-        let last = self.clusters.last().filter(|cluster| !cluster.is_atom);
-        ordinary += last.map_or(0, |cluster| cluster.size);
-        if ordinary == 0 || self.reached.is_empty() {
-            return;
-        }
-        let (bins, total) = (bins.min(ordinary / OUTPUTS_PER_BIN).max(1), ordinary as f64);
-        for level in (1..bins).map(|i| i as f64 / bins as f64) {
-            self.choose_nearest(level * total);
-        }
-        for level in TAIL_LEVELS {
-            if 1.0 / bins as f64 > level && level * total >= 4.0 {
-                self.choose_nearest(level * total);
-                self.choose_nearest((1.0 - level) * total);
+    fn choose_gaps(&mut self, size: usize, bins: usize) {
+        self.chosen.clear();
+        let sides = self.atoms.iter().flat_map(|atom| [atom.0.wrapping_sub(1), atom.0]);
+        self.chosen.extend(sides.filter(|gap| *gap < self.gaps.len()));
+        let ordinary = size - self.atoms.iter().map(|atom| atom.1).sum::<usize>();
+        if ordinary > 0 && !self.gaps.is_empty() {
+            let (bins, total) = (bins.min(ordinary / OUTPUTS_PER_BIN).max(1), ordinary as f64);
+            for level in (1..bins).map(|i| i as f64 / bins as f64) {
+                self.chosen.push(self.nearest_gap(level * total));
+            }
+            for level in TAIL_LEVELS {
+                if 1.0 / bins as f64 > level && level * total >= 4.0 {
+                    self.chosen.push(self.nearest_gap(level * total));
+                    self.chosen.push(self.nearest_gap((1.0 - level) * total));
+                }
             }
         }
+        self.chosen.sort_unstable();
+        self.chosen.dedup();
     }
 
-    /// Chooses the gap up to which the number of ordinary values is nearest to a target.
-    fn choose_nearest(&mut self, target: f64) {
-        let last = self.reached.len() - 1;
-        let after = self.reached.partition_point(|reached| (*reached as f64) < target);
+    /// Returns the gap up to which the number of ordinary values is nearest to a target.
+    fn nearest_gap(&self, target: f64) -> usize {
+        let last = self.gaps.len() - 1;
+        let (mut after, mut end) = (0, self.gaps.len());
+        while after < end {
+            let middle = usize::midpoint(after, end);
+            if self.ordinary_below(middle) < target {
+                after = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
         let after = after.clamp(1.min(last), last);
         let before = after.saturating_sub(1);
-        let is_before = target - self.reached[before] as f64 <= self.reached[after] as f64 - target;
-        self.has_edge[if is_before { before } else { after }] = true;
+        let is_before = target - self.ordinary_below(before) <= self.ordinary_below(after) - target;
+        if is_before { before } else { after }
+    }
+
+    /// Returns the number of ordinary values below a gap.
+    fn ordinary_below(&self, place: usize) -> f64 {
+        let atoms = self.atoms.iter().take_while(|atom| atom.0 <= place);
+        (self.gaps[place] + 1 - atoms.map(|atom| atom.1).sum::<usize>()) as f64
     }
 }
 

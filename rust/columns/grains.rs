@@ -89,6 +89,13 @@ fn lowest_bit(value: f64) -> i64 {
     power - 1075 + i64::from(significand(value).trailing_zeros())
 }
 
+/// Whether a number is whole, as infinities are and NaN is not.
+fn is_whole(value: f64) -> bool {
+    const ALL_WHOLE: f64 = (1_u64 << 52) as f64;
+    let size = value.abs();
+    size >= ALL_WHOLE || (size + ALL_WHOLE) - ALL_WHOLE == size
+}
+
 /// The number in the middle of magnitudes given as bits, the lower of two; 0 without any.
 fn median(sizes: &mut [u64]) -> f64 {
     if sizes.is_empty() {
@@ -152,7 +159,7 @@ fn find_usual(
             for ((fills, has_fraction), value) in flags.zip(&row[first..first + width]) {
                 if !(*fills && *has_fraction) {
                     *fills |= bits_needed(*value) >= own;
-                    *has_fraction |= *value != value.round_ties_even();
+                    *has_fraction |= !is_whole(*value);
                     all &= *fills && *has_fraction;
                 }
             }
@@ -252,9 +259,11 @@ fn judge_column(sides: &Sides<'_>, values: [&[f64]; 2]) -> Grain {
 
 /// Returns whether all finite numbers are multiples of a step, at most `limit` of them each.
 fn are_multiples(values: &[f64], step: f64, limit: f64) -> bool {
+    // A power of two and its reciprocal are exact.
+    let share = 1.0 / step;
     values.iter().filter(|value| value.is_finite()).all(|value| {
-        let steps = value / step;
-        steps == steps.round_ties_even() && steps.abs() <= limit
+        let steps = value * share;
+        is_whole(steps) && steps.abs() <= limit
     })
 }
 

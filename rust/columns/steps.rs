@@ -31,6 +31,13 @@ struct Run {
     is_crowded: bool,
 }
 
+/// Returns a limit on the gaps inside runs of sorted values: most gaps are wider than any tolerance
+/// there, and need no tolerance of their own.
+fn widest_run(values: &[f64], grain: &Grain) -> f64 {
+    let largest = [values.first(), values.last()].into_iter().flatten();
+    MAX_RUN_TOLERANCES * grain.at(largest.fold(0.0, |size, value| value.abs().max(size)))
+}
+
 /// Classifies each step between neighbouring sorted finite values; `steps` is overwritten.
 pub(crate) fn classify(values: &[f64], grain: &Grain, steps: &mut Vec<Step>) {
     let gaps = values.windows(2).map(|pair| pair[1] - pair[0]);
@@ -39,9 +46,10 @@ pub(crate) fn classify(values: &[f64], grain: &Grain, steps: &mut Vec<Step>) {
         steps.extend(gaps.map(|gap| if gap > 0.0 { Step::Apart } else { Step::Same }));
         return;
     }
-    let (Some(lowest), Some(highest)) = (values.first(), values.last()) else { return };
-    // Most gaps are wider than any tolerance here, and need no tolerance of their own.
-    let limit = MAX_RUN_TOLERANCES * grain.at(lowest.abs().max(highest.abs()));
+    if values.is_empty() {
+        return;
+    }
+    let limit = widest_run(values, grain);
     let (mut runs, mut first, mut before, mut moves) = (Vec::new(), 0, f64::INFINITY, 0);
     let mut end_run = |first: usize, last: usize, beyond: f64, moves: usize| {
         let width = values[last] - values[first];
@@ -83,11 +91,28 @@ pub(crate) fn classify(values: &[f64], grain: &Grain, steps: &mut Vec<Step>) {
 /// Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
 /// other, so that rounding moves few values from bin to bin. Both vectors are overwritten.
 pub(crate) fn cut(values: &[f64], grain: &Grain, steps: &mut Vec<Step>, places: &mut Vec<usize>) {
-    classify(values, grain, steps);
     places.clear();
+    let gaps = values.windows(2).map(|pair| pair[1] - pair[0]);
+    let size = values.len().saturating_sub(1);
+    if grain.is_exact() {
+        // Without a branch: values of a small alphabet repeat at random.
+        places.resize(size, 0);
+        let mut count = 0;
+        for (place, gap) in gaps.enumerate() {
+            places[count] = place;
+            count += usize::from(gap > 0.0);
+        }
+        places.truncate(count);
+        return;
+    }
+    if gaps.fold(f64::INFINITY, f64::min) > widest_run(values, grain) {
+        places.extend(0..size);
+        return;
+    }
+    classify(values, grain, steps);
     // How many cells of a continuum lie below each value; a run too narrow for two has no cut.
     let (mut passed, mut start) = (0.0, 0.0);
-    let has_near = !grain.is_exact() && steps.contains(&Step::Near);
+    let has_near = steps.contains(&Step::Near);
     for (place, step) in steps.iter().enumerate() {
         if *step == Step::Apart {
             places.push(place);

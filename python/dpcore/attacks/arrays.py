@@ -195,10 +195,17 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
         # Other columns may be coarser than their type.
         for part in chunk_slices(unusual, SLICE_NUMBERS, len(rows) + len(rows_prime)):
             places = unusual[part]
-            values = [_dense_floats(side.T[places]) for side in sides]
+            values = [_take_columns(side, places) for side in sides]
             judged = _core.judge_columns(*values, are_floats, own, most, threads)
             bits[places], middles[places] = judged
     return tuple(map(Grain, bits.tolist(), middles.tolist()))
+
+
+def _take_columns(rows: Array, places: Places) -> Floats:
+    """Return some columns, one after the other."""
+    if not (rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned):
+        rows, places = _dense_floats(rows[:, places]), np.arange(places.size)
+    return _core.gather_columns(rows, places, False)
 
 
 def _dense_floats(values: Array) -> Floats:
