@@ -2,7 +2,7 @@
 
 use super::grains::Grain;
 use super::on_pieces;
-use super::steps::{Step, cut};
+use super::steps::{Cuts, Step};
 use crate::Error;
 
 /// Place of an edge in its gap: not at a simple fraction, where an unseen atom may sit.
@@ -111,7 +111,7 @@ pub(crate) fn gather(
 struct Scratch {
     steps: Vec<Step>,
     /// Where edges may lie; the values between two gaps are a cluster, which no edge splits.
-    gaps: Vec<usize>,
+    gaps: Cuts,
     /// Clusters that are atoms, increasing, and how many values each has.
     atoms: Vec<(usize, usize)>,
     /// Places among the gaps of those that have an edge.
@@ -123,7 +123,7 @@ impl Scratch {
         let first = values.partition_point(|value| *value == f64::NEG_INFINITY);
         let last = first + values[first..].partition_point(|value| value.is_finite());
         let (finite, rest) = (&values[first..last], &values[last..]);
-        cut(finite, grain, &mut self.steps, &mut self.gaps);
+        self.gaps.find(finite, grain, &mut self.steps);
         self.find_atoms(finite.len());
         self.choose_gaps(finite.len(), bins);
         let (start, top) = (found.edges.len(), self.atoms.len() as i64);
@@ -140,7 +140,7 @@ impl Scratch {
             // The cluster that begins a bin tells whether the bin is an atom.
             let (before, after) = (symbol_of(*place), symbol_of(place + 1));
             let near = [before > 0 && after == 0, after > 0 && before == 0];
-            let gap = self.gaps[*place];
+            let gap = self.gaps.at(*place);
             found.edges.push(place_edge(finite[gap], finite[gap + 1], near, grain));
             found.symbols.push(after);
         }
@@ -160,6 +160,10 @@ impl Scratch {
         let least = (MIN_ATOM_COUNT as f64).max(MIN_ATOM_SHARE * size as f64);
         let least = if is_alphabet { 0 } else { least.ceil() as usize };
         self.atoms.clear();
+        if self.gaps.has_all() && self.gaps.len() > 0 {
+            // Each value is a cluster.
+            return;
+        }
         let mut start = 0;
         for (cluster, end) in self.gaps.iter().map(|gap| gap + 1).chain([size]).enumerate() {
             if end - start >= least {
@@ -179,7 +183,7 @@ impl Scratch {
         let sides = self.atoms.iter().flat_map(|atom| [atom.0.wrapping_sub(1), atom.0]);
         self.chosen.extend(sides.filter(|gap| *gap < self.gaps.len()));
         let ordinary = size - self.atoms.iter().map(|atom| atom.1).sum::<usize>();
-        if ordinary > 0 && !self.gaps.is_empty() {
+        if ordinary > 0 && self.gaps.len() > 0 {
             let (bins, total) = (bins.min(ordinary / OUTPUTS_PER_BIN).max(1), ordinary as f64);
             for level in (1..bins).map(|i| i as f64 / bins as f64) {
                 self.chosen.push(self.nearest_gap(level * total));
@@ -216,7 +220,7 @@ impl Scratch {
     /// Returns the number of ordinary values below a gap.
     fn ordinary_below(&self, place: usize) -> f64 {
         let atoms = self.atoms.iter().take_while(|atom| atom.0 <= place);
-        (self.gaps[place] + 1 - atoms.map(|atom| atom.1).sum::<usize>()) as f64
+        (self.gaps.at(place) + 1 - atoms.map(|atom| atom.1).sum::<usize>()) as f64
     }
 }
 

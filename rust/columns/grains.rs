@@ -64,7 +64,8 @@ impl Grain {
         }
         // The largest double has no last place above it.
         let size = value.abs().max(self.middle).min(f64::MAX.next_down());
-        self.absolute + self.places * (size.next_up() - size)
+        // The bits of positive numbers are ordered as they are.
+        self.absolute + self.places * (f64::from_bits(size.to_bits() + 1) - size)
     }
 }
 

@@ -86,29 +86,71 @@ pub(crate) fn classify(values: &[f64], grain: &Grain, steps: &mut Vec<Step>) {
     }
 }
 
-/// Finds places i such that an edge between sorted values i and i + 1 splits no real number.
-///
-/// Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
-/// other, so that rounding moves few values from bin to bin. Both vectors are overwritten.
-pub(crate) fn cut(values: &[f64], grain: &Grain, steps: &mut Vec<Step>, places: &mut Vec<usize>) {
-    places.clear();
-    let gaps = values.windows(2).map(|pair| pair[1] - pair[0]);
-    let size = values.len().saturating_sub(1);
-    if grain.is_exact() {
-        // Without a branch: values of a small alphabet repeat at random.
-        places.resize(size, 0);
-        let mut count = 0;
-        for (place, gap) in gaps.enumerate() {
-            places[count] = place;
-            count += usize::from(gap > 0.0);
+/// Places between sorted values where an edge splits no real number.
+#[derive(Default)]
+pub(crate) struct Cuts {
+    /// Increasing; empty where an edge may lie between any two neighbours.
+    places: Vec<usize>,
+    /// How many there are.
+    count: usize,
+}
+
+impl Cuts {
+    /// How many places there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The first of both neighbours around a place.
+    pub(crate) fn at(&self, index: usize) -> usize {
+        if self.has_all() { index } else { self.places[index] }
+    }
+
+    /// Whether an edge may lie between any two neighbours.
+    pub(crate) fn has_all(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        (0..self.count).map(|index| self.at(index))
+    }
+
+    /// Finds them: an edge between sorted finite values i and i + 1 splits no real number.
+    ///
+    /// Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
+    /// other, so that rounding moves few values from bin to bin. `steps` is overwritten.
+    pub(crate) fn find(&mut self, values: &[f64], grain: &Grain, steps: &mut Vec<Step>) {
+        self.places.clear();
+        self.count = values.len().saturating_sub(1);
+        let limit = if grain.is_exact() { 0.0 } else { widest_run(values, grain) };
+        let mut gaps = values.windows(2).map(|pair| pair[1] - pair[0]);
+        if gaps.all(|gap| gap > limit) {
+            return;
         }
-        places.truncate(count);
-        return;
+        if grain.is_exact() {
+            find_changes(values, &mut self.places);
+        } else {
+            find_wide_steps(values, grain, steps, &mut self.places);
+        }
+        self.count = self.places.len();
     }
-    if gaps.fold(f64::INFINITY, f64::min) > widest_run(values, grain) {
-        places.extend(0..size);
-        return;
+}
+
+/// Finds where sorted values differ.
+fn find_changes(values: &[f64], places: &mut Vec<usize>) {
+    // Without a branch: values of a small alphabet repeat at random.
+    places.resize(values.len(), 0);
+    let mut count = 0;
+    for (place, pair) in values.windows(2).enumerate() {
+        places[count] = place;
+        count += usize::from(pair[1] - pair[0] > 0.0);
     }
+    places.truncate(count);
+}
+
+/// Finds steps apart, and those at which a continuum begins another cell.
+fn find_wide_steps(values: &[f64], grain: &Grain, steps: &mut Vec<Step>, places: &mut Vec<usize>) {
     classify(values, grain, steps);
     // How many cells of a continuum lie below each value; a run too narrow for two has no cut.
     let (mut passed, mut start) = (0.0, 0.0);
@@ -156,12 +198,22 @@ mod tests {
 
     #[test]
     fn cuts_lie_apart_or_are_16_tolerances_from_each_other() {
-        let (mut steps, mut places) = (Vec::new(), Vec::new());
         let values: Vec<f64> = (0..500).map(f64::from).collect();
-        cut(&values, &Grain::new(53, 1.0, 0.0), &mut steps, &mut places);
-        assert_eq!(places, (0..499).collect::<Vec<_>>());
+        let cuts_of = |values: &[f64], grain: Grain| {
+            let mut cuts = Cuts { places: vec![7; 9], count: 3 };
+            cuts.find(values, &grain, &mut Vec::new());
+            assert_eq!(cuts.iter().count(), cuts.len());
+            cuts.iter().collect::<Vec<_>>()
+        };
+        let (exact, fine) = (Grain::new(0, 0.0, 0.0), Grain::new(53, 1.0, 0.0));
+        for grain in [exact, fine] {
+            assert_eq!(cuts_of(&values, grain), (0..499).collect::<Vec<_>>());
+            assert_eq!(cuts_of(&[1.0, 1.0, 2.0, 2.0, 3.0], grain), [1, 3]);
+            for values in [&[][..], &[1.0], &[1.0; 5]] {
+                assert_eq!(cuts_of(values, grain), []);
+            }
+        }
         // Tolerances of 1 at every value: a cell of 16 for 499.
-        cut(&values, &Grain::new(0, 0.0, 1.0), &mut steps, &mut places);
-        assert_eq!(places.len(), 499 / 16);
+        assert_eq!(cuts_of(&values, Grain::new(0, 0.0, 1.0)).len(), 499 / 16);
     }
 }

@@ -10,7 +10,7 @@ use super::detach::{detached, guarded};
 use crate::Error;
 use crate::columns::bins::{self, Bins};
 use crate::columns::grains::{self, Grain, Sides};
-use crate::columns::steps::{classify, cut};
+use crate::columns::steps::{Cuts, classify};
 
 type Vector<'py, T> = Bound<'py, PyArray1<T>>;
 
@@ -64,13 +64,13 @@ fn cuts_of<'py>(
     grain: (i64, f64, f64),
 ) -> PyResult<Vector<'py, i64>> {
     guarded(|| {
-        let (values, mut places) = (contiguous("values", &values)?, Vec::new());
+        let (values, mut cuts) = (contiguous("values", &values)?, Cuts::default());
         detached(py, || {
             let grain = Grain::new(grain.0, grain.1, grain.2);
-            cut(values, &grain, &mut Vec::new(), &mut places);
+            cuts.find(values, &grain, &mut Vec::new());
             Ok(())
         })?;
-        Ok(PyArray1::from_iter(py, places.into_iter().map(|place| place as i64)))
+        Ok(PyArray1::from_iter(py, cuts.iter().map(|place| place as i64)))
     })
 }
 
