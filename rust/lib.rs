@@ -37,6 +37,8 @@ pub mod audit;
 pub mod bounds;
 #[cfg(any(feature = "python", test))]
 mod cells;
+#[cfg(any(feature = "python", test))]
+mod columns;
 pub mod divergence;
 pub mod error;
 pub mod events;

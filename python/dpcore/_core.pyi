@@ -8,6 +8,9 @@ An additive score's *layout* is (transform, edges, offsets, keys): column i has 
 each bin adds to a row's pattern, or nothing. Its *table* is (keys, first, groups): the patterns in
 the order of their hash, the k top bits of key * 0x9e3779b97f4a7c15, where the patterns of each
 hash begin (2^k + 1 places), and the group of bin weights that each names.
+
+A *grain* is (bits, middle, absolute), see `dpcore.attacks.arrays.Grain`; *grains* are an array of
+each.
 """
 
 from typing import Any
@@ -26,6 +29,8 @@ _Table = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.ui
 _Ids = npt.NDArray[np.uint32]
 _Places = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.bool_]
+_Grain = tuple[int, float, float]
+_Grains = tuple[npt.NDArray[np.int64], _Vector, _Vector]
 
 __version__: str
 LANES: int
@@ -396,4 +401,55 @@ def parse_cells(
     Returns:
         The fault with its line and cell, or None; bytes, rows and lines that were read, and the
         first empty line; the arrays of each column; and the line of each row.
+    """
+
+def steps_of(values: _Vector, grain: _Grain) -> npt.NDArray[np.int8]:
+    """Classify each step between neighbouring sorted finite values: 0 same, 1 near, 2 apart."""
+
+def cuts_of(values: _Vector, grain: _Grain) -> npt.NDArray[np.int64]:
+    """Return places i: an edge between sorted finite values i and i + 1 splits no real number."""
+
+def bin_columns(
+    values: _Vector, ends: npt.NDArray[np.int64], grains: _Grains, bins: int, threads: int
+) -> tuple[_Vector, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Cut columns into bins.
+
+    Args:
+        values: one column after the other, each sorted, NaN last.
+        ends: where each ends.
+        grains: of the columns.
+        bins: quantile bins of a column, besides those in its tails.
+        threads: threads to use at most.
+
+    Returns:
+        The edges of all columns, how many each has, and the symbols of all bins.
+    """
+
+def gather_columns(
+    rows: _Matrix, columns: npt.NDArray[np.int64], differences: bool
+) -> npt.NDArray[np.float64]:
+    """Return some columns of rows one after the other, or what each adds to the column before."""
+
+def measure_columns(
+    rows: _Matrix, rows_prime: _Matrix, own: int, threads: int
+) -> tuple[_Vector, _Flags]:
+    """Return median magnitudes of columns, and which of them need all bits of the format `own`."""
+
+def judge_columns(
+    columns: _Matrix,
+    columns_prime: _Matrix,
+    are_floats: tuple[bool, bool],
+    own: int,
+    most: int,
+    threads: int,
+) -> tuple[npt.NDArray[np.int64], _Vector]:
+    """Return bits and middles of the grains of columns, which are the rows of both arrays.
+
+    Args:
+        columns: values on x, shape `(columns, size)`.
+        columns_prime: values on x'.
+        are_floats: whether each side was an array of floats.
+        own: significant bits of the narrower type.
+        most: first values of each side that a format is read off.
+        threads: threads to use at most.
     """

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod cells;
+mod columns;
 mod convert;
 mod description;
 mod detach;
@@ -40,5 +41,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     replacement::register(module)?;
     sensitivity::register(module)?;
     tables::register(module)?;
-    cells::register(module)
+    cells::register(module)?;
+    columns::register(module)
 }

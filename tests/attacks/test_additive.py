@@ -15,7 +15,7 @@ from dpcore.attacks import additive, arrays
 from dpcore.attacks.additive import Additive, AdditiveScore, fit_scores
 from dpcore.attacks.arrays import EXACT, Grain
 from dpcore.attacks.attack import Goal, choose_events
-from dpcore.attacks.bins import Layout, bin_column, classes_of_columns
+from dpcore.attacks.bins import Layout, classes_of_columns
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
 from dpcore.records import Counts, Pair
@@ -25,6 +25,10 @@ VALUES = [-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.25, 1.0, 3.0, np.inf, np.nan]
 # Bins.
 
 SLACK = Grain(0, absolute=1e-9)
+
+
+def bin_column(values, grain, bins):
+    return Layout.of_sample(values[:, np.newaxis], "values", [grain], bins, np.zeros(1, np.int64))
 
 
 def bins_of(found, values):

@@ -16,8 +16,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from ..errors import invalid, mistyped
-from ..events.event import BITS, LARGEST, stated_bits
+from ..events.event import LARGEST, stated_bits
 from ..records import Array, Flags, Floats, Ints, Record, frozen_array
 
 Places = npt.NDArray[np.intp]
@@ -29,28 +30,10 @@ _DTYPES_BY_ALIAS: Final[dict[str, Any]] = {
 PLACES: Final = 8.0
 """Last places within which two computations of one real number are taken to agree."""
 _FLOAT64_BITS: Final = 53
-_CERTAIN_FORMAT_BITS: Final = 40
-"""A format or a step is believed where chance would need so many bits of luck."""
-_CERTAIN_GROWTH_BITS: Final = 24
-"""The same for last places that grow with the magnitude.
-
-One number gives at most `_MAX_GROWTH_BITS`: a sentinel such as -2147483648 is a multiple of a large
-power of two by itself.
-"""
-_MAX_GROWTH_BITS: Final = 8
-_LARGEST_FLOAT16: Final = 65504.0
 _FORMAT_SAMPLE_NUMBERS: Final = 2**18
 _FORMAT_SAMPLE_ROWS: Final = (512, 4096)
 """Numbers a side that a format is read off; at least and at most so many rows."""
 LARGEST_WHOLE: Final = 2.0**53
-_MAX_RUN_TOLERANCES: Final = 512.0
-"""Tolerances that a long computation may spread one number over, where nothing else is near..."""
-_RUN_ISOLATION_FACTOR: Final = 1000.0
-"""...which means so many times the width of the run."""
-_CROWDED_RUN_VALUES: Final = 16
-_MIN_CROWDED_RUNS: Final = 3
-"""A run of more than so many values is one number only where there are so many runs."""
-_CELL_TOLERANCES: Final = 16.0
 SAME, NEAR, APART = 0, 1, 2
 """Kinds of a step between neighbouring values, see `steps_of`."""
 FINEST: Final = 1074
@@ -66,7 +49,8 @@ _WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
 """Weights are multiples of 1 / `_WEIGHT_STEPS_PER_UNIT`: sums of them are exact in any order."""
 _CACHED_NUMBERS: Final = 2**17
 """Numbers that stay in the cache."""
-_MAX_BLOCK_NUMBERS: Final = 2**22
+SLICE_NUMBERS: Final = 2**18
+"""Numbers of a slice of columns, which are copied to be sorted or converted."""
 _MAX_ATOM_ROWS: Final = 2**17
 _MAX_COARSE_ATOM_ROWS: Final = 2**13
 """Rows of a pilot that are searched for atoms; with more, float32 values meet by chance."""
@@ -204,9 +188,9 @@ def tolerances_at(grains: Sequence[Grain], values: Floats) -> Floats:
 def column_blocks(*sides: Array) -> Iterator[tuple[slice, list[Floats]]]:
     """Yield slices of columns and their values on each side, shape `(columns, size)`.
 
-    A slice has at most 32 MiB of numbers per side, or one column.
+    A slice has one column at least.
     """
-    step = max(1, _MAX_BLOCK_NUMBERS // max(1, *map(len, sides)))
+    step = max(1, SLICE_NUMBERS // max(1, *map(len, sides)))
     for first in range(0, sides[0].shape[1], step):
         part = slice(first, first + step)
         yield part, [np.ascontiguousarray(side[:, part].T, np.float64) for side in sides]
@@ -224,13 +208,29 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
         return tuple([EXACT] * columns)
     most = int(np.clip(_FORMAT_SAMPLE_NUMBERS // max(1, columns), *_FORMAT_SAMPLE_ROWS))
     own = min(stated_bits(side) for side in sides if side.dtype.kind == "f")
+    are_floats, threads = tuple(side.dtype.kind == "f" for side in sides), _core.cores()
     with np.errstate(invalid="ignore", over="ignore"):
-        samples = [np.asarray(side[:most], np.float64) for side in sides]
-        heads = np.concatenate([sample[: _FORMAT_SAMPLE_ROWS[0]] for sample in samples])
-        grains = [Grain(own, middle) for middle in _median_magnitudes(heads).tolist()]
-        for i in np.flatnonzero(~_use_all_bits(samples, own)):
-            grains[i] = _judge_column([side[:, i] for side in sides], own, most)
-    return tuple(grains)
+        samples = [_dense_floats(side[:most]) for side in sides]
+        middles, is_usual = _core.measure_columns(*samples, own, threads)
+        bits, unusual = np.full(columns, own), np.flatnonzero(~is_usual)
+        # Other columns may be coarser than their type.
+        for part in chunk_slices(unusual, SLICE_NUMBERS, len(rows) + len(rows_prime)):
+            places = unusual[part]
+            values = [_take_columns(side, places) for side in sides]
+            judged = _core.judge_columns(*values, are_floats, own, most, threads)
+            bits[places], middles[places] = judged
+    return tuple(map(Grain, bits.tolist(), middles.tolist()))
+
+
+def _take_columns(rows: Array, places: Places) -> Floats:
+    """Return some columns, one after the other."""
+    if not (rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned):
+        rows, places = _dense_floats(rows[:, places]), np.arange(places.size)
+    return _core.gather_columns(rows, places, False)
+
+
+def _dense_floats(values: Array) -> Floats:
+    return np.require(values, np.float64, ("C", "A"))
 
 
 def grain_of(values: Array, values_prime: Array) -> Grain:
@@ -247,94 +247,26 @@ def coarsest_grain(grains: Sequence[Grain]) -> Grain:
     return Grain(bits, middle, max((grain.absolute for grain in grains), default=0.0))
 
 
+def split_grains(grains: Sequence[Grain]) -> tuple[Ints, Floats, Floats]:
+    """Return bits, middles and absolutes of grains, as the core reads them."""
+    bits = np.array([grain.bits for grain in grains], np.int64)
+    floats = np.array([(grain.middle, grain.absolute) for grain in grains]).reshape(-1, 2).T
+    return bits, floats[0].copy(), floats[1].copy()
+
+
+def largest_moves(grains: Sequence[Grain]) -> Floats:
+    """Return what a number of each column can move a sum in doubles by."""
+    bits, middles, absolutes = split_grains(grains)
+    places = PLACES * _last_place(middles)
+    own = np.where(bits > 0, np.ldexp(places, _FLOAT64_BITS - bits), 0.0)
+    return np.asarray(np.maximum(absolutes + own, places))
+
+
 def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
     """Return the grain of a sum of columns in doubles: what all of them can move it by."""
-    places = [PLACES * float(_last_place(grain.middle)) for grain in grains]
-    each = np.maximum([grain.typical for grain in grains], places)
+    each = largest_moves(grains)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Grain(_FLOAT64_BITS, 0.0, float(total))
-
-
-def _median_magnitudes(pooled: Floats) -> Floats:
-    """Return the median magnitude of each column's finite numbers but 0; 0 without any."""
-    if not len(pooled):
-        return np.zeros(pooled.shape[1])
-    size = np.abs(pooled)
-    size[~np.isfinite(size) | (size == 0.0)] = np.nan
-    held = np.count_nonzero(~np.isnan(size), axis=0)
-    # NaN sorts last: the median of the rest stands at half their number.
-    size.sort(axis=0)
-    found = np.take_along_axis(size, np.maximum(held - 1, 0)[np.newaxis] // 2, axis=0)[0]
-    return np.where(held > 0, found, 0.0)
-
-
-def _use_all_bits(samples: Sequence[Floats], own: int) -> Flags:
-    """Return usual columns: a number of each side needs all bits, and not all are whole."""
-    most = [_bits_needed(np.ascontiguousarray(side)).max(axis=0, initial=0) for side in samples]
-    broken = [(side != np.rint(side)).any(axis=0) for side in samples]
-    return np.asarray((np.minimum(*most) >= own) & (broken[0] | broken[1]))
-
-
-def _bits_needed(values: Floats) -> Ints:
-    """Return significant bits that each number needs; 0 for 0, NaN and infinities."""
-    lowest = lowest_bit(values.ravel()).reshape(values.shape)
-    highest = np.frexp(np.where(np.isfinite(values), values, 0.0))[1].astype(np.int64) - 1
-    return np.where(lowest < 1024, highest - lowest + 1, 0)
-
-
-def _judge_column(sides: Sequence[Array], own: int, most: int) -> Grain:
-    """Return the grain of a column that may be coarser than its type."""
-    kept = [np.setdiff1d(_finite_values(side[:most]), [0.0]) for side in sides]
-    pooled = np.union1d(*kept)
-    if _all_multiples(sides, pooled, 0, LARGEST_WHOLE):
-        return EXACT
-    most = most if pooled.size else max(map(len, sides))
-    finite = np.concatenate([_finite_values(side[:most]) for side in sides])
-    middle = float(_median_magnitudes(finite[:, None])[0])
-    if not pooled.size:
-        return Grain(own, middle)
-    found = min(_narrowest_format(values, own) for values in kept)
-    if found < own:
-        return Grain(found, middle)
-    # A step that leaves bits of the format unused at the largest number was not made by rounding.
-    step = int(lowest_bit(np.ascontiguousarray(pooled)).min())
-    used = int(np.frexp(np.abs(pooled).max())[1]) - step
-    is_sure = (own - used) * pooled.size >= _CERTAIN_FORMAT_BITS
-    is_grid = is_sure and _all_multiples(sides, pooled, step, np.inf)
-    return EXACT if is_grid else Grain(own, middle)
-
-
-def _finite_values(values: Array) -> Floats:
-    numbers = np.asarray(values, np.float64)
-    return numbers[np.isfinite(numbers)]
-
-
-def _narrowest_format(values: Floats, own: int) -> int:
-    """Return the bits of the narrowest format that surely rounded these numbers, or `own`."""
-    if not values.size:
-        return own
-    needed = _bits_needed(values)
-    lowest = lowest_bit(values)
-    # Multiples of one step would fill all bits from it up to their highest.
-    filled = needed + lowest - lowest.min()
-    for bits in sorted(bits for bits in BITS.values() if bits < own):
-        fits = bits != BITS["float16"] or np.abs(values).max() <= _LARGEST_FLOAT16
-        grown = np.clip(filled - bits, 0, _MAX_GROWTH_BITS).sum()
-        is_narrow = (own - bits) * values.size >= _CERTAIN_FORMAT_BITS
-        is_sure = is_narrow and grown >= _CERTAIN_GROWTH_BITS
-        if fits and is_sure and needed.max() <= bits:
-            return bits
-    return own
-
-
-def _all_multiples(sides: Sequence[Array], sample: Floats, exponent: int, limit: float) -> bool:
-    """Return True if all finite numbers are multiples of 2^exponent; a sample is tested first."""
-    step = 2.0 ** max(exponent, -1022)
-    for values in (sample, *sides):
-        steps = _finite_values(values) / step if values.dtype.kind == "f" else np.zeros(0)
-        if (steps != np.rint(steps)).any() or (np.abs(steps) > limit).any():
-            return False
-    return True
 
 
 def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
@@ -343,33 +275,7 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     `SAME`: one number; equal, or in a run at most 4,096 last places wide that nothing is near, as
     a long computation leaves it. `NEAR`: within what rounding may have moved them by. `APART`.
     """
-    gaps = np.diff(values)
-    if grain.exact or not gaps.size:
-        return np.where(gaps > 0.0, APART, SAME).astype(np.int8)
-    found = np.full(gaps.size, APART, np.int8)
-    # Most gaps are wider than any tolerance here, and need no tolerance of their own.
-    close = np.flatnonzero(gaps <= _MAX_RUN_TOLERANCES * grain.at(np.abs(values[[0, -1]]).max()))
-    if not close.size:
-        return found
-    tolerance = grain.at(np.maximum(np.abs(values[close]), np.abs(values[close + 1])))
-    apart = gaps[close] > 2.0 * tolerance
-    found[close] = np.where(apart, APART, np.where(gaps[close] > 0.0, NEAR, SAME))
-    wide = np.ones(gaps.size, np.bool_)
-    wide[close] = gaps[close] > _MAX_RUN_TOLERANCES * tolerance
-    first, last = find_runs(wide)
-    width = values[last] - values[first]
-    beyond = np.concatenate([[np.inf], gaps[wide], [np.inf]])
-    isolated = np.minimum(beyond[1:], beyond[:-1]) >= _RUN_ISOLATION_FACTOR * width
-    alone = isolated & (width > 0.0)
-    alone[alone] = width[alone] <= _MAX_RUN_TOLERANCES * grain.at(values[last[alone]])
-    moved = np.cumsum(np.append(0, gaps > 0.0))
-    # Noise of a few hundred last places is such a run as well, but one of many values.
-    crowded = moved[last] - moved[first] >= _CROWDED_RUN_VALUES
-    if np.count_nonzero(alone) < _MIN_CROWDED_RUNS:
-        alone &= ~crowded
-    for i in np.flatnonzero(alone):
-        found[first[i] : last[i]] = SAME
-    return found
+    return _core.steps_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))
 
 
 def find_runs(breaks: Flags) -> tuple[Places, Places]:
@@ -384,17 +290,7 @@ def cuts_of(values: Floats, grain: Grain) -> Places:
     Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
     other, so that rounding moves few values from bin to bin.
     """
-    steps = steps_of(values, grain)
-    if not (steps == NEAR).any():
-        return np.flatnonzero(steps == APART)
-    # How many cells of a continuum lie below each value; a run too narrow for two has no cut.
-    each = np.diff(values) / (_CELL_TOLERANCES * grain.at(0.5 * values[1:] + 0.5 * values[:-1]))
-    passed = np.cumsum(np.where(steps == APART, 0.0, each))
-    first, last = find_runs(steps == APART)
-    start = np.repeat(np.append(0.0, passed)[first], last - first + 1)[1:]
-    inside = passed - start
-    grown = np.floor(inside) > np.floor(np.append(0.0, passed)[:-1] - start)
-    return np.flatnonzero((steps == APART) | ((steps == NEAR) & grown))
+    return _core.cuts_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))
 
 
 def lowest_bit(values: Floats) -> Ints:

@@ -9,13 +9,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from .. import _core
 from ..errors import invalid
 from ..events.event import LARGEST, numpy_of
 from ..packages import is_tensor
 from ..pairs.differences import is_exact_in_float64
 from ..records import Array, Flags, Floats, Ints, Pair
 from . import arrays
-from .arrays import Grain, Places, Words
+from .arrays import Grain, Words
 
 SHARE: Final = 0.381966011250105
 """Place of a threshold in its gap: not at a simple fraction, where an unseen atom may sit."""
@@ -23,16 +24,6 @@ _MAX_THRESHOLDS: Final = 400
 _DENSE_RANKS: Final = 48
 """Ranks from either end that are all tried; beyond, they grow by `_RANK_GROWTH`."""
 _RANK_GROWTH: Final = 1.06
-_MAX_ALPHABET_SIZE: Final = 64
-"""Columns with at most so many values, each met so often, are all atoms."""
-_MIN_ATOM_COUNT: Final = 8
-_MIN_ATOM_SHARE: Final = 0.005
-"""Elsewhere a value with this share of all is an atom, if at most `_MAX_SENTINELS` have it."""
-_MAX_SENTINELS: Final = 8
-_ATOM_REACH_TOLERANCES: Final = 16.0
-"""An atom's bin reaches so many tolerances into a continuum around it."""
-_TAIL_LEVELS: Final = np.array([0.001, 0.003, 0.01, 0.03])
-_OUTPUTS_PER_BIN: Final = 100
 TRANSFORMS: Final = ("values", "differences", "sorted")
 _CONVERTED_NUMBERS: Final = 2**20
 """Numbers that are converted to float64 at a time."""
@@ -167,98 +158,6 @@ def _list_ranks(size: int) -> Ints:
     return np.unique(np.concatenate([ranks, size - 2 - ranks]).clip(0, size - 2))
 
 
-class Column(NamedTuple):
-    """The bins of one column.
-
-    Args:
-        edges: sorted; they make one bin more than they are, and NaN has another, the last.
-        symbols: what each bin says in a pattern, shape `(edges + 2,)`: 0 for ordinary values,
-            another number for each atom, and for infinities and NaN if they occur.
-    """
-
-    edges: Floats
-    symbols: Ints
-
-
-def bin_column(values: Floats, grain: Grain, bins: int) -> Column:
-    """Cut a column into bins.
-
-    Args:
-        values: a sample of its values on both sides, in any order, shape `(size,)`.
-        grain: what rounding may move a value by.
-        bins: quantile bins wanted for ordinary values, beside those in the tails.
-
-    Returns:
-        The bins; at least one, and the one for NaN.
-    """
-    finite = np.sort(values[np.isfinite(values)])
-    gaps = arrays.cuts_of(finite, grain)
-    sizes = np.diff(np.concatenate([[0], gaps + 1, [finite.size]]))
-    heavy = _find_atoms(sizes)
-    ordinary = int(sizes[~heavy].sum())
-    # A gap is wanted on either side of an atom, and near every quantile of the rest.
-    wanted = heavy[:-1] | heavy[1:]
-    if ordinary and wanted.size:
-        reached = np.cumsum(np.where(heavy, 0, sizes))[:-1]
-        wanted[_nearest_places(reached, _cut_levels(bins, ordinary) * ordinary)] = True
-    inner = _place_edges(finite, gaps, heavy, wanted, grain)
-    # Which cluster begins each bin tells whether the bin is an atom.
-    atoms = heavy[np.append(0, np.flatnonzero(wanted) + 1)]
-    return _add_special_bins(values, inner, np.where(atoms, np.cumsum(atoms), 0))
-
-
-def _place_edges(values: Floats, gaps: Places, heavy: Flags, wanted: Flags, grain: Grain) -> Floats:
-    """Place an edge in each gap wanted; one beside an atom in a continuum is near the atom."""
-    low, high = values[gaps[wanted]], values[gaps[wanted] + 1]
-    reach = np.full(low.shape, np.inf) if grain.exact else _ATOM_REACH_TOLERANCES * grain.at(low)
-    before, after = heavy[:-1][wanted], heavy[1:][wanted]
-    edges = place_between(low, high)
-    with np.errstate(over="ignore"):
-        below = high - np.minimum(high - low - SHARE * (high - low), reach)
-    # The width of the gap overflows; the reach does not.
-    below = np.where(np.isfinite(high - low), below, np.maximum(edges, high - reach))
-    edges = np.where(before & ~after, np.minimum(edges, low + reach), edges)
-    edges = np.where(after & ~before, below, edges)
-    return np.where(edges > low, edges, high)
-
-
-def _find_atoms(sizes: Ints) -> Flags:
-    """Return which clusters of equal values are atoms, from the number of values of each."""
-    if sizes.size <= _MAX_ALPHABET_SIZE and sizes.sum() >= _MIN_ATOM_COUNT * sizes.size:
-        return np.ones(sizes.size, dtype=np.bool_)
-    heavy = sizes >= max(_MIN_ATOM_COUNT, _MIN_ATOM_SHARE * float(sizes.sum()))
-    return heavy if np.count_nonzero(heavy) <= _MAX_SENTINELS else np.zeros_like(heavy)
-
-
-def _cut_levels(bins: int, size: int) -> Floats:
-    """Return the levels of the cuts, as shares: even, and closer in the tails."""
-    bins = max(1, min(bins, size // _OUTPUTS_PER_BIN))
-    even = np.arange(1, bins) / bins
-    tails = _TAIL_LEVELS[(1.0 / bins > _TAIL_LEVELS) & (_TAIL_LEVELS * size >= 4.0)]
-    return np.concatenate([tails, even, 1.0 - tails])
-
-
-def _nearest_places(reached: Ints, targets: Floats) -> Places:
-    """Return the places in a nondecreasing sequence nearest to the targets."""
-    last = reached.size - 1
-    after = np.searchsorted(reached, targets).clip(min(1, last), last)
-    before = np.maximum(after - 1, 0)
-    nearer = targets - reached[before] <= reached[after] - targets
-    return np.unique(np.where(nearer, before, after))
-
-
-def _add_special_bins(values: Floats, inner: Floats, symbols: Ints) -> Column:
-    """Add bins of their own for infinities that occur, and the one for NaN."""
-    edges, top = inner, int(symbols.max(initial=0))
-    if np.isneginf(values).any():
-        edges = np.concatenate([[np.finfo(np.float64).min], edges])
-        symbols = np.concatenate([[top + 1], symbols])
-    if np.isposinf(values).any():
-        edges = np.concatenate([edges, [np.inf]])
-        symbols = np.concatenate([symbols, [top + 2]])
-    return Column(edges, np.append(symbols, top + 3 if np.isnan(values).any() else 0))
-
-
 def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
     """Cut rows of real numbers into blocks that the core reads: C-contiguous, aligned float64.
 
@@ -285,14 +184,51 @@ def transform_columns(rows: Array, transform: str) -> Floats:
     return columns
 
 
+def _transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Floats, Floats]:
+    """Return bits, middles and absolutes of the grains of transformed columns."""
+    if transform == "sorted":
+        grains = [arrays.coarsest_grain(grains)] * len(grains)
+    bits, middles, absolutes = arrays.split_grains(grains)
+    if transform == "differences":
+        moves = arrays.largest_moves(grains)
+        bits[1:], middles[1:], absolutes[1:] = 53, 0.0, moves[1:] + moves[:-1]
+    return bits, middles, absolutes
+
+
+def _slice_classes(sizes: Ints) -> Iterator[slice]:
+    """Cut classes of so many numbers into slices that are copied and sorted at a time."""
+    numbers = np.cumsum(sizes) // arrays.SLICE_NUMBERS
+    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), sizes.size]
+    yield from itertools.starmap(slice, itertools.pairwise(cuts))
+
+
+def _sort_pieces(values: Floats, ends: Ints) -> None:
+    """Sort each piece of a vector, NaN last."""
+    sizes = np.diff(ends, prepend=0)
+    if (sizes == sizes[0]).all():
+        values.reshape(sizes.size, sizes[0]).sort(axis=1)
+        return
+    for piece in np.split(values, ends[:-1]):
+        piece.sort()
+
+
+def _take_runs(values: Array, sizes: Ints, which: Ints) -> Array:
+    """Return runs of values of these sizes, one after the other, as often as `which` names each."""
+    starts, taken = np.cumsum(sizes) - sizes, sizes[which]
+    shifts = starts[which] - (np.cumsum(taken) - taken)
+    return values[np.repeat(shifts, taken) + np.arange(taken.sum())]
+
+
 class Layout(NamedTuple):
     """The bins of all columns in the form of the core (see `_core.score_additive`).
 
     Args:
         transform: one of `TRANSFORMS`.
         edges: edges, column after column.
-        offsets: where each column's edges begin and end, shape `(columns + 1,)`.
-        symbols: of every bin, shape `(edges + 2 columns,)`; see `Column`.
+        offsets: where each column's edges begin and end, shape `(columns + 1,)`. They make one bin
+            more than they are, and NaN has another, the last.
+        symbols: what each bin says in a pattern, shape `(edges + 2 columns,)`: 0 for ordinary
+            values, another number for each atom, and for infinities and NaN if they occur.
         places: where each column's bins are among all, shape `(columns, most bins of a column)`;
             -1 after a column's last.
     """
@@ -313,24 +249,32 @@ class Layout(NamedTuple):
             sample: outputs of both sides, shape `(size, columns)`.
             transform: one of `TRANSFORMS`.
             grains: of the outputs' columns.
-            bins: see `bin_column`.
+            bins: quantile bins for ordinary values, besides those in the tails.
             classes: the class of every column, shape `(columns,)`.
         """
-        values, made = transform_columns(sample, transform), []
-        if transform == "sorted":
-            grains = [arrays.coarsest_grain(grains)] * len(grains)
-        elif transform == "differences":
-            grains = [grains[0], *map(arrays.sum_grains, itertools.pairwise(grains))]
-        for kind in range(int(classes.max()) + 1):
-            members = np.flatnonzero(classes == kind)
-            grain = arrays.coarsest_grain([grains[i] for i in members.tolist()])
-            made.append(bin_column(values[:, members].ravel(), grain, bins))
-        edges, symbols = zip(*(made[kind] for kind in classes.tolist()), strict=True)
-        offsets = np.cumsum([0, *map(len, edges)]).astype(np.int64)
-        sizes = np.array([*map(len, symbols)])[:, None]
-        ranks, starts = np.arange(sizes.max()), np.cumsum(sizes)[:, None] - sizes
-        places = np.where(ranks < sizes, starts + ranks, -1)
-        return cls(transform, np.concatenate(edges), offsets, np.concatenate(symbols), places)
+        rows = np.sort(sample, axis=1) if transform == "sorted" else sample
+        rows = np.require(rows, np.float64, ("C", "A"))
+        members, sizes = np.argsort(classes, kind="stable"), np.bincount(classes)
+        bits, *magnitudes = _transform_grains(grains, transform)
+        starts = np.cumsum(sizes) - sizes
+        # The coarsest grain of each class; bits of 0 are the finest.
+        bits = np.minimum.reduceat(np.where(bits > 0, bits, 64)[members], starts) % 64
+        middles, absolutes = (np.maximum.reduceat(side[members], starts) for side in magnitudes)
+        parts = []
+        for part in _slice_classes(sizes * len(rows)):
+            columns = members[starts[part][0] : starts[part][-1] + sizes[part][-1]]
+            values = _core.gather_columns(rows, columns, transform == "differences").ravel()
+            ends = np.cumsum(sizes[part] * len(rows))
+            _sort_pieces(values, ends)
+            own = bits[part], middles[part], absolutes[part]
+            parts.append(_core.bin_columns(values, ends, own, bins, _core.cores()))
+        edges, counts, symbols = map(np.concatenate, zip(*parts, strict=True))
+        offsets = np.append(0, np.cumsum(counts[classes]))
+        lengths = (counts[classes] + 2)[:, np.newaxis]
+        ranks, begins = np.arange(lengths.max()), np.cumsum(lengths)[:, np.newaxis] - lengths
+        places = np.where(ranks < lengths, begins + ranks, -1)
+        edges = _take_runs(edges, counts, classes)
+        return cls(transform, edges, offsets, _take_runs(symbols, counts + 2, classes), places)
 
     def core(self, keys: Words) -> tuple[str, Floats, Ints, Words]:
         """Return the core's arguments, with what each bin adds to a pattern (or nothing)."""

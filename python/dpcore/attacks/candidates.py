@@ -24,6 +24,7 @@ from ..events.event import Score, ScoreAttributes, score_attribute, score_name, 
 from ..mechanisms.answers import to_object_array as listed
 from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
+from .arrays import SLICE_NUMBERS
 from .objects import ABSENT, DELIMITERS, WORD, Bunch, Strings, is_hashable, parse_number, view_item
 from .parts import (
     DERIVED,
@@ -69,8 +70,6 @@ _MAX_PRESENCE_OUTPUTS: Final = 2**14
 """Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
 _MAX_DERIVED_NUMBERS: Final = 2**20
 """Numbers of each side whose bits and remainders are compared."""
-_MAX_BLOCK_NUMBERS: Final = 2**22
-"""Numbers of a block of columns, 32 MiB, that are compared at a time."""
 _DERIVED_MEASURES: Final = ("bit", "modulo")
 _MIN_DERIVED_DEVIATIONS: Final = 6.0
 """Normal deviates by which a derived column must differ: of 65,536 that do not, one in 15,000
@@ -277,7 +276,7 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
 
 def _compare_derived_parts(columns: Array, split: int) -> Iterator[tuple[int, _Deviates]]:
     """Yield the columns with bits and remainders that differ clearly, and these parts' deviates."""
-    step = max(1, _MAX_BLOCK_NUMBERS // columns.shape[1]) if columns.dtype.kind == "f" else 1
+    step = max(1, SLICE_NUMBERS // columns.shape[1]) if columns.dtype.kind == "f" else 1
     for first in range(0, len(columns), step):
         block = columns[first : first + step]
         if columns.dtype.kind == "f":
