@@ -15,7 +15,7 @@ import dpcore
 from dpcore import progress
 from dpcore.adapters import adapt
 from dpcore.errors import masked
-from dpcore.packages import imported_module
+from dpcore.packages import imported_module, one_blas_thread
 from dpcore.sensitivity.search import torch_module
 from dpcore.streams import Generators, seeded_globals, torch_generators
 
@@ -89,3 +89,35 @@ def test_what_stands_in_for_a_module_counts_as_loaded(monkeypatch):
     # An import that is forbidden so.
     monkeypatch.setitem(sys.modules, "stands_in", None)
     assert imported_module("stands_in") is None
+
+
+def count_blas_threads():
+    from threadpoolctl import threadpool_info
+
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_the_fit_takes_one_blas_thread_and_gives_the_others_back(monkeypatch):
+    from threadpoolctl import threadpool_limits
+
+    from dpcore.attacks import Discriminant
+
+    numbers = []
+    fit = Discriminant.make_scores
+    monkeypatch.setattr(
+        Discriminant,
+        "make_scores",
+        lambda *rows: (numbers.append(count_blas_threads()), fit(*rows))[1],
+    )
+    with threadpool_limits(2, user_api="blas"):
+        dpcore.audit(dpcore.Laplace(2.0), ([0.0] * 3, [1.0] * 3), claim=1.0, trials=2000, rng=1)
+        assert numbers and set().union(*numbers) == {1}
+        assert count_blas_threads() == {2}
+        # Contexts of two threads overlap: the first to begin is the first to end.
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert count_blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert count_blas_threads() == {2}

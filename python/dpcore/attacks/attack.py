@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -22,6 +23,7 @@ from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
 from ..events.event import Score, score_attribute, scores_of
 from ..mechanisms.declarations import name_of
+from ..packages import one_blas_thread
 from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, Rows, SeenOutput, Shown
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
@@ -696,7 +698,8 @@ class NumericAttack(ScoreAttack):
         rows = read_both_sides(outputs, outputs_prime)
         if rows is None or rows[0].shape[1] < self.least_columns:
             return ()
-        return tuple(self.make_scores(*rows)) or fallback
+        with nullcontext() if rows[0].shape[1] == 1 else one_blas_thread():
+            return tuple(self.make_scores(*rows)) or fallback
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterable[Score]:
         """Make scores from pilot outputs as rows of numbers, shapes `(size, columns)`."""

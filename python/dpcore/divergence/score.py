@@ -7,7 +7,6 @@ of the package is a logistic regression on coordinates and squared length.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, numeric
+from ..packages import one_blas_thread
 from ..records import Floats, Record
 from .estimators import line_ball
 from .points import Groups, Labels, Points, Raw, ResamplingPlan, freeze_arrays, regroup_rows
@@ -76,7 +76,7 @@ class Logistic(Record):
     def __call__(self, rows: npt.NDArray[Any]) -> Floats:
         """Return the log odds of rows, shape (n, d) to (n,)."""
         step = max(1, _STANDARDISED_BLOCK_NUMBERS // rows.shape[1])
-        with _limit_to_one_thread():
+        with one_blas_thread():
             found = [self._odds(rows[i : i + step]) for i in range(0, len(rows), step)]
         return np.concatenate(found) if found else np.empty(0)
 
@@ -124,7 +124,7 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     start[-1] = np.log(len(train0) / len(train1))
     stops = {"maxiter": _MAX_FIT_ITERATIONS, "gtol": _GRADIENT_TOLERANCE, "ftol": 1e-12}
     options = {**stops, "maxcor": 20}
-    with _limit_to_one_thread():
+    with one_blas_thread():
         found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
     weight, intercept = found[width - 1 :].tolist()
     return Logistic(center, spread, length, found[: width - 1], weight, intercept)
@@ -159,18 +159,6 @@ def _make_features(
 def _standardise_rows(rows: npt.NDArray[Any], center: Floats, spread: Floats) -> Floats:
     z: Floats = (rows - center) / spread
     return np.clip(z, -_MAX_STANDARDISED_COORDINATE, _MAX_STANDARDISED_COORDINATE, out=z)
-
-
-@functools.cache
-def _get_thread_pools() -> Any:
-    import scipy.optimize  # noqa: F401 - its library of linear algebra has threads of its own
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def _limit_to_one_thread() -> Any:
-    return _get_thread_pools().limit(limits=1, user_api="blas")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,9 @@ from .text import format_epsilon, has_nan
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDE, NARROW = 9.0, 3.7
-"""Inches of a picture on a screen and on a telephone: letters must not shrink with the width."""
+_PICTURE_SIZE: Final = (3.9, 3.4)
+"""Inches of the width of a picture, and at most of its height. On a telephone of 360 pixels the
+smallest letters are 10 pixels high then; on a screen the page limits the width."""
 
 _PageResult = Audit | OutputsAudit
 
@@ -101,17 +102,14 @@ tr > :last-child { padding-right: 0 }
 .scroll { overflow-x: auto }
 figure { margin: 0; padding: 0.5rem; background: #fff; border: 1px solid var(--line);
   border-radius: 0.4rem }
-svg { display: block; width: 100%; height: auto }
+svg { display: block; width: 100%; max-width: 36rem; height: auto; margin: 0 auto }
 svg * { stroke-linejoin: round; stroke-linecap: butt }
-.narrow { display: none }
 pre { margin: 0; padding: 0.75rem 0.9rem; background: var(--panel); border-radius: 0.4rem;
   font: 0.875rem/1.5 ui-monospace, monospace; white-space: pre-wrap }
 li { margin: 0.4rem 0 }
 summary { cursor: pointer; margin-bottom: 0.5rem }
 table + details { margin-top: 0.75rem }
 @media (max-width: 40rem) {
-  .wide { display: none }
-  .narrow { display: block }
   .rows th, .rows td { display: block; width: auto; padding-right: 0 }
   .rows td { border-top: 0; padding-top: 0 }
   .rows th { padding-bottom: 0; font-size: 0.875rem }
@@ -512,23 +510,20 @@ def _make_pictures(audit: _PageResult) -> str:
 
 
 def make_picture(result: Any, name: str, words: tuple[str, str], height: float) -> str:
-    """Draw the picture of a method for a screen and a telephone; return "" without a picture.
+    """Draw the picture of a method; return "" without a picture.
 
     Args:
         result: the result.
         name: the method.
         words: the heading, and what is seen in the picture.
-        height: inches on a screen.
+        height: most inches.
     """
     title, described = words
-    versions = []
-    for kind, size in (("wide", (WIDE, height)), ("narrow", (NARROW, min(height, 3.4)))):
-        drawing = _picture_to_svg(result, name, size, f"{name}-{kind}")
-        label = _escape_text(f"{title}. {described}")
-        start = f'<svg class="{kind}" role="img" aria-label="{label}" '
-        versions.append(drawing.replace("<svg ", start, 1))
-    inner = "\n".join(versions)
-    return f"<h3>{title}</h3>\n<figure>\n{inner}\n</figure>" if all(versions) else ""
+    width, most = _PICTURE_SIZE
+    drawing = _picture_to_svg(result, name, (width, min(height, most)), name)
+    label = _escape_text(f"{title}. {described}")
+    drawing = drawing.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    return drawing and f"<h3>{title}</h3>\n<figure>\n{drawing}\n</figure>"
 
 
 def _describe_picture(audit: _PageResult) -> str:
@@ -563,10 +558,17 @@ def _picture_to_svg(result: Any, name: str, size: tuple[float, float], prefix: s
 
 
 def _figure_to_element(figure: Figure, prefix: str) -> str:
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     file = io.StringIO()
     # Date and version would make every page differ from the last.
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    show_hidden_characters(figure).savefig(file, format="svg", metadata=nothing)
+    canvas = FigureCanvasSVG(show_hidden_characters(figure))
+    # `savefig` draws twice, the first time for the layout only.
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+    canvas.print_svg(file, metadata=nothing)
     drawing = file.getvalue()[file.getvalue().index("<svg ") :]
     # Its style would speak to the whole page, which has the same line.
     drawing = re.sub(r"<style.*?</style>", "", drawing, flags=re.DOTALL)

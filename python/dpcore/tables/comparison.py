@@ -8,6 +8,7 @@ in both directions. No table of all pairs is ever held.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -64,6 +65,9 @@ _MAX_READ_LOGARITHMS: Final = 2**20
 _MAX_TILE_PAIRS: Final = 2**18
 """Pairs of a tile at most."""
 
+_TIMED_SECONDS: Final = 2.0
+"""Time of the first tiles from which on the rest is forecast; at most the tiles of one block."""
+
 
 class Neighbours:
     """Pairs of different rows that are compared, both ways.
@@ -78,6 +82,11 @@ class Neighbours:
         self, name: str, among: Callable[[_RowSpan, _RowSpan], Flags] | None = None
     ) -> None:
         self.name, self._among = name, among
+
+    @property
+    def are_all(self) -> bool:
+        """True if all pairs of different rows are neighbours."""
+        return self._among is None
 
     def among(self, rows: _RowSpan, others: _RowSpan) -> Flags | None:
         """Return the pairs of two spans, shape `(len(rows), len(others))`; None for all."""
@@ -601,7 +610,7 @@ class Comparison:
     def _tally_owned(self, tally: Tally) -> int:
         """Tally the losses that the object computes itself."""
         table, output = self.table, -1
-        step = max(1, _MAX_READ_LOGARITHMS // table.inputs)
+        step, begun = max(1, _MAX_READ_LOGARITHMS // table.inputs), time.monotonic()
         with Progress("comparing rows", table.inputs, self.progress) as bar:
             for start, stop in _split_range(0, table.inputs, step):
                 losses, outputs = table.loss_rows(start, stop)
@@ -609,6 +618,8 @@ class Comparison:
                 if tally.add(losses, (start, 0), table.distance_rows(start, stop), mask):
                     output = int(outputs[tally.best[1] - start, tally.best[2]])
                 bar.advance(stop - start)
+                if not start:
+                    self._forecast(bar, (time.monotonic() - begun) * table.inputs / stop)
         return output
 
     def _find_excess(self, exact: ExactRows, claim: Fraction) -> tuple[float, int, int]:
@@ -690,9 +701,12 @@ class Comparison:
         many = _MAX_TILE_PAIRS // step
         if not (table.in_memory and read == table.log_rows):
             many = max(1, min(many, _MAX_READ_LOGARITHMS // table.outputs))
-        with Progress(label, table.inputs * (table.inputs + step) / 2, self.progress) as bar:
+        total, is_forecast = table.inputs * (table.inputs + step) / 2, False
+        with Progress(label, total, self.progress) as bar:
             for rows in _split_range(0, table.inputs, step):
+                begun = time.monotonic()
                 block, apart = read(*rows), table.distance_rows(*rows)
+                compared = time.monotonic()
                 for others in _split_range(rows[0], table.inputs, many):
                     mask = self.neighbours.among(rows, others)
                     if mask is None or mask.any():
@@ -700,6 +714,21 @@ class Comparison:
                         tile = _Tile(rows, others, part, mask)
                         yield tile, (block, read(*others))
                     bar.advance((rows[1] - rows[0]) * (others[1] - others[0]))
+                    taken = time.monotonic() - compared
+                    is_whole = others[1] == table.inputs
+                    # Of some neighbours, only a whole block has the usual share.
+                    if not is_forecast and (
+                        is_whole or (self.neighbours.are_all and taken >= _TIMED_SECONDS)
+                    ):
+                        done = (rows[1] - rows[0]) * (others[1] - rows[0])
+                        reading = (compared - begun) * table.inputs / (rows[1] - rows[0])
+                        is_forecast = True
+                        self._forecast(bar, reading + taken * total / done)
+
+    def _forecast(self, bar: Progress, seconds: float) -> None:
+        """State how long the comparison takes, if that is long: it grows with the cube."""
+        inputs, outputs = self.table.inputs, self.table.outputs
+        bar.forecast(f"{inputs * (inputs - 1) // 2:,} pairs of rows of {outputs:,}", seconds)
 
 
 def _split_range(start: int, stop: int, step: int) -> Iterator[tuple[int, int]]:
