@@ -54,6 +54,8 @@ SLICE_NUMBERS: Final = 2**18
 _MAX_ATOM_ROWS: Final = 2**17
 _MAX_COARSE_ATOM_ROWS: Final = 2**13
 """Rows of a pilot that are searched for atoms; with more, float32 values meet by chance."""
+_MAX_RUN_TOLERANCES: Final = 512.0
+"""No gap in a cluster of values is wider: the width of a run that a long computation leaves."""
 MAX_CLUSTER_TOLERANCES: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
 _MIN_ATOM_COUNT: Final = 4
