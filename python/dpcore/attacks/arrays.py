@@ -210,17 +210,17 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
         return tuple([EXACT] * columns)
     most = int(np.clip(_FORMAT_SAMPLE_NUMBERS // max(1, columns), *_FORMAT_SAMPLE_ROWS))
     own = min(stated_bits(side) for side in sides if side.dtype.kind == "f")
-    are_floats, threads = tuple(side.dtype.kind == "f" for side in sides), _core.cores()
+    are_floats, threads = (rows.dtype.kind == "f", rows_prime.dtype.kind == "f"), _core.cores()
     with np.errstate(invalid="ignore", over="ignore"):
-        samples = [_dense_floats(side[:most]) for side in sides]
-        middles, is_usual = _core.measure_columns(*samples, own, threads)
+        sample, sample_prime = (_dense_floats(side[:most]) for side in sides)
+        middles, is_usual = _core.measure_columns(sample, sample_prime, own, threads)
         bits, unusual = np.full(columns, own), np.flatnonzero(~is_usual)
         # Other columns may be coarser than their type.
         for part in chunk_slices(unusual, SLICE_NUMBERS, len(rows) + len(rows_prime)):
             places = unusual[part]
-            values = [_take_columns(side, places) for side in sides]
-            judged = _core.judge_columns(*values, are_floats, own, most, threads)
-            bits[places], middles[places] = judged
+            values, values_prime = (_take_columns(side, places) for side in sides)
+            grains = _core.judge_columns(values, values_prime, are_floats, own, most, threads)
+            bits[places], middles[places] = grains
     return tuple(map(Grain, bits.tolist(), middles.tolist()))
 
 

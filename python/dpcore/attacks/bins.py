@@ -216,7 +216,7 @@ def _take_runs(values: Array, sizes: Ints, which: Ints) -> Array:
     """Return runs of values of these sizes, one after the other, as often as `which` names each."""
     starts, taken = np.cumsum(sizes) - sizes, sizes[which]
     shifts = starts[which] - (np.cumsum(taken) - taken)
-    return values[np.repeat(shifts, taken) + np.arange(taken.sum())]
+    return np.asarray(values[np.repeat(shifts, taken) + np.arange(taken.sum())])
 
 
 class Layout(NamedTuple):

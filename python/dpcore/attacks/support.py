@@ -384,7 +384,7 @@ def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Flo
         lowest, highest = values[:, :order], values[:, size - order :]
         first, last = lowest.min(axis=1), highest.max(axis=1)
         tolerances = arrays.tolerances_at(
-            [grains[i] for i in same], np.stack([first, last], axis=1)
+            [grains[i] for i in same.tolist()], np.stack([first, last], axis=1)
         )
         reaches = np.stack([lowest.max(axis=1) - first, last - highest.min(axis=1)], axis=1)
         below, above = (_RANGE_REACH * reaches + _RANGE_TOLERANCES * tolerances).T
