@@ -17,12 +17,13 @@ run = partial(run_experiment, "redaction-sweep", quick=True)
 
 def test_words_masked_at_random_hide_the_set_before_the_document():
     sweep = run().sweep
-    # Over ten seeds .74 to .97, .44 to .58 and .54 to .69; a document is guessed with 1/240.
+    # Over ten seeds .74 to .97, .43 to .60 and .54 to .69; a document is guessed with 1/240.
     assert sweep["random", 0].mean("accuracy") > 0.6
     point = sweep["random", 0.95]
     assert point.mean("accuracy") < 0.75
     assert point.linkages[0].share > 0.4
-    assert sweep["random", 1].mean("accuracy") == 0.5
+    # Ten seeds .47 to .63: the topics differ in the number of words, which vectors do not show.
+    assert 0.4 < sweep["random", 1].mean("accuracy") < 0.7
     assert not sweep["random", 1].divergence.value.any()
 
 
