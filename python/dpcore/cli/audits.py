@@ -137,13 +137,16 @@ def deliver_report(asked: _Delivered, report: Audit | OutputsAudit | TableAudit)
 
 
 def _print_report(report: Audit | OutputsAudit | TableAudit) -> None:
+    lines = str(report).splitlines()
+    lines = [spell_proposals(line) if line.startswith(_ADVISING_ROWS) else line for line in lines]
+    if not (sys.stdout.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))):
+        # Nothing is coloured in a pipe or a file, and the import of rich takes 20 ms.
+        return print("\n".join(lines), flush=True)
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
-    for number, line in enumerate(str(report).splitlines()):
+    for number, line in enumerate(lines):
         style = "bold" if number == 0 else ""
-        if line.startswith(_ADVISING_ROWS):
-            line = spell_proposals(line)
         if line.startswith("  verdict "):
             # A claim that stands is no pass mark: neither green nor bold.
             style = {True: "bold red", False: "", None: "bold yellow"}[report.refuted]

@@ -563,7 +563,7 @@ def _figure_to_element(figure: Figure, prefix: str) -> str:
     file = io.StringIO()
     # Date and version would make every page differ from the last.
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    canvas = FigureCanvasSVG(show_hidden_characters(figure))
+    canvas: Any = FigureCanvasSVG(show_hidden_characters(figure))
     # `savefig` draws twice, the first time for the layout only.
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
