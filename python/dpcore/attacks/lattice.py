@@ -461,10 +461,10 @@ class LowBits(Merged, word="LowBits"):
         # A border of zeros: what lies in no bin says nothing.
         table = np.pad(self.table, ((1, 1), (0, 0))).ravel()
         place = classify_exponents(self.exponents)
-        for column in self.columns:
-            for part in arrays.chunk_slices(outputs, _CHUNK_NUMBERS, 1):
-                values = np.ascontiguousarray(read_entries(outputs[part], (column,))[:, 0])
-                total[part] += table[find_cells(values, self.edges, place)]
+        for part in arrays.chunk_slices(outputs, _CHUNK_NUMBERS, len(self.columns)):
+            values = np.ascontiguousarray(read_entries(outputs[part], self.columns).T)
+            # A running sum adds column after column, so that chunks do not change the bits.
+            total[part] += table[find_cells(values, self.edges, place)].cumsum(axis=0)[-1]
         return total
 
     def __str__(self) -> str:
