@@ -18,9 +18,9 @@ from dpcore.text import ADePTModel, Rewriter, frontier, generated, redaction, wo
 # messages are public: they fit the auto-encoder, and the model for perplexity.
 
 corpus = generated("topics", 600, rng=1)
-public = [text for text in generated("topics", 900, rng=2).texts if text not in set(corpus.texts)]
+public = [text for text in generated("topics", 500, rng=2).texts if text not in set(corpus.texts)]
 adept = ADePTModel(1e5, variant="scaled", hidden=48, embedding=24)
-adept = adept.fit(public, epochs=25, lr=0.01, pair=False, rng=1)
+adept = adept.fit(public, epochs=12, lr=0.02, pair=False, rng=1)
 
 # %%
 # A word mechanism replaces each word by another one of a similar vector. Here the vectors are made
@@ -46,7 +46,6 @@ def keep_every_fourth(text, rng):
 rewriters = {
     "ADePT, epsilon 1e5": adept,
     "SanText, epsilon 5": words.SanText(vectors, 5.0),
-    "SanText, epsilon 2": words.SanText(vectors, 2.0),
     "9 of 10 words masked": redaction.policy_mechanism(redaction.Random(), 0.9),
     "every fourth word": keep_every_fourth,
     "capital letters": Rewriter(str.upper, claim=1.0, takes="text"),

@@ -27,6 +27,7 @@ from .inference import Attacker, Inference
 from .inference.attackers import encoder_of, vectors_of
 from .linkage import LinkedOutputs
 from .linking import link
+from .redaction.attackers import NGramRegression
 from .redaction.masking import MASK, PolicyMechanism, policy_name, redact
 from .redaction.policies import FrozenPolicy
 from .studies import Study, read_certificate, read_public_texts, score_attack
@@ -376,6 +377,8 @@ class _Release:
             column = study.corpus.attribute(study.attribute)
             if study.attackers is None:
                 attackers = self._list_attackers(column.dtype.kind == "f")
+                if len(set(column.tolist())) == 2:
+                    attackers.append(self._wrap(NGramRegression(), "runs and places of masks"))
             else:
                 attackers = self._list_users_attackers()
             attack = study.infer_attribute(self.rows, source.delta, self.seed, attackers=attackers)
