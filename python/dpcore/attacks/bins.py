@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from ..errors import invalid
 from ..events.event import LARGEST, numpy_of
 from ..packages import is_tensor
 from ..pairs.differences import is_exact_in_float64
-from ..records import Array, Flags, Floats, Ints, Pair
+from ..records import Array, Flags, Floats, Ints, Pair, frozen_array
 from . import arrays
 from .arrays import Grain, Words
 
@@ -150,12 +151,13 @@ def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = arrays.
     return clean if clean.size else marks.points
 
 
+@functools.lru_cache(maxsize=64)
 def _list_ranks(size: int) -> Ints:
     """Return ranks from either end: each of the first, then a geometric sequence to the middle."""
     steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE_RANKS))) / np.log(_RANK_GROWTH)))
     tail = np.geomspace(_DENSE_RANKS, max(_DENSE_RANKS, size / 2), steps + 1)
     ranks = np.concatenate([np.arange(_DENSE_RANKS), tail]).astype(np.int64)
-    return np.unique(np.concatenate([ranks, size - 2 - ranks]).clip(0, size - 2))
+    return frozen_array(np.unique(np.concatenate([ranks, size - 2 - ranks]).clip(0, size - 2)))
 
 
 def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
