@@ -23,7 +23,8 @@ WORKINGS = (
     "dpcore.attacks.attack.Choice", "dpcore.attacks.attack.Goal", "dpcore.attacks.words.Rows",
     "dpcore.pytest_plugin.Settings",
     "dpcore.divergence.points.", "dpcore.divergence.estimation.", "dpcore.experiments.running.",
-    "dpcore.tables.comparison.", "dpcore.torch.module_calls.", "dpcore.training.step.Columns",
+    "dpcore.experiments.base.Column", "dpcore.tables.comparison.", "dpcore.torch.module_calls.",
+    "dpcore.training.step.Columns",
 )  # fmt: skip
 """Parts of public records that no user is given: modules, and single classes."""
 

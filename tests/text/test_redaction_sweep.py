@@ -126,7 +126,7 @@ def test_it_is_shown_as_text_page_and_picture(found, tmp_path):
     # The page is published: no document, and no address to load from.
     assert not any(one in page for one in (*ILL[:20], *WELL[:20]))
     assert "<script" not in page
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 1
     notebook = found._repr_html_()
     assert "Which document was it?" in notebook
     assert "ranked 0.5" in notebook

@@ -361,7 +361,10 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
 
 def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
     """Sum counts over the columns of each class."""
-    return np.array([counts[kinds == kind].sum(axis=0) for kind in range(kinds.max() + 1)])
+    sums = np.zeros((int(kinds.max()) + 1, *counts.shape[1:]))
+    # Counts are whole numbers: their sums are exact in any order.
+    np.add.at(sums, kinds, counts)
+    return sums
 
 
 def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:

@@ -61,6 +61,8 @@ MAX_CLUSTER_TOLERANCES: Final = 32.0
 _MIN_ATOM_COUNT: Final = 4
 _MAX_VALUES_PER_ATOM: Final = 2**14
 """An atom has at least `_MIN_ATOM_COUNT` of the values, and one in `_MAX_VALUES_PER_ATOM`."""
+_MAX_COMPARED_ROWS: Final = 2**13
+"""Rows of each side on which columns are ranked."""
 _REPEAT_SAMPLE_ROWS: Final = 2**13
 _MIN_MEAN_REPEATS: Final = 8
 
@@ -605,3 +607,34 @@ def _count_distinct(rows: Array) -> int:
     rows = np.ascontiguousarray(rows)
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))
     return int(np.unique(whole).size)
+
+
+def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
+    """Return the columns in the order of their difference between the sides, the largest first."""
+    sides = columns[:_MAX_COMPARED_ROWS], columns_prime[:_MAX_COMPARED_ROWS]
+    pooled = np.ascontiguousarray(np.concatenate(sides).T, np.float64)
+    deviates = deviates_of(*_core.compare_columns(pooled, len(sides[0])))
+    return [int(i) for i in np.argsort(-deviates, kind="stable")]
+
+
+def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
+    """Return how unlike the two laws of a column are: a chi-square test of its bins.
+
+    The probability of the statistic is returned as a normal deviate, so that columns of few and of
+    many values can be compared.
+    """
+    pooled = np.concatenate([column, column_prime], dtype=np.float64)
+    return float(deviates_of(*_core.compare_columns(pooled[np.newaxis], column.size))[0])
+
+
+def deviates_of(statistics: Floats, freedoms: Floats) -> Floats:
+    """Return normal deviates of chi-square statistics; minus infinity for freedom 0."""
+    from scipy.special import gammaincc, gammaln, ndtri_exp
+
+    halves, points = freedoms / 2.0, statistics / 2.0
+    tails = gammaincc(halves, points)
+    # Far in the tail the probability itself is 0 in a double, its logarithm is not.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = (halves - 1.0) * np.log(points) - points - gammaln(halves)
+        logarithms = np.where(tails < 1e-280, far, np.log(tails))
+    return np.where(freedoms > 0.0, -ndtri_exp(logarithms), -np.inf)

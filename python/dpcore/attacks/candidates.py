@@ -24,7 +24,7 @@ from ..events.event import Score, ScoreAttributes, score_attribute, score_name, 
 from ..mechanisms.answers import to_object_array as listed
 from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
-from .arrays import SLICE_NUMBERS
+from .arrays import SLICE_NUMBERS, chi_square_deviate, deviates_of, rank_columns
 from .objects import ABSENT, DELIMITERS, WORD, Bunch, Strings, is_hashable, parse_number, view_item
 from .parts import (
     DERIVED,
@@ -282,7 +282,7 @@ def _compare_derived_parts(columns: Array, split: int) -> Iterator[tuple[int, _D
         if columns.dtype.kind == "f":
             values, moduli = np.ascontiguousarray(block, np.float64), np.array(_MODULI)
             parts = [Part((), "modulo", modulus) for modulus in _MODULI]
-            deviates = _deviates_of(*_core.compare_remainders(values, split, moduli))
+            deviates = deviates_of(*_core.compare_remainders(values, split, moduli))
         else:
             parts = [
                 part for part in _parts_of_array(block[0], ()) if part.measure in _DERIVED_MEASURES
@@ -290,7 +290,7 @@ def _compare_derived_parts(columns: Array, split: int) -> Iterator[tuple[int, _D
             derived = np.stack(
                 [np.zeros(columns.shape[1]), *(_read_column(block[0], part) for part in parts)]
             )
-            deviates = _deviates_of(*_core.compare_columns(derived, split))[1:]
+            deviates = deviates_of(*_core.compare_columns(derived, split))[1:]
         deviates = deviates.reshape(len(block), len(parts))
         for i in np.flatnonzero((deviates >= _MIN_DERIVED_DEVIATIONS).any(axis=1)):
             places = np.flatnonzero(deviates[i] >= _MIN_DERIVED_DEVIATIONS)
@@ -301,37 +301,6 @@ def _read_column(column: Array, part: Part) -> Floats:
     derived = np.full(len(column), np.nan)
     read_part(column, None, part, derived)
     return derived
-
-
-def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
-    """Return the columns in the order of their difference between the sides, the largest first."""
-    sides = columns[:_COMPARED_OUTPUTS], columns_prime[:_COMPARED_OUTPUTS]
-    pooled = np.ascontiguousarray(np.concatenate(sides).T, np.float64)
-    deviates = _deviates_of(*_core.compare_columns(pooled, len(sides[0])))
-    return [int(i) for i in np.argsort(-deviates, kind="stable")]
-
-
-def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
-    """Return how unlike the two laws of a column are: a chi-square test of its bins.
-
-    The probability of the statistic is returned as a normal deviate, so that columns of few and of
-    many values can be compared.
-    """
-    pooled = np.concatenate([column, column_prime], dtype=np.float64)
-    return float(_deviates_of(*_core.compare_columns(pooled[np.newaxis], column.size))[0])
-
-
-def _deviates_of(statistics: Floats, freedoms: Floats) -> Floats:
-    """Return normal deviates of chi-square statistics; minus infinity for freedom 0."""
-    from scipy.special import gammaincc, gammaln, ndtri_exp
-
-    halves, points = freedoms / 2.0, statistics / 2.0
-    tails = gammaincc(halves, points)
-    # Far in the tail the probability itself is 0 in a double, its logarithm is not.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far = (halves - 1.0) * np.log(points) - points - gammaln(halves)
-        logarithms = np.where(tails < 1e-280, far, np.log(tails))
-    return np.where(freedoms > 0.0, -ndtri_exp(logarithms), -np.inf)
 
 
 def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:

@@ -476,7 +476,10 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     kinds, places, times = np.unique(codes, return_index=True, return_counts=True)
     # On a grid values meet in many different rows, and rounding may move them; here a value is one
     # row's alone.
-    again = (times > 1) & _has_own_value(rows[places], times, rows)
+    again = times > 1
+    if not again.any():
+        return rows[:0], kinds[:0]
+    again[again] = _has_own_value(rows[places[again]], times[again], rows)
     kept = np.flatnonzero(again)[np.argsort(-times[again], kind="stable")[:_MAX_REPEATED_ROWS]]
     finite = np.isfinite(rows[places[kept]]).all(axis=1)
     return rows[places[kept][finite]], kinds[kept][finite]

@@ -7,6 +7,7 @@ found here too.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, is_dataclass, replace
@@ -42,7 +43,7 @@ from ..mechanisms.callables import (
     one_by_one,
 )
 from ..mechanisms.declarations import name_of
-from ..records import Counts, Floats, Pair, SeenOutput, one_line
+from ..records import Array, Counts, Floats, Pair, SeenOutput, one_line
 from ..results.evidence import numerator_first
 from ..sampling.columns import PilotFacts, describe_pilot
 from ..sampling.driver import Source
@@ -461,11 +462,12 @@ def outputs_inside(
     Returns:
         At most five, of the first 4,096 outputs a side; none of real numbers that do not repeat.
     """
-    tables = []
-    for side in (outputs, outputs_prime):
-        some = side[:_MAX_SEARCHED_OUTPUTS]
-        # A list of rows: an object array has its objects, any other rows of plain values.
-        tables.append(Counter(map(represent_value, some[evaluate_event(event, some)].tolist())))
+    heads = [side[:_MAX_SEARCHED_OUTPUTS] for side in (outputs, outputs_prime)]
+    sides = [head[evaluate_event(event, head)] for head in heads]
+    if sides[0].dtype == sides[1].dtype and sides[0].dtype.kind in "buif":
+        sides = _keep_repeated_rows(sides)
+    # A list of rows: an object array has its objects, any other rows of plain values.
+    tables = [Counter(map(represent_value, side.tolist())) for side in sides]
     both = tables[0] + tables[1]
     often = both.most_common(_MAX_SEEN_OUTPUTS)
     numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
@@ -476,6 +478,20 @@ def outputs_inside(
         SeenOutput(one_line(text, _SEEN_OUTPUT_WIDTH), tables[0][text], tables[1][text])
         for text, _ in often
     )
+
+
+def _keep_repeated_rows(sides: list[Array]) -> list[Array]:
+    """Return the rows of numbers that occur at least twice on both sides together."""
+    keys = []
+    for side in sides:
+        # All NaN have one text, whatever their bits.
+        rows = np.where(np.isnan(side), np.nan, side) if side.dtype.kind == "f" else side
+        keys.append([row.tobytes() for row in rows.astype(side.dtype)])
+    times = Counter(itertools.chain(*keys))
+    return [
+        side[[times[key] > 1 for key in own]] if own else side
+        for side, own in zip(sides, keys, strict=True)
+    ]
 
 
 def represent_value(value: Any) -> str:
