@@ -568,7 +568,7 @@ def _figure_to_element(figure: Figure, prefix: str) -> str:
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
         figure.set_layout_engine("none")
-    canvas.print_svg(file, metadata=nothing)  # type: ignore[no-untyped-call]
+    canvas.print_svg(file, metadata=nothing)
     drawing = file.getvalue()[file.getvalue().index("<svg ") :]
     # Its style would speak to the whole page, which has the same line.
     drawing = re.sub(r"<style.*?</style>", "", drawing, flags=re.DOTALL)
