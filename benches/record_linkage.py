@@ -133,15 +133,15 @@ HEAD = """# Which document was it: share of outputs that are linked to their ori
 
 {date}, dpcore {version}, one thread, {seconds:.0f} CPU s. Remade by
 `python benches/record_linkage.py DATA`. {candidates} candidates, each of which is rewritten once.
-Models are fitted on {public:,} other texts. Of the first {length} words of each text, those are kept
-that are among the {words:,} commonest words of these texts and occur there at least twice.
+Models are fitted on {public:,} other texts. Of the first {length} words of each text, those are
+kept that are among the {words:,} commonest words of these texts and occur there at least twice.
 
 Mean share of three seeds, in brackets the smallest and the largest; * where the intervals of all
 three (95 %, each alone) are above the floor, the share of the commonest candidate. In the last row
-the truth is the next candidate, so that nothing can be linked. Epsilon has another meaning in each
-group: per unit of distance for SanText, and only claimed for DPText's noise "zero" and "resample",
-which has no epsilon. Rows of different mechanisms are not comparable by epsilon. The text of ADePT
-shows no more than its auto-encoder recovers, which is the row without noise.
+the truth is the next candidate, so that nothing can be linked. Rows of different mechanisms are not
+comparable by epsilon: it is per unit of distance for SanText, and DPText's noise "zero" and
+"resample" does not have the epsilon that it claims. The text of ADePT shows no more than its
+auto-encoder recovers, which is the row without noise.
 
 | mechanism | by | {names} |
 | --- | --- | {rules} |
@@ -160,7 +160,8 @@ def write_table(corpora: dict[str, Figures], seconds: float) -> str:
     head = HEAD.format(
         date=datetime.date.today(), version=dpcore.__version__, seconds=seconds,
         candidates=N_CANDIDATES, public=N_PUBLIC, length=LENGTH, words=N_WORDS,
-        names=" | ".join(CORPORA[name] for name in corpora), rules=" | ".join(["---:"] * len(corpora)),
+        names=" | ".join(CORPORA[name] for name in corpora),
+        rules=" | ".join(["---:"] * len(corpora)),
     )  # fmt: skip
     tables = list(corpora.values())
     floors = [[linked.floor for linked, _ in next(iter(table.values()))] for table in tables]
