@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from importlib import import_module
 
 import numpy as np
@@ -192,6 +193,88 @@ def test_a_text_system_is_linked_by_its_vector_and_by_its_text(systems):
     assert link(adept, texts, texts, by=["encoding", "words"])["words"].share == 1.0
     with pytest.raises(ValueError, match="the law of a rewritten text is not known"):
         link(adept, texts, written, by="likelihood")
+
+
+@cache
+def train_model(name):
+    """Return a text system whose noise is small, and texts of those that it is fitted on."""
+    needs("torch")
+    text = import_module("dpcore.text.systems")
+    corpus = generated("intents", 200, rng=1)
+    model = {
+        "DPNR": lambda: text.DPNR(dim=16, epsilon=500.0),
+        "DPNR of dropped words": lambda: text.DPNR(
+            dim=16, epsilon=500.0, dropout=text.WordDropout(0.2)
+        ),
+        "DPTextModel": lambda: text.DPTextModel(5.0, attribute="day", noise="resample", dim=16),
+        "ADePTModel": lambda: text.ADePTModel(2000.0, hidden=16, embedding=16),
+    }[name]()
+    model.fit(corpus, epochs=1, pair=False, rng=1)
+    return model, list(dict.fromkeys(corpus.train.texts))[:40]
+
+
+def draw_outputs(kind):
+    """Return the mechanism of a row of the table, its candidates and its outputs."""
+    if kind in MODELS:
+        model, texts = train_model(MODELS[kind])
+        mechanism = model.rewriter if kind == "rewriter of ADePTModel" else model
+        written = kind.startswith("rew") or kind.endswith("texts")
+        return mechanism, texts, texts if written else model.encode(texts, rng=1)
+    if kind == "PrivateEncoder":
+        private = make_encoder(epsilon=100.0)
+        return private, TEXTS, private.encode(TEXTS, rng=1)
+    mechanism, _, _, noisy = TEXT_KINDS[kind]
+    return mechanism, TEXTS, noisy(mechanism)
+
+
+MODELS = {
+    "DPNR": "DPNR", "DPNR of dropped words": "DPNR of dropped words",
+    "DPTextModel": "DPTextModel", "ADePTModel": "ADePTModel", "ADePTModel, texts": "ADePTModel",
+    "DPNR, texts": "DPNR", "rewriter of ADePTModel": "ADePTModel",
+}  # fmt: skip
+WORKS, LAW = "", "the law of a rewritten text is not known"
+VECTORS_HAVE_NO_WORDS = "by must be 'likelihood', 'encoding' or a function, for the outputs are vec"
+NO_VECTORS = "by must be 'words' or a function .* has no clean vectors"
+METHODS = {
+    # kind: what "likelihood", "encoding" and "words" do
+    "table": (WORKS, WORKS, WORKS),
+    "metric": ("MetricLaplace has no table here", WORKS, WORKS),
+    "masked words": (NO_VECTORS, NO_VECTORS, WORKS),
+    "own function": (NO_VECTORS, NO_VECTORS, WORKS),
+    "rewriter": (NO_VECTORS, NO_VECTORS, WORKS),
+    "PrivateEncoder": (WORKS, WORKS, VECTORS_HAVE_NO_WORDS),
+    "DPNR": (WORKS, WORKS, VECTORS_HAVE_NO_WORDS),
+    "DPNR of dropped words": ("DPNR is random itself", WORKS, VECTORS_HAVE_NO_WORDS),
+    "DPTextModel": (WORKS, WORKS, VECTORS_HAVE_NO_WORDS),
+    "ADePTModel": (WORKS, WORKS, VECTORS_HAVE_NO_WORDS),
+    "ADePTModel, texts": (LAW, WORKS, WORKS),
+    "rewriter of ADePTModel": (LAW, WORKS, WORKS),
+    "DPNR, texts": (LAW, WORKS, WORKS),
+}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in TEXT_KINDS else pytest.param(kind, marks=pytest.mark.extras)
+     for kind in METHODS],
+)  # fmt: skip
+def test_each_method_links_each_kind_or_says_why_it_does_not_fit(kind):
+    """At confidence .9999; outputs of other texts are not above the floor."""
+    mechanism, texts, outputs = draw_outputs(kind)
+    shifted = np.roll(np.arange(len(texts)), 1)
+    for by, message in zip(("likelihood", "encoding", "words"), METHODS[kind], strict=True):
+        if message:
+            with pytest.raises(ValueError, match=message):
+                link(mechanism, texts, outputs, by=by)
+            continue
+        linked, control = (
+            link(mechanism, texts, outputs, by=by, truth=truth, confidence=0.9999)[by]
+            for truth in (None, shifted)
+        )
+        # The noise of DPText has one sign, which the distance does not use.
+        assert linked.is_above_floor is not (kind == "DPTextModel" and by == "encoding")
+        assert not control.is_above_floor
+        assert linked.floor == 1 / len(texts)
 
 
 def test_the_functions_of_one_kind_have_the_same_figures():
