@@ -330,7 +330,7 @@ ERRORS = [
     (fails(truth=[0.0, 1.0]), TypeError, "truth must be the row of a candidate"),
     (fails(outputs=[[1.0], [2.0]]), ValueError, "for the outputs are vectors"),
     (fails(outputs=[[1.0], [np.nan]]), ValueError, r"outputs\[1\] must be finite numbers"),
-    (fails(by="encoding"), ValueError, "has no clean vectors"),
+    (fails(by="encoding"), ValueError, "for an unknown mechanism has no clean vectors"),
     (fails(by="likelihood", mechanism=keep_some(0.5)), ValueError, "has no clean vectors"),
     (fails(by=lambda output, text: math.nan), ValueError, r"candidate. must be a .*nan"),
     (
@@ -350,6 +350,7 @@ def test_wrong_arguments_are_named(call, kind, message):
 @pytest.mark.parametrize(("arguments", "error", "message"), [
     ({"mechanism": [1]}, TypeError, r"mechanism must be a mechanism of texts, .*got \[1\]"),
     ({"mechanism": "x"}, TypeError, "mechanism must be a mechanism of texts, .*got 'x'"),
+    ({"mechanism": SanText}, TypeError, "mechanism must be a mechanism of texts, .*SanText"),
     ({"outputs": []}, ValueError, r"outputs must be at least one text or vector, got \[\]"),
     ({"outputs": np.full((2, 2), np.nan)}, ValueError, r"outputs\[0\] must be finite numbers"),
     ({"by": lambda *_: "x"}, TypeError, r"by\(output, candidate\) must be a number, .*got 'x'"),

@@ -159,7 +159,7 @@ def link(
     methods = list(by) if isinstance(by, (list, tuple)) else [by]
     if not methods:
         raise errors.invalid("by", "a method or a list of methods", by)
-    if isinstance(mechanism, (str, bytes, bool, int, float, list, dict)):
+    if isinstance(mechanism, (str, bytes, bool, int, float, list, dict, type)):
         requirement = "a mechanism of texts, a model that encodes texts, a function, or None"
         raise errors.mistyped("mechanism", requirement, mechanism)
     texts = texts_of("candidates", candidates)
@@ -280,8 +280,8 @@ class _LinkingAttacker:
         model = self.mechanism
         if mechanism_attribute(model, "clean") is None:
             requirement = (
-                f"'words' or a function (output, candidate) -> score, for {name_of(model)} has no "
-                "clean vectors"
+                "'words' or a function (output, candidate) -> score, for "
+                f"{_name_mechanism(model)} has no clean vectors"
             )
             raise errors.invalid("by", requirement, method)
         law = _find_law(model, self.is_text) if method == "likelihood" else None
