@@ -158,6 +158,7 @@ impl Scratch {
         let count = self.gaps.len() + 1;
         let is_alphabet = count <= MAX_ALPHABET_SIZE && size >= MIN_ATOM_COUNT * count;
         let least = (MIN_ATOM_COUNT as f64).max(MIN_ATOM_SHARE * size as f64);
+        #[allow(clippy::cast_sign_loss, reason = "it is at least MIN_ATOM_COUNT")]
         let least = if is_alphabet { 0 } else { least.ceil() as usize };
         self.atoms.clear();
         if self.gaps.has_all() && self.gaps.len() > 0 {

@@ -346,10 +346,10 @@ mod tests {
 
     #[test]
     fn a_usual_column_has_fractions_and_fills_its_format_on_both_sides() {
-        let (full, short, whole) = (0.1, 0.5, (1_u64 << 53) as f64 - 1.0);
+        let (full, short, whole) = (0.3, 0.5, (1_u64 << 53) as f64 - 1.0);
         let (rows, rows_prime) = ([full, full, whole, full], [full, short, whole, f64::NAN]);
         let (middles, usual) = measure([&rows, &rows_prime], 4, 53, 2).unwrap();
-        assert_eq!(middles, [0.1, 0.1, whole, 0.1]);
+        assert_eq!(middles, [0.3, 0.3, whole, 0.3]);
         assert_eq!(usual, [true, false, false, false]);
         assert_eq!(measure([&[], &[]], 2, 53, 1), Ok((vec![0.0; 2], vec![false; 2])));
     }

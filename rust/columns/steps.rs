@@ -210,7 +210,7 @@ mod tests {
             assert_eq!(cuts_of(&values, grain), (0..499).collect::<Vec<_>>());
             assert_eq!(cuts_of(&[1.0, 1.0, 2.0, 2.0, 3.0], grain), [1, 3]);
             for values in [&[][..], &[1.0], &[1.0; 5]] {
-                assert_eq!(cuts_of(values, grain), []);
+                assert!(cuts_of(values, grain).is_empty());
             }
         }
         // Tolerances of 1 at every value: a cell of 16 for 499.
