@@ -337,6 +337,7 @@ def test_the_command_line_paints_refuted_claims_only(monkeypatch):
             painted.append((line.split()[0], style))
 
     monkeypatch.setattr("rich.console.Console", Console)
+    monkeypatch.setenv("FORCE_COLOR", "1")
     styles = []
     for words in ("laplace", "half-noise", "laplace --no-claim"):
         painted.clear()
