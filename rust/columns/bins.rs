@@ -3,7 +3,7 @@
 use super::grains::Grain;
 use super::on_pieces;
 use super::steps::{Cuts, Step};
-use crate::Error;
+use crate::error::Error;
 
 /// Place of an edge in its gap: not at a simple fraction, where an unseen atom may sit.
 const SHARE: f64 = 0.381_966_011_250_105;

@@ -1,7 +1,7 @@
 //! The step by which rounding may move a number of a column, read off its numbers.
 
 use super::on_pieces;
-use crate::Error;
+use crate::error::Error;
 
 /// Last places within which two computations of one real number are taken to agree.
 const PLACES: f64 = 8.0;

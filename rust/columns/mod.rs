@@ -11,7 +11,7 @@ pub(crate) mod steps;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-use crate::Error;
+use crate::error::Error;
 use crate::pool::each;
 
 /// Numbers in a piece of work: some tenths of a millisecond.

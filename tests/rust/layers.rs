@@ -13,7 +13,7 @@ const LAYERS: [&[&str]; 8] = [
     &["bounds", "events", "pool", "simd"],
     &["math", "options", "random"],
     &["mechanisms"],
-    &["cells", "neighbours", "probe", "run", "score", "sensitivity", "tables", "words"],
+    &["cells", "columns", "neighbours", "probe", "run", "score", "sensitivity", "tables", "words"],
     &["audit", "divergence", "replacement"],
     &["lib"],
     &["python"],
