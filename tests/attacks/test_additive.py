@@ -504,3 +504,9 @@ def test_pilots_of_every_size_and_kind_give_a_score(size, kind):
         found = Additive().candidates(outputs, outputs[::-1], zeros_ones(3))
         assert found
         assert all(np.isfinite(score(outputs)).all() for score in found)
+
+
+def test_counts_of_equal_columns_are_added():
+    counts = np.arange(12.0).reshape(4, 3)
+    sums = additive._sum_by_class(counts, np.array([0, 1, 0, 1]))
+    assert np.array_equal(sums, [counts[0] + counts[2], counts[1] + counts[3]])

@@ -13,6 +13,7 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, TRUTH, UNIT, noisy, respond
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, pairs
 from dpcore.attacks import Auto, Threshold
+from dpcore.auditing.event_fitting import outputs_inside
 from dpcore.bounds import BOUNDS, Martingale, tradeoff_band
 from dpcore.published import DPText, HalfNoise
 
@@ -280,3 +281,12 @@ def test_delta_is_respected():
     )  # fmt: skip
     assert leaking.refuted is True
     assert leaking.trials < 10**6
+
+
+def test_numbers_that_repeat_once_are_listed_inside_the_event():
+    outputs, outputs_prime = np.array([[1.0], [2.0], [np.nan]]), np.array([[1.0], [3.0], [-np.nan]])
+    found = outputs_inside(lambda rows: np.ones(len(rows), np.bool_), outputs, outputs_prime)
+    assert {(seen.text, seen.k, seen.k_prime) for seen in found} == {
+        ("[1.0]", 1, 1),
+        ("[nan]", 1, 1),
+    }
