@@ -285,8 +285,8 @@ def test_delta_is_respected():
 
 def test_numbers_that_repeat_once_are_listed_inside_the_event():
     outputs, outputs_prime = np.array([[1.0], [2.0], [np.nan]]), np.array([[1.0], [3.0], [-np.nan]])
-    found = outputs_inside(lambda rows: np.ones(len(rows), np.bool_), outputs, outputs_prime)
-    assert {(seen.text, seen.k, seen.k_prime) for seen in found} == {
+    listed = outputs_inside(lambda rows: np.ones(len(rows), np.bool_), outputs, outputs_prime)
+    assert {(output.text, output.k, output.k_prime) for output in listed} == {
         ("[1.0]", 1, 1),
         ("[nan]", 1, 1),
     }
