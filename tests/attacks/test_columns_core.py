@@ -9,10 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import dpcore
 from dpcore import _core
-from dpcore.attacks import arrays
+from dpcore.attacks import Discriminant, arrays
 from dpcore.attacks.arrays import APART, EXACT, NEAR, SAME, Grain
 from dpcore.attacks.bins import SHARE, TRANSFORMS, Layout, place_between, transform_columns
+from dpcore.attacks.parts import _round_to_16_bits
 
 GENERATOR = np.random.default_rng(53)
 SPECIALS = [np.nan, np.inf, -np.inf, 0.0, -0.0, -2147483648.0]
@@ -234,3 +236,47 @@ def test_grains_of_all_columns_are_those_of_each(dtype):
             sides = rows.astype(dtype)[: size // 3], rows[size // 3 :]
             expected = [plain_grain([side[:, i] for side in sides]) for i in range(len(KINDS))]
             assert list(arrays.grains_of(*sides)) == expected
+
+
+def test_remainders_are_compared_as_numpys_are():
+    rng, split = np.random.default_rng(11), 60
+    columns = rng.laplace(scale=10.0 ** rng.integers(0, 6, (40, 1)), size=(40, 150))
+    columns[::3] = np.rint(columns[::3])
+    columns[1, :9], columns[2] = (
+        [np.nan, np.inf, -np.inf, -0.0, 1e300, -1e16, 5e-324, 60.0, -1.0],
+        3.0,
+    )
+    moduli = np.array([1.0, 10.0, 60.0, 4096.0])
+    statistics, freedoms = _core.compare_remainders(columns, split, moduli)
+    with np.errstate(invalid="ignore"):
+        remainders = [np.remainder(_round_to_16_bits(row), moduli[:, None]) for row in columns]
+    expected = _core.compare_columns(np.concatenate(remainders), split)
+    compared = freedoms > 0.0
+    assert 40 < np.count_nonzero(compared) < freedoms.size
+    assert np.array_equal(statistics[compared], expected[0][compared])
+    assert np.array_equal(freedoms[compared], expected[1][compared])
+
+
+def test_values_below_points_are_counted_as_numpy_does():
+    rng = np.random.default_rng(12)
+    ordered = np.sort(rng.integers(-9, 9, (20, 50)).astype(np.float64), axis=1)
+    points = np.concatenate([rng.normal(size=(20, 5)), ordered[:, :4]], axis=1)
+    points[:, 0] = [np.nan, np.inf, -np.inf, 0.0] * 5
+    pairs = zip(ordered, points, strict=True)
+    expected = [np.searchsorted(values, places) for values, places in pairs]
+    assert np.array_equal(_core.count_below(ordered, points), expected)
+
+
+@pytest.mark.parametrize(("threads", "used"), [(1, 1), (2, 2), (3, 3)])
+def test_the_fit_takes_the_threads_of_the_audit(monkeypatch, threads, used):
+    numbers = []
+
+    def make_scores(self, *rows):
+        numbers.append(arrays.THREADS.get())
+        return []
+
+    monkeypatch.setattr(Discriminant, "make_scores", make_scores)
+    pair = ([0.0, 0.0], [1.0, 1.0])
+    dpcore.audit(dpcore.Laplace(2.0), pair, claim=2.0, trials=1000, rng=1, threads=threads)
+    assert {*numbers} == {used}
+    assert arrays.THREADS.get() == 1

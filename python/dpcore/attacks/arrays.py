@@ -10,6 +10,8 @@ step) are distinguished at any distance.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
@@ -34,6 +36,8 @@ _FORMAT_SAMPLE_NUMBERS: Final = 2**18
 _FORMAT_SAMPLE_ROWS: Final = (512, 4096)
 """Numbers a side that a format is read off; at least and at most so many rows."""
 LARGEST_WHOLE: Final = 2.0**53
+THREADS: Final = ContextVar("threads", default=1)
+"""Threads on which columns are measured: those of the audit, see `use_threads`."""
 SAME, NEAR, APART = 0, 1, 2
 """Kinds of a step between neighbouring values, see `steps_of`."""
 FINEST: Final = 1074
@@ -104,6 +108,16 @@ def freeze_arrays(record: Any, *alike: str) -> None:
         shape, first = getattr(record, name).shape, getattr(record, alike[0])
         if shape != (first.size,):
             raise invalid(name, f"of shape ({first.size},), as {alike[0]}", shape)
+
+
+@contextmanager
+def use_threads(threads: int) -> Iterator[None]:
+    """Measure the columns of arrays on this number of threads; no result depends on it."""
+    token = THREADS.set(threads)
+    try:
+        yield
+    finally:
+        THREADS.reset(token)
 
 
 def whole_floats(rows: Array) -> Flags:
@@ -212,7 +226,7 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
         return tuple([EXACT] * columns)
     most = int(np.clip(_FORMAT_SAMPLE_NUMBERS // max(1, columns), *_FORMAT_SAMPLE_ROWS))
     own = min(stated_bits(side) for side in sides if side.dtype.kind == "f")
-    are_floats, threads = (rows.dtype.kind == "f", rows_prime.dtype.kind == "f"), _core.cores()
+    are_floats, threads = (rows.dtype.kind == "f", rows_prime.dtype.kind == "f"), THREADS.get()
     with np.errstate(invalid="ignore", over="ignore"):
         sample, sample_prime = (_dense_floats(side[:most]) for side in sides)
         middles, is_usual = _core.measure_columns(sample, sample_prime, own, threads)

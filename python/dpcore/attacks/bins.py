@@ -269,7 +269,7 @@ class Layout(NamedTuple):
             ends = np.cumsum(sizes[part] * len(rows))
             _sort_pieces(values, ends)
             own = bits[part], middles[part], absolutes[part]
-            parts.append(_core.bin_columns(values, ends, own, bins, _core.cores()))
+            parts.append(_core.bin_columns(values, ends, own, bins, arrays.THREADS.get()))
         edges, counts, symbols = map(np.concatenate, zip(*parts, strict=True))
         offsets = np.append(0, np.cumsum(counts[classes]))
         lengths = (counts[classes] + 2)[:, np.newaxis]

@@ -517,10 +517,10 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
 def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
     """Yield a score of the atoms that one side alone shows, the most frequent ones of each side."""
     sides = arrays.first_rows(rows), arrays.first_rows(rows_prime)
-    found = [
+    lists = [
         _find_one_sided_atoms(*sides, i, grains[i])[1] for i in _columns_with_atoms(sides, grains)
     ]
-    atoms = sorted(itertools.chain(*found), key=lambda one: -one.times)
+    atoms = sorted(itertools.chain(*lists), key=lambda one: -one.times)
     if atoms:
         yield _score_atoms(_keep_frequent(atoms, 1) + _keep_frequent(atoms, -1))
 

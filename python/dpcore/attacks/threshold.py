@@ -471,9 +471,9 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
         for sizes in np.unique(held, axis=0):
             same = np.flatnonzero((held == sizes).all(axis=1))
             if sizes.all():
-                known = [side[same, :size] for side, size in zip(ordered, sizes, strict=True)]
+                numbers = [side[same, :size] for side, size in zip(ordered, sizes, strict=True)]
                 own = [grains[i] for i in places[same]]
-                merits[places[same]] = _log_ratios(known, own, (len(sides[0]), len(sides[1])))
+                merits[places[same]] = _log_ratios(numbers, own, (len(sides[0]), len(sides[1])))
     return [int(i) for i in np.argsort(-merits, kind="stable")[:_MAX_KEPT_ENTRIES]]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attacks import FloatLattice
+from ..attacks.arrays import use_threads
 from ..attacks.attack import (
     Choice,
     Fitted,
@@ -395,7 +396,9 @@ class PilotDraws:
         outputs, outputs_prime = source.in_one_form(*source.outputs(PILOT, 0, training))
         source.course.bar.relabel("reading the outputs")
         name = f"outputs of {source.name}"
-        scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
+        # An executor's workers draw; the fit is on a thread of this process.
+        with use_threads(source.threads if source.executor is None else 1):
+            scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
         scores += self.stated
         source.course.bar.relabel("choosing the event")
         sides = outputs, outputs_prime

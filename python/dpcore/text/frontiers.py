@@ -287,6 +287,8 @@ def frontier(
         ...     assert low < 0.8 < 0.9 < high
     """
     start, seed = time.perf_counter(), seed_of(rng)
+    if isinstance(encoder, (dict, list, tuple)) and not encoder:
+        raise errors.invalid("encoder", "at least one rewriter, or an encoder", encoder)
     rewriters = read_rewriters(encoder)
     unused = {"similarity": (similarity, None), "by": (by, None)} if rewriters is None else {
         "epsilons": (epsilons, None), "dims": (dims, None), "delta": (delta, 0.0),

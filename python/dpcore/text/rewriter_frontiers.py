@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import textwrap
 import time
@@ -27,7 +26,7 @@ from .inference import Attacker, Inference
 from .inference.attackers import encoder_of, vectors_of
 from .linkage import LinkedOutputs
 from .linking import link
-from .redaction.attackers import NGramRegression
+from .redaction.attackers import ESTIMATOR_ANSWERS, NGramRegression, TextEstimator
 from .redaction.masking import MASK, PolicyMechanism, policy_name, redact
 from .redaction.policies import FrozenPolicy
 from .studies import Study, read_certificate, read_public_texts, score_attack
@@ -44,7 +43,6 @@ _MAX_FEATURES: Final = 100_000
 """Words or sequences of characters of an attacker on texts, the most frequent ones."""
 _WORD_PATTERN: Final = rf"{re.escape(MASK.lower())}|\w+|[^\w\s]"
 """Masks, words and signs of texts in lower case."""
-_ANSWERS: Final = ("predict_proba", "decision_function", "predict", "classes_")
 
 
 @errors.suggest_arguments
@@ -185,7 +183,7 @@ def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
     panel.errorbar(value, heights, xerr=np.abs([value - low, high - value]), fmt="o", color=hue)
 
 
-class _Source(NamedTuple):
+class _RewriterSource(NamedTuple):
     """The object passed, its function, its claim, and the method of linkage of its kind."""
 
     passed: Any
@@ -194,34 +192,6 @@ class _Source(NamedTuple):
     claim: str = ""
     claimed: float = np.nan
     delta: float = 0.0
-
-
-class _TextEstimator:
-    """An estimator of texts, which are passed to it by their rows."""
-
-    def __init__(self, model: Any, texts: Sequence[str]) -> None:
-        self.model, self.texts = model, texts
-
-    def __deepcopy__(self, memo: Any) -> _TextEstimator:
-        return _TextEstimator(copy.deepcopy(self.model, memo), self.texts)
-
-    def fit(self, rows: Any, truth: Any) -> None:
-        """Fit the estimator."""
-        self.model.fit(self._select(rows), truth)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an answer that the estimator has, as a function of rows."""
-        # `scores` is the method of an attacker of texts; the others are those of scikit-learn.
-        scores = name == "decision_function" and not has_all(self.model, name)
-        if name not in _ANSWERS or not has_all(self.model, inner := "scores" if scores else name):
-            raise AttributeError(name)
-        answer = getattr(self.model, inner)
-        return (lambda rows: answer(self._select(rows))) if callable(answer) else answer
-
-    def _select(self, rows: Any) -> list[str]:
-        # A full stop is a text without a word, for estimators that refuse empty ones.
-        texts = [self.texts[int(row)] for row in rows[:, 0]]
-        return [text if text.strip() else "." for text in texts]
 
 
 def read_rewriters(value: Any) -> dict[str, Any] | None:
@@ -262,7 +232,7 @@ def _name_rewriter(value: Any) -> str:
     return rewriter.name.removeprefix("Rewriter(").removesuffix(")")
 
 
-def _read_source(name: str, value: Any) -> _Source:
+def _read_source(name: str, value: Any) -> _RewriterSource:
     """Return a rewriter with its claim and the linking attacker that knows its kind."""
     if isinstance(value, (PolicyMechanism, FrozenPolicy)):
         policy: Any = value.policy if isinstance(value, PolicyMechanism) else value
@@ -273,22 +243,22 @@ def _read_source(name: str, value: Any) -> _Source:
         def redact_texts(texts: list[str], rng: np.random.Generator) -> list[str]:
             return redact(texts, policy, level=level, rng=rng)
 
-        return _Source(None, Rewriter(redact_texts), "places")
+        return _RewriterSource(None, Rewriter(redact_texts), "places")
     if isinstance(value, WordMechanism):
         own = "likelihood" if value.has_table else "encoding"
-        return _Source(value, value.rewriter, own, f"{value.epsilon:g} a unit")
+        return _RewriterSource(value, value.rewriter, own, f"{value.epsilon:g} a unit")
     rewriter: Rewriter = value
     method: str | None = None
     if not isinstance(value, Rewriter):
         rewriter = value.rewriter if _is_rewriter(value) else Rewriter(value)
         method = "encoding" if mechanism_attribute(value, "clean") is not None else None
     if rewriter.claim is None:
-        return _Source(value, rewriter, method)
+        return _RewriterSource(value, rewriter, method)
     claim, true = f"{rewriter.claim:g}", value.true_epsilon if has_all(value, "true_epsilon") else 0
     if true > rewriter.claim * (1.0 + 1e-9):
         claim = f"{claim} (true {true:.4g})"
     delta = float(mechanism_attribute(value, "delta"))
-    return _Source(value, rewriter, method, claim, rewriter.claim, delta)
+    return _RewriterSource(value, rewriter, method, claim, rewriter.claim, delta)
 
 
 def measure_rewriters(
@@ -299,7 +269,7 @@ def measure_rewriters(
     start = time.perf_counter()
     if ORIGINALS in rewriters:
         raise errors.invalid("encoder", f"rewriters of other names than {ORIGINALS!r}", ORIGINALS)
-    sources = {ORIGINALS: _Source(None, Rewriter(list))}
+    sources = {ORIGINALS: _RewriterSource(None, Rewriter(list))}
     for name, value in rewriters.items():
         sources[name] = _read_source(f"encoder[{name!r}]", value)
     model = _read_model(public, study, seed)
@@ -310,8 +280,8 @@ def measure_rewriters(
         try:
             for number, (name, source) in enumerate(sources.items()):
                 draws = np.random.default_rng([seed, number])
-                rewrites = list(texts) if not number else _rewrite(source, texts, draws, bar)
-                measured = _Release(study, rewrites, seed, (model, encode, by))
+                rewrites = list(texts) if not number else _rewrite_texts(source, texts, draws, bar)
+                measured = _RewrittenTexts(study, rewrites, seed, (model, encode, by))
                 rows.append(measured.measure(name, source))
                 bar.advance(1)
         except KeyboardInterrupt:
@@ -324,7 +294,9 @@ def measure_rewriters(
     )  # fmt: skip
 
 
-def _rewrite(source: _Source, texts: Sequence[str], rng: Any, bar: Progress) -> list[str]:
+def _rewrite_texts(
+    source: _RewriterSource, texts: Sequence[str], rng: Any, bar: Progress
+) -> list[str]:
     """Rewrite every text once."""
     rewrites = list[str]()
     for start in range(0, len(texts), _TEXTS_PER_CALL):
@@ -349,7 +321,7 @@ def _read_model(public: Any, study: Study, seed: int) -> lm.NextWordModel | None
     return lm.fit(texts[cut:], texts[:cut], **settings)
 
 
-class _Release:
+class _RewrittenTexts:
     """One rewrite of every text of a study.
 
     Args:
@@ -369,7 +341,7 @@ class _Release:
         self.originals = [study.corpus.texts[place] for place in places]
         self.tested = [rewrites[place] for place in places]
 
-    def measure(self, name: str, source: _Source) -> RewriterRow:
+    def measure(self, name: str, source: _RewriterSource) -> RewriterRow:
         """Measure all figures of the rewrites."""
         study, attack = self.study, None
         classifiers = self._list_attackers(is_number=False)
@@ -413,14 +385,14 @@ class _Release:
         return attackers
 
     def _wrap(self, estimator: Any, name: str) -> Attacker:
-        return Attacker(_TextEstimator(estimator, self.rewrites), name=name)
+        return Attacker(TextEstimator(estimator, self.rewrites), name=name)
 
     def _list_users_attackers(self) -> list[Attacker]:
         """Return the user's attackers of texts."""
         passed = self.study.attackers
         entries = passed if isinstance(passed, (list, tuple)) else [passed]
         for entry in entries or [None]:
-            answers = [name for name in ("scores", *_ANSWERS[:3]) if has_all(entry, name)]
+            answers = [name for name in ("scores", *ESTIMATOR_ANSWERS[:3]) if has_all(entry, name)]
             if isinstance(entry, (Attacker, type)) or not has_all(entry, "fit") or not answers:
                 requirement = "attackers of texts, with fit(texts, truth) and scores(texts)"
                 raise errors.mistyped("attackers", requirement, passed)

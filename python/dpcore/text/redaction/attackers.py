@@ -37,6 +37,8 @@ _PLACE_SHARES: Final = (0.3, 1.0)
 """Weights of the places next to the runs. In news and abstracts .3 has an AUC larger by .03; in
 utterances, whose words have fixed places, 1 has one larger by .05."""
 _FOLDS: Final = 3
+ESTIMATOR_ANSWERS: Final = (*SCORE_METHODS, "predict", "classes_")
+"""Attributes of an estimator that `infer` reads."""
 
 _ATTACKER_NEED: Final = (
     "objects with fit(texts, truth) and scores(texts), estimators or Attacker objects for "
@@ -215,34 +217,48 @@ def _make_regression() -> Any:
     )
 
 
-class TextClassifier:
-    """A classifier for `infer` that gets the rows of texts, and lets an attacker read the texts.
+class TextEstimator:
+    """An estimator of texts, which `infer` passes to it by their rows.
 
     Args:
-        attacker: with `fit(texts, truth)` and `scores(texts)`; copied before it is fitted.
-        texts: the redacted texts.
+        model: with `fit(texts, truth)` and `scores(texts)`, or an estimator of scikit-learn for
+            texts; copied before it is fitted.
+        texts: the texts, of which a row holds the place.
     """
 
-    def __init__(self, attacker: Any, texts: Sequence[str]) -> None:
-        self._attacker, self._texts = attacker, texts
+    def __init__(self, model: Any, texts: Sequence[str]) -> None:
+        self._model, self._texts = model, texts
 
-    def __deepcopy__(self, memo: Any) -> TextClassifier:
-        return TextClassifier(copy.deepcopy(self._attacker), self._texts)
-
-    def _read(self, rows: _Floats) -> list[str]:
-        return [self._texts[row] for row in rows[:, 0].astype(int)]
+    def __deepcopy__(self, memo: Any) -> TextEstimator:
+        return TextEstimator(copy.deepcopy(self._model, memo), self._texts)
 
     def fit(self, rows: _Floats, truth: npt.NDArray[Any]) -> None:
-        """Fit the attacker on these texts."""
-        self._attacker.fit(self._read(rows), truth)
+        """Fit the model on these texts."""
+        self._model.fit(self._select(rows), truth)
 
-    def decision_function(self, rows: _Floats) -> _Floats:
-        """Return the attacker's score of each text."""
+    def __getattr__(self, name: str) -> Any:
+        """Return an answer that the model has, as a function of rows."""
+        # `scores` is the method of an attacker of texts; the others are those of scikit-learn.
+        if name in ESTIMATOR_ANSWERS:
+            if has_all(self._model, "scores"):
+                if name == "decision_function":
+                    return self._score
+            elif has_all(self._model, name):
+                answer = getattr(self._model, name)
+                return (lambda rows: answer(self._select(rows))) if callable(answer) else answer
+        raise AttributeError(name)
+
+    def _score(self, rows: _Floats) -> _Floats:
         need = "ones whose scores(texts) returns a finite number for each text"
-        scores = numeric("attackers", need, self._attacker.scores(self._read(rows)))
+        scores = numeric("attackers", need, self._model.scores(self._select(rows)))
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             raise invalid("attackers", need, scores)
         return scores.astype(np.float64)
+
+    def _select(self, rows: _Floats) -> list[str]:
+        # A full stop is a text without a word, for estimators that refuse empty ones.
+        texts = [self._texts[row] for row in rows[:, 0].astype(int)]
+        return [text if text.strip() else "." for text in texts]
 
 
 def split_attackers(attackers: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -19,7 +19,7 @@ from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import TRANSFORMS, attackers_of, vectors_of
 from ..tfidf import TfidfSVD
-from .attackers import NGramRegression, TextClassifier
+from .attackers import NGramRegression, TextEstimator
 from .masking import MASK, split_words
 
 ORDERS: Final = (1.0, 2.0)
@@ -244,7 +244,7 @@ def _make_set_attackers(
             _SparseWeightClassifier(_make_regression(), features.weights),
             name="logistic regression on words",
         ),
-        *(Attacker(TextClassifier(attacker, redacted), name=name) for attacker, name in readers),
+        *(Attacker(TextEstimator(attacker, redacted), name=name) for attacker, name in readers),
         *(_on_columns(attacker, features.vectors) for attacker in (regression, *on_vectors)),
     ]
 

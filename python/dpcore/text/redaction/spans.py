@@ -198,12 +198,12 @@ def _count_spans(name: str, *sides: Sequence[Sequence[Span]]) -> SpanScore:
         first, second = ([span for span in spans if span[2] == name] for spans in text_spans)
         predicted, gold = predicted + len(first), gold + len(second)
         exact += len({*first} & {*second})
-        overlapping += sum(_overlaps(span, second) for span in first)
-        reached += sum(_overlaps(span, first) for span in second)
+        overlapping += sum(_overlaps_any(span, second) for span in first)
+        reached += sum(_overlaps_any(span, first) for span in second)
     return SpanScore(name, predicted, gold, exact, overlapping, reached)
 
 
-def _overlaps(span: Span, others: Sequence[Span]) -> bool:
+def _overlaps_any(span: Span, others: Sequence[Span]) -> bool:
     return any(span[0] < end and start < span[1] for start, end, _ in others)
 
 
