@@ -1,4 +1,4 @@
-# needs: torch, sklearn
+# needs: torch, sklearn, sacrebleu
 """
 Rewriters in one table
 ======================

@@ -70,6 +70,7 @@ def make_frontier():
 
 
 def make_rewriter_frontier():
+    needs("sklearn", "sacrebleu")
     corpus = dpcore.text.generated("topics", 150, rng=1)
     upper = dpcore.text.Rewriter(lambda text: text.upper(), claim=1.0)
     return frontier({"upper": upper}, corpus, attribute="parent", rng=1)
@@ -98,9 +99,18 @@ MAKERS = {
         lambda: link(None, ["a b", "a c"], ["a", "c"], by=["words", "bag"]),
     ),
 }
-KINDS = [
-    pytest.param(name, marks=pytest.mark.extras) if name == "frontier" else name for name in MAKERS
-]
+NEEDING_EXTRAS = ("frontier", "rewriters")
+
+
+def mark_extras(names):
+    """Return names as parameters, of which those that need extras are marked."""
+    return [
+        pytest.param(name, marks=pytest.mark.extras if name in NEEDING_EXTRAS else ())
+        for name in names
+    ]
+
+
+KINDS = mark_extras(MAKERS)
 
 
 @cache
@@ -247,10 +257,7 @@ TRUTHS = {
 
 
 @pytest.mark.parametrize("truth", TRUTHS)
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.extras) if n == "frontier" else n for n in ANSWERS],
-)
+@pytest.mark.parametrize("name", mark_extras(ANSWERS))
 def test_a_result_is_neither_true_nor_false(name, truth):
     report = ANSWERS[name]()
     attribute = INSTEAD.get(name, "refuted")

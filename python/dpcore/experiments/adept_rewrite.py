@@ -29,6 +29,7 @@ from ..streams import threads_of
 from ..text import Corpus, generated, words_of
 from ..text.inference.metrics import Judge, Measured
 from ..text.inference.targets import Target
+from ..text.rewriter_frontiers import compute_bleu
 from .base import Column, SeededSettings, align_columns, encode_attributes, setting
 from .corpora import read_corpus
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
@@ -136,16 +137,6 @@ class Utility(Shown):
 
     accuracy: Measured
     f1: Measured
-
-
-def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
-    """Compute BLEU of texts against the words of their originals, in [0, 1].
-
-    sacrebleu computes it, without a tokeniser.
-    """
-    sacrebleu = require_module("sacrebleu", NAME)
-    words = list(map(rejoin_words, originals))
-    return float(sacrebleu.corpus_bleu(list(texts), [words], tokenize="none").score) / 100.0
 
 
 def list_single_intents(texts: StudyTexts) -> tuple[str, ...]:
