@@ -485,8 +485,8 @@ def _list_notes(report: RewriterFrontier) -> list[str]:
         "! where it refutes the claim",
         "a claim covers one rewrite of each text, and none of the texts that a rewriter is fitted "
         "to; whoever chooses a rewriter by this table has released more than it covers",
-        f"usual attackers and classifiers read the {_MAX_FEATURES:,} most frequent runs of words and "
-        "of characters, and for an attribute of two values also all runs, by a hash",
+        f"usual attackers and classifiers read the {_MAX_FEATURES:,} most frequent runs of words "
+        "and of characters, and for an attribute of two values also all runs, by a hash",
         f"intervals and certificates hold at {confidence}, each by itself",
     ]  # fmt: skip
     if first.attack is not None:
