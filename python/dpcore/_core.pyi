@@ -97,6 +97,18 @@ def score_closer(
     y lies beyond both. "l2": half the difference of the squared distances. NaN gives NaN.
     """
 
+def score_finer(
+    outputs: npt.NDArray[np.float64],
+    exponent: int,
+    window: tuple[float, float],
+    every: bool,
+    out: _Vector,
+) -> None:
+    """Fill `out` with 1 where entries are in a window and no multiples of 2^-exponent, else 0.
+
+    The window has its lower end. `every` is True if all entries of an output must be such numbers.
+    """
+
 def score_additive(
     outputs: npt.NDArray[np.float64],
     layout: _Layout,

@@ -80,6 +80,23 @@ fn score_closer(
 }
 
 #[pyfunction]
+fn score_finer(
+    py: Python<'_>,
+    outputs: PyReadonlyArray2<'_, f64>,
+    exponent: i32,
+    window: (f64, f64),
+    every: bool,
+    mut out: PyReadwriteArray1<'_, f64>,
+) -> PyResult<()> {
+    guarded(|| {
+        let ((values, dim), (low, high)) = (rows(&outputs)?, window);
+        let (finer, out) =
+            (score::Finer { exponent, low, high, every }, by_rows_mut("out", &mut out)?);
+        detached(py, || finer.score(values, dim, out))
+    })
+}
+
+#[pyfunction]
 fn score_additive(
     py: Python<'_>,
     outputs: PyReadonlyArray2<'_, f64>,
@@ -236,6 +253,7 @@ fn check_split(split: usize, rows: usize) -> PyResult<()> {
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(score_closer, module)?)?;
+    module.add_function(wrap_pyfunction!(score_finer, module)?)?;
     module.add_function(wrap_pyfunction!(score_additive, module)?)?;
     module.add_function(wrap_pyfunction!(count_additive, module)?)?;
     module.add_function(wrap_pyfunction!(pattern_keys, module)?)?;

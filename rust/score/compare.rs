@@ -16,6 +16,9 @@ const MIN_FINITE_VALUES: usize = 16;
 const ROUNDED_BITS: u32 = 16;
 /// The numbers below it have exact quotients and remainders here; those beyond are left to `%`.
 const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
+/// So many remainders have places that 32 bits hold.
+const MAX_KEYS: usize = 1 << 30;
+const SIGN: u64 = 1 << 63;
 
 /// Pearson's statistic of two samples in bins, and its degrees of freedom, at least 1.
 ///
@@ -34,6 +37,10 @@ struct Scratch {
     sorted: Vec<f64>,
     edges: Vec<f64>,
     counts: Vec<[u64; 2]>,
+    /// Remainders with their sides, in the order of the values.
+    keys: Vec<u64>,
+    /// Ends of the intervals into which remainders are sorted first.
+    ends: Vec<u32>,
 }
 
 /// Compares the first `split` values of every column with the others.
@@ -60,9 +67,8 @@ pub fn compare_remainders(
     let (mut rounded, mut remainders) = (Vec::new(), Vec::new());
     let places = out.chunks_exact_mut(moduli.len().max(1));
     for (column, comparisons) in columns.chunks_exact(rows.max(1)).zip(places) {
-        let is_whole = |value: &f64| *value == value.round_ties_even();
-        let finite = || column.iter().filter(|value| value.is_finite());
-        let (spread, whole) = (scratch.spread(column), finite().all(is_whole));
+        let whole = column.iter().all(|value| is_whole(*value) || !value.is_finite());
+        let spread = scratch.spread(column);
         let applies = |modulus: f64| modulus <= spread && !(whole && modulus <= 1.0);
         comparisons.fill(Comparison::default());
         if scratch.sorted.len() < MIN_FINITE_VALUES || !moduli.iter().any(|&m| applies(m)) {
@@ -74,7 +80,7 @@ pub fn compare_remainders(
             if applies(modulus) {
                 remainders.clear();
                 remainders.extend(rounded.iter().map(|&value| remainder(value, modulus)));
-                *comparison = scratch.compare(&remainders, split);
+                *comparison = scratch.compare_rests(&remainders, split, modulus);
             }
         }
     }
@@ -93,13 +99,23 @@ fn round(value: f64) -> f64 {
     f64::from_bits((bits + half) >> dropped << dropped) / scale
 }
 
+/// Rounds a number below 2^53 down, without a call on machines that have no instruction for it.
+fn round_down(value: f64) -> f64 {
+    let whole = value as i64 as f64;
+    if whole > value { whole - 1.0 } else { whole }
+}
+
+fn is_whole(value: f64) -> bool {
+    value.abs() >= LARGEST_WHOLE || value as i64 as f64 == value
+}
+
 /// The remainder of a division rounded down, from 0 to the modulus.
 fn remainder(value: f64, modulus: f64) -> f64 {
     if value.abs() < LARGEST_WHOLE {
         // The product is exact, and so is the difference: either both have few bits, or the
         // quotient is 0 or -1. A quotient that was rounded up leaves a negative difference.
-        let rest = value - (value / modulus).floor() * modulus;
-        return if rest < 0.0 { rest + modulus } else { rest };
+        let rest = value - round_down(value / modulus) * modulus;
+        return if rest < 0.0 { rest + modulus } else { rest.abs() };
     }
     let rest = value % modulus;
     if rest < 0.0 { rest + modulus } else { rest.abs() }
@@ -128,7 +144,7 @@ impl Scratch {
         let (mut low, mut high, mut whole) = (0.0_f64, f64::NEG_INFINITY, true);
         for &value in column.iter().filter(|value| value.is_finite()) {
             (low, high) = (low.min(value), high.max(value));
-            whole &= value == value.round_ties_even();
+            whole &= is_whole(value);
         }
         self.counts.clear();
         if whole && high - low < MAX_RANGE && high.is_finite() {
@@ -148,21 +164,97 @@ impl Scratch {
         sum_up(&self.counts, split as f64 / (column.len() - split).max(1) as f64)
     }
 
+    /// Compares remainders by a modulus as `compare` does.
+    ///
+    /// They are spread over the modulus, so that a distribution into intervals nearly sorts them.
+    fn compare_rests(&mut self, rests: &[f64], split: usize, modulus: f64) -> Comparison {
+        if rests.iter().all(|rest| is_whole(*rest) || rest.is_nan()) || rests.len() > MAX_KEYS {
+            return self.compare(rests, split);
+        }
+        self.sort_keys(rests, split, modulus);
+        let places = spread_places(rests.len());
+        let mut next = places.map(|place| value_of(self.keys[place])).peekable();
+        // Bins end with their edge; the last one holds what lies above all edges.
+        self.counts.clear();
+        let mut start = 0;
+        while let Some(edge) = next.next() {
+            if next.peek().is_some_and(|later| !is_below(edge, *later)) {
+                continue;
+            }
+            let size = self.keys[start..].partition_point(|key| !is_below(edge, value_of(*key)));
+            self.counts.push(count_sides(&self.keys[start..start + size]));
+            start += size;
+        }
+        self.counts.push(count_sides(&self.keys[start..]));
+        sum_up(&self.counts, split as f64 / (rests.len() - split).max(1) as f64)
+    }
+
+    /// Sorts remainders, from 0 to the modulus or NaN, each with its side in the lowest bit.
+    fn sort_keys(&mut self, rests: &[f64], split: usize, modulus: f64) {
+        let intervals = rests.len();
+        let scale = intervals as f64 / modulus;
+        // NaN has the last interval.
+        let interval = |rest: f64| {
+            if rest.is_nan() { intervals } else { ((rest * scale) as usize).min(intervals - 1) }
+        };
+        self.ends.clear();
+        self.ends.resize(intervals + 2, 0);
+        for rest in rests {
+            self.ends[interval(*rest) + 1] += 1;
+        }
+        for place in 1..self.ends.len() {
+            self.ends[place] += self.ends[place - 1];
+        }
+        self.keys.clear();
+        self.keys.resize(rests.len(), 0);
+        for (row, rest) in rests.iter().enumerate() {
+            let end = &mut self.ends[interval(*rest)];
+            self.keys[*end as usize] = key_of(*rest, row >= split);
+            *end += 1;
+        }
+        let mut start = 0;
+        for end in &self.ends[..=intervals] {
+            let end = *end as usize;
+            if end - start > 1 {
+                self.keys[start..end].sort_unstable();
+            }
+            start = end;
+        }
+    }
+
     /// Takes 32 order statistics as edges, each once; NaN lies above all other values.
     fn choose_edges(&mut self, column: &[f64]) {
         self.sorted.clear();
         // All NaN alike: one with a sign would come first.
         self.sorted.extend(column.iter().map(|v| if v.is_nan() { f64::NAN } else { *v }));
         self.sorted.sort_unstable_by(f64::total_cmp);
-        let last = self.sorted.len() - 1;
-        let step = last as f64 / (BINS - 1) as f64;
-        let places =
-            (0..BINS).map(|i| if i == BINS - 1 { last } else { (i as f64 * step) as usize });
-        let values = places.map(|place| self.sorted[place]);
+        let values = spread_places(self.sorted.len()).map(|place| self.sorted[place]);
         self.edges.clear();
         self.edges.extend(values);
         self.edges.dedup_by(|b, a| !is_below(*a, *b));
     }
+}
+
+/// Ranks of 32 order statistics of so many values, the first and the last among them.
+fn spread_places(size: usize) -> impl Iterator<Item = usize> {
+    let last = size - 1;
+    let step = last as f64 / (BINS - 1) as f64;
+    (0..BINS).map(move |i| if i == BINS - 1 { last } else { (i as f64 * step) as usize })
+}
+
+/// The bits of a number that is not negative, or of NaN, and in the lowest place its side.
+fn key_of(rest: f64, is_prime: bool) -> u64 {
+    let bits = if rest.is_nan() { f64::NAN.to_bits() & !SIGN } else { rest.to_bits() };
+    bits << 1 | u64::from(is_prime)
+}
+
+fn value_of(key: u64) -> f64 {
+    f64::from_bits(key >> 1)
+}
+
+fn count_sides(keys: &[u64]) -> [u64; 2] {
+    let prime = keys.iter().map(|key| key & 1).sum::<u64>();
+    [keys.len() as u64 - prime, prime]
 }
 
 /// Compares two numbers in the order in which NaN is above all others and equal to itself.
@@ -208,6 +300,27 @@ mod tests {
         let moved: Vec<f64> = half.iter().map(|value| value + 50.0).collect();
         // One bin holds the ends of both.
         assert!(compare(&[half, moved].concat(), 100).statistic > 190.0);
+    }
+
+    #[test]
+    fn remainders_in_intervals_are_compared_as_all_columns_are() {
+        let mut state = 1_u64;
+        let mut draw = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 11) as f64 / LARGEST_WHOLE
+        };
+        for rows in [2, 40, 700] {
+            let uniform: Vec<f64> = (0..rows).map(|_| 60.0 * draw()).collect();
+            let uneven: Vec<f64> =
+                uniform.iter().map(|rest| 60.0 * (rest / 60.0).powi(9)).collect();
+            let ties: Vec<f64> = uniform.iter().map(|rest| (rest / 7.0).floor() * 7.5).collect();
+            let holes = uniform.iter().map(|rest| if *rest < 9.0 { f64::NAN } else { *rest });
+            for rests in [holes.collect(), uniform, uneven, ties, vec![60.0; rows]] {
+                let mut scratch = Scratch::default();
+                let usual = scratch.compare(&rests, rows / 2);
+                assert_eq!(scratch.compare_rests(&rests, rows / 2, 60.0), usual);
+            }
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod checks;
 mod closer;
 mod compare;
 mod grid;
+mod lattice;
 mod pass;
 mod sorting;
 
@@ -18,4 +19,5 @@ pub use additive::{Layout, Patterns, Transform, Weights};
 pub use bins::{bin_counts, count_below};
 pub use closer::closer;
 pub use compare::{Comparison, compare_columns, compare_remainders};
+pub use lattice::Finer;
 pub use pass::{count_additive, pattern_keys, score_additive};

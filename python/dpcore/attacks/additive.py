@@ -108,16 +108,20 @@ def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
 def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
     """Return numbers from 0 for the symbols of each column, as in `Layout.places`, and counts."""
     digits = np.zeros(layout.places.shape, dtype=np.int64)
-    sizes = []
-    for i, places in enumerate(layout.places):
+    sizes = np.ones(len(digits), np.int64)
+    firsts = layout.symbols[layout.places[:, 0]]
+    varies = (layout.spread(layout.symbols) != firsts[:, np.newaxis]) & (layout.places >= 0)
+    # Most columns have ordinary values only.
+    for i in np.flatnonzero(varies.any(axis=1)):
+        places = layout.places[i]
         symbols = layout.symbols[places[places >= 0]]
         if symbols[-1] == 0:
             # NaN has not been met: it needs no digit of its own.
             symbols[-1] = symbols[0]
         different, numbered = np.unique(symbols, return_inverse=True)
         digits[i, : numbered.size] = numbered
-        sizes.append(different.size)
-    return digits, np.array(sizes)
+        sizes[i] = different.size
+    return digits, sizes
 
 
 class Part(NamedTuple):

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.random import Generator
 
-from ..bounds import clopper_pearson, predicted
-from ..bounds.power import predicted_limits
+from ..bounds import clopper_pearson
+from ..bounds.power import limits_of_counts, limits_to_bounds
 from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
@@ -93,10 +93,10 @@ class Goal:
 
         Against a curve that is by how much an event stands out from what the curve allows.
         """
+        counts = [np.asarray(value, np.float64) for value in (k, n, k_prime, n_prime)]
+        limits = limits_of_counts(counts, float(self.trials), self.confidence, tail)
         if self.claim is None:
-            level = self.trials, self.delta, self.confidence
-            return predicted(k, n, k_prime, n_prime, *level, tail=tail)
-        limits = predicted_limits(k, n, k_prime, n_prime, self.trials, self.confidence, tail)
+            return limits_to_bounds(*limits, self.delta)
         return self.claim.excess(*limits)
 
     def bolder(self) -> Goal:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from .. import _core
 from ..errors import choice, flag, integer, invalid, list_to_floats, real
 from ..events.event import Score
 from ..pairs.differences import group_columns
@@ -383,11 +384,10 @@ class FinerThan(Merged, word="FinerThan"):
         Raises:
             ValueError: if the outputs have too few entries.
         """
-        values = read_entries(outputs, self.columns)
-        hits = (values >= self.low) & (values < self.high)
-        hits[hits] = is_finer(values[hits], self.exponent)
-        found = hits.any(axis=1) if self.quantifier == "some" else hits.all(axis=1)
-        return np.asarray(found, np.float64)
+        values = np.require(read_entries(outputs, self.columns), None, ("C", "A"))
+        scores, window = np.zeros(len(values)), (self.low, self.high)
+        _core.score_finer(values, self.exponent, window, self.quantifier == "every", scores)
+        return scores
 
     def __str__(self) -> str:
         """Return one line for a report."""
@@ -480,32 +480,6 @@ def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
     if columns != tuple(range(flat.shape[1])):
         flat = flat[:, list(columns)]
     return flat.astype(np.float64, copy=False)
-
-
-def is_finer(values: Floats, exponent: int) -> Flags:
-    """Return where ``y 2^exponent`` is not an integer; exact for every finite double.
-
-    Args:
-        values: finite numbers.
-        exponent: from -1023 to 1074.
-
-    Returns:
-        One bool for each.
-
-    Example:
-        >>> import numpy as np
-        >>> is_finer(np.array([0.75, 0.5, 5e-324]), 1).tolist()
-        [True, False, True]
-    """
-    if exponent < 0:
-        # The product could underflow; the remainder of a division is always exact.
-        return np.asarray(np.fmod(values, 2.0**-exponent) != 0.0)
-    with np.errstate(over="ignore"):
-        # A product that overflows belongs to a number of at least 2^-50, and e is above 1023.
-        scaled = values * 2.0 ** min(exponent, _COARSEST_EXPONENT)
-        if exponent > _COARSEST_EXPONENT:
-            scaled *= 2.0 ** (exponent - _COARSEST_EXPONENT)
-    return np.asarray(np.rint(scaled) != scaled)
 
 
 def classify_exponents(exponents: Ints) -> Places:

@@ -21,7 +21,7 @@ from .arrays import MAX_CLUSTER_TOLERANCES, Grain, Places, has_frequent_rows, re
 from .attack import Choice, Goal, NumericAttack
 from .bins import place_between
 from .threshold import Special
-from .triples import find_empty_box, find_telling_groups, make_table
+from .triples import find_empty_box, find_telling_groups, has_box_columns, make_table
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
@@ -402,6 +402,8 @@ class Products(NumericAttack):
         """Choose a box in three columns that is empty on one side; None without one."""
         sides = [*outputs, *outputs_prime]
         if not (outputs and outputs_prime) or any(side.dtype.kind != "f" for side in sides):
+            return None
+        if not has_box_columns(sides[0]):
             return None
         return find_empty_box(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 

@@ -86,9 +86,9 @@ class Outside(Merged, word="Outside"):
         scores = np.zeros(len(rows))
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
         for part in arrays.chunk_slices(rows):
-            for i in used:
-                values = rows[part, i]
-                scores[part] += (values < self.lows[i]) | (values > self.highs[i])
+            values = rows[part] if used.size == rows.shape[1] else rows[part][:, used]
+            outside = (values < self.lows[used]) | (values > self.highs[used])
+            scores[part] = np.count_nonzero(outside, axis=1)
         return scores
 
     whole = True

@@ -297,6 +297,11 @@ def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: In
     return CellRatios(used, moduli, cuts, weights.reshape(shape))
 
 
+def has_box_columns(outputs: Array) -> bool:
+    """Return True if outputs have as many columns as a search for an empty box reads."""
+    return _BOX_COLUMNS[0] <= math.prod(outputs.shape[1:]) <= _BOX_COLUMNS[1]
+
+
 def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
     """Choose a box in three columns that holds rows of one side only, on a whole pilot.
 
@@ -309,7 +314,7 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
         The choice, or None if chance explains every box.
     """
     rows = read_both_sides(outputs, outputs_prime)
-    if rows is None or not _BOX_COLUMNS[0] <= rows[0].shape[1] <= _BOX_COLUMNS[1]:
+    if rows is None or not has_box_columns(rows[0]):
         return None
     sides = [np.ascontiguousarray(side[: _BOX_ROWS[1]].T, np.float64) for side in rows]
     sizes = [side.shape[1] for side in sides]

@@ -24,7 +24,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.arrays import grains_of
+from ..attacks.arrays import grains_of, tolerances_at
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import one_by_one
@@ -390,10 +390,12 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
             values = column.astype(np.float64)
             order = np.argsort(values)
             gaps = np.diff(values[order]) > 2.0 * grain.at(values[order][1:])
-            found = np.empty(len(values), np.intp)
-            found[order] = np.concatenate([[0], np.cumsum(gaps)])
-            both = np.stack([groups, found])
-            groups = np.unique(both, axis=1, return_inverse=True)[1].ravel()
+            clusters = np.empty(len(values), np.intp)
+            clusters[order] = np.concatenate([[0], np.cumsum(gaps)])
+            distinct, groups = np.unique(groups * len(values) + clusters, return_inverse=True)
+            if len(distinct) == len(values):
+                # Further columns cannot divide groups of one row each.
+                break
     return groups
 
 
@@ -425,16 +427,17 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
         if one is None or other is None or one.shape != other.shape:
             return np.full(len(outputs), not known)
         return np.asarray((one == other).all(axis=1), np.bool_)
-    if not numbers.shape[1]:
+    agrees = (numbers == others) | (np.isnan(numbers) & np.isnan(others))
+    differs = ~agrees.all(axis=0)
+    if not differs.any():
         return np.ones(len(numbers), np.bool_)
+    numbers, others = numbers[:, differs], others[:, differs]
     grains = grains_of(numbers, others)
     with np.errstate(all="ignore"):
         numbers, others = numbers.astype(np.float64), others.astype(np.float64)
         size = np.maximum(np.abs(numbers), np.abs(others))
-        tolerance = np.stack([grain.at(size[:, i]) for i, grain in enumerate(grains)], axis=1)
-        near = np.abs(numbers - others) <= tolerance
-    near |= (numbers == others) | (np.isnan(numbers) & np.isnan(others))
-    return np.asarray(near.all(axis=1), np.bool_)
+        near = np.abs(numbers - others) <= tolerances_at(grains, size.T).T
+    return np.asarray((near | agrees[:, differs]).all(axis=1), np.bool_)
 
 
 def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:

@@ -105,9 +105,14 @@ def predicted(
         [0.69, 0.0]
     """
     delta = delta_level(delta)
-    p_low, q_high = predicted_limits(k, n, k_prime, n_prime, trials, confidence, tail)
+    limits = predicted_limits(k, n, k_prime, n_prime, trials, confidence, tail)
+    return limits_to_bounds(*limits, delta)
+
+
+def limits_to_bounds(p_low: Floats, q_high: Floats, delta: float) -> Floats:
+    """Compute the bounds that two limits give (see `predicted_limits`), at least 0."""
     margin = np.maximum(p_low - delta, 0.0)
-    return np.log(np.maximum(margin / q_high, 1.0))
+    return np.asarray(np.log(np.maximum(margin / q_high, 1.0)))
 
 
 def predicted_limits(
@@ -128,9 +133,24 @@ def predicted_limits(
         requirement = f"of a shape that fits k, {hits.shape}"
         raise invalid("k_prime", requirement, hits_prime.shape) from None
     total = float(count("trials", trials))
-    alpha, tail = (1.0 - confidence_level(confidence)) / 2.0, confidence_level(tail, "tail")
-    p_low = _look_up_limits(hits, draws, total, tail, alpha, upper=False)
-    return p_low, _look_up_limits(hits_prime, draws_prime, total, tail, alpha, upper=True)
+    confidence, tail = confidence_level(confidence), confidence_level(tail, "tail")
+    return limits_of_counts((hits, draws, hits_prime, draws_prime), total, confidence, tail)
+
+
+def limits_of_counts(
+    counts: Sequence[Floats], trials: float, confidence: float, tail: float
+) -> tuple[Floats, Floats]:
+    """Return the limits of `predicted_limits` for counts that the caller has checked.
+
+    Args:
+        counts: hits and draws on one side, hits and draws on the other, of shapes that broadcast.
+        trials: draws per side that will be counted.
+        confidence: confidence of the audit.
+        tail: probability with which each of the pilot's limits fails.
+    """
+    (hits, draws, hits_prime, draws_prime), alpha = counts, (1.0 - confidence) / 2.0
+    p_low = _look_up_limits(hits, draws, trials, tail, alpha, upper=False)
+    return p_low, _look_up_limits(hits_prime, draws_prime, trials, tail, alpha, upper=True)
 
 
 def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[Floats, Floats]:
