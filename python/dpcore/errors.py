@@ -33,44 +33,6 @@ from .visible import make_visible
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 
-_LEAKAGE: Final = "dpcore.experiments.word2vec_leakage.leakage"
-_DEFENCES: Final = "dpcore.experiments.dpnr_table.defences"
-NEW_NAMES: Final[dict[str, str]] = {
-    "dpcore.bounds.exact": "dpcore.bounds.berger_boos",
-    "dpcore.bounds.gaussian_epsilon": "dpcore.bounds.gdp_epsilon",
-    "dpcore.calibration.GaussianNoise": "dpcore.calibration.CalibratedGaussian",
-    "dpcore.divergence.closed_forms.discrete": "dpcore.divergence.closed_forms.discrete_renyi",
-    "dpcore.divergence.closed_forms.exponential": (
-        "dpcore.divergence.closed_forms.exponential_renyi"
-    ),
-    "dpcore.divergence.closed_forms.gaussian": "dpcore.divergence.closed_forms.gaussian_renyi",
-    "dpcore.divergence.closed_forms.laplace": "dpcore.divergence.closed_forms.laplace_renyi",
-    "dpcore.mechanisms.Clip": "dpcore.mechanisms.ClipStep",
-    "dpcore.sensitivity.Histogram": "dpcore.sensitivity.HistogramCounts",
-    "dpcore.sensitivity.METHODS": "dpcore.sensitivity.SEARCH_METHODS",
-    "dpcore.text.ADePT": "dpcore.text.ADePTModel",
-    "dpcore.text.AdversarialClassification": f"{_DEFENCES}.AdversarialClassification",
-    "dpcore.text.AdversarialGeneration": f"{_DEFENCES}.AdversarialGeneration",
-    "dpcore.text.DPText": "dpcore.text.DPTextModel",
-    "dpcore.text.Declustering": f"{_DEFENCES}.Declustering",
-    "dpcore.text.MinMaxAdversary": f"{_DEFENCES}.MinMaxAdversary",
-    "dpcore.text.leakage": f"{_LEAKAGE}, its Embedding dpcore.text.words.Embedding,",
-    "dpcore.text.lm.distances": "dpcore.text.lm.representation_distances",
-    "dpcore.text.reading.ENTITIES": "dpcore.experiments.corpora.ENTITIES",
-    "dpcore.text.reading.KNOWN": "dpcore.experiments.corpora.KNOWN",
-    "dpcore.text.reading.word_vectors": "dpcore.text.word_vectors",
-    "dpcore.text.redaction.link": "dpcore.text.redaction.link_redacted",
-    "dpcore.text.redaction.mechanism": "dpcore.text.redaction.policy_mechanism",
-    "dpcore.text.schedules.LogUniform": "dpcore.text.schedules.LogUniformEpsilon",
-    "dpcore.text.schedules.Uniform": "dpcore.text.schedules.UniformEpsilon",
-    "dpcore.text.systems.ADePT": "dpcore.text.systems.ADePTModel",
-    "dpcore.text.systems.DPText": "dpcore.text.systems.DPTextModel",
-    "dpcore.torch.DPTextNoise": "dpcore.torch.DPTextNoiseLayer",
-    "dpcore.torch.Source": "dpcore.torch.NoiseSource",
-    "dpcore.torch.Sources": "dpcore.torch.NoiseSources",
-}
-"""Public names that were moved or renamed, and today's."""
-
 _UNEXPECTED_KEYWORD: Final = re.compile(r".*got an unexpected keyword argument '(.*?)'")
 _TOO_MANY_POSITIONAL: Final = re.compile(r".*takes .*positional arguments? but .* given")
 
@@ -288,63 +250,6 @@ def _suggest_argument(given: str, names: Sequence[str]) -> str:
         )
         return next(advice, "") or suggest_word(given, names)
     return f" (did you mean {SUGGESTED_FORMS.get((given, other), repr(other))}?)"
-
-
-def make_getattr(module: str) -> Callable[[str], Any]:
-    """Make the `__getattr__` of a module from which public names have moved.
-
-    `from module import name` drops its text: packages have `MovedModules` for that.
-
-    Args:
-        module: the name of the module.
-
-    Returns:
-        A function that raises an AttributeError with the new place.
-
-    Example:
-        >>> make_getattr("dpcore.text.reading")("word_vectors")
-        Traceback (most recent call last):
-        AttributeError: module 'dpcore.text.reading' has no attribute 'word_vectors' \
-(it is dpcore.text.word_vectors now)
-    """
-
-    def find(name: str) -> Any:
-        place = _state_new_name(f"{module}.{name}")
-        raise AttributeError(f"module {module!r} has no attribute {name!r}{place}")
-
-    return find
-
-
-def explain_old_names(names: dict[str, Any]) -> None:
-    """Let a module state the new names of what it had, see `make_getattr`; `names` is `globals()`.
-
-    A `__getattr__` in its source would make a type checker take any name for one of the module's.
-    """
-    names["__getattr__"] = make_getattr(names["__name__"])
-
-
-class MovedModules:
-    """Finder of modules for the end of `sys.meta_path`; it finds none.
-
-    Whoever imports from a module that has moved, or a name that has, reads the new one.
-    """
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
-        """Raise an error for an old name.
-
-        Raises:
-            ModuleNotFoundError: if the name is an old one.
-        """
-        if name in NEW_NAMES:
-            raise ModuleNotFoundError(f"No module named {name!r}{_state_new_name(name)}")
-
-
-sys.meta_path.append(MovedModules)
-
-
-def _state_new_name(name: str) -> str:
-    return f" (it is {NEW_NAMES[name]} now)" if name in NEW_NAMES else ""
 
 
 class AssumptionWarning(UserWarning):

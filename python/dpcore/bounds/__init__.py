@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ..errors import explain_old_names
 from ..records import Counts
 from .binomial import BoundName as BoundName
 from .binomial import clopper_pearson, conditional, every_coordinate, limits
@@ -40,8 +39,6 @@ __all__ = [
     "guesses_needed", "limits", "mu_lower", "one_run", "one_run_curve", "one_run_fdp", "one_run_mu",
     "predicted", "tradeoff_band",
 ]  # fmt: skip
-
-explain_old_names(globals())
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,6 @@ For audits and experiments, not for releasing data: floats that have noise added
 away in their last bits (Mironov 2012), and no generator here is a cryptographic one.
 """
 
-from ..errors import explain_old_names
 from .gaussian import (
     CalibratedGaussian,
     gaussian_analytic,
@@ -22,8 +21,6 @@ __all__ = [
     "gaussian_delta", "gaussian_epsilon", "l2_laplace", "laplace", "noise_errors", "real_epsilon",
     "word_dropout",
 ]  # fmt: skip
-
-explain_old_names(globals())
 
 
 def __dir__() -> list[str]:

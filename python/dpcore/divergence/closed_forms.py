@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import explain_old_names, integer, invalid, numeric, real, vector
+from ..errors import integer, invalid, numeric, real, vector
 from ..mechanisms import LARGEST, positive
 from ..records import Floats
 
@@ -27,7 +27,6 @@ __all__ = [
     "laplace_mechanism", "laplace_renyi", "mixture_with_atom", "randomised_response",
 ]  # fmt: skip
 
-explain_old_names(globals())
 
 _SUM_TOLERANCE: Final = 1e-9
 

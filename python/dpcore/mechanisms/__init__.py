@@ -4,7 +4,6 @@ For audits and experiments, not for releasing data: floats that have noise added
 away in their last bits (Mironov 2012), and no generator here is a cryptographic one.
 """
 
-from ..errors import explain_old_names
 from ..streams import Rng
 from .declarations import Mechanism
 from .native import LARGEST as LARGEST
@@ -38,5 +37,3 @@ __all__ = [
 
 PRIMITIVES: tuple[type[Primitive], ...] = list_declared()
 """The classes of native noise."""
-
-explain_old_names(globals())

@@ -631,21 +631,20 @@ class Evidence(Result):
         declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
             declares and not certified; None where it declares none.
         read: how much of the pilot's outputs was read before the event was chosen; None where the
-            attack does not say, and in older files (not compared).
+            attack does not say (not compared).
         inside: up to five distinct outputs inside the event, of 4,096 pilot outputs a side; empty
-            with `source=False`, for real numbers that do not repeat, and in older files (not
-            compared).
+            with `source=False`, and for real numbers that do not repeat (not compared).
         tangent: epsilon of the tangent to a claim that is a curve, chosen by the pilot; None for
             other claims.
         searched: what a search for the pair took, or None (not compared: the pair is in `pair`).
         budget: seconds by which the trials were chosen, or None; of audits that were added, None
             (not compared: the trials repeat the audit).
         digests: of counted blocks of a callable, the 1,024 smallest, by which outputs are
-            recognized that another audit counted too; empty in older files.
+            recognized that another audit counted too.
         threads: threads used (not compared).
         seconds: time taken to count, in all processes of a run (not compared).
         spent: time and outputs of every step in the last process (not compared); empty for merged
-            parts of a run and in older files.
+            parts of a run.
         provenance: how each run that was added up was made (not compared).
         constant: sentence that all pilot outputs on both sides were one value; else empty.
         rounding_won: True if `event` is the floating-point finding, which certifies more than the

@@ -204,18 +204,16 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         groups: groups of rows on x and on x', of which one row each is counted; None without.
         remarks: what a reader should know of the choice of the event; nothing here is a doubt.
         read: how much of the pilot's outputs was read before the event was chosen; None where the
-            attack does not say, and in older files (not compared).
+            attack does not say (not compared).
         inside: up to five distinct outputs inside the event, of 4,096 pilot outputs a side; empty
-            with `source=False`, for real numbers that do not repeat, and in older files (not
-            compared).
+            with `source=False`, and for real numbers that do not repeat (not compared).
         auc: probability that an included canary scores higher than another, for one run that
-            dpcore trained; None elsewhere, and in older files. It certifies nothing.
+            dpcore trained; None elsewhere. It certifies nothing.
         tangent: epsilon of the tangent to a claim that is a curve, chosen by the rows that chose
             the event; for one run, the epsilon that the claim implies at `delta`.
         provenance: how it was made (not compared).
         files: the files and frames that outputs and labels were read from, what was found in them
-            and their SHA-256; empty for arrays, with `source=False`, and in older files (not
-            compared).
+            and their SHA-256; empty for arrays and with `source=False` (not compared).
         constant: sentence that all rows that chose the event were one value; else empty.
     """
 

@@ -1,6 +1,5 @@
 """Sensitivities in closed form with pairs that attain them, and the search for a larger one."""
 
-from ..errors import explain_old_names
 from ..pairs import Box
 from .closed_forms import Declaration, Sensitivity, declaration, laplace_scale, sensitivity
 from .domains import (
@@ -23,8 +22,6 @@ __all__ = [
     "MinMaxRows", "Normalise", "OneHot", "Refutation", "Sensitivity", "SensitivityError", "Simplex",
     "Sphere", "assert_sensitivity", "declaration", "laplace_scale", "refute", "sensitivity",
 ]  # fmt: skip
-
-explain_old_names(globals())
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import make_getattr
 from ..mechanisms.texts import Rewriter
 from . import inference, lm, redaction, schedules, words
 from .corpus import Corpus, Vocabulary, split, words_of
@@ -36,7 +35,6 @@ __all__ = [
 
 _TORCH_NAMES = ("ADePTModel", "Bag", "DPNR", "DPTextModel", "WordDropout")
 """Names that need torch: not among those of `import *`, which would fail without it."""
-_find_moved = make_getattr(__name__)
 
 
 def __getattr__(name: str) -> Any:
@@ -45,7 +43,7 @@ def __getattr__(name: str) -> Any:
         from . import systems
 
         return getattr(systems, name)
-    return _find_moved(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import about, choice, explain_old_names, invalid, message, mistyped, suggest_arguments
+from ..errors import about, choice, invalid, message, mistyped, suggest_arguments
 from ..files.cells import read_rows
 from ..files.formats import KINDS as FILE_KINDS
 from ..files.json_files import parse_json
@@ -26,8 +26,6 @@ from ..files.opened import HashedFile, Settings, read_whole
 from ..files.opened import open_file as open_text
 from ..mechanisms.answers import is_frame
 from .corpus import Corpus
-
-explain_old_names(globals())
 
 _NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 """A number in letters; a leading zero makes a code of it."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, explain_old_names, integer, invalid, mistyped, real, suggest_arguments
+from ..errors import choice, integer, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import positive
 from ..mechanisms.declarations import name_of
 from ..records import Record, attribute_of
@@ -23,7 +23,6 @@ __all__ = [
     "UniformEpsilon",
 ]  # fmt: skip
 
-explain_old_names(globals())
 
 Schedule = Callable[[int, int, np.random.Generator], float]
 """`(epoch, epochs, rng) -> epsilon`."""

@@ -7,7 +7,6 @@ For audits and experiments, not for releasing data: the last bits of floats give
 
 from __future__ import annotations
 
-from ..errors import explain_old_names
 from .encoders import Pooled as Pooled
 from .layers import (
     DPTextNoiseLayer,
@@ -41,8 +40,6 @@ __all__ = [
     "mechanism",
     "noise_sources",
 ]
-
-explain_old_names(globals())
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,6 @@ Imported without torch. A plain training needs `pip install dpcore[torch]`, a pr
 
 from __future__ import annotations
 
-from ...errors import explain_old_names
 from .model import NextWordModel, Perplexity, canaries, fit
 from .similarity import Closeness, Distances, closeness, representation_distances
 
@@ -14,8 +13,6 @@ __all__ = [
     "Closeness", "Distances", "NextWordModel", "Perplexity", "canaries", "closeness", "fit",
     "representation_distances",
 ]  # fmt: skip
-
-explain_old_names(globals())
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...errors import explain_old_names
 from .masking import MASK, link_redacted, mask_words, policy_mechanism, record_delta, redact
 from .masking import PolicyMechanism as PolicyMechanism
 from .masking import policy_levels as policy_levels
@@ -17,5 +16,3 @@ __all__ = [
     "SpanScore", "SpanScores", "Spans", "Sweep", "SweepPoint", "link_redacted", "mask_words",
     "policy_mechanism", "record_delta", "redact", "score_spans", "sweep",
 ]  # fmt: skip
-
-explain_old_names(globals())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...errors import explain_old_names
 from .autoencoder import ADePTModel
 from .dpnr import DPNR, TextClassifier
 from .dptext import DPTextModel
@@ -13,5 +12,3 @@ __all__ = [
     "DPNR", "ADePTModel", "Bag", "DPTextModel", "Prepared", "TextClassifier", "TextSystem",
     "Trained", "Units", "WordDropout",
 ]  # fmt: skip
-
-explain_old_names(globals())
