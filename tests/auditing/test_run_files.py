@@ -174,7 +174,7 @@ def slow_noise(x, size, rng):
 def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path, process):
     (tmp_path / "mech.py").write_text(MECHANISM)
     words = "audit mech.py:slow_noise --x 0 --x-prime 1 --claim 1 --attack threshold --pilot 600"
-    words += " --trials 6400 --block 128 --seed 7 --checkpoint run.json --no-progress"
+    words += " --trials 3200 --block 128 --seed 7 --checkpoint run.json --no-progress"
 
     command = [sys.executable, "-m", "dpcore", *words.split()]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -188,7 +188,7 @@ def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path, proces
     assert (counting.returncode, printed) == (130, "")
     assert "dpcore audit mech.py:slow_noise --resume run.json" in said
     begun = read_run(tmp_path / "run.json")
-    assert 0 < begun.done.trials < 6400
+    assert 0 < begun.done.trials < 3200
     assert not begun.looked
     assert not any(str(side.hits[0]) in said for side in begun.done.sides)
     status, printed, said = process(
@@ -196,7 +196,7 @@ def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path, proces
     )
     assert status == 1, said
     report = Audit.from_json(printed)
-    assert (report.counts.n, report.bound, report.partial) == (6400, "clopper_pearson", False)
+    assert (report.counts.n, report.bound, report.partial) == (3200, "clopper_pearson", False)
     whole = Audit.from_json(process(words.replace("--checkpoint run.json", "--json"))[1])
     assert list_differences(report, whole) == []
 

@@ -155,6 +155,20 @@ def test_columns_that_nobody_chose_are_not_converted(write):
     assert read_outputs(wide, 0).tolist() == [5.0, 7.0, 5.0, 9.0]
 
 
+@pytest.mark.skipif(sys.gettrace() is not None, reason="another profiler runs")
+def test_a_list_of_objects_is_read_once_for_each_column(write):
+    calls = []
+    path = write(json.dumps([{"v": 1, "w": 2}] * 500), "a.json")
+    sys.setprofile(lambda frame, event, arg: calls.append(arg) if event == "c_call" else None)
+    try:
+        outputs = read_outputs(path, "w", Reader())
+    finally:
+        sys.setprofile(None)
+    assert len(outputs) == 500
+    # Two columns of 500 cells, a few calls for each.
+    assert len(calls) < 10_000
+
+
 def test_a_column_of_pyarrow_and_a_whole_table(write):
     path = write(b"", "a.parquet")
     parquet.write_table(pyarrow.table({"a": [1.5, 2.5], "b": [1, None]}), path)

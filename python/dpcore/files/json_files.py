@@ -64,7 +64,9 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
     is_sparse = isinstance(rows, list) and bool(rows) and all(type(row) is dict for row in rows)
     lists = rows if isinstance(rows, dict) else {"": rows}
     if is_sparse:
-        lists = {name: [row.get(name) for row in rows] for row in rows for name in row}
+        # Each name once: a list is made for every one of them.
+        columns_of_rows = dict.fromkeys(name for row in rows for name in row)
+        lists = {name: [row.get(name) for row in rows] for name in columns_of_rows}
     for name, values in lists.items():
         if not isinstance(values, list):
             requirement = "a list, as are all columns"
