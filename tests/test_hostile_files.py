@@ -256,14 +256,19 @@ def test_no_pickle_is_read(folder):
 
 
 @pytest.mark.extras
-def test_a_saved_encoder_imports_nothing(folder):
+@pytest.mark.parametrize(
+    "names",
+    [("evil", "evil.noisy", "evil:noisy"), pytest.param(NAMES, marks=pytest.mark.sweep)],
+    ids=["a user's file", "other modules"],
+)
+def test_a_saved_encoder_imports_nothing(folder, names):
     needs("torch", "safetensors")
     table, clip = {"a": [1.0], "b": [0.0]}, dpcore.torch.Clip("l1", 1.0)
     encoder = dpcore.torch.PrivateEncoder(table, clip, epsilon=1.0)
     encoder.save_pretrained(folder / "saved")
     config = json.loads((folder / "saved" / "config.json").read_text())
     readings = 0
-    for name in (*NAMES, "evil", "evil.noisy", "evil:noisy"):
+    for name in names:
         for record in put_everywhere(config, name):
             (folder / "saved" / "config.json").write_text(json.dumps(record))
             try:
