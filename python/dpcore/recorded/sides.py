@@ -30,6 +30,8 @@ Sides = tuple[Array, Array]
 _MIN_DISTINCT_SCORES: Final = 20
 """Distinct values from which the other side is scores, where one side is 0 and 1 alone."""
 
+_LABEL_SAMPLE_ROWS: Final = 2**10
+"""Rows that show of most sides that they are no labels."""
 _TEXTS: Final = ("csv", "lines", "json", "jsonl")
 """Formats of which `dtype` says what the cells are."""
 _LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
@@ -482,6 +484,8 @@ def _are_labels(side: Array, other: Array) -> bool:
         return side.dtype.kind == "b" != other.dtype.kind
     known = [one.dtype.kind in "uif" for one in (side, other)]
     if not all(known) or len(side) != len(other) or side.size != len(side):
+        return False
+    if not np.isin(side[:_LABEL_SAMPLE_ROWS], (-1, 0, 1)).all():
         return False
     if np.unique(side).tolist() not in ([0, 1], [-1, 1]):
         return False
