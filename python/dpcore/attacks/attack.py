@@ -18,6 +18,7 @@ from numpy.random import Generator
 
 from ..bounds import clopper_pearson, predicted
 from ..bounds.power import predicted_limits
+from ..bounds.tail import find_tail_threshold
 from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
@@ -99,6 +100,11 @@ class Goal:
         limits = predicted_limits(k, n, k_prime, n_prime, self.trials, self.confidence, tail)
         return self.claim.excess(*limits)
 
+    def predict_rates(self, rate: Floats, rate_prime: Floats) -> Floats:
+        """Return what events of known rates are expected to certify."""
+        draws = 2.0**40
+        return self.predict(rate * draws, draws, rate_prime * draws, draws, 0.5)
+
     def bolder(self) -> Goal:
         """Return the goal of a comparison whose winners are judged again on more draws."""
         return replace(self, caution=_CAUTION_TAILS[1:])
@@ -118,6 +124,7 @@ class Choice:
         is_clear: True if a wide gap separates the sides on the pilot, see `choose_plainest`.
         rounding: the event that would have been chosen had nothing been rounded, where it promises
             clearly more; what it shows is the code as it runs.
+        farther: the event at a threshold in the tail, see `find_farther`. Defaults to none.
     """
 
     event: Above
@@ -126,6 +133,7 @@ class Choice:
     counts: Counts
     rounding: Choice | None = None
     is_clear: bool = False
+    farther: Choice | None = None
 
     @property
     def counted(self) -> Above | Never:
@@ -279,6 +287,44 @@ def _choose_threshold(
         return found
     raw = _choose_event(score, points, (plain, plain, plain), sizes, goal)
     return replace(found, rounding=raw if raw.merit > rounded_merit(found.merit) else None)
+
+
+def find_farther(
+    choice: Choice, values: Floats, values_prime: Floats, grain: Grain, goal: Goal
+) -> Choice | None:
+    """Find the same event at a threshold in the tail, where lines fitted to it promise more.
+
+    Args:
+        choice: the best of the thresholds by the counts of the pilot.
+        values: values of its score on x, shape `(size,)`.
+        values_prime: the same on x'.
+        grain: what rounding may move its values by.
+        goal: what is to be certified.
+    """
+    own = choice.counts if choice.direction == "x" else choice.counts.swapped()
+    counted = float(goal.predict_rates(own.k / own.n, own.k_prime / own.n_prime))
+    for is_other in (False,):
+        farther = _find_in_tail(choice, (values, values_prime), grain, goal, counted, is_other)
+        if farther is not None:
+            return farther
+    return None
+
+
+def _find_in_tail(choice, values, grain, goal, counted, is_other):
+    is_above, is_x = (choice.event.side == "above") != is_other, (choice.direction == "x") != is_other
+    sign, order = (1 if is_above else -1), (1 if is_x else -1)
+    sides = [sorted_values(sign * side) for side in values][::order]
+    marks, sizes = marks_of(*sides, grain), (values[0].size, values[1].size)
+    points = marks.points[marks.lows == marks.points]
+    hits, hits_prime = (side.size - np.searchsorted(side, points) for side in sides)
+    start = -1 if is_other else int(np.searchsorted(points, sign * choice.event.threshold))
+    tail = find_tail_threshold(points, hits, hits_prime, sizes[::order], start, counted, goal.predict_rates)
+    if tail is None:
+        return None
+    place, merit = tail
+    event = Above(choice.event.score, sign * float(points[place]), "above" if is_above else "below")
+    counts = _pilot_counts(*(int(side[place]) for side in (hits, hits_prime)[::order]), sizes)
+    return replace(choice, event=event, direction="x" if is_x else "x_prime", counts=counts, merit=merit)
 
 
 def cost_of(choice: Choice) -> int:

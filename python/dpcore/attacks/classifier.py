@@ -10,8 +10,8 @@ import functools
 import itertools
 import math
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..packages import require_module
 from ..records import Array, Floats, Ints, Record, Rows
 from . import arrays
 from .arrays import Grain, Merged, atoms_of, has_frequent_rows, loose_of, read_numbers
-from .attack import NumericAttack
+from .attack import Choice, Goal, NumericAttack, best_threshold, find_farther
 
 _MAX_DISCRIMINANT_COLUMNS: Final = 512
 _MAX_MOMENT_PRODUCTS: Final = 2**32
@@ -36,6 +36,10 @@ _MIN_COLUMN_SHIFT: Final = 2.0**-1020
 """Shift of a column without spread from which on its reciprocal, a weight, does not overflow."""
 _MAX_KEPT_DISCRIMINANTS: Final = 2
 """Discriminants that go on to the choice of the event."""
+_FOLDS: Final = 4
+_MIN_FOLDED_ROWS: Final = 64
+_MAX_FOLDED_ROWS_PER_COLUMN: Final = 16
+"""Pilot draws per side for each column from which on half of them give the direction well."""
 _MAX_FLAGGED_ATOMS: Final = 4
 """Atoms of one entry that get a flag of their own, the most frequent ones."""
 _MIN_FLAGGED_SHARE: Final = 0.005
@@ -186,6 +190,54 @@ class Discriminant(NumericAttack):
             for weights in made
             if 0.0 < np.abs(weights).max() < np.inf
         ]
+
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def seldom(
+        self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
+    ) -> Choice | None:
+        """Choose an event of all columns on the whole pilot, if that is small for their number.
+
+        The weights are ``(m - m') / v`` with the variance v of each column. Each quarter of the
+        pilot is scored with the weights of the other three. These scores choose the threshold on
+        the sum with the weights of all.
+        """
+        if not (outputs and outputs_prime):
+            return None
+        sides = arrays.read_both_sides(np.concatenate(outputs), np.concatenate(outputs_prime))
+        least, most = _MIN_FOLDED_ROWS, 0 if sides is None else sides[0].shape[1]
+        if sides is None or not least <= min(map(len, sides)) < most * _MAX_FOLDED_ROWS_PER_COLUMN:
+            return None
+        folded = _score_by_folds(sides)
+        if folded is None:
+            return None
+        score, *values = folded
+        grain = score.rounding(arrays.grains_of(*sides))
+        choice = best_threshold(score, *values, grain, goal)
+        return replace(choice, farther=find_farther(choice, *values, grain, goal))
+
+
+def _score_by_folds(sides: tuple[Rows, Rows]) -> tuple[LinearScore, Floats, Floats] | None:
+    """Return a diagonal discriminant of all rows, and its values by the weights of other folds."""
+    middle = np.mean([side.mean(axis=0, dtype=np.float64) for side in sides], axis=0)
+    sizes = np.array([[len(side[fold::_FOLDS]) for fold in range(_FOLDS)] for side in sides])
+    folds = [[side[fold::_FOLDS] - middle for fold in range(_FOLDS)] for side in sides]
+    sums = np.array([[[part.sum(axis=0), (part * part).sum(axis=0)] for part in side] for side in folds])
+    entries = np.flatnonzero(np.isfinite(sums).all(axis=(0, 1, 2)) & (sums[:,:,1].sum(axis=(0,1))>0))
+    if entries.size < 2:
+        return None
+    scores = []
+    for left_out in range(_FOLDS + 1):
+        rest = np.arange(_FOLDS) != left_out
+        means, squares = (sums[:, rest][..., entries].sum(axis=1) / sizes[:, rest].sum(axis=1)[:, None, None]).swapaxes(0, 1)
+        shift, spread = means[0] - means[1], (squares - means**2).sum(axis=0)
+        weights = shift / spread
+        weights /= math.sqrt(math.fsum(weights * shift))
+        scores.append(LinearScore(entries, middle[entries], weights))
+    values = [np.empty(len(side)) for side in sides]
+    for side, own in zip(sides, values, strict=True):
+        for fold in range(_FOLDS):
+            own[fold::_FOLDS] = scores[fold](side[fold::_FOLDS])
+    return scores[-1], values[0], values[1]
 
 
 def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:

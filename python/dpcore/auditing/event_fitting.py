@@ -56,6 +56,7 @@ from .selection import (
     draw_first_outputs,
     draw_more_outputs,
     marks_on,
+    move_outwards,
     select_event,
 )
 
@@ -436,6 +437,7 @@ class PilotDraws:
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen = promised
         told = [one for one in (watched, chosen.rounding) if one is not None]
+        chosen = move_outwards(chosen, (rest, rest_prime), goal)
         event = chosen.counted
         return Fitted(
             event,
@@ -515,7 +517,7 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
     for one in (seldom, chosen):
         counts = numerator_first(one.counts, one.direction)
         rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
-    simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] and cost_of(chosen) <= cost_of(seldom)
+    simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] > 0.0 and cost_of(chosen) <= cost_of(seldom)
     if chosen.is_clear:
         simpler = rates[0] < 1.0 or rank_of(chosen)[0] <= rank_of(seldom)[0]
     return seldom.merit > max(0.0, chosen.merit) and not simpler

@@ -23,11 +23,13 @@ from ..attacks.attack import (
     choose_plainest,
     column_grains,
     cost_of,
+    find_farther,
     merit_of,
     part_grains,
     rounded_merit,
     score_grain,
 )
+from ..attacks.arrays import Grain
 from ..attacks.bins import Marks, marks_of, sorted_values
 from ..attacks.candidates import read_candidates
 from ..attacks.parts import remember_parts
@@ -204,6 +206,24 @@ def _choose_cheapest(found: list[Choice]) -> Choice:
     return min(good, key=cost_of)
 
 
+def move_outwards(chosen: Choice, sides: Sides, goal: Goal) -> Choice:
+    """Return the choice at a threshold in the tail where that promises clearly more.
+
+    Args:
+        chosen: the best of all choices.
+        sides: pilot outputs on x and on x', of which its score has seen none, unless the choice
+            has its own threshold in the tail.
+        goal: what is to be certified.
+    """
+    if chosen.is_clear or chosen.merit == -math.inf:
+        return chosen
+    farther = chosen.farther
+    if farther is None:
+        values = scores_of(chosen.event.score, sides[0]), scores_of(chosen.event.score, sides[1])
+        farther = find_farther(chosen, *values, _grain_on(chosen.event.score, sides, values), goal)
+    return chosen if farther is None else choose_plainest([farther], *sides, farther)
+
+
 def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
     """Choose the best threshold on a log ratio that a mechanism states, without a check of it.
 
@@ -265,9 +285,13 @@ def _choose_stated_threshold(
 @np.errstate(over="ignore", invalid="ignore")
 def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
     """Make thresholds between the values of a score on some outputs."""
-    grains = part_grains(score, *outputs) or column_grains(*outputs)
-    grain = score_grain(score, grains, *values)
+    grain = _grain_on(score, outputs, values)
     return marks_of(sorted_values(values[0]), sorted_values(values[1]), grain)
+
+
+def _grain_on(score: Any, outputs: Sides, values: Sides) -> Grain:
+    """Return what rounding may move the values of a score on some outputs by."""
+    return score_grain(score, part_grains(score, *outputs) or column_grains(*outputs), *values)
 
 
 @dataclass(frozen=True, slots=True)
