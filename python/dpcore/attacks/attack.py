@@ -100,7 +100,7 @@ class Goal:
         limits = predicted_limits(k, n, k_prime, n_prime, self.trials, self.confidence, tail)
         return self.claim.excess(*limits)
 
-    def predict_rates(self, rate: Floats, rate_prime: Floats) -> Floats:
+    def predict_rates(self, rate: Any, rate_prime: Any) -> Floats:
         """Return what events of known rates are expected to certify."""
         draws = 2.0**40
         return self.predict(rate * draws, draws, rate_prime * draws, draws, 0.5)
@@ -301,30 +301,26 @@ def find_farther(
         grain: what rounding may move its values by.
         goal: what is to be certified.
     """
-    own = choice.counts if choice.direction == "x" else choice.counts.swapped()
-    counted = float(goal.predict_rates(own.k / own.n, own.k_prime / own.n_prime))
-    for is_other in (False,):
-        farther = _find_in_tail(choice, (values, values_prime), grain, goal, counted, is_other)
-        if farther is not None:
-            return farther
-    return None
-
-
-def _find_in_tail(choice, values, grain, goal, counted, is_other):
-    is_above, is_x = (choice.event.side == "above") != is_other, (choice.direction == "x") != is_other
-    sign, order = (1 if is_above else -1), (1 if is_x else -1)
-    sides = [sorted_values(sign * side) for side in values][::order]
-    marks, sizes = marks_of(*sides, grain), (values[0].size, values[1].size)
+    sign, order = (1 if choice.event.side == "above" else -1), (1 if choice.direction == "x" else -1)
+    sides = [sorted_values(sign * side) for side in (values, values_prime)]
+    marks, sizes = marks_of(*sides, grain), (values.size, values_prime.size)
     points = marks.points[marks.lows == marks.points]
-    hits, hits_prime = (side.size - np.searchsorted(side, points) for side in sides)
-    start = -1 if is_other else int(np.searchsorted(points, sign * choice.event.threshold))
-    tail = find_tail_threshold(points, hits, hits_prime, sizes[::order], start, counted, goal.predict_rates)
-    if tail is None:
+    first, second = (side.size - np.searchsorted(side, points) for side in sides)
+    start = int(np.searchsorted(points, sign * choice.event.threshold))
+    place, merit = find_tail_threshold(
+        points, (first, second)[::order], sizes[::order], start, counted_merit(choice, goal), goal.predict_rates
+    ) or (-1, 0.0)
+    if place < 0:
         return None
-    place, merit = tail
-    event = Above(choice.event.score, sign * float(points[place]), "above" if is_above else "below")
-    counts = _pilot_counts(*(int(side[place]) for side in (hits, hits_prime)[::order]), sizes)
-    return replace(choice, event=event, direction="x" if is_x else "x_prime", counts=counts, merit=merit)
+    event = replace(choice.event, threshold=sign * float(points[place]))
+    counts = _pilot_counts(int(first[place]), int(second[place]), sizes)
+    return replace(choice, event=event, counts=counts, merit=merit)
+
+
+def counted_merit(choice: Choice, goal: Goal) -> float:
+    """Return what an event is expected to certify at the rates that the pilot has counted."""
+    own = choice.counts if choice.direction == "x" else choice.counts.swapped()
+    return float(goal.predict_rates(own.k / own.n, own.k_prime / own.n_prime))
 
 
 def cost_of(choice: Choice) -> int:

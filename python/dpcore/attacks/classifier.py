@@ -37,8 +37,8 @@ _MIN_COLUMN_SHIFT: Final = 2.0**-1020
 _MAX_KEPT_DISCRIMINANTS: Final = 2
 """Discriminants that go on to the choice of the event."""
 _FOLDS: Final = 4
-_MIN_FOLDED_ROWS: Final = 64
-_MAX_FOLDED_ROWS_PER_COLUMN: Final = 16
+_MIN_FOLDED_ROWS: Final = 256
+_MAX_FOLDED_ROWS_PER_COLUMN: Final = 8
 """Pilot draws per side for each column from which on half of them give the direction well."""
 _MAX_FLAGGED_ATOMS: Final = 4
 """Atoms of one entry that get a flag of their own, the most frequent ones."""

@@ -56,7 +56,6 @@ from .selection import (
     draw_first_outputs,
     draw_more_outputs,
     marks_on,
-    move_outwards,
     select_event,
 )
 
@@ -429,7 +428,8 @@ class PilotDraws:
             attack.no_scores(rest)
             nothing = Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
             return replace(nothing, read=read)
-        chosen = select_event(source, scores, (rest, rest_prime), selection, goal)
+        looked = rest, rest_prime
+        chosen = select_event(source, scores, looked, selection, goal, in_tail=True)
         if seldom is not None and _is_better_rare_event(seldom, chosen):
             chosen = seldom
         for score in self.stated:
@@ -437,7 +437,7 @@ class PilotDraws:
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen = promised
         told = [one for one in (watched, chosen.rounding) if one is not None]
-        chosen = move_outwards(chosen, (rest, rest_prime), goal)
+        chosen = chosen.farther or chosen
         event = chosen.counted
         return Fitted(
             event,

@@ -6,7 +6,7 @@ Both are chosen on pilot draws, in rounds with more and more draws for fewer and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -23,13 +23,13 @@ from ..attacks.attack import (
     choose_plainest,
     column_grains,
     cost_of,
+    counted_merit,
     find_farther,
     merit_of,
     part_grains,
     rounded_merit,
     score_grain,
 )
-from ..attacks.arrays import Grain
 from ..attacks.bins import Marks, marks_of, sorted_values
 from ..attacks.candidates import read_candidates
 from ..attacks.parts import remember_parts
@@ -61,6 +61,14 @@ _EQUAL_MERIT_TOLERANCE: Final = 0.02
 """Scores whose merit is within this share of the best are as good."""
 _SIMPLE_SCORE_COST: Final = 24
 """The cost of a score of one entry or one part: the best of these is judged to the end."""
+_MIN_TAIL_ROWS: Final = 256
+"""Pilot outputs per side from which on tails are looked at."""
+_NEAR_MERIT_RATIO: Final = 0.9
+"""Share of the chosen score's merit from which on the tail of another is looked at."""
+_MAX_OTHER_TAILS: Final = 3
+"""Scores whose tails are compared with that of the chosen score."""
+_MIN_PROMISE_RATIO: Final = 1.05
+"""Times the counted rates of the chosen event that the tail of another score must promise."""
 _MAX_STATED_THRESHOLDS: Final = 256
 _STATED_QUANTILE: Final = 0.8
 _STATED_RATE_DRAWS: Final = 2**40
@@ -136,7 +144,13 @@ def _count_first_rows(source: Source, selection: int, most: int) -> int:
 
 @np.errstate(over="ignore", invalid="ignore")
 def select_event(
-    source: Source, scores: tuple[Any, ...], first_look: Sides, selection: int, goal: Goal
+    source: Source,
+    scores: tuple[Any, ...],
+    first_look: Sides,
+    selection: int,
+    goal: Goal,
+    *,
+    in_tail: bool = False,
 ) -> Choice:
     """Choose the best event of the best score, in rounds.
 
@@ -151,6 +165,7 @@ def select_event(
         first_look: the first outputs of the split (see `draw_first_outputs`).
         selection: draws a side in the whole split.
         goal: what is to be certified.
+        in_tail: whether a threshold in the tail is looked for too (see `Choice.farther`).
     """
     screened = len(first_look[0])
     halfway = min(_MAX_HALFWAY_ROWS, selection // 4)
@@ -174,6 +189,8 @@ def select_event(
         found = _judge_scores(source, left, first_look, size, own)
         ranked = sorted(found, key=merit_of, reverse=True)
     chosen = choose_plainest(ranked, *first_look, _choose_cheapest(ranked))
+    if in_tail:
+        chosen = replace(chosen, farther=_choose_farther(chosen, ranked, first_look, goal))
     told = rounded is not None and rounded.merit > rounded_merit(chosen.merit)
     return replace(chosen, rounding=rounded if told else None)
 
@@ -206,22 +223,30 @@ def _choose_cheapest(found: list[Choice]) -> Choice:
     return min(good, key=cost_of)
 
 
-def move_outwards(chosen: Choice, sides: Sides, goal: Goal) -> Choice:
-    """Return the choice at a threshold in the tail where that promises clearly more.
+def _choose_farther(
+    chosen: Choice, ranked: Sequence[Choice], sides: Sides, goal: Goal
+) -> Choice | None:
+    """Choose a threshold in the tail of one of the best scores, where that promises clearly more.
 
     Args:
-        chosen: the best of all choices.
-        sides: pilot outputs on x and on x', of which its score has seen none, unless the choice
-            has its own threshold in the tail.
+        chosen: the best choice by counts.
+        ranked: all choices, the best first.
+        sides: pilot outputs on x and on x', which fitted none of the scores.
         goal: what is to be certified.
     """
-    if chosen.is_clear or chosen.merit == -math.inf:
-        return chosen
-    farther = chosen.farther
-    if farther is None:
-        values = scores_of(chosen.event.score, sides[0]), scores_of(chosen.event.score, sides[1])
-        farther = find_farther(chosen, *values, _grain_on(chosen.event.score, sides, values), goal)
-    return chosen if farther is None else choose_plainest([farther], *sides, farther)
+    if chosen.is_clear or chosen.merit <= 0.0 or len(sides[0]) < _MIN_TAIL_ROWS:
+        return None
+    near = [choice for choice in ranked if choice.merit >= _NEAR_MERIT_RATIO * chosen.merit]
+    others = [choice for choice in near if choice.event.score is not chosen.event.score]
+    grains, best, least = column_grains(*sides), None, counted_merit(chosen, goal)
+    for choice in (chosen, *others[:_MAX_OTHER_TAILS]):
+        score = choice.event.score
+        values = scores_of(score, sides[0]), scores_of(score, sides[1])
+        grain = score_grain(score, part_grains(score, *sides) or grains, *values)
+        farther = find_farther(choice, *values, grain, goal)
+        if farther and (choice is chosen or farther.merit > _MIN_PROMISE_RATIO * least):
+            best, least = farther, farther.merit
+    return best and choose_plainest([best], *sides, best)
 
 
 def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
@@ -285,13 +310,9 @@ def _choose_stated_threshold(
 @np.errstate(over="ignore", invalid="ignore")
 def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
     """Make thresholds between the values of a score on some outputs."""
-    grain = _grain_on(score, outputs, values)
+    grains = part_grains(score, *outputs) or column_grains(*outputs)
+    grain = score_grain(score, grains, *values)
     return marks_of(sorted_values(values[0]), sorted_values(values[1]), grain)
-
-
-def _grain_on(score: Any, outputs: Sides, values: Sides) -> Grain:
-    """Return what rounding may move the values of a score on some outputs by."""
-    return score_grain(score, part_grains(score, *outputs) or column_grains(*outputs), *values)
 
 
 @dataclass(frozen=True, slots=True)
