@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +19,6 @@ from numpy.random import Generator
 
 from ..bounds import clopper_pearson, predicted
 from ..bounds.power import predicted_limits
-from ..bounds.tail import find_tail_threshold
 from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
@@ -65,6 +65,8 @@ _MAX_FLAG_THRESHOLDS: Final = 2
 _UNPENALISED_CAUTIONS: Final = 2
 """Smaller cautions that do not do so for a part of at most two thresholds."""
 
+CrossScored = tuple[Score, Floats, Floats] | None
+"""A score with its values on x and on x', each by a fit without it."""
 Sizes = tuple[int, int]
 """Numbers of values on x and on x'."""
 _MAX_PILOT_DRAWS: Final = 2**26
@@ -100,11 +102,6 @@ class Goal:
         limits = predicted_limits(k, n, k_prime, n_prime, self.trials, self.confidence, tail)
         return self.claim.excess(*limits)
 
-    def predict_rates(self, rate: Any, rate_prime: Any) -> Floats:
-        """Return what events of known rates are expected to certify."""
-        draws = 2.0**40
-        return self.predict(rate * draws, draws, rate_prime * draws, draws, 0.5)
-
     def bolder(self) -> Goal:
         """Return the goal of a comparison whose winners are judged again on more draws."""
         return replace(self, caution=_CAUTION_TAILS[1:])
@@ -124,7 +121,7 @@ class Choice:
         is_clear: True if a wide gap separates the sides on the pilot, see `choose_plainest`.
         rounding: the event that would have been chosen had nothing been rounded, where it promises
             clearly more; what it shows is the code as it runs.
-        farther: the event at a threshold in the tail, see `find_farther`. Defaults to none.
+        farther: the event at a threshold in the tail, by lines fitted to it. Defaults to none.
     """
 
     event: Above
@@ -289,48 +286,13 @@ def _choose_threshold(
     return replace(found, rounding=raw if raw.merit > rounded_merit(found.merit) else None)
 
 
-def find_farther(
-    choice: Choice, values: Floats, values_prime: Floats, grain: Grain, goal: Goal
-) -> Choice | None:
-    """Find the same event at a threshold in the tail, where lines fitted to it promise more.
-
-    Args:
-        choice: the best of the thresholds by the counts of the pilot.
-        values: values of its score on x, shape `(size,)`.
-        values_prime: the same on x'.
-        grain: what rounding may move its values by.
-        goal: what is to be certified.
-    """
-    sign, order = (1 if choice.event.side == "above" else -1), (1 if choice.direction == "x" else -1)
-    sides = [sorted_values(sign * side) for side in (values, values_prime)]
-    marks, sizes = marks_of(*sides, grain), (values.size, values_prime.size)
-    points = marks.points[marks.lows == marks.points]
-    first, second = (side.size - np.searchsorted(side, points) for side in sides)
-    start = int(np.searchsorted(points, sign * choice.event.threshold))
-    place, merit = find_tail_threshold(
-        points, (first, second)[::order], sizes[::order], start, counted_merit(choice, goal), goal.predict_rates
-    ) or (-1, 0.0)
-    if place < 0:
-        return None
-    event = replace(choice.event, threshold=sign * float(points[place]))
-    counts = _pilot_counts(int(first[place]), int(second[place]), sizes)
-    return replace(choice, event=event, counts=counts, merit=merit)
-
-
-def counted_merit(choice: Choice, goal: Goal) -> float:
-    """Return what an event is expected to certify at the rates that the pilot has counted."""
-    own = choice.counts if choice.direction == "x" else choice.counts.swapped()
-    return float(goal.predict_rates(own.k / own.n, own.k_prime / own.n_prime))
-
-
 def cost_of(choice: Choice) -> int:
     """Return the nanoseconds per output that the score declares."""
     return int(score_attribute(choice.event.score, "cost"))
 
 
-def merit_of(choice: Choice) -> float:
-    """Return the merit, as a sort key."""
-    return choice.merit
+merit_of: Final = attrgetter("merit")
+"""Merit of a choice, as a sort key."""
 
 
 def rank_of(choice: Choice) -> tuple[int, int]:
@@ -691,6 +653,10 @@ class ScoreAttack(AuditAttack):
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
         """Choose an event too rare for a part of the pilot on all of it; None without one."""
+        return None
+
+    def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
+        """Fit a score on the parts of a whole pilot; usually none."""
         return None
 
     def no_scores(self, outputs: Array) -> None:

@@ -11,7 +11,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..packages import require_module
 from ..records import Array, Floats, Ints, Record, Rows
 from . import arrays
 from .arrays import Grain, Merged, atoms_of, has_frequent_rows, loose_of, read_numbers
-from .attack import Choice, Goal, NumericAttack, best_threshold, find_farther
+from .attack import CrossScored, NumericAttack
 
 _MAX_DISCRIMINANT_COLUMNS: Final = 512
 _MAX_MOMENT_PRODUCTS: Final = 2**32
@@ -37,6 +37,7 @@ _MIN_COLUMN_SHIFT: Final = 2.0**-1020
 _MAX_KEPT_DISCRIMINANTS: Final = 2
 """Discriminants that go on to the choice of the event."""
 _FOLDS: Final = 4
+"""Parts of a pilot, each of which is scored with the weights of the other parts."""
 _MIN_FOLDED_ROWS: Final = 256
 _MAX_FOLDED_ROWS_PER_COLUMN: Final = 8
 """Pilot draws per side for each column from which on half of them give the direction well."""
@@ -144,7 +145,9 @@ class Discriminant(NumericAttack):
     direction free. The weights are ``(S + s v I)^-1 (m - m')`` with the covariance S of both
     sides around their own means, its mean variance v, the means m and m' and shrinkages s down to
     1e-9, in the columns and in their differences. Half of the training draws choose the two that go
-    on. It does not apply to outputs that are not numbers or have fewer than two columns that vary.
+    on. Pilots of few rows for their columns give one more, of all columns and rows (see
+    `cross_score`). It does not apply to outputs that are not numbers or have fewer than two columns
+    that vary.
 
     Source:
         Fisher (1936), Annals of Eugenics 7; Friedman (1989), Journal of the American Statistical
@@ -177,13 +180,12 @@ class Discriminant(NumericAttack):
             return []
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
         known = [_PooledCovariance.of(fit, differences) for differences in (False, True)]
-        tried = list(itertools.product((0, 1), _COVARIANCE_SHRINKAGES))
+        tried = list(itertools.product((False, True), _COVARIANCE_SHRINKAGES))
         merits = [_mean_distance(rest, known[way].weights(shrinkage)) for way, shrinkage in tried]
         order = np.argsort(np.negative(merits), kind="stable")[:_MAX_KEPT_DISCRIMINANTS]
-        whole = {
-            way: _PooledCovariance.of(sides, bool(way)) for way in {tried[i][0] for i in order}
-        }
-        made = [whole[way].weights(shrinkage) for way, shrinkage in (tried[i] for i in order)]
+        best = [tried[i] for i in order]
+        whole = {way: _PooledCovariance.of(sides, way) for way in {way for way, _ in best}}
+        made = [whole[way].weights(shrinkage) for way, shrinkage in best]
         centres = np.mean([side.mean(axis=0) for side in sides], axis=0)
         return [
             LinearScore(entries, centres, weights)
@@ -191,52 +193,41 @@ class Discriminant(NumericAttack):
             if 0.0 < np.abs(weights).max() < np.inf
         ]
 
-    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-    def seldom(
-        self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
-    ) -> Choice | None:
-        """Choose an event of all columns on the whole pilot, if that is small for their number.
+    @np.errstate(over="ignore", invalid="ignore")
+    def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
+        """Fit ``(m - m') / v`` to all columns, v their variances, if these have few rows each.
 
-        The weights are ``(m - m') / v`` with the variance v of each column. Each quarter of the
-        pilot is scored with the weights of the other three. These scores choose the threshold on
-        the sum with the weights of all.
+        Each quarter of the rows has the values by the weights of the other three.
         """
-        if not (outputs and outputs_prime):
+        fewest = min(sum(map(len, parts)) for parts in (outputs, outputs_prime))
+        if not _MIN_FOLDED_ROWS <= fewest < _MAX_FOLDED_ROWS_PER_COLUMN * outputs[0][:1].size:
             return None
         sides = arrays.read_both_sides(np.concatenate(outputs), np.concatenate(outputs_prime))
-        least, most = _MIN_FOLDED_ROWS, 0 if sides is None else sides[0].shape[1]
-        if sides is None or not least <= min(map(len, sides)) < most * _MAX_FOLDED_ROWS_PER_COLUMN:
-            return None
-        folded = _score_by_folds(sides)
-        if folded is None:
-            return None
-        score, *values = folded
-        grain = score.rounding(arrays.grains_of(*sides))
-        choice = best_threshold(score, *values, grain, goal)
-        return replace(choice, farther=find_farther(choice, *values, grain, goal))
+        return None if sides is None else _score_by_folds(sides)
 
 
-def _score_by_folds(sides: tuple[Rows, Rows]) -> tuple[LinearScore, Floats, Floats] | None:
-    """Return a diagonal discriminant of all rows, and its values by the weights of other folds."""
-    middle = np.mean([side.mean(axis=0, dtype=np.float64) for side in sides], axis=0)
-    sizes = np.array([[len(side[fold::_FOLDS]) for fold in range(_FOLDS)] for side in sides])
-    folds = [[side[fold::_FOLDS] - middle for fold in range(_FOLDS)] for side in sides]
-    sums = np.array([[[part.sum(axis=0), (part * part).sum(axis=0)] for part in side] for side in folds])
-    entries = np.flatnonzero(np.isfinite(sums).all(axis=(0, 1, 2)) & (sums[:,:,1].sum(axis=(0,1))>0))
+def _score_by_folds(sides: tuple[Rows, Rows]) -> CrossScored:
+    centres = np.mean([side.mean(axis=0, dtype=np.float64) for side in sides], axis=0)
+    sums, folds = np.empty((2, _FOLDS, 3, centres.size)), range(_FOLDS)
+    for side, fold in itertools.product((0, 1), folds):
+        rows = sides[side][fold::_FOLDS] - centres
+        sums[side, fold] = np.full(centres.size, len(rows)), rows.sum(axis=0), (rows**2).sum(axis=0)
+    spread = sums[:, :, 2].sum(axis=(0, 1))
+    entries = np.flatnonzero(np.isfinite(spread) & (spread > 0.0))
     if entries.size < 2:
         return None
     scores = []
-    for left_out in range(_FOLDS + 1):
-        rest = np.arange(_FOLDS) != left_out
-        means, squares = (sums[:, rest][..., entries].sum(axis=1) / sizes[:, rest].sum(axis=1)[:, None, None]).swapaxes(0, 1)
-        shift, spread = means[0] - means[1], (squares - means**2).sum(axis=0)
-        weights = shift / spread
-        weights /= math.sqrt(math.fsum(weights * shift))
-        scores.append(LinearScore(entries, middle[entries], weights))
+    for left_out in (*folds, _FOLDS):
+        rest = sums[:, [fold for fold in folds if fold != left_out]][..., entries]
+        size, total, squares = rest.sum(axis=1).swapaxes(0, 1)
+        shift, moments = np.subtract(*(total / size)), squares / size
+        spread = (moments - (total / size) ** 2 + _COVARIANCE_SHRINKAGES[-1] * moments).sum(axis=0)
+        weights = shift / np.maximum(spread, 1e-300)
+        scale = math.sqrt(math.fsum(weights * shift)) or 1.0
+        scores.append(LinearScore(entries, centres[entries], weights / scale))
     values = [np.empty(len(side)) for side in sides]
-    for side, own in zip(sides, values, strict=True):
-        for fold in range(_FOLDS):
-            own[fold::_FOLDS] = scores[fold](side[fold::_FOLDS])
+    for side, fold in itertools.product((0, 1), folds):
+        values[side][fold::_FOLDS] = scores[fold](sides[side][fold::_FOLDS])
     return scores[-1], values[0], values[1]
 
 

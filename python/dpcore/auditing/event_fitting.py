@@ -53,6 +53,7 @@ from ..streams import PILOT, PROBE
 from .selection import (
     Sides,
     choose_as_stated,
+    choose_crossed,
     draw_first_outputs,
     draw_more_outputs,
     marks_on,
@@ -415,6 +416,7 @@ class PilotDraws:
             drawn = rest, rest_prime
             (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept, drawn)
         seldom = attack.seldom(*wholes, goal)
+        crossed = choose_crossed(attack, wholes, goal)
         self._note_facts(trained)
         if self.facts != PilotFacts():
             # Only such outputs are worth a second look, at all of them.
@@ -432,6 +434,8 @@ class PilotDraws:
         chosen = select_event(source, scores, looked, selection, goal, in_tail=True)
         if seldom is not None and _is_better_rare_event(seldom, chosen):
             chosen = seldom
+        if crossed is not None and crossed.merit > max(0.0, chosen.merit):
+            chosen = crossed
         for score in self.stated:
             promised = choose_as_stated(score, (rest, rest_prime), goal)
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
@@ -517,7 +521,7 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
     for one in (seldom, chosen):
         counts = numerator_first(one.counts, one.direction)
         rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
-    simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] > 0.0 and cost_of(chosen) <= cost_of(seldom)
+    simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] and cost_of(chosen) <= cost_of(seldom)
     if chosen.is_clear:
         simpler = rates[0] < 1.0 or rank_of(chosen)[0] <= rank_of(seldom)[0]
     return seldom.merit > max(0.0, chosen.merit) and not simpler

@@ -9,22 +9,23 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ..attacks.arrays import Grain
 from ..attacks.attack import (
     Choice,
     Goal,
     ScoreAttack,
     best_of_sketches,
+    best_threshold,
     choose_events,
     choose_plainest,
     column_grains,
     cost_of,
-    counted_merit,
-    find_farther,
     merit_of,
     part_grains,
     rounded_merit,
@@ -33,6 +34,7 @@ from ..attacks.attack import (
 from ..attacks.bins import Marks, marks_of, sorted_values
 from ..attacks.candidates import read_candidates
 from ..attacks.parts import remember_parts
+from ..bounds.tail import find_tail_threshold
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..events.event import LARGEST, Above, Score, scores_of
 from ..mechanisms import Native
@@ -43,6 +45,7 @@ from ..pairs import Search, Searched, Texts, explore, zeros_ones
 from ..pairs.differences import fingerprint_input, inputs_equal, pair_to_floats
 from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
 from ..records import Counts, Floats, Pair
+from ..results.evidence import numerator_first
 from ..sampling.driver import Source
 from ..sampling.sources import Course
 from ..sampling.tally import Frame, Sketch
@@ -223,6 +226,68 @@ def _choose_cheapest(found: list[Choice]) -> Choice:
     return min(good, key=cost_of)
 
 
+def _find_farther(
+    choice: Choice, values: Floats, values_prime: Floats, grain: Grain, goal: Goal
+) -> Choice | None:
+    """Find the same event at a threshold in the tail, where lines fitted to it promise more.
+
+    Args:
+        choice: the best of the thresholds by the counts of the pilot.
+        values: values of its score on x, shape `(size,)`.
+        values_prime: the same on x'.
+        grain: what rounding may move its values by.
+        goal: what is to be certified.
+    """
+    sign = 1 if choice.event.side == "above" else -1
+    order = 1 if choice.direction == "x" else -1
+    sides = [sorted_values(sign * side) for side in (values, values_prime)]
+    marks, sizes = marks_of(*sides, grain), (values.size, values_prime.size)
+    points = marks.points[marks.lows == marks.points]
+    first, second = (side.size - np.searchsorted(side, points) for side in sides)
+    hits, draws = (first, second)[::order], sizes[::order]
+    start = int(np.searchsorted(points, sign * choice.event.threshold))
+    predict = partial(_predict_rates, goal)
+    tail = find_tail_threshold(points, hits, draws, start, _counted_merit(choice, goal), predict)
+    if tail is None:
+        return None
+    place, merit = tail
+    event = replace(choice.event, threshold=sign * float(points[place]))
+    counts = Counts(int(first[place]), sizes[0], int(second[place]), sizes[1])
+    return replace(choice, event=event, counts=counts, merit=merit)
+
+
+def _counted_merit(choice: Choice, goal: Goal) -> float:
+    """Return what an event is expected to certify at the rates that the pilot has counted."""
+    own = numerator_first(choice.counts, choice.direction)
+    return float(_predict_rates(goal, own.k / own.n, own.k_prime / own.n_prime))
+
+
+def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
+    """Return what events of known rates are expected to certify."""
+    draws = float(_STATED_RATE_DRAWS)
+    return goal.predict(rate * draws, draws, rate_prime * draws, draws, 0.5)
+
+
+def choose_crossed(
+    attack: ScoreAttack, wholes: Sequence[Sequence[Any]], goal: Goal
+) -> Choice | None:
+    """Choose a threshold on a score of the whole pilot, by values that did not fit it.
+
+    Args:
+        attack: what may make such a score.
+        wholes: parts of the pilot outputs on x, and of those on x'.
+        goal: what is to be certified.
+    """
+    crossed = attack.cross_score(*wholes)
+    if crossed is None:
+        return None
+    score, *values = crossed
+    sides = [np.concatenate(parts) for parts in wholes]
+    grain = score_grain(score, column_grains(*sides), *values)
+    choice = best_threshold(score, *values, grain, goal)
+    return replace(choice, farther=_find_farther(choice, *values, grain, goal))
+
+
 def _choose_farther(
     chosen: Choice, ranked: Sequence[Choice], sides: Sides, goal: Goal
 ) -> Choice | None:
@@ -238,12 +303,12 @@ def _choose_farther(
         return None
     near = [choice for choice in ranked if choice.merit >= _NEAR_MERIT_RATIO * chosen.merit]
     others = [choice for choice in near if choice.event.score is not chosen.event.score]
-    grains, best, least = column_grains(*sides), None, counted_merit(chosen, goal)
+    grains, best, least = column_grains(*sides), None, _counted_merit(chosen, goal)
     for choice in (chosen, *others[:_MAX_OTHER_TAILS]):
         score = choice.event.score
         values = scores_of(score, sides[0]), scores_of(score, sides[1])
         grain = score_grain(score, part_grains(score, *sides) or grains, *values)
-        farther = find_farther(choice, *values, grain, goal)
+        farther = _find_farther(choice, *values, grain, goal)
         if farther and (choice is chosen or farther.merit > _MIN_PROMISE_RATIO * least):
             best, least = farther, farther.merit
     return best and choose_plainest([best], *sides, best)

@@ -176,20 +176,21 @@ def find_tail_threshold(
         The index of the threshold and a cautious estimate of its bound; None where a line does not
         describe the tail, or promises too little.
     """
-    both = hits[0] + hits[1]
+    both, fewest = hits[0] + hits[1], np.minimum(*hits)
     first, second = (
         int(np.count_nonzero(both > share * sum(sizes)))
         for share in (_LONG_TAIL_SHARE, _SHORT_TAIL_SHARE)
     )
-    if points.size < second + _MIN_TAIL_VALUES or min(hits[0][second], hits[1][second]) < _MIN_TAIL_VALUES:
+    if points.size < second + _MIN_TAIL_VALUES or fewest[second] < _MIN_TAIL_VALUES:
         return None
-    tail, short = TailCounts.of_hits(points[first:], hits[0][first:], hits[1][first:], sizes), second - first
+    tail = TailCounts.of_hits(points[first:], hits[0][first:], hits[1][first:], sizes)
+    short, chosen = second - first, min(start, points.size - 1) - first
     if not _is_line(tail, short):
         return None
-    samples, chosen = tail.resample(), min(start, points.size - 1) - first
-    lines = samples.promise(predict), samples.beyond(short).promise(predict)
-    now = lines[0][:, [chosen]] if chosen >= 0 else np.full((_BOOTSTRAPS + 1, 1), counted)
-    gains = [np.sort((line - now)[1:], axis=0)[_CAUTIOUS_PLACE] for line in (lines[0][:, short:], lines[1])]
+    samples = tail.resample()
+    long, near = samples.promise(predict), samples.beyond(short).promise(predict)
+    now = long[:, [chosen]] if chosen >= 0 else np.full((_BOOTSTRAPS + 1, 1), counted)
+    gains = (np.sort((line - now)[1:], axis=0)[_CAUTIOUS_PLACE] for line in (long[:, short:], near))
     gain = np.where(hits[0][second:] < _MIN_TAIL_VALUES, 0.0, np.minimum(*gains))
     best = int(np.argmax(np.round(gain, _PROMISE_DECIMALS)))
     bound = float(now[0, 0])
