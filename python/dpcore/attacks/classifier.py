@@ -185,13 +185,10 @@ class Discriminant(NumericAttack):
         order = np.argsort(np.negative(merits), kind="stable")[:_MAX_KEPT_DISCRIMINANTS]
         best = [tried[i] for i in order]
         whole = {way: _PooledCovariance.of(sides, way) for way in {way for way, _ in best}}
-        made = [whole[way].weights(shrinkage) for way, shrinkage in best]
+        made = (whole[way].weights(shrinkage) for way, shrinkage in best)
+        usable = [weights for weights in made if 0.0 < np.abs(weights).max() < np.inf]
         centres = np.mean([side.mean(axis=0) for side in sides], axis=0)
-        return [
-            LinearScore(entries, centres, weights)
-            for weights in made
-            if 0.0 < np.abs(weights).max() < np.inf
-        ]
+        return [LinearScore(entries, centres, weights) for weights in usable]
 
     @np.errstate(over="ignore", invalid="ignore")
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
@@ -221,6 +218,7 @@ def _score_by_folds(sides: tuple[Rows, Rows]) -> CrossScored:
         rest = sums[:, [fold for fold in folds if fold != left_out]][..., entries]
         size, total, squares = rest.sum(axis=1).swapaxes(0, 1)
         shift, moments = np.subtract(*(total / size)), squares / size
+        # A column that is constant on each side has the least variance.
         spread = (moments - (total / size) ** 2 + _COVARIANCE_SHRINKAGES[-1] * moments).sum(axis=0)
         weights = shift / np.maximum(spread, 1e-300)
         scale = math.sqrt(math.fsum(weights * shift)) or 1.0

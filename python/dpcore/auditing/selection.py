@@ -226,37 +226,38 @@ def _choose_cheapest(found: list[Choice]) -> Choice:
     return min(good, key=cost_of)
 
 
-def _find_farther(
-    choice: Choice, values: Floats, values_prime: Floats, grain: Grain, goal: Goal
-) -> Choice | None:
+def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Choice | None:
     """Find the same event at a threshold in the tail, where lines fitted to it promise more.
 
     Args:
         choice: the best of the thresholds by the counts of the pilot.
-        values: values of its score on x, shape `(size,)`.
-        values_prime: the same on x'.
-        grain: what rounding may move its values by.
+        values: values of its score on x and on x', by which it was not fitted.
+        grain: what rounding may move these values by.
         goal: what is to be certified.
     """
     sign = 1 if choice.event.side == "above" else -1
-    order = 1 if choice.direction == "x" else -1
-    sides = [sorted_values(sign * side) for side in (values, values_prime)]
-    marks, sizes = marks_of(*sides, grain), (values.size, values_prime.size)
+    sides = sorted_values(sign * values[0]), sorted_values(sign * values[1])
+    marks = marks_of(sides[0], sides[1], grain)
     points = marks.points[marks.lows == marks.points]
-    first, second = (side.size - np.searchsorted(side, points) for side in sides)
-    hits, draws = (first, second)[::order], sizes[::order]
-    start = int(np.searchsorted(points, sign * choice.event.threshold))
-    predict = partial(_predict_rates, goal)
-    tail = find_tail_threshold(points, hits, draws, start, _counted_merit(choice, goal), predict)
+    hits = [side.size - np.searchsorted(side, points) for side in sides]
+    order = [0, 1] if choice.direction == "x" else [1, 0]
+    tail = find_tail_threshold(
+        points,
+        (hits[order[0]], hits[order[1]]),
+        (values[order[0]].size, values[order[1]].size),
+        int(np.searchsorted(points, sign * choice.event.threshold)),
+        _count_merit(choice, goal),
+        partial(_predict_rates, goal),
+    )
     if tail is None:
         return None
     place, merit = tail
     event = replace(choice.event, threshold=sign * float(points[place]))
-    counts = Counts(int(first[place]), sizes[0], int(second[place]), sizes[1])
+    counts = Counts(int(hits[0][place]), values[0].size, int(hits[1][place]), values[1].size)
     return replace(choice, event=event, counts=counts, merit=merit)
 
 
-def _counted_merit(choice: Choice, goal: Goal) -> float:
+def _count_merit(choice: Choice, goal: Goal) -> float:
     """Return what an event is expected to certify at the rates that the pilot has counted."""
     own = numerator_first(choice.counts, choice.direction)
     return float(_predict_rates(goal, own.k / own.n, own.k_prime / own.n_prime))
@@ -269,7 +270,7 @@ def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
 
 
 def choose_crossed(
-    attack: ScoreAttack, wholes: Sequence[Sequence[Any]], goal: Goal
+    attack: ScoreAttack, wholes: Sequence[Sequence[npt.NDArray[Any]]], goal: Goal
 ) -> Choice | None:
     """Choose a threshold on a score of the whole pilot, by values that did not fit it.
 
@@ -278,14 +279,13 @@ def choose_crossed(
         wholes: parts of the pilot outputs on x, and of those on x'.
         goal: what is to be certified.
     """
-    crossed = attack.cross_score(*wholes)
+    crossed = attack.cross_score(wholes[0], wholes[1])
     if crossed is None:
         return None
     score, *values = crossed
-    sides = [np.concatenate(parts) for parts in wholes]
-    grain = score_grain(score, column_grains(*sides), *values)
-    choice = best_threshold(score, *values, grain, goal)
-    return replace(choice, farther=_find_farther(choice, *values, grain, goal))
+    grain = score_grain(score, column_grains(wholes[0][0], wholes[1][0]), *values)
+    choice = best_threshold(score, values[0], values[1], grain, goal)
+    return replace(choice, farther=_find_farther(choice, (values[0], values[1]), grain, goal))
 
 
 def _choose_farther(
@@ -303,12 +303,12 @@ def _choose_farther(
         return None
     near = [choice for choice in ranked if choice.merit >= _NEAR_MERIT_RATIO * chosen.merit]
     others = [choice for choice in near if choice.event.score is not chosen.event.score]
-    grains, best, least = column_grains(*sides), None, _counted_merit(chosen, goal)
+    grains, best, least = column_grains(*sides), None, _count_merit(chosen, goal)
     for choice in (chosen, *others[:_MAX_OTHER_TAILS]):
         score = choice.event.score
         values = scores_of(score, sides[0]), scores_of(score, sides[1])
         grain = score_grain(score, part_grains(score, *sides) or grains, *values)
-        farther = _find_farther(choice, *values, grain, goal)
+        farther = _find_farther(choice, values, grain, goal)
         if farther and (choice is chosen or farther.merit > _MIN_PROMISE_RATIO * least):
             best, least = farther, farther.merit
     return best and choose_plainest([best], *sides, best)
