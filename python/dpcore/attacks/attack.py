@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -64,6 +65,8 @@ _MAX_FLAG_THRESHOLDS: Final = 2
 _UNPENALISED_CAUTIONS: Final = 2
 """Smaller cautions that do not do so for a part of at most two thresholds."""
 
+CrossScored = tuple[Score, Floats, Floats] | None
+"""A score with its values on x and on x', each by a fit without it."""
 Sizes = tuple[int, int]
 """Numbers of values on x and on x'."""
 _MAX_PILOT_DRAWS: Final = 2**26
@@ -118,6 +121,7 @@ class Choice:
         is_clear: True if a wide gap separates the sides on the pilot, see `choose_plainest`.
         rounding: the event that would have been chosen had nothing been rounded, where it promises
             clearly more; what it shows is the code as it runs.
+        farther: the event at a threshold in the tail, by lines fitted to it. Defaults to none.
     """
 
     event: Above
@@ -126,6 +130,7 @@ class Choice:
     counts: Counts
     rounding: Choice | None = None
     is_clear: bool = False
+    farther: Choice | None = None
 
     @property
     def counted(self) -> Above | Never:
@@ -286,9 +291,8 @@ def cost_of(choice: Choice) -> int:
     return int(score_attribute(choice.event.score, "cost"))
 
 
-def merit_of(choice: Choice) -> float:
-    """Return the merit, as a sort key."""
-    return choice.merit
+merit_of: Final = attrgetter("merit")
+"""Merit of a choice, as a sort key."""
 
 
 def rank_of(choice: Choice) -> tuple[int, int]:
@@ -649,6 +653,10 @@ class ScoreAttack(AuditAttack):
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
         """Choose an event too rare for a part of the pilot on all of it; None without one."""
+        return None
+
+    def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
+        """Fit a score on the parts of a whole pilot; usually none."""
         return None
 
     def no_scores(self, outputs: Array) -> None:

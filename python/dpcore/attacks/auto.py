@@ -10,7 +10,7 @@ from ..errors import mistyped, suggest_arguments
 from ..events.event import Score
 from ..records import Array, Floats, Pair
 from .additive import Additive
-from .attack import Choice, Goal, ScoreAttack, merit_of
+from .attack import Choice, CrossScored, Goal, ScoreAttack, merit_of
 from .classifier import Discriminant
 from .histogram import Histogram
 from .lattice import Residues
@@ -101,6 +101,11 @@ class Auto(ScoreAttack):
         """Return the best choice of the members that look for rare events."""
         choices = [member.seldom(outputs, outputs_prime, goal) for member in self.members]
         return max((choice for choice in choices if choice), key=merit_of, default=None)
+
+    def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
+        """Return the first such score of a member."""
+        scores = (member.cross_score(outputs, outputs_prime) for member in self.members)
+        return next(filter(None, scores), None)
 
     def no_scores(self, outputs: Array) -> None:
         """Raise an error unless outputs have no entries: then the sides do not differ."""

@@ -64,7 +64,6 @@ _MAX_NUMBER_WORDS: Final = 16
 _FEW_VALUES_LIMIT: Final = 16
 _MIN_MEAN_REPEATS: Final = 8
 """Other objects are compared whole where there are few, or each comes so often on average."""
-_COMPARISON_BINS: Final = 32
 _SELDOM_LIMIT: Final = 4
 _MAX_PRESENCE_OUTPUTS: Final = 2**14
 """Outputs of each side among which one-sided kinds, lengths and keys are looked for."""

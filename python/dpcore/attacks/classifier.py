@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
@@ -23,7 +23,7 @@ from ..packages import require_module
 from ..records import Array, Floats, Ints, Record, Rows
 from . import arrays
 from .arrays import Grain, Merged, atoms_of, has_frequent_rows, loose_of, read_numbers
-from .attack import NumericAttack
+from .attack import CrossScored, NumericAttack
 
 _MAX_DISCRIMINANT_COLUMNS: Final = 512
 _MAX_MOMENT_PRODUCTS: Final = 2**32
@@ -36,6 +36,11 @@ _MIN_COLUMN_SHIFT: Final = 2.0**-1020
 """Shift of a column without spread from which on its reciprocal, a weight, does not overflow."""
 _MAX_KEPT_DISCRIMINANTS: Final = 2
 """Discriminants that go on to the choice of the event."""
+_FOLDS: Final = 4
+"""Parts of a pilot, each of which is scored with the weights of the other parts."""
+_MIN_FOLDED_ROWS: Final = 256
+_MAX_FOLDED_ROWS_PER_COLUMN: Final = 8
+"""Pilot draws per side for each column from which on half of them give the direction well."""
 _MAX_FLAGGED_ATOMS: Final = 4
 """Atoms of one entry that get a flag of their own, the most frequent ones."""
 _MIN_FLAGGED_SHARE: Final = 0.005
@@ -140,7 +145,9 @@ class Discriminant(NumericAttack):
     direction free. The weights are ``(S + s v I)^-1 (m - m')`` with the covariance S of both
     sides around their own means, its mean variance v, the means m and m' and shrinkages s down to
     1e-9, in the columns and in their differences. Half of the training draws choose the two that go
-    on. It does not apply to outputs that are not numbers or have fewer than two columns that vary.
+    on. Pilots of few rows for their columns give one more, of all columns and rows (see
+    `cross_score`). It does not apply to outputs that are not numbers or have fewer than two columns
+    that vary.
 
     Source:
         Fisher (1936), Annals of Eugenics 7; Friedman (1989), Journal of the American Statistical
@@ -173,19 +180,53 @@ class Discriminant(NumericAttack):
             return []
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
         known = [_PooledCovariance.of(fit, differences) for differences in (False, True)]
-        tried = list(itertools.product((0, 1), _COVARIANCE_SHRINKAGES))
+        tried = list(itertools.product((False, True), _COVARIANCE_SHRINKAGES))
         merits = [_mean_distance(rest, known[way].weights(shrinkage)) for way, shrinkage in tried]
         order = np.argsort(np.negative(merits), kind="stable")[:_MAX_KEPT_DISCRIMINANTS]
-        whole = {
-            way: _PooledCovariance.of(sides, bool(way)) for way in {tried[i][0] for i in order}
-        }
-        made = [whole[way].weights(shrinkage) for way, shrinkage in (tried[i] for i in order)]
+        best = [tried[i] for i in order]
+        whole = {way: _PooledCovariance.of(sides, way) for way in {way for way, _ in best}}
+        made = (whole[way].weights(shrinkage) for way, shrinkage in best)
+        usable = [weights for weights in made if 0.0 < np.abs(weights).max() < np.inf]
         centres = np.mean([side.mean(axis=0) for side in sides], axis=0)
-        return [
-            LinearScore(entries, centres, weights)
-            for weights in made
-            if 0.0 < np.abs(weights).max() < np.inf
-        ]
+        return [LinearScore(entries, centres, weights) for weights in usable]
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
+        """Fit ``(m - m') / v`` to all columns, v their variances, if these have few rows each.
+
+        Each quarter of the rows has the values by the weights of the other three.
+        """
+        fewest = min(sum(map(len, parts)) for parts in (outputs, outputs_prime))
+        if not _MIN_FOLDED_ROWS <= fewest < _MAX_FOLDED_ROWS_PER_COLUMN * outputs[0][:1].size:
+            return None
+        sides = arrays.read_both_sides(np.concatenate(outputs), np.concatenate(outputs_prime))
+        return None if sides is None else _score_by_folds(sides)
+
+
+def _score_by_folds(sides: tuple[Rows, Rows]) -> CrossScored:
+    centres = np.mean([side.mean(axis=0, dtype=np.float64) for side in sides], axis=0)
+    sums, folds = np.empty((2, _FOLDS, 3, centres.size)), range(_FOLDS)
+    for side, fold in itertools.product((0, 1), folds):
+        rows = sides[side][fold::_FOLDS] - centres
+        sums[side, fold] = np.full(centres.size, len(rows)), rows.sum(axis=0), (rows**2).sum(axis=0)
+    spread = sums[:, :, 2].sum(axis=(0, 1))
+    entries = np.flatnonzero(np.isfinite(spread) & (spread > 0.0))
+    if entries.size < 2:
+        return None
+    scores = []
+    for left_out in (*folds, _FOLDS):
+        rest = sums[:, [fold for fold in folds if fold != left_out]][..., entries]
+        size, total, squares = rest.sum(axis=1).swapaxes(0, 1)
+        shift, moments = np.subtract(*(total / size)), squares / size
+        # A column that is constant on each side has the least variance.
+        spread = (moments - (total / size) ** 2 + _COVARIANCE_SHRINKAGES[-1] * moments).sum(axis=0)
+        weights = shift / np.maximum(spread, 1e-300)
+        scale = math.sqrt(math.fsum(weights * shift)) or 1.0
+        scores.append(LinearScore(entries, centres[entries], weights / scale))
+    values = [np.empty(len(side)) for side in sides]
+    for side, fold in itertools.product((0, 1), folds):
+        values[side][fold::_FOLDS] = scores[fold](sides[side][fold::_FOLDS])
+    return scores[-1], values[0], values[1]
 
 
 def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:

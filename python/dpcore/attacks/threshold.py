@@ -20,13 +20,7 @@ from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rou
 from ..pairs.differences import differing_points
 from ..records import Array, Floats, Ints, Pair, Record, frozen_array, set_fields
 from . import arrays
-from .arrays import (
-    Grain,
-    Merged,
-    Places,
-    read_both_sides,
-    read_numbers,
-)
+from .arrays import Grain, Merged, Places, read_both_sides, read_numbers
 from .attack import ScoreAttack
 from .candidates import OfParts
 from .parts import Parts

@@ -53,6 +53,7 @@ from ..streams import PILOT, PROBE
 from .selection import (
     Sides,
     choose_as_stated,
+    choose_crossed,
     draw_first_outputs,
     draw_more_outputs,
     marks_on,
@@ -415,6 +416,7 @@ class PilotDraws:
             drawn = rest, rest_prime
             (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept, drawn)
         seldom = attack.seldom(*wholes, goal)
+        crossed = choose_crossed(attack, wholes, goal)
         self._note_facts(trained)
         if self.facts != PilotFacts():
             # Only such outputs are worth a second look, at all of them.
@@ -428,14 +430,18 @@ class PilotDraws:
             attack.no_scores(rest)
             nothing = Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
             return replace(nothing, read=read)
-        chosen = select_event(source, scores, (rest, rest_prime), selection, goal)
+        looked = rest, rest_prime
+        chosen = select_event(source, scores, looked, selection, goal, in_tail=True)
         if seldom is not None and _is_better_rare_event(seldom, chosen):
             chosen = seldom
+        if crossed is not None and crossed.merit > max(0.0, chosen.merit):
+            chosen = crossed
         for score in self.stated:
             promised = choose_as_stated(score, (rest, rest_prime), goal)
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen = promised
         told = [one for one in (watched, chosen.rounding) if one is not None]
+        chosen = chosen.farther or chosen
         event = chosen.counted
         return Fitted(
             event,

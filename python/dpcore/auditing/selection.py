@@ -6,19 +6,22 @@ Both are chosen on pilot draws, in rounds with more and more draws for fewer and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ..attacks.arrays import Grain
 from ..attacks.attack import (
     Choice,
     Goal,
     ScoreAttack,
     best_of_sketches,
+    best_threshold,
     choose_events,
     choose_plainest,
     column_grains,
@@ -31,6 +34,7 @@ from ..attacks.attack import (
 from ..attacks.bins import Marks, marks_of, sorted_values
 from ..attacks.candidates import read_candidates
 from ..attacks.parts import remember_parts
+from ..bounds.tail import find_tail_threshold
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..events.event import LARGEST, Above, Score, scores_of
 from ..mechanisms import Native
@@ -41,6 +45,7 @@ from ..pairs import Search, Searched, Texts, explore, zeros_ones
 from ..pairs.differences import fingerprint_input, inputs_equal, pair_to_floats
 from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
 from ..records import Counts, Floats, Pair
+from ..results.evidence import numerator_first
 from ..sampling.driver import Source
 from ..sampling.sources import Course
 from ..sampling.tally import Frame, Sketch
@@ -59,6 +64,14 @@ _EQUAL_MERIT_TOLERANCE: Final = 0.02
 """Scores whose merit is within this share of the best are as good."""
 _SIMPLE_SCORE_COST: Final = 24
 """The cost of a score of one entry or one part: the best of these is judged to the end."""
+_MIN_TAIL_ROWS: Final = 256
+"""Pilot outputs per side from which on tails are looked at."""
+_NEAR_MERIT_RATIO: Final = 0.9
+"""Share of the chosen score's merit from which on the tail of another is looked at."""
+_MAX_OTHER_TAILS: Final = 3
+"""Scores whose tails are compared with that of the chosen score."""
+_MIN_PROMISE_RATIO: Final = 1.05
+"""Times the counted rates of the chosen event that the tail of another score must promise."""
 _MAX_STATED_THRESHOLDS: Final = 256
 _STATED_QUANTILE: Final = 0.8
 _STATED_RATE_DRAWS: Final = 2**40
@@ -134,7 +147,13 @@ def _count_first_rows(source: Source, selection: int, most: int) -> int:
 
 @np.errstate(over="ignore", invalid="ignore")
 def select_event(
-    source: Source, scores: tuple[Any, ...], first_look: Sides, selection: int, goal: Goal
+    source: Source,
+    scores: tuple[Any, ...],
+    first_look: Sides,
+    selection: int,
+    goal: Goal,
+    *,
+    in_tail: bool = False,
 ) -> Choice:
     """Choose the best event of the best score, in rounds.
 
@@ -149,6 +168,7 @@ def select_event(
         first_look: the first outputs of the split (see `draw_first_outputs`).
         selection: draws a side in the whole split.
         goal: what is to be certified.
+        in_tail: whether a threshold in the tail is looked for too (see `Choice.farther`).
     """
     screened = len(first_look[0])
     halfway = min(_MAX_HALFWAY_ROWS, selection // 4)
@@ -172,6 +192,8 @@ def select_event(
         found = _judge_scores(source, left, first_look, size, own)
         ranked = sorted(found, key=merit_of, reverse=True)
     chosen = choose_plainest(ranked, *first_look, _choose_cheapest(ranked))
+    if in_tail:
+        chosen = replace(chosen, farther=_choose_farther(chosen, ranked, first_look, goal))
     told = rounded is not None and rounded.merit > rounded_merit(chosen.merit)
     return replace(chosen, rounding=rounded if told else None)
 
@@ -202,6 +224,94 @@ def _choose_cheapest(found: list[Choice]) -> Choice:
     most = max(map(merit_of, found))
     good = [choice for choice in found if choice.merit >= most - _EQUAL_MERIT_TOLERANCE * abs(most)]
     return min(good, key=cost_of)
+
+
+def _find_farther(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Choice | None:
+    """Find the same event at a threshold in the tail, where lines fitted to it promise more.
+
+    Args:
+        choice: the best of the thresholds by the counts of the pilot.
+        values: values of its score on x and on x', by which it was not fitted.
+        grain: what rounding may move these values by.
+        goal: what is to be certified.
+    """
+    sign = 1 if choice.event.side == "above" else -1
+    sides = sorted_values(sign * values[0]), sorted_values(sign * values[1])
+    marks = marks_of(sides[0], sides[1], grain)
+    points = marks.points[marks.lows == marks.points]
+    hits = [side.size - np.searchsorted(side, points) for side in sides]
+    order = [0, 1] if choice.direction == "x" else [1, 0]
+    tail = find_tail_threshold(
+        points,
+        (hits[order[0]], hits[order[1]]),
+        (values[order[0]].size, values[order[1]].size),
+        int(np.searchsorted(points, sign * choice.event.threshold)),
+        _count_merit(choice, goal),
+        partial(_predict_rates, goal),
+    )
+    if tail is None:
+        return None
+    place, merit = tail
+    event = replace(choice.event, threshold=sign * float(points[place]))
+    counts = Counts(int(hits[0][place]), values[0].size, int(hits[1][place]), values[1].size)
+    return replace(choice, event=event, counts=counts, merit=merit)
+
+
+def _count_merit(choice: Choice, goal: Goal) -> float:
+    """Return what an event is expected to certify at the rates that the pilot has counted."""
+    own = numerator_first(choice.counts, choice.direction)
+    return float(_predict_rates(goal, own.k / own.n, own.k_prime / own.n_prime))
+
+
+def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
+    """Return what events of known rates are expected to certify."""
+    draws = float(_STATED_RATE_DRAWS)
+    return goal.predict(rate * draws, draws, rate_prime * draws, draws, 0.5)
+
+
+def choose_crossed(
+    attack: ScoreAttack, wholes: Sequence[Sequence[npt.NDArray[Any]]], goal: Goal
+) -> Choice | None:
+    """Choose a threshold on a score of the whole pilot, by values that did not fit it.
+
+    Args:
+        attack: what may make such a score.
+        wholes: parts of the pilot outputs on x, and of those on x'.
+        goal: what is to be certified.
+    """
+    crossed = attack.cross_score(wholes[0], wholes[1])
+    if crossed is None:
+        return None
+    score, *values = crossed
+    grain = score_grain(score, column_grains(wholes[0][0], wholes[1][0]), *values)
+    choice = best_threshold(score, values[0], values[1], grain, goal)
+    return replace(choice, farther=_find_farther(choice, (values[0], values[1]), grain, goal))
+
+
+def _choose_farther(
+    chosen: Choice, ranked: Sequence[Choice], sides: Sides, goal: Goal
+) -> Choice | None:
+    """Choose a threshold in the tail of one of the best scores, where that promises clearly more.
+
+    Args:
+        chosen: the best choice by counts.
+        ranked: all choices, the best first.
+        sides: pilot outputs on x and on x', which fitted none of the scores.
+        goal: what is to be certified.
+    """
+    if chosen.is_clear or chosen.merit <= 0.0 or len(sides[0]) < _MIN_TAIL_ROWS:
+        return None
+    near = [choice for choice in ranked if choice.merit >= _NEAR_MERIT_RATIO * chosen.merit]
+    others = [choice for choice in near if choice.event.score is not chosen.event.score]
+    grains, best, least = column_grains(*sides), None, _count_merit(chosen, goal)
+    for choice in (chosen, *others[:_MAX_OTHER_TAILS]):
+        score = choice.event.score
+        values = scores_of(score, sides[0]), scores_of(score, sides[1])
+        grain = score_grain(score, part_grains(score, *sides) or grains, *values)
+        farther = _find_farther(choice, values, grain, goal)
+        if farther and (choice is chosen or farther.merit > _MIN_PROMISE_RATIO * least):
+            best, least = farther, farther.merit
+    return best and choose_plainest([best], *sides, best)
 
 
 def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
