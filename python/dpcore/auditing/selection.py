@@ -66,6 +66,9 @@ _SIMPLE_SCORE_COST: Final = 24
 """The cost of a score of one entry or one part: the best of these is judged to the end."""
 _MIN_TAIL_ROWS: Final = 256
 """Pilot outputs per side from which on tails are looked at."""
+_MIN_TAIL_SHARE: Final = 0.5
+"""Share of the draws that chose an event which the outputs of a tail must be: counts of many more
+draws are the better guide."""
 _NEAR_MERIT_RATIO: Final = 0.9
 """Share of the chosen score's merit from which on the tail of another is looked at."""
 _MAX_OTHER_TAILS: Final = 3
@@ -299,7 +302,8 @@ def _choose_farther(
         sides: pilot outputs on x and on x', which fitted none of the scores.
         goal: what is to be certified.
     """
-    if chosen.is_clear or chosen.merit <= 0.0 or len(sides[0]) < _MIN_TAIL_ROWS:
+    rows = max(_MIN_TAIL_ROWS, _MIN_TAIL_SHARE * chosen.counts.n)
+    if chosen.is_clear or chosen.merit <= 0.0 or len(sides[0]) < rows:
         return None
     near = [choice for choice in ranked if choice.merit >= _NEAR_MERIT_RATIO * chosen.merit]
     others = [choice for choice in near if choice.event.score is not chosen.event.score]

@@ -21,12 +21,14 @@ _SHORT_TAIL_SHARE: Final = 0.25
 """Shares of the values of both sides to which a line is fitted. Both lines must promise more."""
 _MIN_TAIL_VALUES: Final = 8
 """Fewest thresholds and values of either side in the short tail, and hits of an event there."""
-_MIN_SLOPE_DEVIATES: Final = 2.0
+_MIN_SLOPE_DEVIATES: Final = 2.5
 """Standard errors of the slope in the short tail: the log ratio of Laplace noise is flat there."""
 _MIN_CURVATURE_DEVIATES: Final = -1.5
 """Standard errors of the curvature in the long tail: a log ratio that bends down levels off, and
 its line promises too much."""
 _MAX_CURVATURE_DEVIATES: Final = 2.5
+_MIN_HIT_DEVIATES: Final = -0.5
+"""Standard deviations by which the hits of an event may differ from those that a line expects."""
 _BOOTSTRAPS: Final = 20
 _CAUTIOUS_PLACE: Final = 2
 """Place of the promise among those of the bootstraps in increasing order, from 0."""
@@ -143,12 +145,12 @@ class TailCounts(NamedTuple):
         """Return the highest coefficient of a polynomial in its standard errors."""
         return fit_tilt(self.scores, self.own, self.other, degree).deviates
 
-    def promise(self, predict: Callable[[Any, Any], Floats]) -> Floats:
-        """Return the bounds at each threshold by a line, shape `(samples, cells)`."""
+    def rates(self) -> tuple[Floats, Floats]:
+        """Return the rates beyond each threshold by a line, shape `(samples, cells)` each."""
         shares, total = fit_tilt(self.scores, self.own, self.other).shares, self.own + self.other
         parts = zip((total * shares, total * (1.0 - shares)), self.sizes, strict=True)
-        rates = [np.cumsum(part[:, ::-1], axis=1)[:, ::-1] / size for part, size in parts]
-        return predict(*(np.minimum(rate, 1.0) for rate in rates))
+        first, second = (np.cumsum(part[:, ::-1], axis=1)[:, ::-1] / size for part, size in parts)
+        return np.minimum(first, 1.0), np.minimum(second, 1.0)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -188,10 +190,13 @@ def find_tail_threshold(
     if not _is_line(tail, short):
         return None
     samples = tail.resample()
-    long, near = samples.promise(predict), samples.beyond(short).promise(predict)
+    rates = samples.rates()
+    long, near = predict(*rates), predict(*samples.beyond(short).rates())
     now = long[:, [chosen]] if chosen >= 0 else np.full((_BOOTSTRAPS + 1, 1), counted)
     gains = (np.sort((line - now)[1:], axis=0)[_CAUTIOUS_PLACE] for line in (long[:, short:], near))
-    gain = np.where(hits[0][second:] < _MIN_TAIL_VALUES, 0.0, np.minimum(*gains))
+    own, other = (rate[0, short:] * size for rate, size in zip(rates, sizes, strict=True))
+    least = own + _MIN_HIT_DEVIATES * np.sqrt(own * other / (own + other))
+    gain = np.where(hits[0][second:] < np.maximum(least, _MIN_TAIL_VALUES), 0.0, np.minimum(*gains))
     best = int(np.argmax(np.round(gain, _PROMISE_DECIMALS)))
     bound = float(now[0, 0])
     if second + best <= start or gain[best] <= _MIN_GAIN_SHARE * abs(bound):
