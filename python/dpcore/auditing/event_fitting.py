@@ -57,7 +57,9 @@ from .selection import (
     draw_more_outputs,
     marks_on,
     select_event,
+    select_wide_event,
 )
+from .wide_outputs import WholeScore, WideReading, is_wide, read_wide
 
 _PROBE_ROWS: Final = 2
 _PROBE_ROWS_OF_LISTS: Final = 64
@@ -390,6 +392,9 @@ class PilotDraws:
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
         """Choose the best threshold on the best of the scores that an attack makes."""
         source, pair, goal = self.source, self.pair, self.goal
+        reading = self._read_wide(attack)
+        if reading is not None:
+            return self._fit_wide(attack, reading)
         kept, has_many_parts = self._rows_kept()
         training, selection = sizes_of(self.size, source.elements, has_many_parts)
         training = min(training, kept)
@@ -442,13 +447,73 @@ class PilotDraws:
             chosen.direction,
             chosen.merit,
             training + selection,
-            _curve_thresholds(chosen, rest, rest_prime) if event.happens else np.empty(0),
+            _mark_curve(chosen, (rest, rest_prime)) if event.happens else np.empty(0),
             max(told, key=merit_of, default=None),
             notes,
             remarks_on([chosen], rest),
             read,
             outputs_inside(event, rest, rest_prime),
             chosen.counts,
+        )
+
+
+    def _read_wide(self, attack: ScoreAttack) -> WideReading | None:
+        """Read a pilot of wide outputs in a stream; None for others, which are read as a whole."""
+        if not is_wide(self.source.elements, self.size):
+            return None
+        known = self.stated, self.claim, self.goal.delta
+        return read_wide(self.source, attack, self.pair, self.size, *known)
+
+    def _fit_wide(self, attack: ScoreAttack, reading: WideReading) -> Fitted:
+        """Choose the event of wide outputs: on the chosen columns, or on all of them."""
+        source, goal, training, rest = self.source, self.goal, reading.training, reading.rest
+        scores: tuple[Score, ...] = ()
+        found: tuple[Score, ...] = ()
+        with use_threads(source.threads if source.executor is None else 1):
+            if reading.learners is not None:
+                name = f"outputs of {source.name}"
+                scores, _ = read_candidates(reading.learners, *training, reading.pair, name)
+            source.course.bar.relabel("choosing the event")
+            if self.lattice:
+                found = _float_scores(source, scores, training, reading.pair)
+        self._facts.append(reading.facts)
+        types = types_apart(*training)
+        notes = types if types and _types_always_differ(source, types) else ()
+        watched = max(choose_events(found, *rest, goal), key=merit_of) if found else None
+        watched = None if watched is None or watched.merit <= 0.0 else reading.widen(watched)
+        if not scores and not reading.whole:
+            attack.no_scores(rest[0])
+            nothing = Fitted(Never(), "x", 0.0, reading.size, np.empty(0), watched, notes)
+            return replace(nothing, read=reading.read)
+        chosen, whole = select_wide_event(source, scores, reading, goal)
+        wholes = [(one, other) for one, other in zip(training, rest, strict=True)]
+        seldom = None if reading.learners is None else reading.learners.seldom(*wholes, goal)
+        if seldom is not None and _is_better_rare_event(seldom, chosen):
+            chosen, whole = seldom, None
+        for one in reading.whole:
+            promised = _choose_promised(one, goal) if one.score in self.stated else None
+            if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
+                chosen, whole = promised, one
+        if not chosen.counted.happens:
+            thresholds = np.empty(0)
+        elif whole is None:
+            thresholds = _mark_curve(chosen, rest)
+        else:
+            thresholds = _choose_curve_thresholds(chosen, whole.make_marks().points, whole.values)
+        remarks = remarks_on([chosen], rest[0])
+        widened = reading.widen(chosen)
+        told = [one for one in (watched, widened.rounding) if one is not None]
+        return Fitted(
+            widened.counted,
+            widened.direction,
+            widened.merit,
+            reading.size,
+            thresholds,
+            max(told, key=merit_of, default=None),
+            notes,
+            remarks,
+            reading.read,
+            counts=widened.counts,
         )
 
 
@@ -551,11 +616,29 @@ def _types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
     return True
 
 
-def _curve_thresholds(chosen: Choice, outputs: Outputs, outputs_prime: Outputs) -> Floats:
-    """Choose the thresholds of the score at which the trade-off curve will be counted."""
+def _choose_promised(whole: WholeScore, goal: Goal) -> Choice | None:
+    """Choose the best threshold on a stated log ratio, by its values on the pilot."""
+    promised = choose_as_stated(_return_values, whole.values, goal)
+    if promised is None:
+        return None
+    return replace(promised, event=replace(promised.event, score=whole.score))
+
+
+def _return_values(values: Floats) -> Floats:
+    return values
+
+
+def _mark_curve(chosen: Choice, sides: Sides) -> Floats:
+    """Choose thresholds of the score, on outputs that it reads, for the trade-off curve."""
     score = chosen.event.score
-    values = scores_of(score, outputs), scores_of(score, outputs_prime)
-    edges = marks_on(score, (outputs, outputs_prime), values).points
+    values = scores_of(score, sides[0]), scores_of(score, sides[1])
+    return _choose_curve_thresholds(chosen, marks_on(score, sides, values).points, values)
+
+
+def _choose_curve_thresholds(
+    chosen: Choice, edges: Floats, values: tuple[Floats, Floats]
+) -> Floats:
+    """Choose the thresholds of the score at which the trade-off curve will be counted."""
     if edges.size > _MAX_CURVE_THRESHOLDS:
         # Half of them evenly over the outputs, half towards the tails, where `edges` is dense.
         half = _MAX_CURVE_THRESHOLDS // 2

@@ -52,6 +52,9 @@ _MAX_KEPT_ELEMENTS: Final = 2**22
 _MAX_COMPARED_COLUMNS: Final = 64
 """Columns by which rows are compared. Further columns could only make the test stronger."""
 
+_COMPARED_AT_ONCE: Final = 2**12
+"""Columns that are compared before it is seen whether any rows can still agree."""
+
 Draw = Callable[[int, int], npt.NDArray[Any]]
 """(number of a block, rows) -> its outputs."""
 
@@ -431,13 +434,23 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
     differs = ~agrees.all(axis=0)
     if not differs.any():
         return np.ones(len(numbers), np.bool_)
-    numbers, others = numbers[:, differs], others[:, differs]
+    places, found = np.flatnonzero(differs), np.ones(len(numbers), np.bool_)
+    for first in range(0, places.size, _COMPARED_AT_ONCE):
+        some = places[first : first + _COMPARED_AT_ONCE]
+        found &= (_are_near(numbers[:, some], others[:, some]) | agrees[:, some]).all(axis=1)
+        if not found.any():
+            # No further column makes rows agree.
+            break
+    return found
+
+
+def _are_near(numbers: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the numbers that rounding may have made of one real number."""
     grains = grains_of(numbers, others)
     with np.errstate(all="ignore"):
         numbers, others = numbers.astype(np.float64), others.astype(np.float64)
         size = np.maximum(np.abs(numbers), np.abs(others))
-        near = np.abs(numbers - others) <= tolerances_at(grains, size.T).T
-    return np.asarray((near | agrees[:, differs]).all(axis=1), np.bool_)
+        return np.asarray(np.abs(numbers - others) <= tolerances_at(grains, size.T).T)
 
 
 def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
