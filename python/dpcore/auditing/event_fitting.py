@@ -467,12 +467,9 @@ class PilotDraws:
     def _fit_wide(self, attack: ScoreAttack, reading: WideReading) -> Fitted:
         """Choose the event of wide outputs: on the chosen columns, or on all of them."""
         source, goal, training, rest = self.source, self.goal, reading.training, reading.rest
-        scores: tuple[Score, ...] = ()
         found: tuple[Score, ...] = ()
         with use_threads(source.threads if source.executor is None else 1):
-            if reading.learners is not None:
-                name = f"outputs of {source.name}"
-                scores, _ = read_candidates(reading.learners, *training, reading.pair, name)
+            scores = reading.make_scores(f"outputs of {source.name}")
             source.course.bar.relabel("choosing the event")
             if self.lattice:
                 found = _float_scores(source, scores, training, reading.pair)

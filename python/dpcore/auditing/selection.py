@@ -580,10 +580,7 @@ def _score_wide_pair(
         reading = read_wide(source, attack, pair, size)
     if reading is None:
         return None
-    scores: tuple[Score, ...] = ()
-    if reading.learners is not None:
-        name = f"outputs of {source.name}"
-        scores, _ = read_candidates(reading.learners, *reading.training, reading.pair, name)
+    scores = reading.make_scores(f"outputs of {source.name}")
     if not scores and not reading.whole:
         return -math.inf
     return select_wide_event(source, scores, reading, goal.bolder())[0].merit

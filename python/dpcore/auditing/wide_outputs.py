@@ -32,6 +32,7 @@ from ..attacks.arrays import (
 from ..attacks.attack import Choice, Goal, ScoreAttack, best_threshold
 from ..attacks.auto import Auto
 from ..attacks.bins import Marks, marks_of, sorted_values
+from ..attacks.candidates import read_candidates
 from ..attacks.classifier import Discriminant, LinearScore
 from ..attacks.parts import name_entries, name_sentences
 from ..attacks.threshold import Closer, Coordinate, RowSum, Threshold
@@ -71,6 +72,9 @@ _MAX_PARTIAL_ROWS: Final = 255
 """Rows that counts of 8 bits hold."""
 _CHOSEN_PER_TEST: Final = 48
 """Columns that each test chooses."""
+_LEADERS_PER_TEST: Final = 4
+"""The best of these, which are learnt from by themselves too: many columns carry the noise of all.
+"""
 _MAX_DIRECTED_COLUMNS: Final = 64
 """Columns that are chosen because the inputs differ most in them."""
 _RATIO_STANDARD_ERRORS: Final = 4.0
@@ -167,17 +171,22 @@ class OfEntries(Record, word="OfEntries"):
         """Return one line for a report."""
         text = score_name(self.score)
         renamed = self._rename(text)
-        if renamed != text or self.entries.size == 1:
+        if renamed != text:
             return renamed
-        more = self.entries.size - _NAMED_ENTRIES
         names = ", ".join(f"entry {i}" for i in self.entries[:_NAMED_ENTRIES].tolist())
-        return f"{text} of {names}{f' and {more} more' if more > 0 else ''}"
+        more = self.entries.size - _NAMED_ENTRIES
+        names += f" and {more} more" if more > 0 else ""
+        if self.entries.size == 1 and "the output" in text:
+            return text.replace("the output's cell", f"the cell of {names}").replace(
+                "the output", names
+            )
+        return text.replace("the entries", names) if "the entries" in text else f"{text} of {names}"
 
 
 def _name_true_entries(text: str, entries: Ints) -> str:
     """Return a text about chosen columns with the numbers of the true entries."""
     plain = _PLACE_PATTERN.sub(r"entry \1", text)
-    return name_entries(plain, [str(i) for i in entries.tolist()])
+    return name_entries(plain, [f"entry {i}" for i in entries.tolist()])
 
 
 class ColumnSums:
@@ -312,7 +321,9 @@ def rank_by_tests(sides: Sequence[ColumnSums]) -> list[Floats]:
     return [np.where(np.isnan(one), -np.inf, one) for one in (shifts, spreads, *by_bins)]
 
 
-def choose_columns(sides: Sequence[ColumnSums], ends: tuple[Floats, Floats] | None) -> Ints:
+def choose_columns(
+    sides: Sequence[ColumnSums], ends: tuple[Floats, Floats] | None
+) -> tuple[Ints, tuple[Ints, ...]]:
     """Choose the columns whose laws differ most, and those in which the inputs differ most.
 
     Args:
@@ -320,18 +331,23 @@ def choose_columns(sides: Sequence[ColumnSums], ends: tuple[Floats, Floats] | No
         ends: the inputs as one number per column; None where they are none.
 
     Returns:
-        Their numbers, increasing.
+        Their numbers, increasing; and groups of them, by place, that are also learnt from by
+        themselves: the best column of each test, and the best few of all tests.
     """
-    chosen = []
+    ranked = []
     for merits in rank_by_tests(sides):
         most = np.argsort(-merits, kind="stable")[:_CHOSEN_PER_TEST]
-        chosen.append(most[merits[most] > -np.inf])
+        ranked.append(most[merits[most] > -np.inf])
     if ends is not None:
         apart = np.abs(ends[0] - ends[1])[: sides[0].centre.size]
         most = np.argsort(-apart, kind="stable")[:_MAX_DIRECTED_COLUMNS]
-        chosen.append(most[apart[most] > 0.0])
-    found = np.unique(np.concatenate(chosen)).astype(np.int64)
-    return found if found.size else np.arange(1, dtype=np.int64)
+        ranked.append(most[apart[most] > 0.0])
+    chosen = np.unique(np.concatenate(ranked))
+    leaders = np.unique(np.concatenate([one[:1] for one in ranked]))
+    few = np.unique(np.concatenate([one[:_LEADERS_PER_TEST] for one in ranked]))
+    groups = [*leaders[:, np.newaxis], few]
+    places = tuple(np.searchsorted(chosen, one) for one in groups if one.size < chosen.size)
+    return (chosen.astype(np.int64), places) if chosen.size else (np.zeros(1, np.int64), ())
 
 
 def weigh_columns(sides: Sequence[ColumnSums]) -> LinearScore | None:
@@ -345,15 +361,13 @@ def weigh_columns(sides: Sequence[ColumnSums]) -> LinearScore | None:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         weights = (mean - mean_prime) / (variance + variance_prime)
         varies = np.isfinite(weights) & (weights != 0.0)
-        entries = np.flatnonzero(varies)
-        if entries.size < 2:
+        if not varies.any():
             return None
-        weights = weights[entries] / np.abs(weights[entries]).max()
-        centres = sides[0].centre[entries] + 0.5 * (mean + mean_prime)[entries]
-    usable = np.isfinite(centres) & (weights != 0.0)
-    if np.count_nonzero(usable) < 2:
-        return None
-    return LinearScore(entries[usable], centres[usable], weights[usable])
+        centres = sides[0].centre + 0.5 * (mean + mean_prime)
+        # In units of its own spread, as the draws of the stream have it.
+        weights /= math.sqrt(float(np.sum(weights[varies] ** 2 * (variance + variance_prime)[varies])))
+    entries = np.flatnonzero(np.isfinite(centres) & np.isfinite(weights) & (weights != 0.0))
+    return LinearScore(entries, centres[entries], weights[entries]) if entries.size > 1 else None
 
 
 class WholeScore(NamedTuple):
@@ -384,6 +398,7 @@ class WideReading:
 
     Args:
         entries: the chosen columns, increasing.
+        groups: places of chosen columns that are also learnt from by themselves.
         pair: the inputs on these columns; as they were where they are not numbers of columns.
         learners: the attack on the chosen columns; None where the attack reads whole outputs only.
         training: the chosen columns of the outputs that the attack learns from.
@@ -395,6 +410,7 @@ class WideReading:
     """
 
     entries: Ints
+    groups: tuple[Ints, ...]
     pair: Pair
     learners: ScoreAttack | None
     training: Sides
@@ -403,6 +419,25 @@ class WideReading:
     facts: PilotFacts
     size: int
     read: PartsRead
+
+    def make_scores(self, name: str) -> tuple[Score, ...]:
+        """Return the scores that the attack makes of the chosen columns, and of groups of them.
+
+        Args:
+            name: what complaints call the outputs.
+        """
+        if self.learners is None:
+            return ()
+        found = list(read_candidates(self.learners, *self.training, self.pair, name)[0])
+        for group in self.groups:
+            sides = [side[:, group] for side in self.training]
+            ends = [np.asarray(side) for side in (self.pair.x, self.pair.x_prime)]
+            pair = self.pair
+            if all(side.shape == self.entries.shape for side in ends):
+                pair = replace(pair, x=ends[0][group], x_prime=ends[1][group])
+            made = read_candidates(self.learners, sides[0], sides[1], pair, name)[0]
+            found += [widen_score(score, group) for score in made]
+        return tuple(dict.fromkeys(found))
 
     def widen(self, choice: Choice | None) -> Choice | None:
         """Return a choice on the chosen columns as one on whole outputs."""
@@ -419,6 +454,8 @@ def widen_score(score: Score, entries: Ints) -> Score:
         >>> print(widen_score(Coordinate(1), np.array([3, 8])))
         entry 8
     """
+    if isinstance(score, OfEntries):
+        return OfEntries(entries[score.entries], score.score)
     if isinstance(score, Coordinate):
         return Coordinate(int(entries[score.index]))
     alone = score_attribute(score, "alone")
@@ -479,14 +516,20 @@ def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums]
 
 
 def _list_whole_scores(
-    attack: Any, stated: Sequence[Threshold], sums: Sequence[ColumnSums], heads: Sides, pair: Pair
+    attack: Any,
+    stated: Sequence[Threshold],
+    sums: Sequence[ColumnSums],
+    heads: Sides,
+    pair: Pair,
+    has_distance: bool,
 ) -> list[Score]:
     """List the scores of all columns: what the attack states, distances, the weighted sum."""
     members = attack.members if isinstance(attack, Auto) else (attack,)
     found: list[Score] = []
     for one in stated:
         found += one.candidates(*heads, pair)
-    if any(isinstance(one, Threshold) and one.score is None for one in members):
+    # Where all columns with other inputs are chosen, these have the same distance.
+    if has_distance and any(isinstance(one, Threshold) and one.score is None for one in members):
         for norm in _DISTANCES:
             found += Threshold(norm).candidates(*heads, pair)  # type: ignore[arg-type]
     if any(isinstance(one, Discriminant) for one in members):
@@ -585,9 +628,13 @@ def read_wide(
         return None
     sums, heads = streamed
     ends = differing_points(pair.x, pair.x_prime, source.shape)
-    entries = choose_columns(sums, ends)
+    entries, groups = choose_columns(sums, ends)
     inner = [side.reshape(-1, *source.shape) for side in heads]
-    scores = [*_list_whole_scores(attack, whole, sums, (inner[0], inner[1]), pair), *stated]
+    has_distance = ends is not None and np.count_nonzero(ends[0] != ends[1]) > np.count_nonzero(
+        ends[0][entries] != ends[1][entries]
+    )
+    listed = _list_whole_scores(attack, whole, sums, (inner[0], inner[1]), pair, has_distance)
+    scores = [*listed, *stated]
     source.course.bar.relabel(f"reading {entries.size:,} of {columns:,} columns")
     most = _MAX_KEPT_NUMBERS // (entries.size + len(scores))
     further = max(2, min(size - sums[0].rows, most))
@@ -600,7 +647,7 @@ def read_wide(
         pair = replace(pair, x=ends[0][entries], x_prime=ends[1][entries])
     cut = further // 2
     return WideReading(
-        entries, pair, learners,
+        entries, groups, pair, learners,
         (kept[0][:cut], kept[1][:cut]), (kept[0][cut:], kept[1][cut:]),
         tuple(
             WholeScore(score, own, _find_grain(score, own, moves))
