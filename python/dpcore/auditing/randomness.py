@@ -274,14 +274,16 @@ class _RepeatedSide:
         first = self.others[0] if self.others else outputs[:1]
         agrees = _agree_with_row(outputs, first)
         self.alike += int(np.count_nonzero(agrees))
-        self.others = self.others or [first]
+        # Copies: a view would keep the whole block.
+        self.others = self.others or [first.copy()]
         room = _MAX_KEPT_ELEMENTS // max(1, math.prod(outputs.shape[1:])) - sum(
             map(len, self.others)
         )
         other = outputs[~agrees]
         # What is not kept counts as equal: that makes the test weaker, and no error.
         self.alike += max(0, len(other) - max(0, room))
-        self.others.append(other[: max(0, room)])
+        if room > 0:
+            self.others.append(other[:room].copy())
 
     @property
     def log_chance(self) -> float:

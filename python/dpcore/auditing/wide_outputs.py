@@ -55,7 +55,7 @@ FEWEST_COLUMNS: Final = 2**9
 """Columns up to which no pilot is: all of them could be chosen."""
 _MAX_SCREENED_COLUMNS: Final = 2**22
 """Columns that are screened, the first ones; of more, the sums would fill the memory."""
-_CHUNK_NUMBERS: Final = 2**22
+_CHUNK_NUMBERS: Final = 2**21
 """Numbers per side of a chunk of the stream, which has one block at least."""
 _MAX_KEPT_NUMBERS: Final = 2**23
 """Numbers per side that are kept of the second half."""
