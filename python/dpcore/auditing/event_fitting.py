@@ -456,7 +456,6 @@ class PilotDraws:
             chosen.counts,
         )
 
-
     def _read_wide(self, attack: ScoreAttack) -> WideReading | None:
         """Read a pilot of wide outputs in a stream; None for others, which are read as a whole."""
         if not is_wide(self.source.elements, self.size):
@@ -483,8 +482,9 @@ class PilotDraws:
             nothing = Fitted(Never(), "x", 0.0, reading.size, np.empty(0), watched, notes)
             return replace(nothing, read=reading.read)
         chosen, whole = select_wide_event(source, scores, reading, goal)
-        wholes = [(one, other) for one, other in zip(training, rest, strict=True)]
-        seldom = None if reading.learners is None else reading.learners.seldom(*wholes, goal)
+        both = (training[0], rest[0]), (training[1], rest[1])
+        learners = reading.learners
+        seldom = None if learners is None else learners.seldom(both[0], both[1], goal)
         if seldom is not None and _is_better_rare_event(seldom, chosen):
             chosen, whole = seldom, None
         for one in reading.whole:

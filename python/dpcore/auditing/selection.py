@@ -45,7 +45,7 @@ from ..sampling.driver import Source
 from ..sampling.sources import Course
 from ..sampling.tally import Frame, Sketch
 from ..streams import PILOT, SELECTION
-from .wide_outputs import WideReading, WholeScore, is_wide, read_wide
+from .wide_outputs import WholeScore, WideReading, is_wide, read_wide
 
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
@@ -222,7 +222,8 @@ def select_wide_event(
     """
     options: list[tuple[Choice, WholeScore | None]] = []
     if scores:
-        options.append((select_event(source, scores, reading.rest, len(reading.rest[0]), goal), None))
+        rest = reading.rest
+        options.append((select_event(source, scores, rest, len(rest[0]), goal), None))
     options += [(one.choose(goal), one) for one in reading.whole]
     most = max(choice.merit for choice, _ in options)
     # Of about equal ones the first, which reads fewer columns.

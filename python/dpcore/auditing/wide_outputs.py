@@ -9,7 +9,6 @@ squares, is one more score, as is the distance to both inputs.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +21,6 @@ from ..attacks.arrays import (
     EXACT,
     PLACES,
     Grain,
-    deviates_of,
     freeze_arrays,
     grain_of,
     grains_of,
@@ -40,9 +38,10 @@ from ..errors import invalid, mistyped
 from ..events.event import Held, Rough, Score, is_own, score_attribute, score_name, scores_of
 from ..pairs.differences import differing_points
 from ..records import Array, Floats, Ints, Pair, PartsRead, Record
-from ..sampling.columns import PilotFacts, describe_constant, describe_pilot
+from ..sampling.columns import PilotFacts, describe_constant, describe_pilot, entries_equal
 from ..sampling.driver import Source
 from ..streams import PILOT, SELECTION
+from .column_screen import ColumnSums, choose_columns, lay_out_bins, weigh_columns
 
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
@@ -59,28 +58,9 @@ _CHUNK_NUMBERS: Final = 2**21
 """Numbers per side of a chunk of the stream, which has one block at least."""
 _MAX_KEPT_NUMBERS: Final = 2**23
 """Numbers per side that are kept of the second half."""
-_SLICE_COLUMNS: Final = 2**14
-"""Columns that are added up at a time: their table of bins stays in the cache."""
-_BINS: Final = 16
-_CELLS: Final = _BINS + 3
-"""Cells of a column: its bins, then NaN, minus infinity and infinity."""
-_BINNED_SPREADS: Final = 5.0
-"""Standard deviations of the first rows that the bins cover; the outer bins are open."""
-_HEAD_ROWS: Final = 16
-"""Rows per side, at most, that the bins are laid out by."""
-_MAX_PARTIAL_ROWS: Final = 255
-"""Rows that counts of 8 bits hold."""
-_CHOSEN_PER_TEST: Final = 48
-"""Columns that each test chooses."""
-_LEADERS_PER_TEST: Final = 4
-"""The best of these, which are learnt from by themselves too: many columns carry the noise of all.
-"""
-_MAX_DIRECTED_COLUMNS: Final = 64
-"""Columns that are chosen because the inputs differ most in them."""
-_RATIO_STANDARD_ERRORS: Final = 4.0
-"""Standard errors taken off a log ratio: the best of many is good by luck."""
+_FEWEST_HEAD_ROWS: Final = 4
+"""Rows per side that the bins are laid out by, unless there are fewer."""
 _FLOAT64_BITS: Final = 53
-_TINY: Final = 1e-300
 _NAMED_ENTRIES: Final = 3
 _DISTANCES: Final = ("l1", "l2")
 _PLACE_PATTERN: Final = re.compile(r"\boutput\[(\d+)\]")
@@ -189,187 +169,6 @@ def _name_true_entries(text: str, entries: Ints) -> str:
     return name_entries(plain, [f"entry {i}" for i in entries.tolist()])
 
 
-class ColumnSums:
-    """The sums and bins of the columns of one side, added up row by row.
-
-    Args:
-        centre: subtracted from each row before it is added up, shape `(columns,)`.
-        widths: of the bins, shape `(columns,)`.
-    """
-
-    def __init__(self, centre: Floats, widths: Floats) -> None:
-        self.centre, self.widths, self.rows = centre, widths, 0
-        self.sums, self.squares = np.zeros(centre.size), np.zeros(centre.size)
-        self.cells: Array = np.zeros((_CELLS, centre.size), np.uint8)
-        self.first: Array | None = None
-        self.steady: Ints = np.arange(centre.size)
-
-    def add(self, rows: Array) -> None:
-        """Add rows, shape `(size, columns)`."""
-        for first in range(0, len(rows), _MAX_PARTIAL_ROWS):
-            self._add_part(rows[first : first + _MAX_PARTIAL_ROWS])
-        self.first = rows[0].copy() if self.first is None else self.first
-        for row in rows:
-            if not self.steady.size:
-                break
-            here, there = row[self.steady], self.first[self.steady]
-            self.steady = self.steady[(here == there) | ((here != here) & (there != there))]
-
-    def _add_part(self, rows: Array) -> None:
-        self.rows += len(rows)
-        if self.rows > np.iinfo(self.cells.dtype).max:
-            self.cells = self.cells.astype(np.uint16 if self.rows < 2**16 else np.uint32)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, self.centre.size, _SLICE_COLUMNS):
-                part = slice(start, start + _SLICE_COLUMNS)
-                self.cells[:, part] += self._add_slice(rows, part)
-
-    def _add_slice(self, rows: Array, part: slice) -> npt.NDArray[np.uint8]:
-        """Add some columns of the rows; return the numbers of rows in their cells."""
-        centre, scale = self.centre[part], 1.0 / self.widths[part]
-        counts = np.zeros((_CELLS, centre.size), np.uint8)
-        moved, scaled = np.empty(centre.size), np.empty(centre.size)
-        for row in rows:
-            np.subtract(row[part], centre, out=moved, dtype=np.float64)
-            places = self._place_in_bins(moved, scale, scaled)
-            self.sums[part] += moved
-            np.multiply(moved, moved, out=scaled)
-            self.squares[part] += scaled
-            most = _BINS if places.max(initial=0) < _BINS else _CELLS
-            for cell in range(most):
-                counts[cell] += (places == cell).view(np.uint8)
-        return counts
-
-    @staticmethod
-    def _place_in_bins(moved: Floats, scale: Floats, scaled: Floats) -> npt.NDArray[np.uint8]:
-        """Return the cell of each number; put 0 in the place of those that are not finite."""
-        np.multiply(moved, scale, out=scaled)
-        scaled += 0.5 * _BINS - 0.5
-        np.clip(scaled, 0.0, _BINS - 1.0, out=scaled)
-        if not math.isfinite(float(moved @ moved)):
-            odd = ~np.isfinite(moved)
-            kinds = np.where(np.isnan(moved[odd]), _BINS, np.where(moved[odd] < 0, 17.0, 18.0))
-            moved[odd], scaled[odd] = 0.0, kinds
-        return scaled.astype(np.uint8)
-
-    def read_moments(self) -> tuple[Floats, Floats, Floats]:
-        """Return count, mean and variance of the finite numbers of each column."""
-        counts = self.cells[:_BINS].sum(axis=0, dtype=np.float64)
-        held = np.maximum(counts, 1.0)
-        means = self.sums / held
-        variances = np.maximum(self.squares / held - means * means, 0.0)
-        # What cancels in the difference says nothing.
-        variances[variances <= 1e-12 * self.squares / held] = 0.0
-        return counts, means, variances
-
-
-def _lay_out_bins(heads: Sides) -> tuple[Floats, Floats]:
-    """Return the centre and the width of the bins of each column, from the first rows."""
-    pooled = np.concatenate([head[:_HEAD_ROWS] for head in heads]).astype(np.float64)
-    pooled[~np.isfinite(pooled)] = np.nan
-    held = np.maximum(np.count_nonzero(~np.isnan(pooled), axis=0), 1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        centre = np.nansum(pooled, axis=0) / held
-        centre[~np.isfinite(centre)] = 0.0
-        pooled -= centre
-        spread = np.sqrt(np.nansum(pooled * pooled, axis=0) / held)
-    spread[~np.isfinite(spread)] = 1.0
-    least = np.maximum(1e-9 * np.abs(centre), 1e-290)
-    return centre, np.maximum(_BINNED_SPREADS * spread / _BINS, least)
-
-
-def _screen_slice(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
-    """Return how unlike the laws of some columns are: by bins, and by the best half-line."""
-    cells = [side.cells[:, part].astype(np.float64) for side in sides]
-    rows = [float(side.rows) for side in sides]
-    pooled = cells[0] + cells[1]
-    expected = [pooled * (size / sum(rows)) for size in rows]
-    statistic = sum(
-        ((own - fit) ** 2 / np.maximum(fit, _TINY)).sum(axis=0)
-        for own, fit in zip(cells, expected, strict=True)
-    )
-    freedoms = np.count_nonzero(pooled, axis=0) - 1.0
-    # In the order of the line: minus infinity, the bins, infinity; then each cell for itself.
-    order = [_BINS + 1, *range(_BINS), _BINS + 2]
-    below = [np.cumsum(one[order], axis=0) for one in cells]
-    hits = [
-        np.concatenate([under, under[-1] - under, one])
-        for under, one in zip(below, cells, strict=True)
-    ]
-    ratios = np.abs(
-        np.log((hits[0] + 0.5) / (rows[0] + 1.0)) - np.log((hits[1] + 0.5) / (rows[1] + 1.0))
-    )
-    errors = np.sqrt(1.0 / (hits[0] + 0.5) + 1.0 / (hits[1] + 0.5))
-    cautious = (ratios - _RATIO_STANDARD_ERRORS * errors).max(axis=0)
-    return [deviates_of(statistic, freedoms), cautious]
-
-
-def rank_by_tests(sides: Sequence[ColumnSums]) -> list[Floats]:
-    """Return how unlike the sides each column is: by mean, spread, bins and half-lines."""
-    (size, mean, variance), (size_prime, mean_prime, variance_prime) = (
-        side.read_moments() for side in sides
-    )
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        error = variance / np.maximum(size, 1.0) + variance_prime / np.maximum(size_prime, 1.0)
-        shifts = np.abs(mean - mean_prime) / np.sqrt(error)
-        spreads = np.abs(np.log(variance) - np.log(variance_prime))
-        slices = [
-            _screen_slice(sides, slice(start, start + _SLICE_COLUMNS))
-            for start in range(0, mean.size, _SLICE_COLUMNS)
-        ]
-    by_bins = [np.concatenate(one) for one in zip(*slices, strict=True)]
-    return [np.where(np.isnan(one), -np.inf, one) for one in (shifts, spreads, *by_bins)]
-
-
-def choose_columns(
-    sides: Sequence[ColumnSums], ends: tuple[Floats, Floats] | None
-) -> tuple[Ints, tuple[Ints, ...]]:
-    """Choose the columns whose laws differ most, and those in which the inputs differ most.
-
-    Args:
-        sides: sums on x and on x'.
-        ends: the inputs as one number per column; None where they are none.
-
-    Returns:
-        Their numbers, increasing; and groups of them, by place, that are also learnt from by
-        themselves: the best column of each test, and the best few of all tests.
-    """
-    ranked = []
-    for merits in rank_by_tests(sides):
-        most = np.argsort(-merits, kind="stable")[:_CHOSEN_PER_TEST]
-        ranked.append(most[merits[most] > -np.inf])
-    if ends is not None:
-        apart = np.abs(ends[0] - ends[1])[: sides[0].centre.size]
-        most = np.argsort(-apart, kind="stable")[:_MAX_DIRECTED_COLUMNS]
-        ranked.append(most[apart[most] > 0.0])
-    chosen = np.unique(np.concatenate(ranked))
-    leaders = np.unique(np.concatenate([one[:1] for one in ranked]))
-    few = np.unique(np.concatenate([one[:_LEADERS_PER_TEST] for one in ranked]))
-    groups = [*leaders[:, np.newaxis], few]
-    places = tuple(np.searchsorted(chosen, one) for one in groups if one.size < chosen.size)
-    return (chosen.astype(np.int64), places) if chosen.size else (np.zeros(1, np.int64), ())
-
-
-def weigh_columns(sides: Sequence[ColumnSums]) -> LinearScore | None:
-    """Return the diagonal discriminant of all columns that vary; None if no mean differs.
-
-    Source:
-        Fisher (1936), Annals of Eugenics 7; Bickel and Levina (2004), Bernoulli 10, for
-        independent columns.
-    """
-    (_, mean, variance), (_, mean_prime, variance_prime) = (side.read_moments() for side in sides)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        weights = (mean - mean_prime) / (variance + variance_prime)
-        varies = np.isfinite(weights) & (weights != 0.0)
-        if not varies.any():
-            return None
-        centres = sides[0].centre + 0.5 * (mean + mean_prime)
-        # In units of its own spread, as the draws of the stream have it.
-        weights /= math.sqrt(float(np.sum(weights[varies] ** 2 * (variance + variance_prime)[varies])))
-    entries = np.flatnonzero(np.isfinite(centres) & np.isfinite(weights) & (weights != 0.0))
-    return LinearScore(entries, centres[entries], weights[entries]) if entries.size > 1 else None
-
-
 class WholeScore(NamedTuple):
     """A score of whole outputs, with its values on the second half of the pilot.
 
@@ -389,7 +188,8 @@ class WholeScore(NamedTuple):
 
     def make_marks(self) -> Marks:
         """Make thresholds between the values."""
-        return marks_of(*map(sorted_values, self.values), self.grain)
+        first, second = map(sorted_values, self.values)
+        return marks_of(first, second, self.grain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,8 +201,7 @@ class WideReading:
         groups: places of chosen columns that are also learnt from by themselves.
         pair: the inputs on these columns; as they were where they are not numbers of columns.
         learners: the attack on the chosen columns; None where the attack reads whole outputs only.
-        training: the chosen columns of the outputs that the attack learns from.
-        rest: those of the outputs that choose the event.
+        kept: the chosen columns of the outputs of the second half.
         whole: scores of whole outputs.
         facts: constants of the outputs.
         size: pilot draws per side.
@@ -413,12 +212,38 @@ class WideReading:
     groups: tuple[Ints, ...]
     pair: Pair
     learners: ScoreAttack | None
-    training: Sides
-    rest: Sides
+    kept: Sides
     whole: tuple[WholeScore, ...]
     facts: PilotFacts
     size: int
     read: PartsRead
+
+    @property
+    def width(self) -> int:
+        """Numbers that are kept of an output."""
+        return int(self.entries.size) + len(self.whole)
+
+    @property
+    def training(self) -> Sides:
+        """The kept outputs that the attack learns from: every other one."""
+        return self.kept[0][::2], self.kept[1][::2]
+
+    @property
+    def rest(self) -> Sides:
+        """The kept outputs that choose the event."""
+        return self.kept[0][1::2], self.kept[1][1::2]
+
+    def extend(self, outputs: Sides) -> WideReading:
+        """Return the reading with more outputs, of full width; the oldest ones make room."""
+        most = _MAX_KEPT_NUMBERS // self.width
+        rows = [read_numbers(side)[:, self.entries] for side in outputs]
+        kept = [np.concatenate(both)[-most:] for both in zip(self.kept, rows, strict=True)]
+        whole = []
+        for one in self.whole:
+            more = [scores_of(one.score, side) for side in outputs]
+            values = [np.concatenate(both)[-most:] for both in zip(one.values, more, strict=True)]
+            whole.append(one._replace(values=(values[0], values[1])))
+        return replace(self, kept=(kept[0], kept[1]), whole=tuple(whole))
 
     def make_scores(self, name: str) -> tuple[Score, ...]:
         """Return the scores that the attack makes of the chosen columns, and of groups of them.
@@ -428,9 +253,10 @@ class WideReading:
         """
         if self.learners is None:
             return ()
-        found = list(read_candidates(self.learners, *self.training, self.pair, name)[0])
+        training = self.training
+        found = list(read_candidates(self.learners, *training, self.pair, name)[0])
         for group in self.groups:
-            sides = [side[:, group] for side in self.training]
+            sides = [side[:, group] for side in training]
             ends = [np.asarray(side) for side in (self.pair.x, self.pair.x_prime)]
             pair = self.pair
             if all(side.shape == self.entries.shape for side in ends):
@@ -439,12 +265,13 @@ class WideReading:
             found += [widen_score(score, group) for score in made]
         return tuple(dict.fromkeys(found))
 
-    def widen(self, choice: Choice | None) -> Choice | None:
+    def widen(self, choice: Choice) -> Choice:
         """Return a choice on the chosen columns as one on whole outputs."""
-        if choice is None or any(choice.event.score is one.score for one in self.whole):
+        if any(choice.event.score is one.score for one in self.whole):
             return choice
         event = replace(choice.event, score=widen_score(choice.event.score, self.entries))
-        return replace(choice, event=event, rounding=self.widen(choice.rounding))
+        rounding = None if choice.rounding is None else self.widen(choice.rounding)
+        return replace(choice, event=event, rounding=rounding)
 
 
 def widen_score(score: Score, entries: Ints) -> Score:
@@ -499,39 +326,37 @@ def _iterate_chunks(source: Source, purpose: int, size: int) -> Iterator[Sides |
 
 
 def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums], Sides] | None:
-    """Add up the first half of a pilot; return the sums and the first rows, or None."""
+    """Add up the first half of a pilot; return the sums and two rows per side, or None."""
     sums: tuple[ColumnSums, ColumnSums] | None = None
+    waiting: list[Sides] = []
     heads: Sides | None = None
+    rows = 0
     for chunk in _iterate_chunks(source, PILOT, size):
         if chunk is None:
             return None
-        screened = [side[:, :_MAX_SCREENED_COLUMNS] for side in chunk]
-        if sums is None or heads is None:
-            bins = _lay_out_bins((screened[0], screened[1]))
+        heads = heads or (chunk[0][:2].copy(), chunk[1][:2].copy())
+        waiting.append((chunk[0][:, :_MAX_SCREENED_COLUMNS], chunk[1][:, :_MAX_SCREENED_COLUMNS]))
+        rows += len(chunk[0])
+        if sums is None and (rows >= _FEWEST_HEAD_ROWS or rows >= size):
+            bins = lay_out_bins([side for both in waiting for side in both])
             sums = ColumnSums(*bins), ColumnSums(*bins)
-            heads = chunk[0][:2].copy(), chunk[1][:2].copy()
-        for own, side in zip(sums, screened, strict=True):
-            own.add(side)
+        while sums is not None and waiting:
+            for own, side in zip(sums, waiting.pop(0), strict=True):
+                own.add(side)
     return None if sums is None or heads is None else (sums, heads)
 
 
 def _list_whole_scores(
-    attack: Any,
-    stated: Sequence[Threshold],
-    sums: Sequence[ColumnSums],
-    heads: Sides,
-    pair: Pair,
-    has_distance: bool,
+    attack: Any, stated: Sequence[Threshold], sums: Sequence[ColumnSums], heads: Sides, pair: Pair
 ) -> list[Score]:
     """List the scores of all columns: what the attack states, distances, the weighted sum."""
     members = attack.members if isinstance(attack, Auto) else (attack,)
     found: list[Score] = []
     for one in stated:
         found += one.candidates(*heads, pair)
-    # Where all columns with other inputs are chosen, these have the same distance.
-    if has_distance and any(isinstance(one, Threshold) and one.score is None for one in members):
+    if any(isinstance(one, Threshold) and one.score is None for one in members):
         for norm in _DISTANCES:
-            found += Threshold(norm).candidates(*heads, pair)  # type: ignore[arg-type]
+            found += Threshold(norm).candidates(*heads, pair)
     if any(isinstance(one, Discriminant) for one in members):
         weighted = weigh_columns(sums)
         found += [] if weighted is None else [weighted]
@@ -571,10 +396,12 @@ def _measure_moves(sums: Sequence[ColumnSums], kept: Sides, columns: int) -> Flo
 def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> Grain:
     """Return what rounding may move a score of whole outputs by."""
     if isinstance(score, LinearScore):
-        return Grain(_FLOAT64_BITS, 0.0, float((np.abs(score.weights) * moves[score.entries]).sum()))
+        moved = float(np.sum(np.abs(score.weights) * moves[score.entries]))
+        return Grain(_FLOAT64_BITS, 0.0, moved)
     if isinstance(score, (Closer, RowSum)):
-        apart = score.x - score.x_prime if isinstance(score, Closer) and score.norm == "l2" else 1.0
-        return Grain(_FLOAT64_BITS, 0.0, float((np.abs(apart) * moves).sum()))
+        if isinstance(score, Closer) and score.norm == "l2":
+            moves = np.abs(score.x - score.x_prime) * moves
+        return Grain(_FLOAT64_BITS, 0.0, float(np.sum(moves)))
     if score_attribute(score, "merged"):
         return EXACT
     own = grain_of(*values)
@@ -587,7 +414,7 @@ def _describe_facts(
     """Describe what is constant: in all columns by the stream, else in the chosen ones."""
     firsts = [side.first for side in sums if side.first is not None]
     steady = all(side.steady.size == side.centre.size for side in sums)
-    if steady and len(firsts) == 2 and np.array_equal(*firsts, equal_nan=firsts[0].dtype.kind == "f"):
+    if steady and len(firsts) == 2 and bool(entries_equal(*firsts).all()):
         return PilotFacts(describe_constant(sums[0].rows, firsts[0]), True)
     notes = describe_pilot(kept, pair, claim, delta).notes
     return PilotFacts("", steady, tuple(_name_true_entries(note, entries) for note in notes))
@@ -630,11 +457,7 @@ def read_wide(
     ends = differing_points(pair.x, pair.x_prime, source.shape)
     entries, groups = choose_columns(sums, ends)
     inner = [side.reshape(-1, *source.shape) for side in heads]
-    has_distance = ends is not None and np.count_nonzero(ends[0] != ends[1]) > np.count_nonzero(
-        ends[0][entries] != ends[1][entries]
-    )
-    listed = _list_whole_scores(attack, whole, sums, (inner[0], inner[1]), pair, has_distance)
-    scores = [*listed, *stated]
+    scores = [*_list_whole_scores(attack, whole, sums, (inner[0], inner[1]), pair), *stated]
     source.course.bar.relabel(f"reading {entries.size:,} of {columns:,} columns")
     most = _MAX_KEPT_NUMBERS // (entries.size + len(scores))
     further = max(2, min(size - sums[0].rows, most))
@@ -645,10 +468,9 @@ def read_wide(
     moves = _measure_moves(sums, kept, columns)
     if ends is not None:
         pair = replace(pair, x=ends[0][entries], x_prime=ends[1][entries])
-    cut = further // 2
     return WideReading(
         entries, groups, pair, learners,
-        (kept[0][:cut], kept[1][:cut]), (kept[0][cut:], kept[1][cut:]),
+        kept,
         tuple(
             WholeScore(score, own, _find_grain(score, own, moves))
             for score, own in zip(scores, values, strict=True)
