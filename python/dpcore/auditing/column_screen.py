@@ -1,6 +1,6 @@
 """A screen of the columns of wide outputs: sums and bins that a stream of rows keeps of each.
 
-Nothing else is kept of the rows. Columns whose laws differ most between the sides are chosen by
+Nothing else is stored of the rows. Columns whose laws differ most between the sides are chosen by
 their means, their spreads, their bins and the best half-line; of the sums a discriminant of all
 columns is made.
 """
@@ -157,10 +157,10 @@ def _screen_slice(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
     freedoms = np.count_nonzero(pooled, axis=0) - 1.0
     # In the order of the line: minus infinity, the bins, infinity; then each cell for itself.
     order = [_BINS + 1, *range(_BINS), _BINS + 2]
-    below = [np.cumsum(one[order], axis=0) for one in cells]
+    below = [np.cumsum(own[order], axis=0) for own in cells]
     hits = [
-        np.concatenate([under, under[-1] - under, one])
-        for under, one in zip(below, cells, strict=True)
+        np.concatenate([under, under[-1] - under, own])
+        for under, own in zip(below, cells, strict=True)
     ]
     ratios = np.abs(
         np.log((hits[0] + 0.5) / (rows[0] + 1.0)) - np.log((hits[1] + 0.5) / (rows[1] + 1.0))
@@ -183,8 +183,9 @@ def rank_by_tests(sides: Sequence[ColumnSums]) -> list[Floats]:
             _screen_slice(sides, slice(start, start + _SLICE_COLUMNS))
             for start in range(0, mean.size, _SLICE_COLUMNS)
         ]
-    by_bins = [np.concatenate(one) for one in zip(*slices, strict=True)]
-    return [np.where(np.isnan(one), -np.inf, one) for one in (shifts, spreads, *by_bins)]
+    by_bins = [np.concatenate(merits) for merits in zip(*slices, strict=True)]
+    tests = (shifts, spreads, *by_bins)
+    return [np.where(np.isnan(merits), -np.inf, merits) for merits in tests]
 
 
 def choose_columns(
@@ -209,11 +210,13 @@ def choose_columns(
         most = np.argsort(-apart, kind="stable")[:_MAX_DIRECTED_COLUMNS]
         ranked.append(most[apart[most] > 0.0])
     chosen = np.unique(np.concatenate(ranked))
-    leaders = np.unique(np.concatenate([one[:1] for one in ranked]))
-    few = np.unique(np.concatenate([one[:_LEADERS_PER_TEST] for one in ranked]))
+    leaders = np.unique(np.concatenate([places[:1] for places in ranked]))
+    few = np.unique(np.concatenate([places[:_LEADERS_PER_TEST] for places in ranked]))
     groups = [*leaders[:, np.newaxis], few]
-    places = tuple(np.searchsorted(chosen, one) for one in groups if one.size < chosen.size)
-    return (chosen.astype(np.int64), places) if chosen.size else (np.zeros(1, np.int64), ())
+    if not chosen.size:
+        return np.zeros(1, np.int64), ()
+    smaller = [group for group in groups if group.size < chosen.size]
+    return chosen.astype(np.int64), tuple(np.searchsorted(chosen, group) for group in smaller)
 
 
 def weigh_columns(sides: Sequence[ColumnSums]) -> LinearScore | None:

@@ -279,8 +279,8 @@ class Sequence:
         if claim is not None and not isinstance(claim, Claim):
             claim *= pair.distance
         if is_wide(self.source.elements, self.pilot):
-            asked = self.attack, self.request.known, self.pilot
-            self._wide = read_wide(self.source, *asked, (), claim, self.request.delta)
+            asks = self.attack, self.request.known, self.pilot
+            self._wide = read_wide(self.source, *asks, (), claim, self.request.delta)
         if self._wide is not None:
             self.read, self.facts = self._wide.read, self._wide.facts
             return

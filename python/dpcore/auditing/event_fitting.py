@@ -84,6 +84,8 @@ _MAX_TRAINING_ROWS: Final = 2**21
 _SMALL_PILOT_ROWS: Final = 2**12
 _MAX_TRAINING_ELEMENTS: Final = 2**26
 """Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
+_MAX_WHOLE_ELEMENTS: Final = 2**24
+"""The same of wide outputs, for an attack that reads them as they are."""
 _MAX_LATTICE_ELEMENTS: Final = 2**18
 """Numbers a side that the floating-point attack learns from; at least `_MIN_LATTICE_ROWS` rows."""
 _MIN_LATTICE_ROWS: Final = 2**12
@@ -344,7 +346,10 @@ class PilotDraws:
     def outputs(self) -> Sides:
         """Draw outputs on both sides, as many of the pilot as are kept at once."""
         source = self.source
-        size = min(self.size, _max_training_rows(source.elements))
+        most = _max_training_rows(source.elements)
+        if is_wide(source.elements, self.size):
+            most = max(1, min(most, _MAX_WHOLE_ELEMENTS // source.elements))
+        size = min(self.size, most)
         sides: Sides = source.in_one_form(*source.outputs(PILOT, 0, size))
         self._note_facts(sides)
         return sides
@@ -460,58 +465,71 @@ class PilotDraws:
         """Read a pilot of wide outputs in a stream; None for others, which are read as a whole."""
         if not is_wide(self.source.elements, self.size):
             return None
-        known = self.stated, self.claim, self.goal.delta
-        return read_wide(self.source, attack, self.pair, self.size, *known)
+        asks = self.stated, self.claim, self.goal.delta
+        return read_wide(self.source, attack, self.pair, self.size, *asks)
 
     def _fit_wide(self, attack: ScoreAttack, reading: WideReading) -> Fitted:
         """Choose the event of wide outputs: on the chosen columns, or on all of them."""
-        source, goal, training, rest = self.source, self.goal, reading.training, reading.rest
-        found: tuple[Score, ...] = ()
+        source, training, rest = self.source, reading.training, reading.rest
+        floats: tuple[Score, ...] = ()
         with use_threads(source.threads if source.executor is None else 1):
             scores = reading.make_scores(f"outputs of {source.name}")
             source.course.bar.relabel("choosing the event")
             if self.lattice:
-                found = _float_scores(source, scores, training, reading.pair)
+                floats = _float_scores(source, scores, training, reading.pair)
         self._facts.append(reading.facts)
         types = types_apart(*training)
         notes = types if types and _types_always_differ(source, types) else ()
-        watched = max(choose_events(found, *rest, goal), key=merit_of) if found else None
-        watched = None if watched is None or watched.merit <= 0.0 else reading.widen(watched)
+        watched = [
+            reading.widen(choice)
+            for choice in choose_events(floats, *rest, self.goal)
+            if choice.merit > 0.0
+        ]
         if not scores and not reading.whole:
             attack.no_scores(rest[0])
-            nothing = Fitted(Never(), "x", 0.0, reading.size, np.empty(0), watched, notes)
+            finding = max(watched, key=merit_of, default=None)
+            nothing = Fitted(Never(), "x", 0.0, reading.size, np.empty(0), finding, notes)
             return replace(nothing, read=reading.read)
-        chosen, whole = select_wide_event(source, scores, reading, goal)
-        both = (training[0], rest[0]), (training[1], rest[1])
-        learners = reading.learners
-        seldom = None if learners is None else learners.seldom(both[0], both[1], goal)
-        if seldom is not None and _is_better_rare_event(seldom, chosen):
-            chosen, whole = seldom, None
-        for one in reading.whole:
-            promised = _choose_promised(one, goal) if one.score in self.stated else None
-            if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
-                chosen, whole = promised, one
-        if not chosen.counted.happens:
-            thresholds = np.empty(0)
-        elif whole is None:
-            thresholds = _mark_curve(chosen, rest)
-        else:
-            thresholds = _choose_curve_thresholds(chosen, whole.make_marks().points, whole.values)
+        chosen, thresholds = self._choose_wide_event(scores, reading)
         remarks = remarks_on([chosen], rest[0])
-        widened = reading.widen(chosen)
-        told = [one for one in (watched, widened.rounding) if one is not None]
+        chosen = reading.widen(chosen)
+        if chosen.rounding is not None:
+            watched.append(chosen.rounding)
         return Fitted(
-            widened.counted,
-            widened.direction,
-            widened.merit,
+            chosen.counted,
+            chosen.direction,
+            chosen.merit,
             reading.size,
             thresholds,
-            max(told, key=merit_of, default=None),
+            max(watched, key=merit_of, default=None),
             notes,
             remarks,
             reading.read,
-            counts=widened.counts,
+            counts=chosen.counts,
         )
+
+    def _choose_wide_event(
+        self, scores: tuple[Score, ...], reading: WideReading
+    ) -> tuple[Choice, Floats]:
+        """Return the best choice, and thresholds of its score for the trade-off curve."""
+        goal, training, rest = self.goal, reading.training, reading.rest
+        chosen, whole = select_wide_event(self.source, scores, reading, goal)
+        seldom = None
+        if reading.learners is not None:
+            parts = (training[0], rest[0]), (training[1], rest[1])
+            seldom = reading.learners.seldom(*parts, goal)
+        if seldom is not None and _is_better_rare_event(seldom, chosen):
+            chosen, whole = seldom, None
+        for scored in reading.whole:
+            promised = _choose_promised(scored, goal) if scored.score in self.stated else None
+            if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
+                chosen, whole = promised, scored
+        if not chosen.counted.happens:
+            return chosen, np.empty(0)
+        if whole is None:
+            return chosen, _mark_curve(chosen, rest)
+        points = whole.make_marks().points
+        return chosen, _choose_curve_thresholds(chosen, points, whole.values)
 
 
 def outputs_inside(

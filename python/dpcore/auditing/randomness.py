@@ -55,7 +55,7 @@ _MAX_COMPARED_COLUMNS: Final = 64
 """Columns by which rows are compared. Further columns could only make the test stronger."""
 
 _COMPARED_AT_ONCE: Final = 2**12
-"""Columns that are compared before it is seen whether any rows can still agree."""
+"""Columns that are compared before it is checked whether any rows can still agree."""
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
 """(number of a block, rows) -> its outputs."""
@@ -444,14 +444,14 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
     if not differs.any():
         return np.ones(len(numbers), np.bool_)
     places, equal = np.flatnonzero(differs), agrees.all(axis=1)
-    found = np.ones(len(numbers), np.bool_)
+    are_near = np.ones(len(numbers), np.bool_)
     for first in range(0, places.size, _COMPARED_AT_ONCE):
         some = places[first : first + _COMPARED_AT_ONCE]
-        found &= (_are_near(numbers[:, some], others[:, some]) | agrees[:, some]).all(axis=1)
-        if not (found & ~equal).any():
-            # No further column changes what is found.
+        are_near &= (_are_near(numbers[:, some], others[:, some]) | agrees[:, some]).all(axis=1)
+        if not (are_near & ~equal).any():
+            # No further column changes the mask.
             break
-    return found
+    return are_near
 
 
 def _are_near(numbers: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

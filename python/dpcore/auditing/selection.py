@@ -224,7 +224,7 @@ def select_wide_event(
     if scores:
         rest = reading.rest
         options.append((select_event(source, scores, rest, len(rest[0]), goal), None))
-    options += [(one.choose(goal), one) for one in reading.whole]
+    options += [(scored.choose(goal), scored) for scored in reading.whole]
     most = max(choice.merit for choice, _ in options)
     # Of about equal ones the first, which reads fewer columns.
     least = most - _EQUAL_MERIT_TOLERANCE * abs(most) if most > -math.inf else most

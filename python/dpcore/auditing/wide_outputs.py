@@ -123,8 +123,8 @@ class OfEntries(Record, word="OfEntries"):
         ask = score_attribute(self.score, "on_device")
         if ask is None or outputs.flat.shape[1] <= self.entries.max():
             return None
-        found: Rough | None = ask(Held(outputs.flat[:, self.entries.tolist()]))
-        return found
+        scores: Rough | None = ask(Held(outputs.flat[:, self.entries.tolist()]))
+        return scores
 
     @property
     def rounding(self) -> Any:
@@ -201,7 +201,7 @@ class WideReading:
         groups: places of chosen columns that are also learnt from by themselves.
         pair: the inputs on these columns; as they were where they are not numbers of columns.
         learners: the attack on the chosen columns; None where the attack reads whole outputs only.
-        kept: the chosen columns of the outputs of the second half.
+        rows: the chosen columns of the outputs of the second half.
         whole: scores of whole outputs.
         facts: constants of the outputs.
         size: pilot draws per side.
@@ -212,7 +212,7 @@ class WideReading:
     groups: tuple[Ints, ...]
     pair: Pair
     learners: ScoreAttack | None
-    kept: Sides
+    rows: Sides
     whole: tuple[WholeScore, ...]
     facts: PilotFacts
     size: int
@@ -226,24 +226,22 @@ class WideReading:
     @property
     def training(self) -> Sides:
         """The kept outputs that the attack learns from: every other one."""
-        return self.kept[0][::2], self.kept[1][::2]
+        return self.rows[0][::2], self.rows[1][::2]
 
     @property
     def rest(self) -> Sides:
         """The kept outputs that choose the event."""
-        return self.kept[0][1::2], self.kept[1][1::2]
+        return self.rows[0][1::2], self.rows[1][1::2]
 
     def extend(self, outputs: Sides) -> WideReading:
-        """Return the reading with more outputs, of full width; the oldest ones make room."""
+        """Return the reading with more outputs, of full width; the oldest ones are left out."""
         most = _MAX_KEPT_NUMBERS // self.width
-        rows = [read_numbers(side)[:, self.entries] for side in outputs]
-        kept = [np.concatenate(both)[-most:] for both in zip(self.kept, rows, strict=True)]
+        added = read_numbers(outputs[0])[:, self.entries], read_numbers(outputs[1])[:, self.entries]
         whole = []
-        for one in self.whole:
-            more = [scores_of(one.score, side) for side in outputs]
-            values = [np.concatenate(both)[-most:] for both in zip(one.values, more, strict=True)]
-            whole.append(one._replace(values=(values[0], values[1])))
-        return replace(self, kept=(kept[0], kept[1]), whole=tuple(whole))
+        for scored in self.whole:
+            values = scores_of(scored.score, outputs[0]), scores_of(scored.score, outputs[1])
+            whole.append(scored._replace(values=_append_rows(scored.values, values, most)))
+        return replace(self, rows=_append_rows(self.rows, added, most), whole=tuple(whole))
 
     def make_scores(self, name: str) -> tuple[Score, ...]:
         """Return the scores that the attack makes of the chosen columns, and of groups of them.
@@ -254,7 +252,7 @@ class WideReading:
         if self.learners is None:
             return ()
         training = self.training
-        found = list(read_candidates(self.learners, *training, self.pair, name)[0])
+        scores = list(read_candidates(self.learners, *training, self.pair, name)[0])
         for group in self.groups:
             sides = [side[:, group] for side in training]
             ends = [np.asarray(side) for side in (self.pair.x, self.pair.x_prime)]
@@ -262,16 +260,22 @@ class WideReading:
             if all(side.shape == self.entries.shape for side in ends):
                 pair = replace(pair, x=ends[0][group], x_prime=ends[1][group])
             made = read_candidates(self.learners, sides[0], sides[1], pair, name)[0]
-            found += [widen_score(score, group) for score in made]
-        return tuple(dict.fromkeys(found))
+            scores += [widen_score(score, group) for score in made]
+        return tuple(dict.fromkeys(scores))
 
     def widen(self, choice: Choice) -> Choice:
         """Return a choice on the chosen columns as one on whole outputs."""
-        if any(choice.event.score is one.score for one in self.whole):
+        if any(choice.event.score is scored.score for scored in self.whole):
             return choice
         event = replace(choice.event, score=widen_score(choice.event.score, self.entries))
         rounding = None if choice.rounding is None else self.widen(choice.rounding)
         return replace(choice, event=event, rounding=rounding)
+
+
+def _append_rows(sides: Sides, added: Sides, most: int) -> Sides:
+    """Return the last rows, at most so many per side, of both together."""
+    first, second = (np.concatenate(parts) for parts in zip(sides, added, strict=True))
+    return first[-most:], second[-most:]
 
 
 def widen_score(score: Score, entries: Ints) -> Score:
@@ -304,8 +308,8 @@ def divide_attack(attack: Any) -> tuple[ScoreAttack | None, tuple[Threshold, ...
     members = attack.members if type(attack) is Auto else (attack,)
     if not all(map(is_own, members)):
         return None
-    stated = tuple(one for one in members if isinstance(one, Threshold) and _reads_whole(one))
-    learners = tuple(one for one in members if one not in stated)
+    stated = tuple(each for each in members if isinstance(each, Threshold) and _reads_whole(each))
+    learners = tuple(each for each in members if each not in stated)
     if not stated:
         return attack, ()
     return (replace(attack, members=learners) if learners else None), stated
@@ -317,11 +321,11 @@ def _reads_whole(attack: Threshold) -> bool:
 
 def _iterate_chunks(source: Source, purpose: int, size: int) -> Iterator[Sides | None]:
     """Yield the rows of some draws, a chunk at a time; None for outputs that are not numbers."""
-    rows = max(1, _CHUNK_NUMBERS // source.elements // source.block) * source.block
-    for start in range(0, size, rows):
-        drawn = source.outputs(purpose, start, min(size, start + rows))
+    step = max(1, _CHUNK_NUMBERS // source.elements // source.block) * source.block
+    for start in range(0, size, step):
+        drawn = source.outputs(purpose, start, min(size, start + step))
         tables = [read_columns(side) for side in drawn]
-        fits = all(one is not None and one.shape[1] == source.elements for one in tables)
+        fits = all(rows is not None and rows.shape[1] == source.elements for rows in tables)
         yield (tables[0], tables[1]) if fits else None  # type: ignore[misc]
 
 
@@ -351,39 +355,40 @@ def _list_whole_scores(
 ) -> list[Score]:
     """List the scores of all columns: what the attack states, distances, the weighted sum."""
     members = attack.members if isinstance(attack, Auto) else (attack,)
-    found: list[Score] = []
-    for one in stated:
-        found += one.candidates(*heads, pair)
-    if any(isinstance(one, Threshold) and one.score is None for one in members):
+    scores: list[Score] = []
+    for threshold in stated:
+        scores += threshold.candidates(*heads, pair)
+    if any(isinstance(each, Threshold) and each.score is None for each in members):
         for norm in _DISTANCES:
-            found += Threshold(norm).candidates(*heads, pair)
-    if any(isinstance(one, Discriminant) for one in members):
-        weighted = weigh_columns(sums)
-        found += [] if weighted is None else [weighted]
-    return list(dict.fromkeys(found))
+            scores += Threshold(norm).candidates(*heads, pair)
+    weighted = (
+        weigh_columns(sums) if any(isinstance(each, Discriminant) for each in members) else None
+    )
+    scores += [] if weighted is None else [weighted]
+    return list(dict.fromkeys(scores))
 
 
 def _keep_columns(
     source: Source, size: int, entries: Ints, scores: Sequence[Score]
 ) -> tuple[Sides, list[tuple[Floats, Floats]]] | None:
     """Draw the second half; keep the chosen columns and the scores of whole outputs, or None."""
-    kept: tuple[list[Array], list[Array]] = [], []
+    rows: tuple[list[Array], list[Array]] = [], []
     values: list[tuple[list[Floats], list[Floats]]] = [([], []) for _ in scores]
     for chunk in _iterate_chunks(source, SELECTION, size):
         if chunk is None:
             return None
         for side in (0, 1):
             outputs = chunk[side].reshape(-1, *source.shape)
-            kept[side].append(chunk[side][:, entries])
+            rows[side].append(chunk[side][:, entries])
             for score, own in zip(scores, values, strict=True):
                 own[side].append(scores_of(score, outputs))
-    sides = np.concatenate(kept[0]), np.concatenate(kept[1])
-    return sides, [(np.concatenate(one), np.concatenate(other)) for one, other in values]
+    joined = [(np.concatenate(first), np.concatenate(second)) for first, second in values]
+    return (np.concatenate(rows[0]), np.concatenate(rows[1])), joined
 
 
-def _measure_moves(sums: Sequence[ColumnSums], kept: Sides, columns: int) -> Floats:
+def _measure_moves(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
     """Return what rounding may move the numbers of each column by, shape `(columns,)`."""
-    bits = [grain.bits for grain in grains_of(*kept) if grain.bits]
+    bits = [grain.bits for grain in grains_of(*rows) if grain.bits]
     squares = np.zeros(sums[0].centre.size)
     for side in sums:
         _, mean, variance = side.read_moments()
@@ -409,14 +414,14 @@ def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> G
 
 
 def _describe_facts(
-    sums: Sequence[ColumnSums], kept: Sides, entries: Ints, pair: Pair, claim: Any, delta: float
+    sums: Sequence[ColumnSums], rows: Sides, entries: Ints, pair: Pair, claim: Any, delta: float
 ) -> PilotFacts:
     """Describe what is constant: in all columns by the stream, else in the chosen ones."""
     firsts = [side.first for side in sums if side.first is not None]
     steady = all(side.steady.size == side.centre.size for side in sums)
     if steady and len(firsts) == 2 and bool(entries_equal(*firsts).all()):
         return PilotFacts(describe_constant(sums[0].rows, firsts[0]), True)
-    notes = describe_pilot(kept, pair, claim, delta).notes
+    notes = describe_pilot(rows, pair, claim, delta).notes
     return PilotFacts("", steady, tuple(_name_true_entries(note, entries) for note in notes))
 
 
@@ -461,21 +466,21 @@ def read_wide(
     source.course.bar.relabel(f"reading {entries.size:,} of {columns:,} columns")
     most = _MAX_KEPT_NUMBERS // (entries.size + len(scores))
     further = max(2, min(size - sums[0].rows, most))
-    held = _keep_columns(source, further, entries, scores)
-    if held is None:
+    second = _keep_columns(source, further, entries, scores)
+    if second is None:
         return None
-    kept, values = held
-    moves = _measure_moves(sums, kept, columns)
+    rows, values = second
+    moves = _measure_moves(sums, rows, columns)
     if ends is not None:
         pair = replace(pair, x=ends[0][entries], x_prime=ends[1][entries])
     return WideReading(
         entries, groups, pair, learners,
-        kept,
+        rows,
         tuple(
             WholeScore(score, own, _find_grain(score, own, moves))
             for score, own in zip(scores, values, strict=True)
         ),
-        _describe_facts(sums, kept, entries, pair, claim, delta),
+        _describe_facts(sums, rows, entries, pair, claim, delta),
         sums[0].rows + further,
         PartsRead(columns, sums[0].centre.size, sums[0].rows, int(entries.size), further),
     )  # fmt: skip
