@@ -361,10 +361,9 @@ def _list_whole_scores(
     if any(isinstance(each, Threshold) and each.score is None for each in members):
         for norm in _DISTANCES:
             scores += Threshold(norm).candidates(*heads, pair)
-    weighted = (
-        weigh_columns(sums) if any(isinstance(each, Discriminant) for each in members) else None
-    )
-    scores += [] if weighted is None else [weighted]
+    if any(isinstance(each, Discriminant) for each in members):
+        weighted = weigh_columns(sums)
+        scores += [] if weighted is None else [weighted]
     return list(dict.fromkeys(scores))
 
 
