@@ -1,13 +1,16 @@
 """Time default audits by columns and trials, as ratios to their draws: the table of record/fit.md.
 
 Run as ``OPENBLAS_NUM_THREADS=1 python benches/record_fit.py``. Each figure is the least CPU time of
-some repetitions, which count the same hits. With ``--tails`` it prints what audits of Gaussian
-noise certify instead, whose best thresholds few pilot draws reach.
+some repetitions, which count the same hits. Wide outputs are audited in processes of their own, for
+their peak memory. With ``--tails`` it prints what audits of Gaussian noise certify instead, whose
+best thresholds few pilot draws reach.
 """
 
 from __future__ import annotations
 
+import resource
 import statistics
+import subprocess
 import sys
 from time import process_time
 
@@ -21,6 +24,8 @@ SIZES = [
     (128, 10**6), (1_000, 20_000), (10_000, 1_000),
 ]  # fmt: skip
 """Columns and trials."""
+WIDE = [(40_000, 1_000), (100_000, 300), (1_000_000, 100)]
+"""The same of wide outputs, whose pilot is read in a stream."""
 SMALL = 10**6
 """Numbers of an audit up to which it is repeated."""
 BLOCK = 2**17
@@ -58,6 +63,27 @@ def time_audit(pair, trials, repetitions):
     assert len(counts) == 1
     assert not report.refuted
     return min(seconds)
+
+
+def measure_wide(columns, trials):
+    """Print the row of one number of columns and trials, with the memory beyond that of before."""
+    pair = dpcore.Pair(np.zeros(columns), np.ones(columns))
+    dpcore.audit(add_noise, ([0.0], [1.0]), trials=1_000, claim=1.0, rng=1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    audit = time_audit(pair, trials, 1)
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    draws = time_draws(pair, trials)
+    row = f"| {columns:,} | {trials:,} | {draws:.2f} | {audit:.2f} | {audit / draws:.1f}"
+    print(f"{row} | {memory:.0f} |", flush=True)
+
+
+def record_wide(sizes):
+    """Print the table of wide outputs, each row measured by a process of its own."""
+    print("| columns | trials | draws, s | audit, s | times the draws | peak memory, MiB |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
+    for columns, trials in sizes:
+        command = [sys.executable, __file__, "wide", f"{columns}x{trials}"]
+        subprocess.run(command, check=True)
 
 
 def main(sizes):
@@ -115,7 +141,13 @@ def print_tails(seeds):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--tails"]:
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["--tails"]:
         print_tails(SEEDS)
+    elif arguments[:1] == ["wide"]:
+        for size in arguments[1:]:
+            measure_wide(*map(int, size.split("x")))
     else:
-        main([tuple(map(int, size.split("x"))) for size in sys.argv[1:]] or SIZES)
+        main([tuple(map(int, size.split("x"))) for size in arguments] or SIZES)
+        if not arguments:
+            record_wide(WIDE)

@@ -701,33 +701,45 @@ class PartsRead(Record, word="PartsRead"):
         found: parts of the pilot's outputs: entries, fields, keys, places, letters, bits, views.
         compared: those of them that were compared between the sides.
         outputs: pilot outputs on each side (the smaller number) in which they were compared.
+        chosen: those that an attack learnt from, where a screen of wide outputs chose them.
+        further: pilot outputs on each side, beyond those of the screen, in which these were read.
 
     Example:
         >>> str(PartsRead(90_000, 65_536, 2048))
         '65,536 of 90,000 parts, in 2,048 pilot outputs a side'
+        >>> str(PartsRead(90_000, 90_000, 128, 200, 128))
+        'all 90,000 parts screened, in 128 pilot outputs a side; 200 of them read, in 128 more'
     """
 
     found: int
     compared: int
     outputs: int
+    chosen: int = 0
+    further: int = 0
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         integer("found", self.found, 0)
         integer("compared", self.compared, 0, self.found)
         integer("outputs", self.outputs, 0)
+        integer("chosen", self.chosen, 0, self.compared)
+        integer("further", self.further, 0)
 
     @property
     def is_whole(self) -> bool:
         """True if no part was left out."""
-        return self.compared == self.found
+        return self.compared == self.found and not self.chosen
 
     def __str__(self) -> str:
         """Return one line for a report."""
         read = f"all {self.found:,} parts" if self.found != 1 else "the only part"
-        if not self.is_whole:
+        if self.compared != self.found:
             read = f"{self.compared:,} of {self.found:,} parts"
-        return f"{read}, in {self.outputs:,} pilot outputs a side"
+        where = f"in {self.outputs:,} pilot outputs a side"
+        if not self.chosen:
+            return f"{read}, {where}"
+        more = f"{self.chosen:,} of them read, in {self.further:,} more"
+        return f"{read} screened, {where}; {more}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -43,7 +43,8 @@ from ..sampling.workers import count_workers
 from ..streams import COUNT, PILOT
 from .event_fitting import outputs_inside
 from .request import BLOCK, Request
-from .selection import Sides
+from .selection import Sides, select_wide_event
+from .wide_outputs import WideReading, is_wide, read_wide
 
 _SLICE_SHARE: Final = 0.25
 """A slice is this share of all trials before it, but at least a block."""
@@ -51,6 +52,8 @@ REFIT_RATIO: Final = 1.5
 """Times the draws of a choice after which there is another one."""
 _MAX_HISTORY_ELEMENTS: Final = 2**25
 """Numbers kept of earlier slices to learn from, and drawn ahead, on each side."""
+_MAX_SLICE_ELEMENTS: Final = 2**22
+"""Numbers per side of a slice of wide outputs, which has one block at least."""
 
 
 def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
@@ -89,6 +92,7 @@ class Sequence:
     _counted: list[tuple[Slice, tuple[int, int]]] = field(default_factory=list)
     _evidence: dict[int, list[Evidence]] = field(default_factory=dict)
     _kept: list[Sides] = field(default_factory=list)
+    _wide: WideReading | None = None
     _fitted_at: float = 0.0
     remarks: tuple[str, ...] = ()
     read: PartsRead | None = None
@@ -128,7 +132,7 @@ class Sequence:
         start, trials, course = self.request.start, self.request.trials, self.source.course
         course.step("fit", "choosing the event", 2 * self.pilot)
         try:
-            if not self._kept:
+            if not self._kept and self._wide is None:
                 self._learn_from_pilot()
             course.step("count", "counting until refuted", 2 * (trials - self.done))
             while self.done < trials and not self._is_refuted:
@@ -155,7 +159,7 @@ class Sequence:
     def _draw_slices(self, start: int, stop: int) -> list[tuple[tuple[int, int], Sides]]:
         """Draw the next slice; with several workers all slices until the next choice."""
         ends = [start + self.done]
-        most = _MAX_HISTORY_ELEMENTS // max(1, self.source.elements)
+        most = self._most_ahead
         workers = (
             self.source.threads
             if self.source.executor is None
@@ -171,6 +175,12 @@ class Sequence:
         cuts = [(a - ends[0], b - ends[0]) for a, b in itertools.pairwise(ends)]
         pieces = [(sides[0][a:b], sides[1][a:b]) for a, b in cuts]
         return list(zip(itertools.pairwise(ends), pieces, strict=True))
+
+    @property
+    def _most_ahead(self) -> int:
+        """Trials that may be drawn ahead, on each side."""
+        elements = _MAX_HISTORY_ELEMENTS if self._wide is None else _MAX_SLICE_ELEMENTS
+        return elements // max(1, self.source.elements)
 
     def _is_refit_due(self, done: int) -> bool:
         return self.pilot + done >= REFIT_RATIO * self._fitted_at
@@ -239,7 +249,8 @@ class Sequence:
         room, first = _MAX_HISTORY_ELEMENTS, len(self.slices)
         while first > 0 and room > 0:
             first -= 1
-            room -= self.slices[first].counts.n * self.source.elements
+            width = self.source.elements if self._wide is None else self._wide.width
+            room -= self.slices[first].counts.n * width
         for number in range(first, len(self.slices)):
             piece, trials = self.slices[number], (ends[number], ends[number + 1])
             sides = self.source.outputs(COUNT, *trials)
@@ -258,14 +269,23 @@ class Sequence:
         block = self.source.block
         # Threads that share short blocks are given several.
         least = BLOCK if is_shared(self.source.draws.mechanism) else block
-        return max(1, max(least, int(_SLICE_SHARE * done)) // block) * block
+        trials = max(least, int(_SLICE_SHARE * done))
+        if self._wide is not None:
+            trials = min(trials, self._most_ahead)
+        return max(1, trials // block) * block
 
     def _learn_from_pilot(self) -> None:
-        sides = self.source.outputs(PILOT, 0, self.pilot)
-        self._kept.append(sides)
         claim, pair = self.request.claim, self.request.pair
         if claim is not None and not isinstance(claim, Claim):
             claim *= pair.distance
+        if is_wide(self.source.elements, self.pilot):
+            asks = self.attack, self.request.known, self.pilot
+            self._wide = read_wide(self.source, *asks, (), claim, self.request.delta)
+        if self._wide is not None:
+            self.read, self.facts = self._wide.read, self._wide.facts
+            return
+        sides = self.source.outputs(PILOT, 0, self.pilot)
+        self._kept.append(sides)
         self.facts = describe_pilot(sides, self.request.known, claim, self.request.delta)
 
     @property
@@ -285,7 +305,21 @@ class Sequence:
             self._test_tangent(numerator_first(self.chosen.counts, self.chosen.direction))
         self.label += before is not None and not _is_same_event(before, self.chosen)
 
+    def _fit_wide(self, reading: WideReading, trials: int) -> Choice:
+        """Choose the event of wide outputs by the columns that the pilot's screen chose."""
+        scores = reading.make_scores(f"outputs of {self.source.name}")
+        if not scores and not reading.whole:
+            raise not_applicable(self.attack, reading.rest[0])
+        level = self.request.delta, self.request.confidence
+        goal = Goal(min(trials, 2 * (self.pilot + self.done)), *level, claim=self._sought)
+        best, _ = select_wide_event(self.source, scores, reading, goal)
+        self.remarks = remarks_on([best], reading.rest[0])
+        wide = reading.widen(best)
+        return replace(wide, event=wide.counted)  # type: ignore[arg-type]
+
     def _fit(self, trials: int) -> Choice:
+        if self._wide is not None:
+            return self._fit_wide(self._wide, trials)
         seen = self.pilot + self.done
         outputs, outputs_prime = self.source.in_one_form(
             *(join_outputs([piece[side] for piece in self._kept]) for side in (0, 1))
@@ -345,6 +379,9 @@ class Sequence:
                 seen[side] += Evidence.of_answers(outputs[rows], since, number, answers[side][rows])
 
     def _keep(self, sides: Sides) -> None:
+        if self._wide is not None:
+            self._wide = self._wide.extend(sides)
+            return
         self._kept.append(sides)
         while (
             len(self._kept) > 1

@@ -58,7 +58,9 @@ from .selection import (
     draw_more_outputs,
     marks_on,
     select_event,
+    select_wide_event,
 )
+from .wide_outputs import WholeScore, WideReading, is_wide, read_wide
 
 _PROBE_ROWS: Final = 2
 _PROBE_ROWS_OF_LISTS: Final = 64
@@ -83,6 +85,8 @@ _MAX_TRAINING_ROWS: Final = 2**21
 _SMALL_PILOT_ROWS: Final = 2**12
 _MAX_TRAINING_ELEMENTS: Final = 2**26
 """Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
+_MAX_WHOLE_ELEMENTS: Final = 2**24
+"""The same of wide outputs, for an attack that reads them as they are."""
 _MAX_LATTICE_ELEMENTS: Final = 2**18
 """Numbers a side that the floating-point attack learns from; at least `_MIN_LATTICE_ROWS` rows."""
 _MIN_LATTICE_ROWS: Final = 2**12
@@ -343,7 +347,10 @@ class PilotDraws:
     def outputs(self) -> Sides:
         """Draw outputs on both sides, as many of the pilot as are kept at once."""
         source = self.source
-        size = min(self.size, _max_training_rows(source.elements))
+        most = _max_training_rows(source.elements)
+        if is_wide(source.elements, self.size):
+            most = max(1, min(most, _MAX_WHOLE_ELEMENTS // source.elements))
+        size = min(self.size, most)
         sides: Sides = source.in_one_form(*source.outputs(PILOT, 0, size))
         self._note_facts(sides)
         return sides
@@ -391,6 +398,9 @@ class PilotDraws:
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
         """Choose the best threshold on the best of the scores that an attack makes."""
         source, pair, goal = self.source, self.pair, self.goal
+        reading = self._read_wide(attack)
+        if reading is not None:
+            return self._fit_wide(attack, reading)
         kept, has_many_parts = self._rows_kept()
         training, selection = sizes_of(self.size, source.elements, has_many_parts)
         training = min(training, kept)
@@ -448,7 +458,7 @@ class PilotDraws:
             chosen.direction,
             chosen.merit,
             training + selection,
-            _curve_thresholds(chosen, rest, rest_prime) if event.happens else np.empty(0),
+            _mark_curve(chosen, (rest, rest_prime)) if event.happens else np.empty(0),
             max(told, key=merit_of, default=None),
             notes,
             remarks_on([chosen], rest),
@@ -456,6 +466,76 @@ class PilotDraws:
             outputs_inside(event, rest, rest_prime),
             chosen.counts,
         )
+
+    def _read_wide(self, attack: ScoreAttack) -> WideReading | None:
+        """Read a pilot of wide outputs in a stream; None for others, which are read as a whole."""
+        if not is_wide(self.source.elements, self.size):
+            return None
+        asks = self.stated, self.claim, self.goal.delta
+        return read_wide(self.source, attack, self.pair, self.size, *asks)
+
+    def _fit_wide(self, attack: ScoreAttack, reading: WideReading) -> Fitted:
+        """Choose the event of wide outputs: on the chosen columns, or on all of them."""
+        source, training, rest = self.source, reading.training, reading.rest
+        floats: tuple[Score, ...] = ()
+        with use_threads(source.threads if source.executor is None else 1):
+            scores = reading.make_scores(f"outputs of {source.name}")
+            source.course.bar.relabel("choosing the event")
+            if self.lattice:
+                floats = _float_scores(source, scores, training, reading.pair)
+        self._facts.append(reading.facts)
+        types = types_apart(*training)
+        notes = types if types and _types_always_differ(source, types) else ()
+        watched = [
+            reading.widen(choice)
+            for choice in choose_events(floats, *rest, self.goal)
+            if choice.merit > 0.0
+        ]
+        if not scores and not reading.whole:
+            attack.no_scores(rest[0])
+            finding = max(watched, key=merit_of, default=None)
+            nothing = Fitted(Never(), "x", 0.0, reading.size, np.empty(0), finding, notes)
+            return replace(nothing, read=reading.read)
+        chosen, thresholds = self._choose_wide_event(scores, reading)
+        remarks = remarks_on([chosen], rest[0])
+        chosen = reading.widen(chosen)
+        if chosen.rounding is not None:
+            watched.append(chosen.rounding)
+        return Fitted(
+            chosen.counted,
+            chosen.direction,
+            chosen.merit,
+            reading.size,
+            thresholds,
+            max(watched, key=merit_of, default=None),
+            notes,
+            remarks,
+            reading.read,
+            counts=chosen.counts,
+        )
+
+    def _choose_wide_event(
+        self, scores: tuple[Score, ...], reading: WideReading
+    ) -> tuple[Choice, Floats]:
+        """Return the best choice, and thresholds of its score for the trade-off curve."""
+        goal, training, rest = self.goal, reading.training, reading.rest
+        chosen, whole = select_wide_event(self.source, scores, reading, goal)
+        seldom = None
+        if reading.learners is not None:
+            parts = (training[0], rest[0]), (training[1], rest[1])
+            seldom = reading.learners.seldom(*parts, goal)
+        if seldom is not None and _is_better_rare_event(seldom, chosen):
+            chosen, whole = seldom, None
+        for scored in reading.whole:
+            promised = _choose_promised(scored, goal) if scored.score in self.stated else None
+            if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
+                chosen, whole = promised, scored
+        if not chosen.counted.happens:
+            return chosen, np.empty(0)
+        if whole is None:
+            return chosen, _mark_curve(chosen, rest)
+        points = whole.make_marks().points
+        return chosen, _choose_curve_thresholds(chosen, points, whole.values)
 
 
 def outputs_inside(
@@ -557,11 +637,29 @@ def _types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
     return True
 
 
-def _curve_thresholds(chosen: Choice, outputs: Outputs, outputs_prime: Outputs) -> Floats:
-    """Choose the thresholds of the score at which the trade-off curve will be counted."""
+def _choose_promised(whole: WholeScore, goal: Goal) -> Choice | None:
+    """Choose the best threshold on a stated log ratio, by its values on the pilot."""
+    promised = choose_as_stated(_return_values, whole.values, goal)
+    if promised is None:
+        return None
+    return replace(promised, event=replace(promised.event, score=whole.score))
+
+
+def _return_values(values: Floats) -> Floats:
+    return values
+
+
+def _mark_curve(chosen: Choice, sides: Sides) -> Floats:
+    """Choose thresholds of the score, on outputs that it reads, for the trade-off curve."""
     score = chosen.event.score
-    values = scores_of(score, outputs), scores_of(score, outputs_prime)
-    edges = marks_on(score, (outputs, outputs_prime), values).points
+    values = scores_of(score, sides[0]), scores_of(score, sides[1])
+    return _choose_curve_thresholds(chosen, marks_on(score, sides, values).points, values)
+
+
+def _choose_curve_thresholds(
+    chosen: Choice, edges: Floats, values: tuple[Floats, Floats]
+) -> Floats:
+    """Choose the thresholds of the score at which the trade-off curve will be counted."""
     if edges.size > _MAX_CURVE_THRESHOLDS:
         # Half of them evenly over the outputs, half towards the tails, where `edges` is dense.
         half = _MAX_CURVE_THRESHOLDS // 2

@@ -47,10 +47,15 @@ _MAX_LOG_P_VALUE: Final = math.log(5e-8)
 looks, one for each doubling, so that a chance result passes with probability 7e-7."""
 _PLAIN_DIFFERENCE: Final = 2.0**-4
 """Relative difference of numbers that no format rounds to each other, however few rows show it."""
+_MAX_RECENT_NUMBERS: Final = 2**22
+"""Numbers of blocks of one row that are compared together, at least two rows of them."""
 _MAX_KEPT_ELEMENTS: Final = 2**22
 """Numbers of a side that are kept to see which rows agree."""
 _MAX_COMPARED_COLUMNS: Final = 64
 """Columns by which rows are compared. Further columns could only make the test stronger."""
+
+_COMPARED_AT_ONCE: Final = 2**12
+"""Columns that are compared before it is checked whether any rows can still agree."""
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
 """(number of a block, rows) -> its outputs."""
@@ -243,7 +248,8 @@ class _RepeatedSide:
             again = self.again(self.blocks, some)
             rows, self.rows, self.blocks = rows - some, self.rows + some, self.blocks + 1
             self.recent.append((outputs, again))
-            if some > 1 or rows == 0 or len(self.recent) >= _FIRST_REPEATED_ROWS:
+            most = min(_FIRST_REPEATED_ROWS, max(2, _MAX_RECENT_NUMBERS // max(1, outputs.size)))
+            if some > 1 or rows == 0 or len(self.recent) >= most:
                 # The format of numbers, and so what is rounding, is read off several rows.
                 self._compare_recent()
 
@@ -259,6 +265,8 @@ class _RepeatedSide:
         parts = zip(*self.recent, strict=True)
         outputs, again = (one[0] if len(one) == 1 else join_outputs(one) for one in parts)
         self.recent = []
+        # The parts are not needed beside the whole.
+        del parts
         alike = compare_outputs(outputs, again)
         self.found = self.found if alike == "seed" else alike
         if self.found == "own":
@@ -266,14 +274,16 @@ class _RepeatedSide:
         first = self.others[0] if self.others else outputs[:1]
         agrees = _agree_with_row(outputs, first)
         self.alike += int(np.count_nonzero(agrees))
-        self.others = self.others or [first]
+        # Copies: a view would keep the whole block.
+        self.others = self.others or [first.copy()]
         room = _MAX_KEPT_ELEMENTS // max(1, math.prod(outputs.shape[1:])) - sum(
             map(len, self.others)
         )
         other = outputs[~agrees]
         # What is not kept counts as equal: that makes the test weaker, and no error.
         self.alike += max(0, len(other) - max(0, room))
-        self.others.append(other[: max(0, room)])
+        if room > 0:
+            self.others.append(other[:room].copy())
 
     @property
     def log_chance(self) -> float:
@@ -367,6 +377,8 @@ def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
 
 def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return a mask of the rows that agree with one row within rounding."""
+    if row.dtype == outputs.dtype and row.shape[1:] == outputs.shape[1:] and row.dtype != object:
+        return _rows_agree(outputs, np.broadcast_to(row, outputs.shape))
     both = join_outputs([row, outputs])
     return _rows_agree(both[1:], both[np.zeros(len(outputs), np.intp)])
 
@@ -385,7 +397,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     groups = np.zeros(len(outputs), np.intp)
     with np.errstate(all="ignore"):
         differs = (numbers != numbers[:1]).any(axis=0)
-        numbers = numbers[:, differs][:, :_MAX_COMPARED_COLUMNS]
+        numbers = numbers[:, np.flatnonzero(differs)[:_MAX_COMPARED_COLUMNS]]
         for grain, column in zip(grains_of(numbers, numbers), numbers.T, strict=True):
             values = column.astype(np.float64)
             order = np.argsort(values)
@@ -431,13 +443,24 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
     differs = ~agrees.all(axis=0)
     if not differs.any():
         return np.ones(len(numbers), np.bool_)
-    numbers, others = numbers[:, differs], others[:, differs]
+    places, equal = np.flatnonzero(differs), agrees.all(axis=1)
+    are_near = np.ones(len(numbers), np.bool_)
+    for first in range(0, places.size, _COMPARED_AT_ONCE):
+        some = places[first : first + _COMPARED_AT_ONCE]
+        are_near &= (_are_near(numbers[:, some], others[:, some]) | agrees[:, some]).all(axis=1)
+        if not (are_near & ~equal).any():
+            # No further column changes the mask.
+            break
+    return are_near
+
+
+def _are_near(numbers: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the numbers that rounding may have made of one real number."""
     grains = grains_of(numbers, others)
     with np.errstate(all="ignore"):
         numbers, others = numbers.astype(np.float64), others.astype(np.float64)
         size = np.maximum(np.abs(numbers), np.abs(others))
-        near = np.abs(numbers - others) <= tolerances_at(grains, size.T).T
-    return np.asarray((near | agrees[:, differs]).all(axis=1), np.bool_)
+        return np.asarray(np.abs(numbers - others) <= tolerances_at(grains, size.T).T)
 
 
 def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:

@@ -50,6 +50,7 @@ from ..sampling.driver import Source
 from ..sampling.sources import Course
 from ..sampling.tally import Frame, Sketch
 from ..streams import PILOT, SELECTION
+from .wide_outputs import WholeScore, WideReading, is_wide, read_wide
 
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
@@ -316,6 +317,32 @@ def _choose_farther(
         if farther and (choice is chosen or farther.merit > _MIN_PROMISE_RATIO * least):
             best, least = farther, farther.merit
     return best and choose_plainest([best], *sides, best)
+
+
+def select_wide_event(
+    source: Source, scores: tuple[Any, ...], reading: WideReading, goal: Goal
+) -> tuple[Choice, WholeScore | None]:
+    """Choose the best event of wide outputs: on the chosen columns, or on all of them.
+
+    Args:
+        source: where draws come from.
+        scores: of the chosen columns.
+        reading: the pilot, as far as it is kept; there is at least one score of either kind.
+        goal: what is to be certified.
+
+    Returns:
+        The choice and, if its score is one of whole outputs, that score. The score of any other
+        choice reads the chosen columns.
+    """
+    options: list[tuple[Choice, WholeScore | None]] = []
+    if scores:
+        rest = reading.rest
+        options.append((select_event(source, scores, rest, len(rest[0]), goal), None))
+    options += [(scored.choose(goal), scored) for scored in reading.whole]
+    most = max(choice.merit for choice, _ in options)
+    # Of about equal ones the first, which reads fewer columns.
+    least = most - _EQUAL_MERIT_TOLERANCE * abs(most) if most > -math.inf else most
+    return next(option for option in options if option[0].merit >= least)
 
 
 def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
@@ -651,14 +678,37 @@ def plan_rounds(wanted: Asked, pilot: int, trials: int) -> tuple[tuple[int, int]
 
 
 def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
+    vectors = pair_to_floats(clean_pair(source.draws.mechanism, pair) or pair)
+    merit = _score_wide_pair(source, vectors, attack, goal, size)
+    if merit is None:
+        merit = _score_narrow_pair(source, vectors, attack, goal, size)
+    # A metric claim is per unit of distance, and with delta nothing is ever divided.
+    return merit if goal.delta or merit < 0.0 else merit / pair.distance
+
+
+def _score_wide_pair(
+    source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
+) -> float | None:
+    """Return what a pair promises where its outputs are wide; None for others."""
+    reading = None
+    if is_wide(source.elements, size):
+        reading = read_wide(source, attack, pair, size)
+    if reading is None:
+        return None
+    scores = reading.make_scores(f"outputs of {source.name}")
+    if not scores and not reading.whole:
+        return -math.inf
+    return select_wide_event(source, scores, reading, goal.bolder())[0].merit
+
+
+def _score_narrow_pair(
+    source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
+) -> float:
     training = max(1, min(size // 2, _MAX_ROUND_TRAINING_ROWS))
     sides = source.in_one_form(*source.outputs(PILOT, 0, training))
-    vectors = pair_to_floats(clean_pair(source.draws.mechanism, pair) or pair)
-    scores, _ = read_candidates(attack, *sides, vectors, f"outputs of {source.name}")
+    scores, _ = read_candidates(attack, *sides, pair, f"outputs of {source.name}")
     if not scores:
         return -math.inf
     selection = size - training
     first_look = draw_first_outputs(source, selection, selection)
-    merit = select_event(source, scores, first_look, selection, goal.bolder()).merit
-    # A metric claim is per unit of distance, and with delta nothing is ever divided.
-    return merit if goal.delta or merit < 0.0 else merit / pair.distance
+    return select_event(source, scores, first_look, selection, goal.bolder()).merit

@@ -176,17 +176,21 @@ def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: fl
     firsts = [[table[:1] for table in both] for both in tables]
     is_constant = all(map(_are_equal, tables, [first[:1] * 2 for first in firsts]))
     if is_constant and _have_one_form(sides):
-        reason = (
-            f"all {size:,} pilot outputs per side were {_show_output(sides[0][0])} (is the noise "
-            "missing, a seed fixed, or does this pair never show it?)"
-        )
-        return PilotFacts(reason, True)
+        return PilotFacts(describe_constant(size, sides[0][0]), True)
     steady = all(map(_are_equal, tables, firsts))
     excluded = _is_claim_excluded(claim, delta, size)
     notes = _list_constant_parts(sides, pair, excluded)
     if _have_nothing_in_common(sides):
         notes = ("in the pilot the two sides had no output in common", *notes)
     return PilotFacts("", steady, notes)
+
+
+def describe_constant(size: int, output: Any) -> str:
+    """Return the sentence that all pilot outputs on both sides, `size` each, were this one."""
+    return (
+        f"all {size:,} pilot outputs per side were {_show_output(output)} (is the noise "
+        "missing, a seed fixed, or does this pair never show it?)"
+    )
 
 
 def _are_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:

@@ -1,0 +1,485 @@
+"""Pilots of wide outputs: a stream that keeps sums and bins of each column, and what it chooses.
+
+A pilot of 10^5 columns does not fit in memory. Its first half is read block by block: count, sum,
+sum of squares and 16 bins of each column and side are kept. The columns whose laws differ most go
+on, and the attacks learn from these columns of the second half. No single column shows a shift that
+is spread over all of them: a weighted sum of all columns, whose weights follow from the sums and
+squares, is one more score, as is the distance to both inputs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..attacks.arrays import (
+    EXACT,
+    PLACES,
+    Grain,
+    freeze_arrays,
+    grain_of,
+    grains_of,
+    read_columns,
+    read_numbers,
+)
+from ..attacks.attack import Choice, Goal, ScoreAttack, best_threshold
+from ..attacks.auto import Auto
+from ..attacks.bins import Marks, marks_of, sorted_values
+from ..attacks.candidates import read_candidates
+from ..attacks.classifier import Discriminant, LinearScore
+from ..attacks.parts import name_entries, name_sentences
+from ..attacks.threshold import Closer, Coordinate, RowSum, Threshold
+from ..errors import invalid, mistyped
+from ..events.event import Held, Rough, Score, is_own, score_attribute, score_name, scores_of
+from ..pairs.differences import differing_points
+from ..records import Array, Floats, Ints, Pair, PartsRead, Record
+from ..sampling.columns import PilotFacts, describe_constant, describe_pilot, entries_equal
+from ..sampling.driver import Source
+from ..streams import PILOT, SELECTION
+from .column_screen import ColumnSums, choose_columns, lay_out_bins, weigh_columns
+
+Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""Outputs on x and on x'."""
+
+WIDE_COLUMNS: Final = 2**15
+"""Columns beyond which a pilot of any size is read in a stream."""
+WIDE_BYTES: Final = 2**29
+"""Bytes of a pilot (both sides, as float64) from which it is read in a stream."""
+FEWEST_COLUMNS: Final = 2**9
+"""Columns up to which no pilot is: all of them could be chosen."""
+_MAX_SCREENED_COLUMNS: Final = 2**22
+"""Columns that are screened, the first ones; of more, the sums would fill the memory."""
+_CHUNK_NUMBERS: Final = 2**21
+"""Numbers per side of a chunk of the stream, which has one block at least."""
+_MAX_KEPT_NUMBERS: Final = 2**23
+"""Numbers per side that are kept of the second half."""
+_FEWEST_HEAD_ROWS: Final = 4
+"""Rows per side that the bins are laid out by, unless there are fewer."""
+_FLOAT64_BITS: Final = 53
+_NAMED_ENTRIES: Final = 3
+_DISTANCES: Final = ("l1", "l2")
+_PLACE_PATTERN: Final = re.compile(r"\boutput\[(\d+)\]")
+
+
+def is_wide(elements: int, size: int) -> bool:
+    """Return True if a pilot is read in a stream.
+
+    Args:
+        elements: numbers in one output.
+        size: pilot draws per side.
+    """
+    if elements <= FEWEST_COLUMNS:
+        return False
+    return elements > WIDE_COLUMNS or 16 * elements * size >= WIDE_BYTES
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OfEntries(Record, word="OfEntries"):
+    """A score of some entries of the outputs: ``score(outputs[:, entries])``.
+
+    Args:
+        entries: which entries, counted from 0 in row-major order, shape `(read,)`.
+        score: columns -> one real number per output.
+
+    Raises:
+        TypeError: if the entries are not whole numbers, or the score is not callable.
+        ValueError: if there are none, or one is below 0.
+
+    Example:
+        >>> score = OfEntries([3, 1], lambda columns: columns[:, 0] - columns[:, 1])
+        >>> score(np.array([[9.0, 1.0, 9.0, 5.0]])).tolist()
+        [4.0]
+    """
+
+    entries: Ints
+    score: Any
+
+    def __post_init__(self) -> None:
+        """Freeze the entries and check the fields."""
+        freeze_arrays(self, "entries")
+        if not self.entries.size or self.entries.min() < 0:
+            raise invalid("entries", "an array of numbers at least 0, not empty", self.entries)
+        if not callable(self.score):
+            raise mistyped("score", "a callable columns -> scores", self.score)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the attribute of the inner score, or raise an AttributeError."""
+        if name.startswith("_") or name in ("entries", "score"):
+            raise AttributeError(name)
+        return getattr(self.score, name)
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the scores of outputs, shape `(size,)`."""
+        rows = read_numbers(outputs, least=int(self.entries.max()) + 1)
+        return scores_of(self.score, rows[:, self.entries])
+
+    def on_device(self, outputs: Held) -> Rough | None:
+        """Return the same where the outputs are."""
+        ask = score_attribute(self.score, "on_device")
+        if ask is None or outputs.flat.shape[1] <= self.entries.max():
+            return None
+        scores: Rough | None = ask(Held(outputs.flat[:, self.entries.tolist()]))
+        return scores
+
+    @property
+    def rounding(self) -> Any:
+        """The inner score's map from the grains of all entries; None without one."""
+        inner = score_attribute(self.score, "rounding")
+        return inner and (lambda grains: inner([grains[i] for i in self.entries.tolist()]))
+
+    @property
+    def alone(self) -> Any:
+        """The function that names the one entry read, and its score; None for several."""
+        inner = score_attribute(self.score, "alone")
+        return inner and (lambda: (int(self.entries[inner()[0]]), inner()[1]))
+
+    @property
+    def sentences(self) -> tuple[str, str] | None:
+        """The sentences of the inner score, with the true entries."""
+        return name_sentences(self.score, self._rename)
+
+    def _rename(self, text: str) -> str:
+        """Return a text of the columns with the numbers of the true entries."""
+        return _name_true_entries(text, self.entries)
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        text = score_name(self.score)
+        renamed = self._rename(text)
+        if renamed != text:
+            return renamed
+        names = ", ".join(f"entry {i}" for i in self.entries[:_NAMED_ENTRIES].tolist())
+        more = self.entries.size - _NAMED_ENTRIES
+        names += f" and {more} more" if more > 0 else ""
+        if self.entries.size == 1 and "the output" in text:
+            return text.replace("the output's cell", f"the cell of {names}").replace(
+                "the output", names
+            )
+        return text.replace("the entries", names) if "the entries" in text else f"{text} of {names}"
+
+
+def _name_true_entries(text: str, entries: Ints) -> str:
+    """Return a text about chosen columns with the numbers of the true entries."""
+    plain = _PLACE_PATTERN.sub(r"entry \1", text)
+    return name_entries(plain, [f"entry {i}" for i in entries.tolist()])
+
+
+class WholeScore(NamedTuple):
+    """A score of whole outputs, with its values on the second half of the pilot.
+
+    Args:
+        score: outputs -> one real number per output.
+        values: on x and on x', shape `(size,)` each.
+        grain: what rounding may move the values by.
+    """
+
+    score: Score
+    values: tuple[Floats, Floats]
+    grain: Grain
+
+    def choose(self, goal: Goal) -> Choice:
+        """Choose the best threshold; no draw here has fitted the score."""
+        return best_threshold(self.score, *self.values, self.grain, goal)
+
+    def make_marks(self) -> Marks:
+        """Make thresholds between the values."""
+        first, second = map(sorted_values, self.values)
+        return marks_of(first, second, self.grain)
+
+
+@dataclass(frozen=True, slots=True)
+class WideReading:
+    """The pilot of wide outputs, as far as it is kept.
+
+    Args:
+        entries: the chosen columns, increasing.
+        groups: places of chosen columns that are also learnt from by themselves.
+        pair: the inputs on these columns; as they were where they are not numbers of columns.
+        learners: the attack on the chosen columns; None where the attack reads whole outputs only.
+        rows: the chosen columns of the outputs of the second half.
+        whole: scores of whole outputs.
+        facts: constants of the outputs.
+        size: pilot draws per side.
+        read: what was screened.
+    """
+
+    entries: Ints
+    groups: tuple[Ints, ...]
+    pair: Pair
+    learners: ScoreAttack | None
+    rows: Sides
+    whole: tuple[WholeScore, ...]
+    facts: PilotFacts
+    size: int
+    read: PartsRead
+
+    @property
+    def width(self) -> int:
+        """Numbers that are kept of an output."""
+        return int(self.entries.size) + len(self.whole)
+
+    @property
+    def training(self) -> Sides:
+        """The kept outputs that the attack learns from: every other one."""
+        return self.rows[0][::2], self.rows[1][::2]
+
+    @property
+    def rest(self) -> Sides:
+        """The kept outputs that choose the event."""
+        return self.rows[0][1::2], self.rows[1][1::2]
+
+    def extend(self, outputs: Sides) -> WideReading:
+        """Return the reading with more outputs, of full width; the oldest ones are left out."""
+        most = _MAX_KEPT_NUMBERS // self.width
+        added = read_numbers(outputs[0])[:, self.entries], read_numbers(outputs[1])[:, self.entries]
+        whole = []
+        for scored in self.whole:
+            values = scores_of(scored.score, outputs[0]), scores_of(scored.score, outputs[1])
+            whole.append(scored._replace(values=_append_rows(scored.values, values, most)))
+        return replace(self, rows=_append_rows(self.rows, added, most), whole=tuple(whole))
+
+    def make_scores(self, name: str) -> tuple[Score, ...]:
+        """Return the scores that the attack makes of the chosen columns, and of groups of them.
+
+        Args:
+            name: what complaints call the outputs.
+        """
+        if self.learners is None:
+            return ()
+        training = self.training
+        scores = list(read_candidates(self.learners, *training, self.pair, name)[0])
+        for group in self.groups:
+            sides = [side[:, group] for side in training]
+            ends = [np.asarray(side) for side in (self.pair.x, self.pair.x_prime)]
+            pair = self.pair
+            if all(side.shape == self.entries.shape for side in ends):
+                pair = replace(pair, x=ends[0][group], x_prime=ends[1][group])
+            made = read_candidates(self.learners, sides[0], sides[1], pair, name)[0]
+            scores += [widen_score(score, group) for score in made]
+        return tuple(dict.fromkeys(scores))
+
+    def widen(self, choice: Choice) -> Choice:
+        """Return a choice on the chosen columns as one on whole outputs."""
+        if any(choice.event.score is scored.score for scored in self.whole):
+            return choice
+        event = replace(choice.event, score=widen_score(choice.event.score, self.entries))
+        rounding = None if choice.rounding is None else self.widen(choice.rounding)
+        return replace(choice, event=event, rounding=rounding)
+
+
+def _append_rows(sides: Sides, added: Sides, most: int) -> Sides:
+    """Return the last rows, at most so many per side, of both together."""
+    first, second = (np.concatenate(parts) for parts in zip(sides, added, strict=True))
+    return first[-most:], second[-most:]
+
+
+def widen_score(score: Score, entries: Ints) -> Score:
+    """Return a score of chosen columns as one of whole outputs.
+
+    Example:
+        >>> print(widen_score(Coordinate(1), np.array([3, 8])))
+        entry 8
+    """
+    if isinstance(score, OfEntries):
+        return OfEntries(entries[score.entries], score.score)
+    if isinstance(score, Coordinate):
+        return Coordinate(int(entries[score.index]))
+    alone = score_attribute(score, "alone")
+    if alone is None:
+        return OfEntries(entries, score)
+    place, inner = alone()
+    return OfEntries(entries[[place]], inner)
+
+
+def divide_attack(attack: Any) -> tuple[ScoreAttack | None, tuple[Threshold, ...]] | None:
+    """Divide an attack into what learns from columns and thresholds on stated functions or entries.
+
+    Args:
+        attack: a score attack.
+
+    Returns:
+        Both parts; None for somebody else's attack, which reads whole outputs.
+    """
+    members = attack.members if type(attack) is Auto else (attack,)
+    if not all(map(is_own, members)):
+        return None
+    stated = tuple(each for each in members if isinstance(each, Threshold) and _reads_whole(each))
+    learners = tuple(each for each in members if each not in stated)
+    if not stated:
+        return attack, ()
+    return (replace(attack, members=learners) if learners else None), stated
+
+
+def _reads_whole(attack: Threshold) -> bool:
+    return attack.score not in (None, "coordinate")
+
+
+def _iterate_chunks(source: Source, purpose: int, size: int) -> Iterator[Sides | None]:
+    """Yield the rows of some draws, a chunk at a time; None for outputs that are not numbers."""
+    step = max(1, _CHUNK_NUMBERS // source.elements // source.block) * source.block
+    for start in range(0, size, step):
+        drawn = source.outputs(purpose, start, min(size, start + step))
+        tables = [read_columns(side) for side in drawn]
+        fits = all(rows is not None and rows.shape[1] == source.elements for rows in tables)
+        yield (tables[0], tables[1]) if fits else None  # type: ignore[misc]
+
+
+def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums], Sides] | None:
+    """Add up the first half of a pilot; return the sums and two rows per side, or None."""
+    sums: tuple[ColumnSums, ColumnSums] | None = None
+    waiting: list[Sides] = []
+    heads: Sides | None = None
+    rows = 0
+    for chunk in _iterate_chunks(source, PILOT, size):
+        if chunk is None:
+            return None
+        heads = heads or (chunk[0][:2].copy(), chunk[1][:2].copy())
+        waiting.append((chunk[0][:, :_MAX_SCREENED_COLUMNS], chunk[1][:, :_MAX_SCREENED_COLUMNS]))
+        rows += len(chunk[0])
+        if sums is None and (rows >= _FEWEST_HEAD_ROWS or rows >= size):
+            bins = lay_out_bins([side for both in waiting for side in both])
+            sums = ColumnSums(*bins), ColumnSums(*bins)
+        while sums is not None and waiting:
+            for own, side in zip(sums, waiting.pop(0), strict=True):
+                own.add(side)
+    return None if sums is None or heads is None else (sums, heads)
+
+
+def _list_whole_scores(
+    attack: Any, stated: Sequence[Threshold], sums: Sequence[ColumnSums], heads: Sides, pair: Pair
+) -> list[Score]:
+    """List the scores of all columns: what the attack states, distances, the weighted sum."""
+    members = attack.members if isinstance(attack, Auto) else (attack,)
+    scores: list[Score] = []
+    for threshold in stated:
+        scores += threshold.candidates(*heads, pair)
+    if any(isinstance(each, Threshold) and each.score is None for each in members):
+        for norm in _DISTANCES:
+            scores += Threshold(norm).candidates(*heads, pair)
+    if any(isinstance(each, Discriminant) for each in members):
+        weighted = weigh_columns(sums)
+        scores += [] if weighted is None else [weighted]
+    return list(dict.fromkeys(scores))
+
+
+def _keep_columns(
+    source: Source, size: int, entries: Ints, scores: Sequence[Score]
+) -> tuple[Sides, list[tuple[Floats, Floats]]] | None:
+    """Draw the second half; keep the chosen columns and the scores of whole outputs, or None."""
+    rows: tuple[list[Array], list[Array]] = [], []
+    values: list[tuple[list[Floats], list[Floats]]] = [([], []) for _ in scores]
+    for chunk in _iterate_chunks(source, SELECTION, size):
+        if chunk is None:
+            return None
+        for side in (0, 1):
+            outputs = chunk[side].reshape(-1, *source.shape)
+            rows[side].append(chunk[side][:, entries])
+            for score, own in zip(scores, values, strict=True):
+                own[side].append(scores_of(score, outputs))
+    joined = [(np.concatenate(first), np.concatenate(second)) for first, second in values]
+    return (np.concatenate(rows[0]), np.concatenate(rows[1])), joined
+
+
+def _measure_moves(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
+    """Return what rounding may move the numbers of each column by, shape `(columns,)`."""
+    bits = [grain.bits for grain in grains_of(*rows) if grain.bits]
+    squares = np.zeros(sums[0].centre.size)
+    for side in sums:
+        _, mean, variance = side.read_moments()
+        squares = np.maximum(squares, (mean + side.centre) ** 2 + variance)
+    sizes = np.minimum(np.sqrt(squares), np.finfo(np.float64).max / 2.0)
+    moves = PLACES * np.spacing(sizes) * 2.0 ** (_FLOAT64_BITS - min(bits, default=_FLOAT64_BITS))
+    return np.pad(moves, (0, columns - moves.size), constant_values=moves.max())
+
+
+def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> Grain:
+    """Return what rounding may move a score of whole outputs by."""
+    if isinstance(score, LinearScore):
+        moved = float(np.sum(np.abs(score.weights) * moves[score.entries]))
+        return Grain(_FLOAT64_BITS, 0.0, moved)
+    if isinstance(score, (Closer, RowSum)):
+        if isinstance(score, Closer) and score.norm == "l2":
+            moves = np.abs(score.x - score.x_prime) * moves
+        return Grain(_FLOAT64_BITS, 0.0, float(np.sum(moves)))
+    if score_attribute(score, "merged"):
+        return EXACT
+    own = grain_of(*values)
+    return own if isinstance(score, Coordinate) else replace(own, absolute=float(moves.max()))
+
+
+def _describe_facts(
+    sums: Sequence[ColumnSums], rows: Sides, entries: Ints, pair: Pair, claim: Any, delta: float
+) -> PilotFacts:
+    """Describe what is constant: in all columns by the stream, else in the chosen ones."""
+    firsts = [side.first for side in sums if side.first is not None]
+    steady = all(side.steady.size == side.centre.size for side in sums)
+    if steady and len(firsts) == 2 and bool(entries_equal(*firsts).all()):
+        return PilotFacts(describe_constant(sums[0].rows, firsts[0]), True)
+    notes = describe_pilot(rows, pair, claim, delta).notes
+    return PilotFacts("", steady, tuple(_name_true_entries(note, entries) for note in notes))
+
+
+def read_wide(
+    source: Source,
+    attack: ScoreAttack,
+    pair: Pair,
+    size: int,
+    stated: Sequence[Score] = (),
+    claim: Any = None,
+    delta: float = 0.0,
+) -> WideReading | None:
+    """Read a pilot of wide outputs in a stream: screen the columns, keep those that differ most.
+
+    Args:
+        source: where draws come from.
+        attack: what learns from the chosen columns.
+        pair: the two inputs.
+        size: pilot draws per side.
+        stated: scores that the mechanism itself states.
+        claim: epsilon of the claim for the pair, a curve, or None.
+        delta: delta of the claim.
+
+    Returns:
+        What was kept; None where the outputs are not real numbers of one shape, or the attack is
+        somebody else's, which reads whole outputs.
+    """
+    divided = divide_attack(attack)
+    if divided is None:
+        return None
+    learners, whole = divided
+    columns = source.elements
+    source.course.bar.relabel(f"screening {columns:,} columns")
+    streamed = _read_sums(source, max(1, size // 2))
+    if streamed is None:
+        return None
+    sums, heads = streamed
+    ends = differing_points(pair.x, pair.x_prime, source.shape)
+    entries, groups = choose_columns(sums, ends)
+    inner = [side.reshape(-1, *source.shape) for side in heads]
+    scores = [*_list_whole_scores(attack, whole, sums, (inner[0], inner[1]), pair), *stated]
+    source.course.bar.relabel(f"reading {entries.size:,} of {columns:,} columns")
+    most = _MAX_KEPT_NUMBERS // (entries.size + len(scores))
+    further = max(2, min(size - sums[0].rows, most))
+    second = _keep_columns(source, further, entries, scores)
+    if second is None:
+        return None
+    rows, values = second
+    moves = _measure_moves(sums, rows, columns)
+    if ends is not None:
+        pair = replace(pair, x=ends[0][entries], x_prime=ends[1][entries])
+    return WideReading(
+        entries, groups, pair, learners,
+        rows,
+        tuple(
+            WholeScore(score, own, _find_grain(score, own, moves))
+            for score, own in zip(scores, values, strict=True)
+        ),
+        _describe_facts(sums, rows, entries, pair, claim, delta),
+        sums[0].rows + further,
+        PartsRead(columns, sums[0].centre.size, sums[0].rows, int(entries.size), further),
+    )  # fmt: skip
