@@ -1,0 +1,54 @@
+"""Places in the source of a traced function: file, line and name of the function."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+_OWN_FOLDER: Final = str(Path(__file__).parent.parent) + os.sep
+_SKIPPED_PARTS: Final = ("<frozen", f"{os.sep}scipy{os.sep}", f"{os.sep}torch{os.sep}")
+_SKIPPED_FOLDERS: Final = [str(Path(np.__file__).parent) + os.sep, random.__file__]
+"""Files whose lines are not those of a user."""
+
+_IS_SKIPPED: Final[dict[str, bool]] = {}
+
+
+class Place(NamedTuple):
+    """Line of a source file, in a function."""
+
+    file: str
+    line: int
+    function: str
+
+    @property
+    def short(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.line}"
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} in {self.function}"
+
+
+def _is_skipped(file: str) -> bool:
+    skipped = _IS_SKIPPED.get(file)
+    if skipped is None:
+        inside = file.startswith((_OWN_FOLDER, *_SKIPPED_FOLDERS))
+        skipped = inside or any(part in file for part in _SKIPPED_PARTS)
+        _IS_SKIPPED[file] = skipped
+    return skipped
+
+
+def find_place() -> Place:
+    """Return the place in the user's code that is being executed."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and _is_skipped(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return Place("?", 0, "?")
+    code = frame.f_code
+    return Place(os.path.basename(code.co_filename), frame.f_lineno, code.co_name)
