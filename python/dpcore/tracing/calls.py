@@ -19,7 +19,7 @@ from ..mechanisms.callables import Repeated, refuse_signature
 from ..mechanisms.declarations import inputs_of, name_of
 from ..records import Pair
 from ..streams import seeded_globals
-from .draws import RUN_HOOKS, TracedGenerator
+from .draws import RUN_HOOKS, TracedGenerator, restore_sources
 from .replay import TracedRun, activate_run
 from .returned import Leaves, iterate_leaves, read_leaves
 
@@ -141,13 +141,14 @@ class TracedFunction:
     def run_ordinary(self, side: int, number: int) -> Leaves:
         """Run the function with an ordinary generator, without patches."""
         base = np.random.default_rng([self.seed, _ORDINARY_STREAM, side, number])
-        with warnings.catch_warnings(), seeded_globals(base):
+        with restore_sources(), warnings.catch_warnings(), seeded_globals(base):
             warnings.simplefilter("ignore")
             return dict(iterate_leaves(self._call(side, base)))
 
 
 def _read_global_states() -> tuple[Any, Any]:
-    return random.getstate(), np.random.get_state(legacy=False)
+    # A name imported beforehand draws from the global generators past the patches.
+    return random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
 
 
 def _have_moved(state: tuple[Any, Any]) -> bool:
@@ -165,6 +166,4 @@ def _equal_words(first: Any, second: Any) -> bool:
 def _set_global_states(state: tuple[Any, Any]) -> None:
     if _have_moved(state):
         random.setstate(state[0])
-        np.random.set_state(state[1])
-
-
+        np.random.set_state(state[1])  # noqa: NPY002

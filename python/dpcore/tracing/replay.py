@@ -234,7 +234,7 @@ class TracedRun:
         live = scales != 0
         ids = np.arange(start, start + noise.size).reshape(1, *shape)
         weights = np.broadcast_to(1.0, ids.shape) if live.all() else live.astype(float)[None]
-        traced = NoisyValue(self, noise, np.zeros(shape, noise.dtype), ids, weights, place)
+        traced = NoisyValue(self, noise, np.zeros(shape, noise.dtype), ids, weights, None)
         return traced if _is_zero(loc) else traced + loc
 
     def _next_start(self) -> int:
@@ -255,15 +255,18 @@ class TracedRun:
         if number >= len(self.reference.draws):
             times = sum(draw.law is law for draw in self.draws) + 1
             text = f"x' draws {law.name} {count_times(times)}, x does not"
-            return self._part("control flow", place, text, start, start + size)
+            self._part("control flow", place, text, start, start + size)
+            return None
         twin = self.reference.draws[number]
         if twin.law is not law:
             text = f"x draws {twin.law.name}, x' draws {law.name}"
-            return self._part("control flow", place, text, start, start + size)
+            self._part("control flow", place, text, start, start + size)
+            return None
         if twin.shape != shape:
             counts = int(np.prod(twin.shape)), size
             text = f"{law.name} draws {counts[0]:,} values on x and {counts[1]:,} on x'"
-            return self._part("control flow", place, text, start, start + size)
+            self._part("control flow", place, text, start, start + size)
+            return None
         if differ_much(twin.parameter, parameter):
             values = f"{show_value(twin.parameter)} on x and {show_value(parameter)} on x'"
             text = f"the {law.parameter} of {law.name} is {values}"
