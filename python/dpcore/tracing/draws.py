@@ -55,6 +55,8 @@ RUN_HOOKS: Final[list[Callable[[TracedRun], Any]]] = []
 
 
 def _find_shape(size: Any, *parameters: Any) -> tuple[int, ...]:
+    if size is None and all(type(p) in (float, int) for p in parameters):
+        return ()
     if size is None:
         return np.broadcast_shapes(*(np.shape(p) for p in parameters))
     size = read_deep(size, "size")

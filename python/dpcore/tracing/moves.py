@@ -107,7 +107,7 @@ class NoiseTable:
         table = cls(np.ones(size), *(np.zeros(size, bool) for _ in range(3)))
         for draw in run.draws:
             span = slice(draw.start, draw.start + draw.noise.size)
-            table.scales[span] = draw.scale.ravel()
+            table.scales[span] = np.broadcast_to(draw.scale, draw.shape).ravel()
             table.is_gaussian[span] = draw.law.kind == "gaussian"
             table.is_upwards[span] = draw.law.kind == "upwards"
             table.is_whole[span] = draw.law.whole
@@ -291,6 +291,15 @@ def _solve_hard_rows(
     scales = table.scales[columns]
     # In units of the scale.
     matrix = csr_array(matrix.multiply(scales[None, :]))
+    if not np.any(_is_broken(gaps[hard], rows.senses[hard])):
+        return
+    if hard.size == 1 and not table.is_gaussian[columns].any():
+        units = _solve_row(matrix.toarray()[0], float(gaps[hard[0]]), table, columns)
+        if units is not None:
+            move.shift[columns] = units * table.scales[columns]
+            whole = columns[table.is_whole[columns]]
+            move.shift[whole] = np.rint(move.shift[whole])
+            return
     for some, held in _split_parts(matrix, table.is_gaussian[columns]):
         block = matrix[some][:, held].toarray() if some.size * held.size < 10**8 else None
         if block is None:
@@ -309,6 +318,19 @@ def _solve_hard_rows(
             move.shift[part] = units * table.scales[part]
             whole = table.is_whole[part]
             move.shift[part[whole]] = np.rint(move.shift[part[whole]])
+
+
+def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
+    """Move the draw that counts most in the only row; None where it moves by no integer."""
+    units = gap / weights
+    costs = np.where(table.is_upwards[part] & (units < 0), _IMPOSSIBLE_COST, 1.0) * np.abs(units)
+    best = int(np.argmin(costs))
+    steps = units[best] * table.scales[part[best]]
+    if table.is_whole[part[best]] and abs(steps - np.rint(steps)) > _WHOLE_TOLERANCE:
+        return None
+    only = np.zeros(weights.size)
+    only[best] = units[best]
+    return only
 
 
 def _split_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:

@@ -16,6 +16,7 @@ _SKIPPED_FOLDERS: Final = [str(Path(np.__file__).parent) + os.sep]
 """Files whose lines are not those of a user."""
 
 _IS_SKIPPED: Final[dict[str, bool]] = {}
+_FILE_NAMES: Final[dict[str, str]] = {}
 
 
 class Place(NamedTuple):
@@ -47,7 +48,11 @@ def _is_skipped(file: str) -> bool:
 def find_place() -> Place:
     """Return the place in the user's code that is being executed."""
     frame: Any = sys._getframe(1)
-    while frame is not None and _is_skipped(frame.f_code.co_filename):
+    skipped = _IS_SKIPPED
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not (skipped[file] if file in skipped else _is_skipped(file)):
+            break
         frame = frame.f_back
     return Place("?", 0, "?") if frame is None else make_place(frame, frame.f_lineno)
 
@@ -55,7 +60,9 @@ def find_place() -> Place:
 def make_place(frame: Any, line: int) -> Place:
     """Return the place of a line in the function of a frame."""
     code = frame.f_code
-    return Place(os.path.basename(code.co_filename), line, code.co_name)
+    file = code.co_filename
+    name = _FILE_NAMES.get(file) or _FILE_NAMES.setdefault(file, os.path.basename(file))
+    return Place(name, line, code.co_name)
 
 
 def is_user_file(file: str) -> bool:

@@ -20,7 +20,7 @@ from .analysis import (
     needs_other_order,
     trace_draw,
 )
-from .calls import TracedFunction
+from .calls import TracedFunction, keep_global_states
 from .draws import patch_sources
 from .findings import EARLY_KINDS, confirm_suspicion, find_suspicion, list_definite_findings
 from .outcome import Trace, TraceFinding, TraceStep
@@ -88,7 +88,7 @@ def trace(
     draws = integer("draws", draws, 1, _MAX_DRAWS)
     seed = seed_of(rng)
     function = TracedFunction.of(f, pair, seed)
-    with patch_sources():
+    with keep_global_states(), patch_sources():
         course = _TraceCourse(function, level, delta, draws)
         course.run()
     return course.to_trace()
