@@ -18,7 +18,7 @@ from .moves import (
     find_costs,
     find_move,
 )
-from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, count_times
+from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, count_times
 from .returned import CLEAR_TOLERANCE, RUN_TOLERANCE, find_difference
 
 _MAX_SOLVED_DRAWS: Final = 64
@@ -226,9 +226,14 @@ def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
 
 
 def _find_moved_difference(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
-    """Return where a plain run on x' differs from the output of x, or None."""
+    """Return where a plain run on x' with moved noise differs from the output of x, or None."""
+    run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
+    return _find_run_difference(function, draw, run)
+
+
+def _find_run_difference(function: TracedFunction, draw: DrawTrace, run: TracedRun) -> str | None:
     try:
-        moved = run_moved(function, draw, shift)
+        moved = function.run(1, run)
     except PartedRuns as error:
         return str(error)
     except Exception as error:
@@ -330,6 +335,32 @@ def list_shown_moves(function: TracedFunction, draw: DrawTrace) -> Flags:
         other[group] = 0.0
         shown[group] = _find_moved_difference(function, draw, other) is not None
     return shown
+
+
+def find_shown_step_loss(function: TracedFunction, draw: DrawTrace) -> float:
+    """Return the loss of the steps whose output the returned value shows.
+
+    The value then changes with the output of the step.
+    """
+    steps = draw.replayed.run.steps if draw.replayed is not None else []
+    total = 0.0
+    for number, step in enumerate(steps):
+        other = _change_output(step.output)
+        if step.shown_loss and other is not None:
+            run = function.make_run("plain", draw.number, reference=draw.recorded.run)
+            run.move = draw.move.shift if draw.move is not None else None
+            run.other_outputs[number] = other
+            total += step.shown_loss * (_find_run_difference(function, draw, run) is not None)
+    return total
+
+
+def _change_output(output: Any) -> Any:
+    """Return another output of a step: integers and booleans become 0 or 1, numbers move by 1."""
+    array = np.asarray(output)
+    if array.dtype.kind not in "biuf":
+        return None
+    other = array + 1.0 if array.dtype.kind == "f" else (array == 0).astype(array.dtype)
+    return other if array.ndim else other.item()
 
 
 def _group_moves(moved: Ints) -> list[Ints]:

@@ -18,11 +18,13 @@ from .calls import TracedFunction
 from .lines import find_value
 from .moves import MoveRows, Owner
 from .outcome import TraceFinding
-from .replay import NoiseUse, show_value
+from .replay import NoiseUse, PartedRuns, TracedRun, show_value
 from .returned import CLEAR_TOLERANCE, NUMBER, RUN_TOLERANCE, Leaves, agree
 
 _ORDINARY_RUNS: Final = 20
 """Runs per input that confirm a value without noise."""
+_STRESSED_RUNS: Final = 16
+"""Runs per input with noise of rare sizes."""
 
 _MAX_DENSE_ROWS: Final = 400
 """Values among which a combination without noise is searched by singular values."""
@@ -229,9 +231,12 @@ def _find_dense_combination(
 
 
 def confirm_suspicion(
-    function: TracedFunction, suspicion: Suspicion
+    function: TracedFunction, suspicion: Suspicion, recorded: TracedRun
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
     """Confirm by ordinary runs that a value is constant on each side, and not the same.
+
+    It must also be constant in runs with noise of rare sizes: a comparison of noise that comes out
+    alike in all ordinary runs would hide it.
 
     Returns:
         The finding or None; why it is not confirmed, or ""; the terms of the combination.
@@ -245,6 +250,15 @@ def confirm_suspicion(
             return None, f"an ordinary run raises {type(error).__name__}", ()
     if generators.find_moved()[1]:
         return None, "a generator that was made beforehand is drawn from", ()
+    if function.inner_calls and not recorded.calls:
+        return None, "an ordinary generator is drawn from, a traced one is not", ()
+    for side in (0, 1):
+        try:
+            sides[side] += [
+                function.run_stressed(side, run, recorded.calls) for run in range(_STRESSED_RUNS)
+            ]
+        except (PartedRuns, Exception) as error:
+            return None, f"a run with rare noise raises {type(error).__name__}", ()
     finding, reason, terms = (
         _confirm_terms(suspicion, sides)
         if suspicion.terms
@@ -285,11 +299,14 @@ def _confirm_terms(
                 return None, "the output changes its form between ordinary runs", ()
             values.append(sum(parts))
             sizes.append(sum(map(abs, parts)))
-    first, second = (np.array(values[side:][:_ORDINARY_RUNS]) for side in (0, _ORDINARY_RUNS))
-    slack = RUN_TOLERANCE * max(sizes) if len(suspicion.terms) > 1 else 0.0
-    if np.ptp(first) > slack or np.ptp(second) > slack:
+    count = len(sides[0])
+    first, second = (np.array(values[start : start + count]) for start in (0, count))
+    # Sums of large noise are less exact.
+    slacks = RUN_TOLERANCE * np.array(sizes) if len(suspicion.terms) > 1 else np.zeros(2 * count)
+    moved = np.concatenate([np.abs(side - side[0]) for side in (first, second)])
+    if not np.all(moved <= slacks):
         return None, "what seems to have no noise varies in ordinary runs", ()
-    if abs(first[0] - second[0]) <= slack:
+    if abs(first[0] - second[0]) <= slacks[0]:
         return None, "what seems to have no noise is equal in ordinary runs", ()
     shapes = sides[0][0]
     name = format_terms(suspicion.terms, shapes)
@@ -310,8 +327,8 @@ def _confirm_path(
     if not present[0][0]:
         return None, f"{path} is missing in ordinary runs", ()
     values = [[leaves[path] for leaves in runs] for runs in sides]
-    arrays = [_stack_numbers(side) for side in values]
-    if arrays[0] is not None and arrays[1] is not None and arrays[0].shape == arrays[1].shape:
+    arrays = [array for array in map(_stack_numbers, values) if array is not None]
+    if len(arrays) == len(values) and arrays[0].shape == arrays[1].shape:
         constant = np.all(arrays[0] == arrays[0][0], 0) & np.all(arrays[1] == arrays[1][0], 0)
         apart = np.flatnonzero(constant & (arrays[0][0] != arrays[1][0]))
         if not apart.size:

@@ -16,6 +16,7 @@ from ..streams import Rng, seed_of
 from .analysis import (
     DrawTrace,
     find_loss,
+    find_shown_step_loss,
     list_shown_moves,
     needs_other_order,
     trace_draw,
@@ -122,13 +123,29 @@ class _TraceCourse:
         for number in range(self.count):
             if self.settled is not None:
                 break
-            draw = trace_draw(self.function, number)
+            draw, self.settled = self._trace_draw(number)
             self.draws.append(draw)
-            self.settled = self._judge_draw(draw)
             if self.settled is None and needs_other_order(draw):
                 self._take_other_order(number)
         if self.settled is None:
             self.settled = self._judge_all()
+
+    def _trace_draw(self, number: int) -> tuple[DrawTrace, _Settled | None]:
+        """Trace a draw; where it settles nothing good, read numbers before they meet more data."""
+        draw = trace_draw(self.function, number)
+        settled = self._judge_draw(draw)
+        is_open = settled is not None and settled.outcome in ("no loss", "not traceable")
+        reads = any(not use.path for use in draw.recorded.run.uses)
+        if not is_open or not reads or self.function.reads_sources:
+            return draw, settled
+        self.function.reads_sources = True
+        other = trace_draw(self.function, number)
+        again = self._judge_draw(other)
+        if again is None:
+            return other, None
+        self.function.reads_sources = False
+        self.findings, self.terms = [], ()
+        return draw, settled
 
     def _warm_up(self) -> _Settled | None:
         """Run once on each input: caches and imports fill, and an error on x passes through."""
@@ -166,7 +183,10 @@ class _TraceCourse:
             fixed = _name_fixed_draw(draw)
             if fixed and suspicion.kind == "no noise":
                 return _Settled("not traceable", f"{fixed} is not noise that can be moved")
-            finding, why, terms = confirm_suspicion(self.function, suspicion)
+            if self.function.unseen:
+                return _Settled("not traceable", f"{self.function.unseen} is not followed")
+            run = draw.recorded.run
+            finding, why, terms = confirm_suspicion(self.function, suspicion, run)
             if finding is None:
                 return _Settled("not traceable", why)
             self.findings, self.terms = [finding], terms
@@ -244,11 +264,12 @@ class _TraceCourse:
         return _Settled("a step may be hidden", "audit it")
 
     def _shows_loss(self, draw: DrawTrace) -> bool:
-        if draw.move is None:
-            return self._is_above(draw.primitive_loss, 0.0)
         function = self.function.swap() if draw.number in self.swapped else self.function
+        steps = find_shown_step_loss(function, draw)
+        if draw.move is None:
+            return self._is_above(steps, 0.0)
         shown = np.where(list_shown_moves(function, draw), draw.costs, 0.0)
-        return self._is_above(draw.sum_costs(shown) + draw.primitive_loss, draw.find_mu(shown))
+        return self._is_above(draw.sum_costs(shown) + steps, draw.find_mu(shown))
 
     def _is_above(self, pure: float, mu: float) -> bool:
         if isinstance(self.claim, GDP) and not pure:
