@@ -193,7 +193,7 @@ class TracedRun:
         self.split = False
         self.has_own_seed = False
         self.size = 0
-        self.calls = 0
+        self.calls: int = 0
         self.base = np.random.Generator(np.random.PCG64([*seed, 1 if reference else 0]))
 
     # Draws.
