@@ -479,7 +479,7 @@ def _install_patches() -> ExitStack:
 def restore_sources() -> Iterator[None]:
     """Put the originals back for a while, unless another thread traces as well."""
     with _LOCK:
-        is_only = len(_TRACES) == 1
+        is_only = len(_TRACES) == 1 and bool(_INSTALLED)
         if is_only:
             _INSTALLED.pop().close()
     try:

@@ -68,7 +68,16 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     """
 
     __array_priority__ = 1e6
-    __slots__ = ("_ids", "_meeting", "_plain", "_run", "_source", "_value", "_weights")
+    __slots__ = (
+        "_ids",
+        "_meeting",
+        "_plain",
+        "_run",
+        "_source",
+        "_value",
+        "_weights",
+        "entry_meetings",
+    )
 
     def __init__(
         self, run: Any, value: Any, plain: Any, ids: Array, weights: Array, meeting: Place | None
@@ -76,6 +85,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         self._run, self._meeting = run, meeting
         # A number that has met data before, its sign, and the data that were added to it.
         self._source: tuple[NoisyValue, int, Array] | None = None
+        self.entry_meetings: tuple[Place | None, ...] = ()
         self._value, self._plain = np.asarray(value), np.asarray(plain)
         self._ids, self._weights = ids, weights
 

@@ -98,6 +98,11 @@ class NoiseUse:
     form: tuple[Array, Array, Array] = field(init=False)
     meeting: Place = field(init=False)
 
+    def find_meeting(self, entry: int) -> Place:
+        """Return where noise met the plain part of an entry."""
+        places = self.number.entry_meetings
+        return (places[entry] if places else None) or self.meeting
+
     def __post_init__(self) -> None:
         self.form = self.number.form
         self.meeting = self.number.meeting or self.place
