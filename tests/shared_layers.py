@@ -28,7 +28,7 @@ LAYERS = [
     "files report",
     "auditing divergence",
     "recorded runs tables",
-    "training",
+    "tracing training",
     "torch",
     "text",
     "experiments pytest_plugin",
@@ -62,6 +62,7 @@ EXPERIMENT_PARTS = (
 
 RESERVED = {
     "audit", "sample", "repeat", "plan", "release", "command", "audit_table", "audit_outputs",
+    "trace",
 }  # fmt: skip
 """Public functions, today's and those to come: a file of that name would turn them into modules."""
 

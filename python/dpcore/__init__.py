@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         sensitivity,
         structure,
         text,
+        tracing,
         training,
     )
     from . import torch as torch
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from .results.planned import Plan
     from .sampling.sources import sample
     from .tables.table_audit import TableAudit, audit_table
+    from .tracing.outcome import Trace
+    from .tracing.run import trace
 
 __all__ = [
     "AssumptionWarning",
@@ -71,6 +74,7 @@ __all__ = [
     "Raised",
     "RandomBits",
     "TableAudit",
+    "Trace",
     "Uniform",
     "__version__",
     "adapters",
@@ -94,6 +98,8 @@ __all__ = [
     "sensitivity",
     "structure",
     "text",
+    "trace",
+    "tracing",
     "training",
 ]
 
@@ -122,6 +128,8 @@ _NAMES_OF = {
     "results.planned": ("Plan",),
     "sampling.sources": ("sample",),
     "tables.table_audit": ("TableAudit", "audit_table"),
+    "tracing.outcome": ("Trace",),
+    "tracing.run": ("trace",),
 }
 """Public names by the module that has them; the other public names are modules."""
 

@@ -1,0 +1,399 @@
+"""One draw of the noise: recorded on x, replayed on x', moved, and checked by plain runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from ..records import Flags, Floats, Ints
+from .calls import RunOutput, TracedFunction
+from .moves import (
+    MoveRows,
+    NoiseMove,
+    NoiseTable,
+    collect_rows,
+    find_costs,
+    find_move,
+)
+from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, count_times
+from .returned import CLEAR_TOLERANCE, RUN_TOLERANCE, find_difference
+
+_MAX_SOLVED_DRAWS: Final = 64
+"""Draws whose move is found by plain runs, one per draw."""
+_MAX_SINGLE_MOVES: Final = 64
+_MOVE_GROUPS: Final = 16
+"""Moves that are left out one by one; more are left out in groups."""
+
+
+@dataclass(slots=True)
+class DrawTrace:
+    """Runs and moves of one draw of the noise.
+
+    Attributes:
+        number: of the draw, which gives its seed.
+        recorded: output and run on x.
+        replayed: output and run on x', if there is one.
+        rows: conditions on a move.
+        table: the draws.
+        move: the cheapest move.
+        order: 1 for the pair as it is, -1 if the other order costs more.
+        partings: places where the two runs differ.
+        untraceable: a reason why the draw says nothing, or "".
+        unkept: a reason why no move keeps what was compared, or "".
+        differing: path of the first output that differs in the replay, or None.
+        checked: True if the plain run on x' gave the output of x.
+        solved: True if the move was found by plain runs.
+        raised: an error of the function on x' only.
+    """
+
+    number: int
+    recorded: RunOutput
+    replayed: RunOutput | None = None
+    rows: MoveRows | None = None
+    table: NoiseTable | None = None
+    move: NoiseMove | None = None
+    costs: Floats = field(default_factory=lambda: np.zeros(0))
+    partings: list[RunParting] = field(default_factory=list)
+    untraceable: str = ""
+    unkept: str = ""
+    differing: str | None = None
+    checked: bool = False
+    solved: bool = False
+    raised: Exception | None = None
+    lost: NoiseUse | None = None
+
+    @property
+    def pure(self) -> float:
+        """The sum of the pure losses, primitives included."""
+        return self.sum_costs(self.costs) + self.primitive_loss
+
+    @property
+    def primitive_loss(self) -> float:
+        """The sum of the losses of primitive steps."""
+        return sum(step.loss for step in self.replayed.run.steps) if self.replayed else 0.0
+
+    @property
+    def mu(self) -> float:
+        """The mu of all Gaussian moves."""
+        return self.find_mu(self.costs)
+
+    def sum_costs(self, costs: Floats) -> float:
+        """Return the pure loss of the given costs."""
+        if self.table is None or not costs.size:
+            return 0.0
+        return float(costs[~self.table.is_gaussian].sum())
+
+    def find_mu(self, costs: Floats) -> float:
+        """Return the mu of the given costs."""
+        if self.table is None or not costs.size:
+            return 0.0
+        return float(np.sqrt(np.square(costs[self.table.is_gaussian]).sum()))
+
+
+def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
+    """Trace one draw of the noise.
+
+    Raises:
+        Exception: if the function raises on x.
+    """
+    try:
+        recorded = function.run(0, function.make_run("record", number))
+    except Exception as error:
+        # Code that refuses traced numbers may still run with plain ones.
+        recorded = function.run(0, function.make_run("plain", number))
+        draw = DrawTrace(number, recorded, table=NoiseTable.of(recorded.run))
+        draw.untraceable = f"a traced number is refused ({type(error).__name__}: {error})"
+        _solve_by_runs(function, draw)
+        return draw
+    draw = DrawTrace(number, recorded, table=NoiseTable.of(recorded.run))
+    draw.untraceable = _check_repeat(function, draw)
+    if draw.untraceable:
+        return draw
+    replay = function.make_run("replay", number, reference=recorded.run)
+    try:
+        draw.replayed = function.run(1, replay)
+    except EndlessRun as error:
+        draw.partings.append(
+            RunParting("control flow", replay.draws[-1].place, str(error), 0, recorded.run.size)
+        )
+        return draw
+    except Exception as error:
+        draw.raised = error
+        return draw
+    draw.partings = [*replay.partings, *_list_missing_draws(draw)]
+    _move_noise(function, draw)
+    return draw
+
+
+def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
+    """Return why a plain run on x does not repeat the recorded output, or ""."""
+    plain = function.make_run("plain", draw.number, reference=draw.recorded.run)
+    try:
+        again = function.run(0, plain)
+    except PartedRuns as error:
+        return f"two runs on x with the same noise differ: {error}"
+    except Exception as error:
+        return f"a second run on x raises {type(error).__name__}"
+    path = find_difference(draw.recorded.leaves, again.leaves, RUN_TOLERANCE, draw.recorded.parts)
+    if path is None:
+        return ""
+    return f"two runs on x with the same noise differ in {path}"
+
+
+def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
+    """List the draws and steps of x that x' lacks."""
+    first, second = draw.recorded.run, draw.replayed.run  # type: ignore[union-attr]
+    missing = []
+    for place in range(len(second.draws), len(first.draws)):
+        lacking = first.draws[place]
+        times = sum(one.law is lacking.law for one in first.draws[: place + 1])
+        text = f"x draws {lacking.law.name} {count_times(times)}, x' does not"
+        span = lacking.start, lacking.start + lacking.noise.size
+        missing.append(RunParting("control flow", lacking.place, text, *span))
+    for step in first.steps[len(second.steps) :]:
+        text = f"x calls {step.name}, x' does not"
+        missing.append(RunParting("control flow", step.place, text))
+    if len(second.uses) < len(first.uses) and not second.split:
+        use = first.uses[len(second.uses)]
+        what = "returns" if use.path else "uses"
+        missing.append(RunParting("uses", use.place, f"x {what} a noisy value where x' does not"))
+    return missing
+
+
+def mark_used(draw: DrawTrace) -> Flags:
+    """Return which draws enter a value that is read, compared or returned, on either side."""
+    runs = [output.run for output in (draw.recorded, draw.replayed) if output is not None]
+    used = np.zeros(max(run.size for run in runs) + 1, bool)
+    for run in runs:
+        for use in run.uses:
+            _, ids, weights = use.form
+            used[ids[np.broadcast_to(weights, ids.shape) != 0]] = True
+    return used
+
+
+def _move_noise(function: TracedFunction, draw: DrawTrace) -> None:
+    """Find the move, unless the runs part, and check it by a plain run."""
+    assert draw.replayed is not None
+    assert draw.table is not None
+    draw.differing = find_difference(
+        draw.recorded.leaves, draw.replayed.leaves, CLEAR_TOLERANCE, draw.recorded.parts
+    )
+    if any(parting.kind in ("control flow", "uses") for parting in draw.partings):
+        return
+    draw.rows = collect_rows(draw.replayed.run, draw.table)
+    if draw.rows.uneven or draw.rows.undefined:
+        return
+    draw.lost = _find_lost_use(draw)
+    if draw.differing is not None:
+        if draw.lost is not None:
+            _solve_by_runs(function, draw)
+        return
+    draw.move = find_move(draw.rows, draw.table)
+    if draw.move.failures or draw.move.is_too_large:
+        return
+    draw.costs = find_costs(draw.move, draw.table)
+    draw.untraceable = _check_move(function, draw)
+    draw.checked = not draw.untraceable
+
+
+def _find_lost_use(draw: DrawTrace) -> NoiseUse | None:
+    """Return the first reading of noise that has met no value, on either side."""
+    for use in draw.recorded.run.uses:
+        if not use.path and use.sense is None and not np.any(use.form[0]):
+            return use
+    return None
+
+
+def run_moved(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOutput:
+    """Run the function on x' with moved noise, without traced numbers.
+
+    Raises:
+        PartedRuns: if it takes another course than the run on x.
+    """
+    run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
+    return function.run(1, run)
+
+
+def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
+    """Return why the plain run on x' does not give the output of x, or ""."""
+    path = _find_moved_difference(function, draw, draw.move.shift)  # type: ignore[union-attr]
+    if path is None:
+        return ""
+    return f"the plain run on x' with the noise so moved does not give the output of x: {path}"
+
+
+def _find_moved_difference(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
+    """Return where a plain run on x' with moved noise differs from the output of x, or None."""
+    run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
+    return _find_run_difference(function, draw, run)
+
+
+def _find_run_difference(function: TracedFunction, draw: DrawTrace, run: TracedRun) -> str | None:
+    try:
+        moved = function.run(1, run)
+    except PartedRuns as error:
+        return str(error)
+    except Exception as error:
+        return f"it raises {type(error).__name__}"
+    parts = draw.recorded.parts
+    return find_difference(draw.recorded.leaves, moved.leaves, RUN_TOLERANCE, parts)
+
+
+def needs_other_order(draw: DrawTrace) -> bool:
+    """Return True if the other order of the pair may have another loss."""
+    if draw.rows is None or draw.table is None or draw.move is None or draw.solved:
+        return False
+    if not draw.table.is_upwards.any() and not draw.rows.senses.any():
+        return False
+    other = find_move(draw.rows, draw.table, -1)
+    if other.failures or other.is_too_large:
+        return True
+    costs = find_costs(other, draw.table)
+    first = draw.sum_costs(draw.costs), draw.find_mu(draw.costs)
+    second = draw.sum_costs(costs), draw.find_mu(costs)
+    return any(b > a * (1 + CLEAR_TOLERANCE) for a, b in zip(first, second, strict=True))
+
+
+def _solve_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
+    """Take the move that plain runs find, where the form of the noise is lost."""
+    solution = solve_outputs(function, draw)
+    if solution is not None:
+        draw.move, draw.costs = solution
+        draw.untraceable, draw.differing = "", None
+        draw.checked = draw.solved = True
+
+
+def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove, Floats] | None:
+    """Find the cheapest move by plain runs on x', one per draw, and check it.
+
+    Returns:
+        The move, and the costs of it or of that for the other order of the pair, if they are
+        greater; None if the outputs are not linear in the noise.
+    """
+    table, reference = draw.table, draw.recorded.run
+    if table is None or not 0 < reference.size <= _MAX_SOLVED_DRAWS:
+        return None
+    paths = [path for path, leaf in draw.recorded.leaves.items() if _is_numeric(leaf)]
+
+    def read_numbers(shift: Floats) -> Floats:
+        return _join_numbers(run_moved(function, draw, shift).leaves, paths)
+
+    try:
+        aim = _join_numbers(draw.recorded.leaves, paths)
+        base = read_numbers(np.zeros(reference.size))
+        matrix = np.array([read_numbers(unit) - base for unit in np.eye(reference.size)]).T
+        moves = [_find_linear_move(matrix, aim - base, table, order) for order in (1, -1)]
+    except (PartedRuns, Exception):
+        return None
+    first, second = moves
+    if first is None or second is None:
+        return None
+    if _find_moved_difference(function, draw, first.shift) is not None:
+        return None
+    costs = [find_costs(move, table) for move in (first, second)]
+    return first, max(costs, key=lambda c: draw.sum_costs(c) + draw.find_mu(c))
+
+
+def _find_linear_move(
+    matrix: Floats, gaps: Floats, table: NoiseTable, order: int
+) -> NoiseMove | None:
+    """Find the cheapest move that adds gaps to outputs that are linear in the noise."""
+    tiny = RUN_TOLERANCE * np.abs(matrix).max(initial=0.0)
+    matrix = np.where(np.abs(matrix) <= tiny, 0.0, matrix)
+    nearest = np.rint(gaps)
+    gaps = np.where(np.abs(gaps - nearest) <= RUN_TOLERANCE, nearest, gaps)
+    numbers, columns = np.nonzero(matrix)
+    senses = np.zeros(gaps.size, np.int64)
+    rows = MoveRows(numbers, columns, matrix[numbers, columns], gaps, senses, [])
+    move = find_move(rows, table, order)
+    return None if move.failures or move.is_too_large else move
+
+
+def _is_numeric(leaf: Any) -> bool:
+    return not isinstance(leaf, str | bytes | tuple) and np.asarray(leaf).dtype.kind in "fiu"
+
+
+def _join_numbers(leaves: dict[str, Any], paths: list[str]) -> Floats:
+    return np.concatenate([np.asarray(leaves[path], float).ravel() for path in paths])
+
+
+def list_shown_moves(function: TracedFunction, draw: DrawTrace, share: float) -> Flags:
+    """Return which moves the output shows.
+
+    Such a move is not made for a comparison, and without a share of it the plain run on x' gives
+    another output. More than 64 moves are changed in 16 groups.
+
+    Args:
+        function: the function.
+        draw: a draw with a move.
+        share: share of a move that is left out. Below 1, moves by integers are not shown.
+    """
+    assert draw.move is not None
+    assert draw.table is not None
+    shift = draw.move.shift
+    is_moved = (shift != 0) & (_mark_kept(draw) | draw.solved)
+    if share < 1:
+        is_moved &= ~draw.table.is_whole
+    shown = np.zeros(shift.size, bool)
+    for group in _group_moves(np.flatnonzero(is_moved)):
+        other = shift.copy()
+        other[group] *= 1.0 - share
+        shown[group] = _find_moved_difference(function, draw, other) is not None
+    return shown
+
+
+def _mark_kept(draw: DrawTrace) -> Flags:
+    """Return which draws enter a value that is read or returned, not only compared."""
+    assert draw.move is not None
+    kept = np.zeros(draw.move.shift.size, bool)
+    for _, use, _ in draw.rows.spans if draw.rows is not None else ():
+        if use.sense is None:
+            _, ids, weights = use.form
+            kept[ids[np.broadcast_to(weights, ids.shape) != 0]] = True
+    return kept
+
+
+def find_shown_step_loss(function: TracedFunction, draw: DrawTrace) -> float:
+    """Return the loss of the steps whose output the returned value shows.
+
+    The value then changes with the output of the step.
+    """
+    steps = draw.replayed.run.steps if draw.replayed is not None else []
+    total = 0.0
+    for number, step in enumerate(steps):
+        other = _change_output(step.output)
+        if step.shown_loss and other is not None:
+            run = function.make_run("plain", draw.number, reference=draw.recorded.run)
+            run.move = draw.move.shift if draw.move is not None else None
+            run.other_outputs[number] = other
+            total += step.shown_loss * (_find_run_difference(function, draw, run) is not None)
+    return total
+
+
+def _change_output(output: Any) -> Any:
+    """Return another output of a step: integers and booleans become 0 or 1, numbers move by 1."""
+    array = np.asarray(output)
+    if array.dtype.kind not in "biuf":
+        return None
+    other = array + 1.0 if array.dtype.kind == "f" else (array == 0).astype(array.dtype)
+    return other if array.ndim else other.item()
+
+
+def _group_moves(moved: Ints) -> list[Ints]:
+    if moved.size <= _MAX_SINGLE_MOVES:
+        return [moved[place : place + 1] for place in range(moved.size)]
+    return np.array_split(moved, _MOVE_GROUPS)
+
+
+def find_loss(pure: float, mu: float, delta: float) -> float:
+    """Return the sum of the pure loss and the epsilon of mu at a delta."""
+    if not mu:
+        return pure
+    if not delta or math.isinf(mu):
+        return math.inf
+    from ..bounds.tradeoff import epsilon_of
+
+    return pure + epsilon_of(mu, delta)

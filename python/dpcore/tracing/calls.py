@@ -1,0 +1,209 @@
+"""Calls of a traced function: copies of its input, its generator, and its outputs."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from ..adapters import adapt
+from ..errors import mistyped
+from ..mechanisms.callables import Repeated, refuse_signature
+from ..mechanisms.declarations import inputs_of, name_of
+from ..records import Pair
+from ..streams import seeded_globals
+from .draws import ENTROPY, RUN_HOOKS, TracedGenerator, restore_sources
+from .replay import TracedRun, activate_run
+from .returned import Leaves, iterate_leaves, read_leaves
+
+_Style = Literal["x", "x, rng", "x, rng=", "x, size, rng"]
+
+_REQUIREMENT: Final = "a function (x), (x, rng) or (x, size, rng)"
+_CONTRACT_ARGUMENTS: Final = 3
+_ORDINARY_STREAM: Final = 4
+_STRESSED_STREAM: Final = 5
+_STRESSED_DRAW: Final = 2**32 - 2
+"""Separates the generators of ordinary runs from those of traced ones."""
+
+
+def _find_style(function: Any) -> _Style:
+    """Determine which arguments a function takes besides its input."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return "x"
+    positional = [p for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD]
+    needed = [p for p in positional if p.default is p.empty]
+    names = [p.name for p in positional]
+    if len(needed) >= _CONTRACT_ARGUMENTS or names[1:3] == ["size", "rng"]:
+        return "x, size, rng"
+    if names[1:2] == ["rng"] or len(needed) == _CONTRACT_ARGUMENTS - 1:
+        return "x, rng"
+    return "x, rng=" if any(p.name == "rng" for p in parameters) else "x"
+
+
+@dataclass(slots=True)
+class RunOutput:
+    """Leaves of an output, the magnitude of their parts, and the run that returned them."""
+
+    leaves: Leaves
+    parts: dict[str, Any]
+    run: TracedRun
+
+
+@dataclass(slots=True)
+class TracedFunction:
+    """A function to trace, on a pair of inputs.
+
+    Args:
+        function: the function.
+        pair: its two inputs.
+        seed: words of the seed.
+    """
+
+    function: Callable[..., Any]
+    pair: Pair
+    seed: int
+    name: str = ""
+    style: _Style = "x"
+    calls: int = 0
+    bypassed: bool = False
+    reads_sources: bool = False
+    unseen: str = ""
+    inner_calls: int = 0
+    inputs: tuple[Any, Any] = field(default=(None, None))
+
+    @classmethod
+    def of(cls, function: Any, pair: Pair, seed: int) -> TracedFunction:
+        """Read what a user passed.
+
+        Raises:
+            TypeError: if it is not a function of this kind.
+        """
+        name = name_of(function)
+        adapted = None if isinstance(function, type) else adapt(function)
+        function = function if adapted is None else adapted
+        function = function.fn if isinstance(function, Repeated) else function
+        if not callable(function):
+            raise mistyped("f", _REQUIREMENT, function)
+        refuse_signature(function, "f")
+        style = _find_style(function)
+        if style == "x, size, rng":
+            pair = inputs_of(function, pair)
+        return cls(function, pair, seed, name, style, inputs=(pair.x, pair.x_prime))
+
+    def swap(self) -> TracedFunction:
+        """Return the same function with the other order of the pair."""
+        other = copy.copy(self)
+        other.inputs = self.inputs[::-1]
+        return other
+
+    def _call(self, side: int, generator: np.random.Generator) -> Any:
+        x = self.inputs[side]
+        with suppress(Exception):
+            # What cannot be copied is passed unchanged.
+            x = copy.deepcopy(x)
+        match self.style:
+            case "x":
+                return self.function(x)
+            case "x, rng":
+                return self.function(x, generator)
+            case "x, rng=":
+                return self.function(x, rng=generator)
+            case _:
+                return self.function(x, 1, generator)
+
+    def run(self, side: int, run: TracedRun) -> RunOutput:
+        """Run the function on x (side 0) or x' (side 1), and read what it returns."""
+        self.calls += 1
+        with ExitStack() as stack:
+            if run.mode == "record":
+                stack.enter_context(self._watch_global_states(run))
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore")
+            stack.enter_context(activate_run(run))
+            for hook in RUN_HOOKS:
+                stack.enter_context(hook(run))
+            sources = len(ENTROPY)
+            generator = TracedGenerator(run)
+            output = self._call(side, generator)
+            leaves, parts = read_leaves(output, run)
+            if run.mode == "record":
+                self._note_unseen(ENTROPY[sources:], generator)
+        return RunOutput(leaves, parts, run)
+
+    def _note_unseen(self, sources: list[str], generator: TracedGenerator) -> None:
+        """Note randomness that is drawn past the trace."""
+        if generator.has_moved:
+            sources = [*sources, "a draw without a law here"]
+        self.unseen = self.unseen or next(iter(sources), "")
+
+    @contextmanager
+    def _watch_global_states(self, run: TracedRun) -> Iterator[None]:
+        """Note whether a run draws from the global generators past the patches."""
+        state = _read_global_states()
+        yield
+        if not run.has_own_seed and _have_moved(state):
+            self.bypassed = True
+
+    def make_run(self, mode: Any, draw: int, **settings: Any) -> TracedRun:
+        """Make a run with the noise of a number, and a serial number of its own."""
+        run = TracedRun(mode, (self.seed, draw), self.calls, **settings)
+        run.reads_sources = self.reads_sources
+        return run
+
+    def run_ordinary(self, side: int, number: int) -> Leaves:
+        """Run the function with an ordinary generator, without patches."""
+        base = np.random.default_rng([self.seed, _ORDINARY_STREAM, side, number])
+        with restore_sources(), warnings.catch_warnings(), seeded_globals(base):
+            warnings.simplefilter("ignore")
+            state = base.bit_generator.state
+            leaves = dict(iterate_leaves(self._call(side, base)))
+            self.inner_calls += base.bit_generator.state != state
+            return leaves
+
+    def run_stressed(self, side: int, number: int, limit: int) -> Leaves:
+        """Run the function with noise of rare sizes, without traced numbers.
+
+        Raises:
+            EndlessRun: if it draws far more often than the limit.
+        """
+        run = self.make_run("plain", _STRESSED_DRAW - number)
+        run.stress = np.random.default_rng([self.seed, _STRESSED_STREAM, side, number])
+        run.limit = limit
+        return self.run(side, run).leaves
+
+
+def _read_global_states() -> tuple[Any, Any]:
+    # A name imported beforehand draws from the global generators past the patches.
+    return random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
+
+
+def _have_moved(state: tuple[Any, Any]) -> bool:
+    python, numpy = _read_global_states()
+    first, second = state[1], numpy
+    moved = first["state"]["pos"] != second["state"]["pos"] if "pos" in first["state"] else False
+    moved = moved or not _equal_words(first["state"], second["state"])
+    return bool(python != state[0] or moved)
+
+
+def _equal_words(first: Any, second: Any) -> bool:
+    return all(np.array_equal(first[key], second[key]) for key in first)
+
+
+@contextmanager
+def keep_global_states() -> Iterator[None]:
+    """Put the global generators of Python and numpy back as they were."""
+    state = _read_global_states()
+    try:
+        yield
+    finally:
+        random.setstate(state[0])
+        np.random.set_state(state[1])  # noqa: NPY002

@@ -1,0 +1,380 @@
+"""Faults that need no loss: where the code on x and x' differs beside the noise.
+
+A value without noise, and values that share noise, are confirmed by ordinary runs, without patches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..records import Floats, Ints
+from ..streams import Generators
+from .analysis import DrawTrace, mark_used
+from .calls import TracedFunction
+from .draws import restore_sources
+from .lines import find_value
+from .moves import MoveRows, Owner
+from .outcome import TraceFinding
+from .replay import NoiseUse, PartedRuns, TracedRun, show_value
+from .returned import CLEAR_TOLERANCE, NUMBER, RUN_TOLERANCE, Leaves, agree
+
+_ORDINARY_RUNS: Final = 20
+"""Runs per input that confirm a value without noise."""
+_STRESSED_RUNS: Final = 16
+"""Runs per input with noise of rare sizes."""
+
+_MAX_DENSE_ROWS: Final = 400
+"""Values among which a combination without noise is searched by singular values."""
+
+_MAX_MATCHED_ENTRIES: Final = 10_000
+"""Entries of an output that are compared with the values that were read."""
+
+_MAX_SHOWN_TERMS: Final = 4
+
+Term = tuple[str, int, float]
+"""A path of the output, an entry of it, and a coefficient."""
+
+EARLY_KINDS: Final = "data in a noisy value", "data in a law", "control flow"
+"""Kinds that occur in correct code where delta is above 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """A combination of outputs that has no noise, if ordinary runs confirm it."""
+
+    kind: str
+    terms: tuple[Term, ...]
+    path: str = ""
+    source: str = ""
+
+
+def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
+    """List the findings of one draw that need no confirmation."""
+    used = mark_used(draw)
+    partings = [
+        parting
+        for parting in draw.partings
+        if parting.kind != "uses"
+        and (parting.last == 0 or used[parting.first : parting.last].any())
+    ]
+    flow = [parting for parting in partings if parting.kind == "control flow"]
+    findings = [_make_finding(p.kind, p.place.short, p.text) for p in flow or partings]
+    if flow or draw.rows is None:
+        return findings[:1] if flow else findings
+    findings += [_describe_uneven(draw, *pair) for pair in draw.rows.uneven[:1] if _is_value(*pair)]
+    findings += [_describe_undefined(*row) for row in draw.rows.undefined[:1]]
+    return findings + _list_primitive_findings(draw)
+
+
+def _make_finding(kind: str, place: str, text: str) -> TraceFinding:
+    return TraceFinding(kind, f"{place}: {text}")
+
+
+def _is_value(use: NoiseUse, other: NoiseUse) -> bool:
+    return use.sense is None
+
+
+def _describe_uneven(draw: DrawTrace, use: NoiseUse, other: NoiseUse) -> TraceFinding:
+    """Describe the product with data that changed the noise of a value."""
+    assert draw.replayed is not None
+    first, second = draw.recorded.run.products, draw.replayed.run.products
+    for place, products in first.items():
+        for (how, factor), (_, twin) in zip(products, second.get(place, []), strict=False):
+            if not agree(factor, twin, CLEAR_TOLERANCE):
+                values = f"by {show_value(factor)} on x, by {show_value(twin)} on x'"
+                text = f"a noisy value is {how} {values}"
+                return _make_finding(
+                    "data in a noisy value", f"{place.short} in {place.function}", text
+                )
+    place = use.meeting
+    return _make_finding(
+        "data in a noisy value", f"{place.short} in {place.function}",
+        "the noise of a value has another coefficient on x than on x'",
+    )  # fmt: skip
+
+
+def _describe_undefined(use: NoiseUse, other: NoiseUse, entry: int) -> TraceFinding:
+    values = [show_value(np.ravel(u.form[0])[entry]) for u in (use, other)]
+    text = f"the noise meets {values[0]} on x and {values[1]} on x'"
+    return _make_finding("value", use.find_meeting(entry).short, text)
+
+
+def _list_primitive_findings(draw: DrawTrace) -> list[TraceFinding]:
+    steps = draw.replayed.run.steps if draw.replayed else []
+    return [
+        _make_finding(
+            "primitive", step.place.short,
+            f"inputs of {step.name} are {step.distance:.3g} apart, declared {step.declared:.3g}",
+        )
+        for step in steps
+        if step.declared is not None and step.distance > step.declared * (1 + RUN_TOLERANCE)
+    ]  # fmt: skip
+
+
+def find_suspicion(draw: DrawTrace) -> Suspicion | None:
+    """Return a value, or a combination of values, that seems to have no noise."""
+    if draw.differing is not None:
+        return Suspicion("no noise", (), draw.differing)
+    if draw.rows is None or draw.move is None or not draw.move.failures:
+        return None
+    combination = find_combination(draw.rows, draw.move.failures)
+    if not combination:
+        return None
+    matches = _match_readings(draw)
+    terms = []
+    for row, weight in combination:
+        owner = draw.rows.find_owner(row)
+        term = _find_output(owner, matches)
+        if term is None:
+            return None
+        terms.append((*term, weight))
+    terms.sort(key=lambda term: (term[0], term[1]))
+    sign = 1.0 if terms[0][2] > 0 else -1.0
+    signed = tuple((path, entry, sign * weight) for path, entry, weight in terms)
+    if len(terms) == 1:
+        return Suspicion("no noise", signed)
+    return Suspicion("shared noise", signed, source=_name_noise(draw, [r for r, _ in combination]))
+
+
+def _name_noise(draw: DrawTrace, rows: list[int]) -> str:
+    """Name the draw whose noise is in several values."""
+    assert draw.rows is not None
+    column = draw.rows.columns[np.isin(draw.rows.rows, rows)][0]
+    noise = max(
+        (d for d in draw.recorded.run.draws if d.start <= column), key=lambda draw: draw.start
+    )
+    return f"the noise of {noise.place} is in both"
+
+
+def _match_readings(draw: DrawTrace) -> Mapping[float, tuple[str, int]]:
+    """Return the entries of the output by their values."""
+    matches: dict[float, tuple[str, int]] = {}
+    for path, leaf in draw.recorded.leaves.items():
+        if isinstance(leaf, str | bytes | tuple):
+            continue
+        array = np.asarray(leaf)
+        if array.dtype.kind == "f" and array.size <= _MAX_MATCHED_ENTRIES:
+            for entry, value in enumerate(array.ravel().tolist()):
+                matches.setdefault(value, (path, entry))
+    return matches
+
+
+def _find_output(owner: Owner, matches: Mapping[float, tuple[str, int]]) -> tuple[str, int] | None:
+    if owner.use.path:
+        return owner.use.path, owner.entry
+    result = np.asarray(owner.use.result)
+    if owner.use.sense is not None or result.size <= owner.entry:
+        return None
+    return matches.get(float(result.ravel()[owner.entry]))
+
+
+def find_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, float]]:
+    """Find a combination of kept values that has no noise but another value on x'.
+
+    Args:
+        rows: the conditions on a move.
+        failures: rows among which it is searched.
+
+    Returns:
+        Rows and coefficients; empty if there is none among the values.
+    """
+    equal = [row for row in failures if rows.senses[row] == 0]
+    terms = _group_terms(rows, equal)
+    forms: dict[Any, tuple[int, float]] = {}
+    for row in equal:
+        columns, weights = terms[row]
+        if not columns.size:
+            if rows.gaps[row]:
+                return [(row, 1.0)]
+            continue
+        key = columns.tobytes(), np.round(weights / weights[0], 9).tobytes()
+        first, scale = forms.setdefault(key, (row, float(weights[0])))
+        ratio = float(weights[0]) / scale
+        gap = rows.gaps[row] - ratio * rows.gaps[first]
+        if abs(gap) > RUN_TOLERANCE * (abs(rows.gaps[row]) + abs(ratio * rows.gaps[first])):
+            return [(first, -ratio), (row, 1.0)] if ratio != 1.0 else [(first, 1.0), (row, -1.0)]
+    return _find_dense_combination(rows, equal, terms)
+
+
+def _group_terms(rows: MoveRows, some: list[int]) -> dict[int, tuple[Ints, Floats]]:
+    wanted = np.isin(rows.rows, some)
+    order = np.lexsort((rows.columns[wanted], rows.rows[wanted]))
+    numbers, columns = rows.rows[wanted][order], rows.columns[wanted][order]
+    weights = rows.weights[wanted][order]
+    ends = np.searchsorted(numbers, some), np.searchsorted(numbers, some, "right")
+    spans = zip(some, *ends, strict=True)
+    return {row: (columns[low:high], weights[low:high]) for row, low, high in spans}
+
+
+def _find_dense_combination(
+    rows: MoveRows, equal: list[int], terms: Mapping[int, tuple[Ints, Floats]]
+) -> list[tuple[int, float]]:
+    if not 1 < len(equal) <= _MAX_DENSE_ROWS:
+        return []
+    columns = np.unique(np.concatenate([terms[row][0] for row in equal]))
+    matrix = np.zeros((len(equal), columns.size))
+    for place, row in enumerate(equal):
+        own, weights = terms[row]
+        matrix[place, np.searchsorted(columns, own)] = weights
+    left, sizes, _ = np.linalg.svd(matrix, full_matrices=True)
+    rank = int(np.sum(sizes > RUN_TOLERANCE * sizes[0]))
+    free, gaps = left[:, rank:], rows.gaps[equal]
+    weights = free @ (free.T @ gaps)
+    if np.abs(weights).max(initial=0.0) <= RUN_TOLERANCE * np.abs(gaps).max(initial=0.0):
+        return []
+    weights /= np.abs(weights).max()
+    live = np.abs(weights) > RUN_TOLERANCE
+    return [(row, float(w)) for row, w in zip(np.array(equal)[live], weights[live], strict=True)]
+
+
+def confirm_suspicion(
+    function: TracedFunction, suspicion: Suspicion, recorded: TracedRun
+) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
+    """Confirm by ordinary runs that a value is constant on each side, and not the same.
+
+    It must also be constant in runs with noise of rare sizes: a comparison of noise that comes out
+    alike in all ordinary runs would hide it.
+
+    Returns:
+        The finding or None; why it is not confirmed, or ""; the terms of the combination.
+    """
+    try:
+        sides = _run_sides(function, recorded.calls)
+    except (PartedRuns, Exception) as error:
+        return None, f"an ordinary run raises {type(error).__name__}", ()
+    if function.inner_calls and not recorded.calls:
+        return None, "an ordinary generator is drawn from, a traced one is not", ()
+    confirm = _confirm_terms if suspicion.terms else _confirm_path
+    finding, reason, terms = confirm(suspicion, sides)
+    if finding is None:
+        return None, reason, ()
+    # Slow: all objects are looked through.
+    generators = Generators.everywhere()
+    path, entry, _ = terms[0] if len(terms) == 1 else (suspicion.path, 0, 1.0)
+    values = [_get_entry(leaves[0].get(path), entry) for leaves in sides]
+    source = suspicion.source or _name_source(function, values)
+    function.run_ordinary(0, 0)
+    if generators.find_moved()[1]:
+        return None, "a generator that was made beforehand is drawn from", ()
+    return TraceFinding(finding.kind, f"{finding.text}; {source}"), "", terms
+
+
+def _run_sides(function: TracedFunction, limit: int) -> list[list[Leaves]]:
+    """Return the outputs of ordinary runs, and of runs with rare noise, for each side."""
+    sides = []
+    for side in (0, 1):
+        with restore_sources():
+            ordinary = [function.run_ordinary(side, run) for run in range(_ORDINARY_RUNS)]
+        rare = [function.run_stressed(side, run, limit) for run in range(_STRESSED_RUNS)]
+        sides.append([*ordinary, *rare])
+    return sides
+
+
+def _name_source(function: TracedFunction, values: list[Any]) -> str:
+    """Name the line that first computes a value, on both sides, or else the one that returns."""
+    computed, returned = zip(
+        *(find_value(function, side, values[side]) for side in (0, 1)), strict=True
+    )
+    common = [place for place in computed[0] if place in computed[1]]
+    return f"computed at {common[0]}" if common else f"returned at {returned[0]}"
+
+
+def _get_entry(leaf: Any, entry: int) -> Any:
+    if leaf is None or isinstance(leaf, str | bytes | tuple | list):
+        return leaf
+    return np.asarray(leaf).ravel()[entry].item() if np.size(leaf) > entry else leaf
+
+
+def _confirm_terms(
+    suspicion: Suspicion, sides: list[list[Leaves]]
+) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
+    values, sizes = [], []
+    for runs in sides:
+        for leaves in runs:
+            try:
+                parts = [w * float(np.ravel(leaves[p])[e]) for p, e, w in suspicion.terms]
+            except (LookupError, TypeError, ValueError):
+                return None, "the output changes its form between ordinary runs", ()
+            values.append(sum(parts))
+            sizes.append(sum(map(abs, parts)))
+    count = len(sides[0])
+    first, second = (np.array(values[start : start + count]) for start in (0, count))
+    # Sums of large noise are less exact.
+    slacks = RUN_TOLERANCE * np.array(sizes) if len(suspicion.terms) > 1 else np.zeros(2 * count)
+    moved = np.concatenate([np.abs(side - side[0]) for side in (first, second)])
+    if not np.all(moved <= slacks):
+        return None, "what seems to have no noise varies in ordinary runs", ()
+    if abs(first[0] - second[0]) <= slacks[0]:
+        return None, "what seems to have no noise is equal in ordinary runs", ()
+    shapes = sides[0][0]
+    name = format_terms(suspicion.terms, shapes)
+    shown = [show_value(round(float(side[0]), 9)) for side in (first, second)]
+    text = f"{name} is {shown[0]} on x and {shown[1]} on x'"
+    return TraceFinding(suspicion.kind, text), "", suspicion.terms
+
+
+def _confirm_path(
+    suspicion: Suspicion, sides: list[list[Leaves]]
+) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
+    path = suspicion.path
+    present = [[path in leaves for leaves in runs] for runs in sides]
+    if not all(len(set(side)) == 1 for side in present):
+        return None, f"{path} is there in some ordinary runs only", ()
+    if present[0][0] != present[1][0]:
+        text = f"{path} exists on {'x' if present[0][0] else chr(120) + chr(39)} only"
+        return TraceFinding("no noise", text), "", ()
+    if not present[0][0]:
+        return None, f"{path} is missing in ordinary runs", ()
+    values = [[leaves[path] for leaves in runs] for runs in sides]
+    arrays = [array for array in map(_stack_numbers, values) if array is not None]
+    if len(arrays) == len(values) and arrays[0].shape == arrays[1].shape:
+        constant = np.all(arrays[0] == arrays[0][0], 0) & np.all(arrays[1] == arrays[1][0], 0)
+        apart = np.flatnonzero(constant & (arrays[0][0] != arrays[1][0]))
+        if not apart.size:
+            return None, f"{path} varies in ordinary runs", ()
+        place = int(apart[0])
+        is_text = isinstance(values[0][0], str)
+        terms: tuple[Term, ...] = () if is_text else ((path, place, 1.0),)
+        name = f"number {place + 1} in {path}" if is_text else format_terms(terms, sides[0][0])
+        shown = [
+            f"{side[0][place]:.15g}" if is_text else show_value(np.ravel(v[0])[place])
+            for side, v in zip(arrays, values, strict=True)
+        ]
+        text = f"{name} is {shown[0]} on x and {shown[1]} on x'"
+        return TraceFinding("no noise", text), "", terms
+    if not all(all(agree(side[0], v, 0.0) for v in side) for side in values):
+        return None, f"{path} varies in ordinary runs", ()
+    if agree(values[0][0], values[1][0], 0.0):
+        return None, f"{path} is equal in ordinary runs", ()
+    shown = [show_value(side[0]) for side in values]
+    return TraceFinding("no noise", f"{path} is {shown[0]} on x and {shown[1]} on x'"), "", ()
+
+
+def _stack_numbers(values: list[Any]) -> np.ndarray[Any, Any] | None:
+    if any(isinstance(value, bytes | tuple | list) for value in values):
+        return None
+    if isinstance(values[0], str):
+        values = [list(map(float, NUMBER.findall(value))) for value in values]
+        if len({len(numbers) for numbers in values}) != 1:
+            return None
+    arrays = [np.asarray(value) for value in values]
+    if len({array.shape for array in arrays}) != 1 or arrays[0].dtype.kind not in "biuf":
+        return None
+    return np.stack([array.ravel() for array in arrays])
+
+
+def format_terms(terms: tuple[Term, ...], leaves: Leaves) -> str:
+    """Format a combination of outputs, such as output[0] - output[1]."""
+    text = ""
+    for path, entry, weight in terms[:_MAX_SHOWN_TERMS]:
+        shape = np.shape(leaves[path])
+        place = ", ".join(map(str, np.unravel_index(entry, shape))) if shape else ""
+        name = f"{path}[{place}]" if place else path
+        size = "" if abs(abs(weight) - 1.0) < RUN_TOLERANCE else f"{abs(weight):.6g} "
+        sign = " - " if weight < 0 else " + "
+        text += (sign if text else sign.strip(" +")) + size + name
+    return text + (" ..." if len(terms) > _MAX_SHOWN_TERMS else "")

@@ -1,0 +1,775 @@
+"""Traced numbers: a plain part plus coefficients times draws of noise.
+
+A traced number is neither a `float` nor an `ndarray`: C code would read a subclass without a call.
+Sums, products with plain numbers and rearrangements keep the form. Every other use is a reading: it
+goes through a method of this class, which records where it happened.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .places import Place, find_place
+
+Array = npt.NDArray[Any]
+
+_REARRANGING: Final = {
+    "reshape", "ravel", "transpose", "squeeze", "expand_dims", "swapaxes", "moveaxis", "flip",
+    "roll", "repeat", "tile", "broadcast_to", "atleast_1d", "atleast_2d", "take", "diagonal",
+    "copy", "concatenate", "stack", "vstack", "hstack", "column_stack", "append", "flipud",
+    "fliplr", "where",
+}  # fmt: skip
+"""Functions of numpy whose results hold entries of their arguments, at other places."""
+
+_MIRRORED: Final = {
+    "greater": "less", "less": "greater", "greater_equal": "less_equal",
+    "less_equal": "greater_equal",
+}  # fmt: skip
+"""Comparisons with their sides exchanged."""
+
+_MAX_PRODUCT_ENTRIES: Final = 10_000_000
+"""Entries of a product of a matrix with traced numbers; a greater one is a reading."""
+
+_MERGED_TERMS: Final = 256
+"""Terms of one number from which on equal draws are merged."""
+
+_WIDTH: Final = 2
+"""Operands of a sum or product."""
+
+
+def is_noisy(value: Any) -> bool:
+    """Return True for a traced number or array."""
+    return type(value) is NoisyValue
+
+
+def spread_terms(terms: Array, shape: tuple[int, ...], size: tuple[int, ...]) -> Array:
+    """Broadcast the terms of an array of one shape to those of a larger shape."""
+    if shape == size:
+        return terms
+    ones = (1,) * (len(size) - len(shape))
+    return np.broadcast_to(terms.reshape(terms.shape[0], *ones, *shape), (terms.shape[0], *size))
+
+
+class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
+    """Number or array that noise entered: its value, its plain part, and its terms.
+
+    Args:
+        run: the run of the traced function, which records readings.
+        value: the number with its noise.
+        plain: the number without noise, of the same shape.
+        ids: numbers of the draws, shape `(terms, *shape)`.
+        weights: their coefficients, of the same shape.
+        meeting: where noise last met a plain number.
+    """
+
+    __array_priority__ = 1e6
+    __slots__ = (
+        "_ids",
+        "_meeting",
+        "_plain",
+        "_run",
+        "_source",
+        "_value",
+        "_weights",
+        "entry_meetings",
+    )
+
+    def __init__(
+        self, run: Any, value: Any, plain: Any, ids: Array, weights: Array, meeting: Place | None
+    ) -> None:
+        self._run, self._meeting = run, meeting
+        # A number that has met data before, its sign, and the data that were added to it.
+        self._source: tuple[NoisyValue, int, Array] | None = None
+        self.entry_meetings: tuple[Place | None, ...] = ()
+        self._value, self._plain = np.asarray(value), np.asarray(plain)
+        self._ids, self._weights = ids, weights
+
+    # What the run reads.
+
+    @property
+    def form(self) -> tuple[Array, Array, Array]:
+        """The plain part, the numbers of the draws and their coefficients."""
+        return self._plain, self._ids, self._weights
+
+    @property
+    def value(self) -> Array:
+        """The number with its noise."""
+        return self._value
+
+    @property
+    def meeting(self) -> Place | None:
+        """The place where noise last met a plain number."""
+        return self._meeting
+
+    def read(self, op: str) -> Array:
+        """Record a reading, and return the value as a plain array.
+
+        A run may read the number that met data before, in place of its sum with other data.
+
+        The value is frozen from then on: both runs have it, so the number has no noise left.
+        """
+        if self._ids.shape[0] == 0:
+            return self._value
+        if self._run.reads_sources and self._source is not None:
+            number, sign, data = self._source
+            value = np.asarray(sign * number.read(op) + data)
+        else:
+            value = np.asarray(self._run.record_use(op, self, self._value))
+        self._source = None
+        self._value = self._plain = value
+        self._ids, self._weights = self._ids[:0], self._weights[:0]
+        return value
+
+    def _renew(self, value: Array, plain: Array, ids: Array, weights: Array) -> NoisyValue:
+        return NoisyValue(self._run, value, plain, ids, weights, self._meeting)
+
+    # Attributes of an array.
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self._value.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self._value.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return self._value.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values."""
+        return self._value.dtype
+
+    @property
+    def T(self) -> NoisyValue:
+        """The transposed array."""
+        return self._rearrange(np.transpose)
+
+    @property
+    def flat(self) -> NoisyValue:
+        """The entries in one axis."""
+        return self._rearrange(np.ravel)
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self._value)))
+
+    # Entries.
+
+    def _rearrange(self, change: Callable[..., Any]) -> NoisyValue:
+        """Apply a function that only moves entries."""
+        places = change(np.arange(self.size).reshape(self.shape))
+        return self._pick(np.asarray(places))
+
+    def _pick(self, places: Array) -> NoisyValue:
+        flat = (*self._ids.shape[:1], self.size)
+        return self._renew(
+            self._value.ravel()[places],
+            self._plain.ravel()[places],
+            self._ids.reshape(flat)[:, places],
+            self._weights.reshape(flat)[:, places],
+        )
+
+    def __getitem__(self, key: Any) -> Any:
+        key = read_deep(key, "index")
+        if isinstance(key, int | np.integer | slice):
+            inner = (slice(None), key)
+            return self._renew(
+                self._value[key], self._plain[key], self._ids[inner], self._weights[inner]
+            )
+        return self._rearrange(lambda places: places[key])
+
+    def __setitem__(self, key: Any, entry: Any) -> None:
+        key = read_deep(key, "index")
+        places = np.arange(self.size).reshape(self.shape)[key]
+        other = entry if is_noisy(entry) else None
+        plain = entry if other is None else other._plain
+        value = entry if other is None else other._value
+        kind = np.result_type(self._value, value)
+        values, plains = self._value.astype(kind).ravel(), self._plain.astype(kind).ravel()
+        values[places], plains[places] = value, plain
+        terms = self._ids.shape[0]
+        needed = 0 if other is None else other._ids.shape[0]
+        ids = np.zeros((max(terms, needed), self.size), np.int64)
+        weights = np.zeros((max(terms, needed), self.size))
+        ids[:terms], weights[:terms] = (
+            part.reshape(terms, self.size) for part in (self._ids, self._weights)
+        )
+        # The rows that the places had before are free there.
+        weights[:, places] = 0.0
+        for row in range(needed):
+            ids[row, places] = np.broadcast_to(other._ids[row], places.shape)  # type: ignore[union-attr]
+            weights[row, places] = np.broadcast_to(other._weights[row], places.shape)  # type: ignore[union-attr]
+        self._value, self._plain = values.reshape(self.shape), plains.reshape(self.shape)
+        self._ids, self._weights = (
+            part.reshape(part.shape[0], *self.shape) for part in (ids, weights)
+        )
+        self._meeting = self._meeting if other is None else other._meeting
+
+    def _replace(self, other: Any) -> NoisyValue:
+        """Take the content of another number: an operation in place, on arrays only."""
+        if not self.ndim:
+            return other  # type: ignore[no-any-return]
+        if not is_noisy(other):
+            other = NoisyValue(self._run, other, other, self._ids[:0], self._weights[:0], None)
+        for name in ("_value", "_plain", "_ids", "_weights", "_meeting", "_source"):
+            setattr(self, name, getattr(other, name))
+        return self
+
+    # Arithmetic.
+
+    def __add__(self, other: Any) -> Any:
+        return add_forms(self, other, 1)
+
+    def __radd__(self, other: Any) -> Any:
+        return add_forms(other, self, 1)
+
+    def __sub__(self, other: Any) -> Any:
+        return add_forms(self, other, -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        return add_forms(other, self, -1)
+
+    def __mul__(self, other: Any) -> Any:
+        return scale_form(self, other, "multiplied")
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return scale_form(self, other, "divided")
+
+    def __neg__(self) -> NoisyValue:
+        return self._renew(-self._value, -self._plain, self._ids, -self._weights)
+
+    def __pos__(self) -> NoisyValue:
+        return self
+
+    def __iadd__(self, other: Any) -> Any:
+        return self._replace(add_forms(self, other, 1))
+
+    def __isub__(self, other: Any) -> Any:
+        return self._replace(add_forms(self, other, -1))
+
+    def __imul__(self, other: Any) -> Any:
+        return self._replace(scale_form(self, other, "multiplied"))
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self._replace(scale_form(self, other, "divided"))
+
+    def __abs__(self) -> Any:
+        sign = np.where(compare_forms(self, 0, "greater_equal"), 1, -1)
+        return self._renew(
+            sign * self._value, sign * self._plain, self._ids, sign * self._weights
+        )  # fmt: skip
+
+    # Readings.
+
+    def __float__(self) -> float:
+        return float(self.read("float"))
+
+    def __int__(self) -> int:
+        return int(self.read("int"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self.read("index"))
+
+    def __complex__(self) -> complex:
+        return complex(self.read("complex"))
+
+    def __bool__(self) -> bool:
+        return bool(self.read("bool"))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        whole = self._to_whole(np.round) if not digits else None
+        return round(self.read("round").item(), digits) if whole is None else whole
+
+    def __trunc__(self) -> int:
+        return int(self.read("trunc").item())
+
+    def __floor__(self) -> Any:
+        whole = self._to_whole(np.floor)
+        return math.floor(self.read("floor").item()) if whole is None else whole
+
+    def __ceil__(self) -> Any:
+        whole = self._to_whole(np.ceil)
+        return math.ceil(self.read("ceil").item()) if whole is None else whole
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        return np.array(self.read("array"), dtype=dtype)
+
+    def __format__(self, spec: str) -> str:
+        value = self.read("format")
+        return format(value.item() if value.ndim == 0 else value, spec)
+
+    def __str__(self) -> str:
+        value = self.read("str")
+        return str(value.item() if value.ndim == 0 else value)
+
+    def __repr__(self) -> str:
+        value = self.read("repr")
+        return repr(value.item() if value.ndim == 0 else value)
+
+    def __hash__(self) -> int:
+        return hash(self.read("hash").item())
+
+    def __reduce__(self) -> Any:
+        return np.array, (self.read("pickle"),)
+
+    def __copy__(self) -> NoisyValue:
+        return self._renew(self._value, self._plain, self._ids, self._weights)
+
+    def __deepcopy__(self, memo: Any) -> NoisyValue:
+        return self.__copy__()
+
+    def _to_whole(self, change: Callable[[Array], Array]) -> NoisyValue | None:
+        """Round the plain part of a number whose noise is whole; None where noise decides."""
+        with np.errstate(all="ignore"):
+            fraction = np.abs(self._plain % 1)
+        is_tie = change is np.round and bool(np.any(fraction == 0.5))
+        if is_tie or not self._run.has_whole_noise(self._ids, self._weights):
+            return None
+        plain = change(self._plain)
+        value = np.rint(plain + np.rint(self._value - self._plain))
+        kind = np.int64 if np.all(np.abs(value) < 2**53) else np.float64
+        return self._renew(value.astype(kind), plain.astype(kind), self._ids, self._weights)
+
+    # Methods of an array.
+
+    def item(self, *place: Any) -> Any:
+        """Read one entry as a number of Python."""
+        return self.read("item").item(*place)
+
+    def tolist(self) -> Any:
+        """Read the entries as a list."""
+        return self.read("tolist").tolist()
+
+    def astype(self, dtype: Any, **options: Any) -> Any:
+        """Keep the form for floats of 64 bits; read the value for any other type."""
+        if np.dtype(dtype) == np.float64:
+            return self._renew(
+                self._value.astype(float), self._plain.astype(float), self._ids, self._weights
+            )
+        return self.read("astype").astype(dtype, **options)
+
+    def reshape(self, *shape: Any, **options: Any) -> NoisyValue:
+        """Return the entries in another shape."""
+        return self._rearrange(lambda places: places.reshape(*shape, **options))
+
+    def sum(self, axis: Any = None, **options: Any) -> Any:
+        """Add entries along an axis."""
+        return sum_form(self, axis, **options)
+
+    def mean(self, axis: Any = None, **options: Any) -> Any:
+        """Average entries along an axis."""
+        return average_form(self, axis, **options)
+
+    def argmax(self, axis: Any = None) -> Any:
+        """Return the place of the greatest entry, as a comparison of all entries with it."""
+        return find_extreme(self, "argmax", axis)
+
+    def argmin(self, axis: Any = None) -> Any:
+        """Return the place of the least entry, as a comparison of all entries with it."""
+        return find_extreme(self, "argmin", axis)
+
+    def max(self, axis: Any = None) -> Any:
+        """Return the greatest entry, as a comparison of all entries with it."""
+        return pick_extreme(self, "argmax", axis)
+
+    def min(self, axis: Any = None) -> Any:
+        """Return the least entry, as a comparison of all entries with it."""
+        return pick_extreme(self, "argmin", axis)
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """Limit the entries, as comparisons with the limits."""
+        return clip_form(self, min, max)
+
+    def round(self, decimals: int = 0) -> Any:
+        """Round the entries."""
+        whole = self._to_whole(np.round) if not decimals else None
+        return self.read("round").round(decimals) if whole is None else whole
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        if name in _REARRANGING or name == "flatten":
+            function = np.ravel if name == "flatten" else getattr(np, name)
+            return lambda *args, **named: self._rearrange(lambda p: function(p, *args, **named))
+        return getattr(self.read(name), name)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        out = (named.pop("out", None) or (None,))[0]
+        result = NotImplemented
+        name = ufunc.__name__
+        if method == "__call__" and not named:
+            result = apply_ufunc(name, inputs)
+        elif method == "reduce" and name == "add" and not is_noisy(named.get("where")):
+            options = {key: named[key] for key in ("axis", "keepdims") if key in named}
+            result = sum_form(inputs[0], **{"axis": 0, **options})
+        if result is NotImplemented:
+            result = getattr(ufunc, method)(*read_deep(inputs, name), **read_deep(named, name))
+        if out is None:
+            return result
+        if is_noisy(out):
+            return out._replace(np.asarray(result) if not is_noisy(result) else result)
+        # Noise enters a plain array: that is a reading.
+        out[...] = read_deep(result, name)
+        return out
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        name = function.__name__
+        if is_noisy(args[0] if args else None):
+            handler = _FUNCTIONS.get(name)
+            result = handler(*args, **named) if handler else NotImplemented
+            if result is not NotImplemented:
+                return result
+        if name in ("dot", "matmul", "inner"):
+            result = multiply_matrices(*args, **named)
+            if result is not NotImplemented:
+                return result
+        if name in _REARRANGING:
+            return rearrange_all(function, args, named)
+        return function(*read_deep(args, name), **read_deep(named, name))
+
+
+def read_deep(value: Any, op: str) -> Any:
+    """Read all traced numbers inside tuples, lists and mappings."""
+    if is_noisy(value):
+        return value.read(op)
+    if type(value) in (tuple, list):
+        return type(value)(read_deep(item, op) for item in value)
+    if type(value) is dict:
+        return {key: read_deep(item, op) for key, item in value.items()}
+    return value
+
+
+def _read_plain(value: Any) -> Array | None:
+    """Return a plain operand as an array of numbers, or None."""
+    if isinstance(value, str | bytes):
+        return None
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    return array if array.dtype.kind in "biuf" else None
+
+
+def _reads_first(noisy: NoisyValue, other: Array) -> bool:
+    """Return True if data has another shape than a number that noise has already hidden.
+
+    The number is then read once. Its copies would be readings of another shape for other data.
+    """
+    if noisy._meeting is None or not noisy._ids.shape[0] or not other.ndim:
+        return False
+    return np.broadcast_shapes(noisy.shape, other.shape) != noisy.shape
+
+
+def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
+    """Add two operands, or subtract the second, of which one or both are traced.
+
+    Args:
+        left: an operand.
+        right: the other operand.
+        sign: 1 or -1.
+        keeps: True to keep the form of a number that has met data already.
+    """
+    operator = np.add if sign == 1 else np.subtract
+    noisy, other = left if is_noisy(left) else right, None
+    if is_noisy(left) and is_noisy(right):
+        shape = np.broadcast_shapes(left.shape, right.shape)
+        if left._ids is right._ids:
+            ids, weights = left._ids, left._weights + sign * right._weights
+            if shape != left.shape:
+                ids = spread_terms(ids, left.shape, shape)
+        else:
+            parts = [(left, 1), (right, sign)]
+            ids = np.concatenate([spread_terms(v._ids, v.shape, shape) for v, _ in parts])
+            weights = np.concatenate(
+                [s * spread_terms(v._weights, v.shape, shape) for v, s in parts]
+            )
+        value, plain = operator(left._value, right._value), operator(left._plain, right._plain)
+        meeting = right._meeting or left._meeting
+    else:
+        other = _read_plain(right if noisy is left else left)
+        if other is None:
+            return NotImplemented
+        if not keeps and _reads_first(noisy, other):
+            value = noisy.read("broadcast")
+            return operator(value, other) if noisy is left else operator(other, value)
+        shape = noisy.shape if not other.ndim else np.broadcast_shapes(noisy.shape, other.shape)
+        ids, weights = (spread_terms(part, noisy.shape, shape) for part in noisy.form[1:])
+        if noisy is left:
+            value, plain = operator(left._value, other), operator(left._plain, other)
+        else:
+            value, plain = operator(other, right._value), operator(other, right._plain)
+            weights = weights if sign == 1 else -weights
+        meeting = find_place() if np.any(other) else noisy._meeting
+    if ids.shape[0] > _MERGED_TERMS and value.size == 1:
+        ids, weights = merge_terms(ids, weights)
+    plain = np.broadcast_to(plain, value.shape)
+    result = NoisyValue(noisy._run, value, plain, ids, weights, meeting)
+    if noisy._meeting is not None and other is not None:
+        result._source = (noisy, 1, sign * other) if noisy is left else (noisy, sign, other)
+    return result
+
+
+def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
+    """Merge the terms of one number that belong to one draw."""
+    numbers, inverse = np.unique(ids.ravel(), return_inverse=True)
+    if len(numbers) == ids.size:
+        return ids, weights
+    sums = np.bincount(inverse, weights.ravel().astype(float), len(numbers))
+    shape = (len(numbers), *ids.shape[1:])
+    return numbers.reshape(shape), sums.reshape(shape)
+
+
+def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> Any:
+    """Multiply a traced operand by a plain one, or divide it; see `add_forms` for `keeps`."""
+    factor = None if is_noisy(other) else _read_plain(other)
+    if factor is None:
+        if not is_noisy(other):
+            return NotImplemented
+        values = noisy.read(how), other.read(how)
+        return np.multiply(*values) if how == "multiplied" else np.true_divide(*values)
+    run, operator = noisy._run, np.multiply if how == "multiplied" else np.true_divide
+    if not keeps and _reads_first(noisy, factor):
+        return operator(noisy.read("broadcast"), factor)
+    run.record_product(how, factor)
+    shape = noisy.shape if not factor.ndim else np.broadcast_shapes(noisy.shape, factor.shape)
+    with np.errstate(all="ignore"):
+        return NoisyValue(
+            run,
+            operator(noisy._value, factor),
+            operator(noisy._plain, factor),
+            spread_terms(noisy._ids, noisy.shape, shape),
+            operator(spread_terms(noisy._weights, noisy.shape, shape), factor),
+            noisy._meeting,
+        )
+
+
+def compare_forms(left: Any, right: Any, name: str) -> Any:
+    """Compare two operands: the outcome is kept by every move of the noise."""
+    if not is_noisy(left):
+        return compare_forms(right, left, _MIRRORED[name])
+    gap = add_forms(left, right, -1, keeps=True)
+    if gap is NotImplemented:
+        return NotImplemented
+    outcome = getattr(np, name)(gap._value, 0)
+    if gap._ids.shape[0] == 0:
+        return outcome
+    gap._meeting = left._meeting or (right.meeting if is_noisy(right) else None)
+    above = outcome if name.startswith("greater") else ~outcome
+    return np.asarray(gap._run.record_use("compare", gap, outcome, above))[()]
+
+
+def sum_form(noisy: NoisyValue, axis: Any = None, keepdims: bool = False, **other: Any) -> Any:
+    """Add entries along axes: terms of the entries become terms of the sum."""
+    if any(value is not None for value in other.values()):
+        return NotImplemented
+    if axis is None:
+        axes = tuple(range(noisy.ndim))
+    else:
+        given = axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple(int(place) % max(noisy.ndim, 1) for place in given)
+    value, plain = (np.sum(part, axis=axes) for part in (noisy._value, noisy._plain))
+    inner = tuple(place + 1 for place in axes)
+    front = tuple(range(1, len(axes) + 1))
+    ids, weights = (
+        np.moveaxis(part, inner, front).reshape(-1, *value.shape)
+        if part.size
+        else part.reshape(0, *value.shape)
+        for part in (noisy._ids, noisy._weights)
+    )
+    result = noisy._renew(value, plain, ids, weights)
+    if keepdims:
+        shape = [1 if place in axes else length for place, length in enumerate(noisy.shape)]
+        return result.reshape(shape)
+    return result
+
+
+def average_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
+    """Average entries along axes."""
+    total = sum_form(noisy, axis, **other)
+    if total is NotImplemented or not noisy.size:
+        return NotImplemented
+    count = noisy.size // max(total.size, 1)
+    return total._renew(
+        total._value / count, total._plain / count, total._ids, total._weights / count
+    )
+
+
+def find_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
+    """Return the place of an extreme entry."""
+    if (axis is not None and noisy.ndim != 1) or other:
+        return getattr(np, name)(noisy.read(name), axis=axis, **other)
+    flat = noisy._rearrange(np.ravel)
+    place = int(getattr(np, name)(flat._value))
+    sign = 1 if name == "argmax" else -1
+    if flat._ids.shape[0] == 0:
+        return np.intp(place)
+    return np.intp(flat._run.record_use(name, flat, place, sign))
+
+
+def pick_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
+    """Return the extreme entry itself."""
+    if (axis is not None and noisy.ndim != 1) or other:
+        return NotImplemented if other else getattr(noisy.read(name), name[3:])(axis=axis)
+    return noisy._rearrange(np.ravel)[find_extreme(noisy, name)]
+
+
+def choose_forms(mask: Any, left: Any, right: Any) -> Any:
+    """Choose between two operands entry by entry."""
+    return rearrange_all(np.where, (mask, left, right), {})
+
+
+def clip_form(noisy: Any, low: Any = None, high: Any = None, **other: Any) -> Any:
+    """Limit the entries of a traced operand."""
+    if other:
+        return NotImplemented
+    if low is not None:
+        noisy = choose_forms(compare_forms(noisy, low, "less"), low, noisy)
+    if high is not None:
+        noisy = choose_forms(compare_forms(noisy, high, "greater"), high, noisy)
+    return noisy
+
+
+def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
+    """Multiply a traced operand with a plain one, as `dot` does."""
+    if other or (is_noisy(left) and is_noisy(right)):
+        return NotImplemented
+    noisy, plain = (left, _read_plain(right)) if is_noisy(left) else (right, _read_plain(left))
+    if plain is None or plain.ndim not in (1, 2) or noisy.ndim not in (1, 2):
+        return NotImplemented
+    first, second = (noisy, plain) if noisy is left else (plain, noisy)
+    columns = second.shape[1] if second.ndim == 2 else 1
+    if noisy._ids.shape[0] * first.size * columns > _MAX_PRODUCT_ENTRIES:
+        return NotImplemented
+    if second.ndim == 1:
+        return sum_form(scale_form(noisy, plain, "multiplied", True), -1)
+    rows = first[..., None]
+    traced: Any = rows if noisy is left else second
+    table = scale_form(traced, second if noisy is left else rows, "multiplied", True)
+    return sum_form(table, table.ndim - 2)
+
+
+def rearrange_all(function: Any, args: Any, named: Any) -> Any:
+    """Apply a function that moves entries of several arguments, plain or traced."""
+    holders: list[NoisyValue] = []
+    size = 0
+    run = None
+
+    def to_places(value: Any, is_data: bool) -> Any:
+        nonlocal size, run
+        if type(value) in (tuple, list) and any(map(is_noisy, _flatten_lists(value))):
+            return [to_places(item, True) for item in value]
+        if not is_noisy(value) and not is_data:
+            return value
+        holder = value if is_noisy(value) else _wrap_plain(value)
+        holders.append(holder)
+        run = run or holder._run
+        size += holder.size
+        return np.arange(size - holder.size, size).reshape(holder.shape)
+
+    if function is np.where:
+        mask = read_deep(args[0], "where")
+        places = function(mask, *(to_places(value, True) for value in args[1:]), **named)
+    else:
+        first = to_places(args[0], True)
+        is_append = function is np.append
+        rest = [to_places(value, is_append and place == 0) for place, value in enumerate(args[1:])]
+        places = function(first, *rest, **{key: read_deep(v, "index") for key, v in named.items()})
+    return join_flat(holders, run)._pick(np.asarray(places))
+
+
+def _flatten_lists(value: Any) -> Iterator[Any]:
+    for item in value:
+        if type(item) in (tuple, list):
+            yield from _flatten_lists(item)
+        else:
+            yield item
+
+
+def _wrap_plain(value: Any) -> NoisyValue:
+    array = np.asarray(value)
+    none = np.zeros((0, *array.shape), np.int64)
+    return NoisyValue(None, array, array, none, none.astype(float), None)
+
+
+def join_flat(values: Sequence[NoisyValue], run: Any) -> NoisyValue:
+    """Join the entries of several arrays in one axis."""
+    if len(values) == 1:
+        return values[0]
+    terms = max(value._ids.shape[0] for value in values)
+    size = sum(value.size for value in values)
+    ids, weights = np.zeros((terms, size), np.int64), np.zeros((terms, size))
+    start = 0
+    for value in values:
+        own, stop = value._ids.shape[0], start + value.size
+        ids[:own, start:stop] = value._ids.reshape(own, value.size)
+        weights[:own, start:stop] = value._weights.reshape(own, value.size)
+        start = stop
+    joined, plain = (
+        np.concatenate([getattr(value, name).ravel() for value in values])
+        for name in ("_value", "_plain")
+    )
+    meetings = [value._meeting for value in values if value._meeting is not None]
+    return NoisyValue(run, joined, plain, ids, weights, meetings[-1] if meetings else None)
+
+
+def apply_ufunc(name: str, inputs: Any) -> Any:
+    """Apply a function of numpy to operands, or return NotImplemented."""
+    if name in ("add", "subtract"):
+        return add_forms(inputs[0], inputs[1], 1 if name == "add" else -1)
+    if name in ("multiply", "divide", "true_divide") and len(inputs) == _WIDTH:
+        left, right = inputs
+        if is_noisy(left):
+            return scale_form(left, right, "multiplied" if name == "multiply" else "divided")
+        return scale_form(right, left, "multiplied") if name == "multiply" else NotImplemented
+    if name in _MIRRORED:
+        return compare_forms(inputs[0], inputs[1], name)
+    if name in ("maximum", "minimum", "fmax", "fmin"):
+        is_greater = name.endswith("max") or name == "maximum"
+        mask = compare_forms(inputs[0], inputs[1], "greater" if is_greater else "less")
+        return choose_forms(mask, *inputs)
+    if name == "matmul":
+        return multiply_matrices(*inputs)
+    unary = {"negative": "__neg__", "positive": "__pos__", "absolute": "__abs__", "fabs": "__abs__"}
+    if name in unary:
+        return getattr(inputs[0], unary[name])()
+    if name in ("rint", "floor", "ceil"):
+        change = {"rint": np.round, "floor": np.floor, "ceil": np.ceil}[name]
+        whole = inputs[0]._to_whole(change)
+        return NotImplemented if whole is None else whole
+    return NotImplemented
+
+
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "sum": sum_form,
+    "mean": average_form,
+    "argmax": lambda noisy, axis=None, **other: find_extreme(noisy, "argmax", axis, **other),
+    "argmin": lambda noisy, axis=None, **other: find_extreme(noisy, "argmin", axis, **other),
+    "max": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmax", axis, **other),
+    "amax": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmax", axis, **other),
+    "min": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmin", axis, **other),
+    "amin": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmin", axis, **other),
+    "clip": clip_form,
+    "round": lambda noisy, decimals=0, **other: noisy.round(decimals),
+    "around": lambda noisy, decimals=0, **other: noisy.round(decimals),
+    "shape": lambda noisy: noisy.shape,
+    "ndim": lambda noisy: noisy.ndim,
+    "size": lambda noisy, axis=None: noisy.size if axis is None else noisy.shape[axis],
+}
+"""Functions of numpy that keep the form of a traced first argument, by name."""

@@ -1,0 +1,439 @@
+"""The cheapest move of the noise that keeps all values read or returned, and all comparisons.
+
+A use of a traced number on x has the value q + c z, on x' with moved noise q' + c (z + s). The move
+s keeps a value if c s = q - q', and the outcome of a comparison if c s is at least, or at most,
+q - q'. This move does not depend on z, as the proof by randomness alignment requires. Laplace noise
+of scale b then costs |s| / b; Gaussian noise of deviation sigma has mu = |s| / sigma.
+
+Source:
+    Zhang and Kifer (2017), randomness alignment; Ding, Wang, Zhang and Kifer (2019), alignments of
+    noisy maximum and sparse vector; Dong, Roth and Su (2022), mu of Gaussian noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..records import Flags, Floats, Ints
+from .replay import NoiseUse, TracedRun, differ_much
+
+_IMPOSSIBLE_COST: Final = 1e6
+"""Cost of a move downwards of noise that moves upwards only, relative to its usual cost."""
+
+_MAX_HARD_ROWS: Final = 6_000
+"""Values and comparisons that share noise, in one program."""
+
+_MAX_HARD_ENTRIES: Final = 20_000_000
+"""Values that share noise times draws."""
+
+_ZERO: Final = 1e-12
+"""Relative size of a difference, or of a move, that roundings explain."""
+_WHOLE_TOLERANCE: Final = 1e-9
+_SUPPORT: Final = 1e-9
+"""Size of a move, in scales, from which on it is not an error of the program."""
+_TIGHT: Final = 1e-6
+"""Slack of a row that the move meets with equality."""
+
+
+class Owner(NamedTuple):
+    """The use that a row comes from, on x and on x', and its entry."""
+
+    use: NoiseUse
+    other: NoiseUse
+    entry: int
+
+
+@dataclass(slots=True)
+class MoveRows:
+    """Linear conditions on a move, and what does not fit in one.
+
+    Attributes:
+        rows: numbers of the rows of the coefficients.
+        columns: numbers of their draws.
+        weights: the coefficients.
+        gaps: right-hand sides q - q'.
+        senses: 0 for a value that is kept, 1 for at least, -1 for at most.
+        spans: for each use, its first row and its number of entries.
+        uneven: uses whose coefficients differ between x and x'.
+        undefined: uses whose plain part is finite on one side only.
+    """
+
+    rows: Ints
+    columns: Ints
+    weights: Floats
+    gaps: Floats
+    senses: Ints
+    spans: list[tuple[int, NoiseUse, NoiseUse]]
+    uneven: list[tuple[NoiseUse, NoiseUse]] = field(default_factory=list)
+    undefined: list[tuple[NoiseUse, NoiseUse, int]] = field(default_factory=list)
+
+    def find_owner(self, row: int) -> Owner:
+        """Return the use and the entry of a row."""
+        first, use, other = max((s for s in self.spans if s[0] <= row), key=lambda s: s[0])
+        return Owner(use, other, row - first)
+
+
+@dataclass(slots=True)
+class NoiseMove:
+    """A move of the noise.
+
+    Attributes:
+        shift: what is added to each draw.
+        impossible: True for draws that the move leaves without probability.
+        failures: rows that no move keeps; empty for a move that keeps all.
+        is_too_large: True if the program was not solved.
+    """
+
+    shift: Floats
+    impossible: Flags
+    failures: list[int] = field(default_factory=list)
+    is_too_large: bool = False
+
+
+@dataclass(slots=True)
+class NoiseTable:
+    """The draws of a run, one entry per number drawn."""
+
+    scales: Floats
+    is_gaussian: Flags
+    is_upwards: Flags
+    is_whole: Flags
+
+    @classmethod
+    def of(cls, run: TracedRun) -> NoiseTable:
+        """Read the draws of a recorded run."""
+        size = run.size
+        table = cls(np.ones(size), *(np.zeros(size, bool) for _ in range(3)))
+        for draw in run.draws:
+            span = slice(draw.start, draw.start + draw.noise.size)
+            table.scales[span] = np.broadcast_to(draw.scale, draw.shape).ravel()
+            table.is_gaussian[span] = draw.law.kind == "gaussian"
+            table.is_upwards[span] = draw.law.kind == "upwards"
+            table.is_whole[span] = draw.law.whole
+        return table
+
+
+def _list_terms(use: NoiseUse) -> tuple[Ints, Ints, Floats]:
+    """Return entries, draws and coefficients of the terms of a use."""
+    plain, ids, weights = use.form
+    terms = ids.shape[0]
+    flat = ids.reshape(terms, -1).ravel()
+    values = np.asarray(weights, float).reshape(terms, -1).ravel()
+    entries = np.tile(np.arange(plain.size), terms)
+    live = values != 0
+    if not live.all():
+        flat, values, entries = flat[live], values[live], entries[live]
+    if terms > 1:
+        flat, values, entries = _merge_terms(entries, flat, values)
+    return entries, flat, values
+
+
+def _merge_terms(entries: Ints, ids: Ints, weights: Floats) -> tuple[Ints, Floats, Ints]:
+    """Add coefficients of the same draw in the same entry; drop those that cancel."""
+    width = int(ids.max(initial=0)) + 1
+    keys, inverse = np.unique(entries * width + ids, return_inverse=True)
+    sums = np.bincount(inverse, weights, len(keys)).astype(float)
+    sizes = np.bincount(inverse, np.abs(weights), len(keys))
+    live = np.abs(sums) > _ZERO * sizes
+    keys = keys[live]
+    return keys % width, sums[live], keys // width
+
+
+def _have_one_map(use: NoiseUse, other: NoiseUse) -> bool:
+    first, second = use.form, other.form
+    is_aligned = first[1].shape == second[1].shape and np.array_equal(first[1], second[1])
+    if is_aligned and not differ_much(first[2], second[2]):
+        return True
+    one, two = _sort_terms(_list_terms(use)), _sort_terms(_list_terms(other))
+    same = all(np.array_equal(a, b) for a, b in zip(one[:2], two[:2], strict=True))
+    return same and not differ_much(one[2], two[2])
+
+
+def _sort_terms(terms: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
+    order = np.lexsort((terms[1], terms[0]))
+    return terms[0][order], terms[1][order], terms[2][order]
+
+
+def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
+    """Collect the conditions that the uses of two runs set on a move."""
+    parts: list[tuple[Any, ...]] = []
+    spans: list[tuple[int, NoiseUse, NoiseUse]] = []
+    uneven: list[tuple[NoiseUse, NoiseUse]] = []
+    undefined: list[tuple[NoiseUse, NoiseUse, int]] = []
+    start = 0
+    for other in replay.uses:
+        use = other.twin
+        if use is None:
+            continue
+        if not _have_one_map(use, other):
+            uneven.append((use, other))
+            continue
+        plain, plain_other = (np.asarray(u.form[0], float).ravel() for u in (use, other))
+        with np.errstate(all="ignore"):
+            gap = np.where(plain == plain_other, 0.0, plain - plain_other)
+        gap[np.isnan(plain) & np.isnan(plain_other)] = 0.0
+        if not np.all(np.isfinite(gap)):
+            undefined.append((use, other, int(np.flatnonzero(~np.isfinite(gap))[0])))
+            continue
+        sizes = np.maximum(np.abs(plain), np.abs(plain_other))
+        gap[np.abs(gap) <= _ZERO * np.where(np.isfinite(sizes), sizes, 0.0)] = 0.0
+        entries, ids, weights = _list_terms(use)
+        if use.op in ("argmax", "argmin"):
+            entries, ids, weights, gap, senses = _compare_with_extreme(
+                use, entries, ids, weights, gap
+            )
+        else:
+            senses = np.zeros(gap.size, np.int64)
+            if use.sense is not None:
+                senses = np.where(np.ravel(use.sense), 1, -1)
+        if use.sense is not None and table.is_gaussian.any():
+            # Compared Gaussian values count as returned.
+            gaussian = table.is_gaussian[ids]
+            senses[entries[gaussian]] = 0
+        parts.append((entries + start, ids, weights, gap, senses))
+        spans.append((start, use, other))
+        start += gap.size
+    if not parts:
+        none = np.zeros(0, np.int64)
+        return MoveRows(none, none, np.zeros(0), np.zeros(0), none, spans, uneven, undefined)
+    numbers, ids, weights, gaps, senses = (
+        np.concatenate(part) for part in zip(*parts, strict=True)
+    )
+    return MoveRows(numbers, ids, weights, gaps, senses, spans, uneven, undefined)
+
+
+def _compare_with_extreme(
+    use: NoiseUse, entries: Ints, ids: Ints, weights: Floats, gap: Floats
+) -> tuple[Ints, Ints, Floats, Floats, Ints]:
+    """Return rows that compare the extreme entry with each entry; that with itself is empty."""
+    best, sign, size = int(use.result), int(use.sense), gap.size
+    own = entries == best
+    others = ~own
+    repeated = np.repeat(np.arange(size), int(own.sum()))
+    rows = np.concatenate([entries[others], repeated])
+    columns = np.concatenate([ids[others], np.tile(ids[own], size)])
+    values = sign * np.concatenate([-weights[others], np.tile(weights[own], size)])
+    live = rows != best
+    columns, values, rows = _merge_terms(rows[live], columns[live], values[live])
+    gaps = sign * (gap[best] - gap)
+    gaps[best] = 0.0
+    return rows, columns, values, gaps, np.ones(size, np.int64)
+
+
+def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
+    """Find the cheapest move of the noise.
+
+    Args:
+        rows: the conditions.
+        table: the draws.
+        order: 1 to move the noise of x' to the output of x, -1 for the other order of the pair.
+
+    Returns:
+        The move; its `failures` are rows that no move keeps.
+    """
+    size, count = table.scales.size, rows.gaps.size
+    gaps = order * rows.gaps
+    move = NoiseMove(np.zeros(size), np.zeros(size, bool))
+    per_row = np.bincount(rows.rows, minlength=count)
+    uses = np.bincount(rows.columns, minlength=size)
+    # Draws whose rows hold no other draw.
+    single = per_row[rows.rows] == 1
+    alone = np.bincount(rows.columns[single], minlength=size) == uses
+    easy_terms = single & alone[rows.columns]
+    easy, columns = rows.rows[easy_terms], rows.columns[easy_terms]
+    _move_alone(rows, gaps, easy_terms, table, move)
+    _round_whole(move, table, easy, columns)
+    empty = np.flatnonzero(per_row == 0)
+    broken = _is_broken(gaps[empty], rows.senses[empty])
+    move.failures += empty[broken].tolist()
+    is_hard = per_row > 0
+    is_hard[easy] = False
+    hard = np.flatnonzero(is_hard)
+    if hard.size > _MAX_HARD_ROWS or hard.size * (uses > 0).sum() > _MAX_HARD_ENTRIES:
+        move.is_too_large = True
+    elif hard.size:
+        _solve_hard_rows(rows, table, gaps, hard, move)
+    down = table.is_upwards & (move.shift < 0)
+    move.impossible |= down
+    return move
+
+
+def _move_alone(
+    rows: MoveRows, gaps: Floats, terms: Flags, table: NoiseTable, move: NoiseMove
+) -> None:
+    """Move each draw that is alone in its rows into the interval that these rows allow."""
+    numbers, columns, weights = rows.rows[terms], rows.columns[terms], rows.weights[terms]
+    aims = gaps[numbers] / weights
+    senses = np.where(weights > 0, 1, -1) * rows.senses[numbers]
+    if not rows.senses[numbers].any() and np.unique(columns).size == columns.size:
+        move.shift[columns] = aims
+        return
+    low, high = np.full(move.shift.size, -np.inf), np.full(move.shift.size, np.inf)
+    np.maximum.at(low, columns[senses >= 0], aims[senses >= 0])
+    np.minimum.at(high, columns[senses <= 0], aims[senses <= 0])
+    low = np.where(table.is_whole, np.ceil(low - _WHOLE_TOLERANCE), low)
+    high = np.where(table.is_whole, np.floor(high + _WHOLE_TOLERANCE), high)
+    slack = _WHOLE_TOLERANCE * np.maximum(1.0, np.abs(aims))
+    empty = low[columns] > high[columns] + slack
+    move.failures += numbers[empty].tolist()
+    move.shift[columns] = np.clip(0.0, low[columns], np.maximum(low, high)[columns])
+
+
+def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
+    """Return which rows fail, where the residual is the right side less the left."""
+    equal = (senses == 0) & (np.abs(residual) > tolerance)
+    more, less = (senses == 1) & (residual > tolerance), (senses == -1) & (residual < -tolerance)
+    return np.asarray(equal | more | less)
+
+
+def _round_whole(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
+    """Refuse fractional moves of noise that consists of integers."""
+    whole = table.is_whole[columns]
+    if not whole.any():
+        return
+    shift = move.shift[columns[whole]]
+    nearest = np.rint(shift)
+    bad = np.abs(shift - nearest) > _WHOLE_TOLERANCE * np.maximum(1.0, np.abs(nearest))
+    move.shift[columns[whole]] = np.where(bad, 0.0, nearest)
+    move.failures += rows[whole][bad].tolist()
+
+
+def _solve_hard_rows(
+    rows: MoveRows, table: NoiseTable, gaps: Floats, hard: Ints, move: NoiseMove
+) -> None:
+    """Solve for the rows that share noise, part by part."""
+    from scipy.sparse import csr_array
+
+    place = np.full(rows.gaps.size, -1)
+    place[hard] = np.arange(hard.size)
+    terms = place[rows.rows] >= 0
+    columns, inverse = np.unique(rows.columns[terms], return_inverse=True)
+    shape = hard.size, columns.size
+    matrix = csr_array((rows.weights[terms], (place[rows.rows[terms]], inverse)), shape=shape)
+    scales = table.scales[columns]
+    # In units of the scale.
+    matrix = csr_array(matrix.multiply(scales[None, :]))
+    if not np.any(_is_broken(gaps[hard], rows.senses[hard])):
+        return
+    if hard.size == 1 and not table.is_gaussian[columns].any():
+        units = _solve_row(matrix.toarray()[0], float(gaps[hard[0]]), table, columns)
+        if units is not None:
+            move.shift[columns] = units * table.scales[columns]
+            _round_columns(move, table, columns)
+            return
+    for some, held in _split_parts(matrix, table.is_gaussian[columns]):
+        block = matrix[some][:, held].toarray()
+        part, senses, aims = columns[held], rows.senses[hard[some]], gaps[hard[some]]
+        gaussian = table.is_gaussian[part]
+        units = None
+        if gaussian.any():
+            units = _solve_squares(block, aims, senses, gaussian)
+        if units is None:
+            units = _solve_program(block, aims, senses, table, part)
+        if units is None:
+            move.failures += hard[some].tolist()
+        else:
+            move.shift[part] = units * table.scales[part]
+            _round_columns(move, table, part)
+
+
+def _round_columns(move: NoiseMove, table: NoiseTable, part: Ints) -> None:
+    whole = part[table.is_whole[part]]
+    move.shift[whole] = np.rint(move.shift[whole])
+
+
+def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
+    """Move the draw that counts most in the only row; None where it moves by no integer."""
+    units = gap / weights
+    costs = np.where(table.is_upwards[part] & (units < 0), _IMPOSSIBLE_COST, 1.0) * np.abs(units)
+    best = int(np.argmin(costs))
+    steps = units[best] * table.scales[part[best]]
+    if table.is_whole[part[best]] and abs(steps - np.rint(steps)) > _WHOLE_TOLERANCE:
+        return None
+    only = np.zeros(weights.size)
+    only[best] = units[best]
+    return only
+
+
+def _split_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
+    """Split rows and columns into parts that share no noise; one part if none is Gaussian."""
+    count, width = matrix.shape
+    if not gaussian.any() and count * width <= 10**6:
+        return [(np.arange(count), np.arange(width))]
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    terms = matrix.tocoo()
+    ends = terms.row, terms.col + count
+    graph = csr_array((np.ones(terms.nnz), ends), shape=(count + width, count + width))
+    number, labels = connected_components(graph, directed=False)
+    order = np.argsort(labels, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(labels, minlength=number))[:-1])
+    return [(part[part < count], part[part >= count] - count) for part in parts]
+
+
+def _solve_squares(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -> Floats | None:
+    """Return the shortest move of Gaussian noise only, in units of sigma; None if none fits."""
+    equal = senses == 0
+    if not equal.all():
+        return None
+    units = np.zeros(block.shape[1])
+    units[gaussian] = np.linalg.lstsq(block[:, gaussian], aims, rcond=1e-12)[0]
+    size = max(1e-300, float(np.abs(aims).max(initial=0.0)))
+    residual = np.abs(block @ units - aims)
+    return units if residual.max(initial=0.0) <= _TIGHT**1.5 * size else None
+
+
+def _solve_program(
+    block: Floats, aims: Floats, senses: Ints, table: NoiseTable, part: Ints
+) -> Floats | None:
+    """Return the cheapest move in units of the scales, by a linear program; None if none fits."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array
+
+    if not np.any(_is_broken(aims, senses)):
+        return np.zeros(block.shape[1])
+    upwards, whole = table.is_upwards[part], table.is_whole[part]
+    steps = np.where(whole, 1.0 / table.scales[part], 1.0)
+    # Variables are steps upwards and steps downwards.
+    costs = np.concatenate([steps, steps * np.where(upwards, _IMPOSSIBLE_COST, 1.0)])
+    scaled = block * steps
+    low = np.where(senses >= 0, aims, -np.inf)
+    high = np.where(senses <= 0, aims, np.inf)
+    program = milp(
+        costs,
+        constraints=LinearConstraint(csr_array(np.hstack([scaled, -scaled])), low, high),
+        bounds=Bounds(0.0, np.inf),
+        integrality=np.concatenate([whole, whole]).astype(int),
+    )
+    if program.x is None:
+        return None
+    count = block.shape[1]
+    units = (program.x[:count] - program.x[count:]) * steps
+    return units if whole.any() else _refine_units(block, aims, senses, units)
+
+
+def _refine_units(block: Floats, aims: Floats, senses: Ints, units: Floats) -> Floats:
+    """Solve for the support of a move once more: the program allows errors of 1e-7."""
+    support = np.abs(units) > _SUPPORT
+    residual = aims - block @ units
+    tight = (senses == 0) | (np.abs(residual) < _TIGHT)
+    refined = np.zeros_like(units)
+    with np.errstate(all="ignore"):
+        refined[support] = np.linalg.lstsq(block[np.ix_(tight, support)], aims[tight], rcond=None)[
+            0
+        ]
+    error = np.abs(refined - units).max(initial=0.0)
+    return refined if error < _TIGHT * max(1.0, float(np.abs(units).max(initial=0.0))) else units
+
+
+def find_costs(move: NoiseMove, table: NoiseTable) -> npt.NDArray[np.float64]:
+    """Return the cost of each draw's move, in units of its scale; inf for an impossible move."""
+    with np.errstate(all="ignore"):
+        costs = np.where(move.shift == 0, 0.0, np.abs(move.shift) / table.scales)
+    costs[move.impossible] = np.inf
+    return costs

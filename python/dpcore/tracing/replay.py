@@ -1,0 +1,442 @@
+"""One run of a traced function: recorded on x, replayed on x', or plain with moved noise.
+
+A recorded run keeps its draws of noise, and every use of a traced number with the result. A replay
+on x' takes the same draws and hands out the results of x, so that both runs stay together. A plain
+run has no traced numbers: it takes the draws plus a move of the noise.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..records import Floats
+from .forms import NoisyValue, read_deep
+from .places import Place, find_place
+
+Array = npt.NDArray[Any]
+Mode = Literal["record", "replay", "plain"]
+Kind = Literal["two-sided", "upwards", "gaussian"]
+
+_MIN_DRAW_LIMIT: Final = 1_000
+_DRAW_LIMIT_FACTOR: Final = 10
+"""A run on x' may draw this many times as often as the run on x, plus the minimum."""
+
+_ORDINALS: Final = (
+    "", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
+    "tenth",
+)  # fmt: skip
+
+_PARAMETER_TOLERANCE: Final = 1e-12
+"""Relative difference of two parameters or coefficients that roundings explain."""
+
+_NO_PLACE: Final = Place("?", 0, "?")
+_ACTIVE: Final = threading.local()
+
+
+class PartedRuns(BaseException):
+    """A plain run that takes another course than the run whose noise it repeats.
+
+    It is not an `Exception`: the traced function must not catch it.
+    """
+
+
+class EndlessRun(PartedRuns):
+    """A run on x' that draws far more often than the run on x."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseLaw:
+    """A law of additive noise, and what a move of its noise costs.
+
+    Args:
+        name: what reports call it.
+        kind: "two-sided" if a move costs its size over the scale; "upwards" if only a move
+            upwards does, and any other is impossible; "gaussian".
+        parameter: the parameter that reports name.
+        whole: True if the noise consists of integers.
+    """
+
+    name: str
+    kind: Kind
+    parameter: str = "scale"
+    whole: bool = False
+
+
+@dataclass(slots=True)
+class NoiseDraw:
+    """Noise that one call drew."""
+
+    place: Place
+    law: NoiseLaw
+    parameter: Array
+    scale: Array
+    shape: tuple[int, ...]
+    start: int
+    noise: Array
+
+
+@dataclass(slots=True)
+class NoiseUse:
+    """A use of a traced number: a reading, a comparison or a returned value."""
+
+    place: Place
+    op: str
+    number: NoisyValue
+    result: Any
+    sense: Any = None
+    path: str = ""
+    twin: NoiseUse | None = None
+    form: tuple[Array, Array, Array] = field(init=False)
+    meeting: Place = field(init=False)
+
+    def find_meeting(self, entry: int) -> Place:
+        """Return where noise met the plain part of an entry."""
+        places = self.number.entry_meetings
+        return (places[entry] if places else None) or self.meeting
+
+    def __post_init__(self) -> None:
+        self.form = self.number.form
+        self.meeting = self.number.meeting or self.place
+        self.result = self.result.copy() if isinstance(self.result, np.ndarray) else self.result
+
+
+@dataclass(slots=True)
+class PrimitiveStep:
+    """A call that is one step: its inputs, its frozen output, and its loss once x' is known."""
+
+    place: Place
+    name: str
+    inputs: Any
+    output: Any
+    loss: float = 0.0
+    distance: float = 0.0
+    declared: float | None = None
+    shown_loss: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunParting:
+    """A place where the runs on x and x' differ."""
+
+    kind: str
+    place: Place
+    text: str
+    first: int = 0
+    last: int = 0
+    """Numbers of the draws that are concerned: from the first to before the last."""
+
+
+def get_active_run() -> TracedRun | None:
+    """Return the run of this thread, or None."""
+    run: TracedRun | None = vars(_ACTIVE).get("run")
+    return run
+
+
+@contextmanager
+def activate_run(run: TracedRun | None) -> Iterator[None]:
+    """Make a run, or none, that of this thread."""
+    before = get_active_run()
+    _ACTIVE.run = run
+    try:
+        yield
+    finally:
+        _ACTIVE.run = before
+
+
+def differ_much(first: Any, second: Any, tolerance: float = _PARAMETER_TOLERANCE) -> bool:
+    """Return True if two arrays of numbers differ by more than rounding."""
+    one, other = np.asarray(first), np.asarray(second)
+    if one.shape != other.shape:
+        return True
+    if np.array_equal(one, other):
+        return False
+    if one.dtype.kind not in "biuf" or other.dtype.kind not in "biuf":
+        return True
+    return not np.allclose(one, other, rtol=tolerance, atol=0.0, equal_nan=True)
+
+
+class TracedRun:
+    """One run of a traced function.
+
+    Args:
+        mode: "record", "replay" or "plain".
+        seed: words of the seed of the noise, the same for all runs with the same noise.
+        serial: a number of its own, for randomness that no run repeats.
+        reference: the recorded run whose noise is taken. Defaults to fresh noise.
+        move: what is added to the noise of the reference, one number per draw.
+    """
+
+    def __init__(
+        self,
+        mode: Mode,
+        seed: tuple[int, ...],
+        serial: int,
+        reference: TracedRun | None = None,
+        move: Floats | None = None,
+    ) -> None:
+        self.mode, self.seed, self.serial = mode, seed, serial
+        self.reference, self.move = reference, move
+        self.draws: list[NoiseDraw] = []
+        self.uses: list[NoiseUse] = []
+        self.steps: list[PrimitiveStep] = []
+        self.partings: list[RunParting] = []
+        self.products: dict[Place, list[tuple[str, Any]]] = defaultdict(list)
+        self.fixed: dict[tuple[Place, str], int] = defaultdict(int)
+        self.issued_seeds: set[int] = set()
+        self.other_outputs: dict[int, Any] = {}
+        self.reads_sources = False
+        self.stress: np.random.Generator | None = None
+        self.limit: int | None = reference.calls if reference else None
+        self.split = False
+        self.has_own_seed = False
+        self.size = 0
+        self.calls: int = 0
+        self.base = np.random.Generator(np.random.PCG64([*seed, 1 if reference else 0]))
+
+    # Draws.
+
+    def draw(
+        self,
+        law: NoiseLaw,
+        loc: Any,
+        parameter: Any,
+        scale: Any,
+        shape: tuple[int, ...],
+        sample: Callable[[np.random.Generator], Any],
+    ) -> Any:
+        """Draw additive noise: a traced number, or a plain one in a plain run.
+
+        Args:
+            law: of the noise.
+            loc: plain part, which may be traced.
+            parameter: what the caller passed.
+            scale: size of a move that costs 1.
+            shape: of the draw; () for a number.
+            sample: the function from a generator to noise around 0.
+
+        Returns:
+            The sum of `loc` and the noise.
+        """
+        number = len(self.draws)
+        place = _NO_PLACE if self.mode == "plain" else find_place()
+        self.count_call()
+        parameter, scale = read_deep(parameter, "parameter"), read_deep(scale, "parameter")
+        reference = self._match_draw(law, shape, parameter, place, number)
+        is_matched = reference is not None
+        noise = reference.noise if reference is not None else np.asarray(sample(self.base))
+        start = reference.start if reference is not None else self._next_start()
+        scales = np.asarray(scale, float)
+        draw = NoiseDraw(place, law, np.asarray(parameter), scales, shape, start, noise)
+        self.draws.append(draw)
+        self.size = max(self.size, start + noise.size)
+        if self.mode == "plain":
+            if self.stress is not None:
+                noise = self._stretch_noise(noise, law)
+            if is_matched and self.move is not None:
+                noise = noise + self._get_move(draw)
+            return _unwrap(np.asarray(noise if _is_zero(loc) else np.add(loc, noise)), shape)
+        # A scale of 0 is no noise.
+        ids = np.arange(start, start + noise.size).reshape(1, *shape)
+        if scales.all():
+            weights = np.broadcast_to(1.0, ids.shape) if shape else np.ones(1)
+        else:
+            weights = np.broadcast_to(np.where(scales == 0, 0.0, 1.0), shape)[None]
+        traced = NoisyValue(self, noise, np.zeros(shape, noise.dtype), ids, weights, None)
+        return traced if _is_zero(loc) else traced + loc
+
+    def _stretch_noise(self, noise: Array, law: NoiseLaw) -> Array:
+        """Return noise of rare sizes: events that it decides happen in few runs."""
+        assert self.stress is not None
+        factors = 10.0 ** self.stress.integers(-3, 7, noise.shape)
+        if law.kind != "upwards":
+            factors = factors * self.stress.choice([-1.0, 1.0], noise.shape)
+        return np.asarray(
+            np.rint(noise * factors).astype(noise.dtype) if law.whole else noise * factors
+        )
+
+    def _next_start(self) -> int:
+        reference = self.reference.size if self.reference else 0
+        return max(self.size, reference)
+
+    def _get_move(self, draw: NoiseDraw) -> Array:
+        move = self.move[draw.start : draw.start + draw.noise.size].reshape(draw.shape)  # type: ignore[index]
+        return np.rint(move).astype(draw.noise.dtype) if draw.law.whole else move
+
+    def _match_draw(
+        self, law: NoiseLaw, shape: tuple[int, ...], parameter: Any, place: Place, number: int
+    ) -> NoiseDraw | None:
+        """Return the draw of x that this one repeats, and note how the two differ."""
+        if self.reference is None:
+            return None
+        start, size = self._next_start(), int(np.prod(shape))
+        if number >= len(self.reference.draws):
+            times = sum(draw.law is law for draw in self.draws) + 1
+            text = f"x' draws {law.name} {count_times(times)}, x does not"
+            self._part("control flow", place, text, start, start + size)
+            return None
+        twin = self.reference.draws[number]
+        if twin.law is not law:
+            text = f"x draws {twin.law.name}, x' draws {law.name}"
+            self._part("control flow", place, text, start, start + size)
+            return None
+        if twin.shape != shape:
+            counts = int(np.prod(twin.shape)), size
+            text = f"{law.name} draws {counts[0]:,} values on x and {counts[1]:,} on x'"
+            self._part("control flow", place, text, start, start + size)
+            return None
+        if differ_much(twin.parameter, parameter):
+            values = f"{show_value(twin.parameter)} on x and {show_value(parameter)} on x'"
+            text = f"the {law.parameter} of {law.name} is {values}"
+            self._part("data in a law", place, text, twin.start, twin.start + size)
+        return twin
+
+    def _part(self, kind: str, place: Place, text: str, first: int = 0, last: int = 0) -> None:
+        place = find_place() if place is _NO_PLACE else place
+        self.partings.append(RunParting(kind, place, text, first, last))
+        if self.mode == "plain" and kind == "control flow":
+            raise PartedRuns(f"{place.short}: {text}")
+
+    def count_call(self) -> None:
+        """Count a call of a generator, and stop a run that does not end."""
+        self.calls += 1
+        if (
+            self.limit is not None
+            and self.calls > _DRAW_LIMIT_FACTOR * self.limit + _MIN_DRAW_LIMIT
+        ):
+            text = f"x' draws more than {self.calls - 1:,} times, x {self.limit:,} times"
+            raise EndlessRun(text)
+
+    def fix(self, name: str, call: Callable[[np.random.Generator], Any]) -> Any:
+        """Make a draw without a law: all runs with the same noise take the same bits."""
+        place = find_place()
+        self.count_call()
+        key = place, name
+        self.fixed[key] += 1
+        word = zlib.crc32(f"{place}/{name}/{self.fixed[key]}".encode())
+        generator = np.random.Generator(np.random.PCG64([*self.seed, 2, word]))
+        return call(generator)
+
+    # Uses.
+
+    def record_use(self, op: str, number: NoisyValue, result: Any, sense: Any = None) -> Any:
+        """Record a use of a traced number; in a replay, return the result that x had."""
+        path = op if op.startswith("output") else ""
+        place = Place(op, 0, "") if path else find_place()
+        use = NoiseUse(place, op, number, result, sense, path)
+        count = len(self.uses)
+        self.uses.append(use)
+        if self.reference is None or self.split:
+            return result
+        twins = self.reference.uses
+        twin = twins[count] if count < len(twins) else None
+        is_twin = twin is not None and twin.form[0].shape == use.form[0].shape
+        if not is_twin or (twin.sense is None) != (sense is None) or twin.path != path:  # type: ignore[union-attr]
+            self.split = True
+            what = "returns" if path else "uses"
+            text = f"x' {what} a noisy value where x does not"
+            self._part("uses", place, text)
+            return result
+        use.twin = twin
+        kept = twin.result  # type: ignore[union-attr]
+        return kept.copy() if isinstance(kept, np.ndarray) else kept
+
+    def record_product(self, how: str, factor: Array) -> None:
+        """Record the plain factor of a traced number."""
+        self.products[find_place()].append((how, factor))
+
+    def has_whole_noise(self, ids: Array, weights: Array) -> bool:
+        """Return True if all terms are integers times noise of integers."""
+        used = ids[weights != 0]
+        if not used.size or np.any(weights % 1):
+            return False
+        # Draws are in the order of their numbers.
+        starts = np.array([draw.start for draw in self.draws])
+        wholes = np.array([draw.law.whole for draw in self.draws])
+        return bool(wholes[np.searchsorted(starts, used, "right") - 1].all())
+
+    # Primitives.
+
+    def take_step(
+        self,
+        name: str,
+        inputs: Any,
+        call: Callable[[], Any],
+        find_loss: Callable[[Any, Any], tuple[float, float]],
+        declared: float | None = None,
+        find_shown_loss: Callable[[Any, Any, Any], float] | None = None,
+    ) -> Any:
+        """Take a call as one step: the output is frozen, the loss follows from the two inputs.
+
+        Args:
+            name: what reports call the step.
+            inputs: what the output's law depends on.
+            call: the function that computes the output.
+            find_loss: the function from the inputs on x and x' to their distance and the loss.
+            declared: the greatest distance that the step is made for. Defaults to any.
+            find_shown_loss: the function from both inputs and the output to the loss that this
+                output shows. Defaults to the loss.
+
+        Returns:
+            The output; in a replay, that on x.
+        """
+        place, number = find_place(), len(self.steps)
+        self.count_call()
+        inputs = read_deep(inputs, name)
+        if self.reference is None:
+            with activate_run(None):
+                output = call()
+            self.steps.append(PrimitiveStep(place, name, inputs, output))
+            return output
+        twins = self.reference.steps
+        if number >= len(twins) or twins[number].name != name:
+            self._part("control flow", place, f"x' calls {name}, x does not")
+            with activate_run(None):
+                output = call()
+            self.steps.append(PrimitiveStep(place, name, inputs, output))
+            return output
+        twin = twins[number]
+        step = PrimitiveStep(place, name, inputs, twin.output, declared=declared)
+        self.steps.append(step)
+        if self.mode == "replay":
+            step.distance, step.loss = find_loss(twin.inputs, inputs)
+            step.shown_loss = step.loss
+            if find_shown_loss is not None:
+                step.shown_loss = find_shown_loss(twin.inputs, inputs, twin.output)
+        return self.other_outputs.get(number, twin.output)
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, int | float) and value == 0
+
+
+def _unwrap(value: Array, shape: tuple[int, ...]) -> Any:
+    return value if shape else value.item()
+
+
+def count_times(number: int) -> str:
+    """Return a number of times in words, such as "a third time"."""
+    word = _ORDINALS[number] if number < len(_ORDINALS) else f"{number:,}th"
+    return f"{'an' if word.startswith('e') else 'a'} {word} time"
+
+
+def show_value(value: Any) -> str:
+    """Format a value for a sentence: six digits, a long array shortened."""
+    array = np.asarray(value)
+    if array.ndim == 0 and array.dtype.kind in "iu":
+        return str(array.item())
+    if array.ndim == 0 and array.dtype.kind == "f":
+        number = array.item()
+        return "NaN" if number != number else f"{number:.6g}"
+    if array.dtype.kind in "biuf":
+        text = np.array2string(array, precision=4, threshold=6, edgeitems=2)
+        return " ".join(text.split())
+    return repr(value)[:60]

@@ -1,0 +1,159 @@
+"""Leaves of what a traced function returns, by path, and their comparison entry by entry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ..packages import has_all, is_tensor
+from .forms import is_noisy
+from .replay import TracedRun
+
+RUN_TOLERANCE: Final = 1e-9
+"""Relative difference of an entry in a plain run that roundings explain."""
+SINGLE_TOLERANCE: Final = 1e-5
+"""The same for single precision."""
+CLEAR_TOLERANCE: Final = 1e-12
+"""Relative difference of values without noise that roundings explain."""
+_ROUNDING_SLACK: Final = 1e-13
+"""Rounding error of a sum, relative to its parts: a result near zero is less exact than they."""
+
+NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_PLAIN_TYPES: Final = (str, bytes, bool, int, float, complex, type(None))
+_MAX_DEPTH: Final = 12
+
+Leaves = dict[str, Any]
+
+
+def _list_attributes(value: Any) -> Mapping[str, Any] | None:
+    """Return the fields of a record or a fitted model."""
+    if has_all(value, "_asdict"):
+        return dict(value._asdict())
+    if not has_all(value, "__dict__") or callable(value):
+        return None
+    fields, is_model = vars(value), has_all(type(value), "fit")
+    return {k: v for k, v in fields.items() if not is_model or k.endswith("_")}
+
+
+def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Iterate over the leaves of a returned value: numbers, arrays, texts, with their paths."""
+    if is_noisy(value) or isinstance(value, _PLAIN_TYPES) or depth > _MAX_DEPTH:
+        yield path, value
+    elif isinstance(value, Mapping):
+        yield f"{path}.keys()", tuple(map(repr, value))
+        for key in value:
+            yield from iterate_leaves(value[key], f"{path}[{key!r}]", depth + 1)
+    elif isinstance(value, list | tuple) and not has_all(value, "_asdict"):
+        if value and all(map(_is_number, value)):
+            yield path, _stack_numbers(value)
+        else:
+            yield f"len({path})", len(value)
+            for place, item in enumerate(value):
+                yield from iterate_leaves(item, f"{path}[{place}]", depth + 1)
+    elif isinstance(value, set | frozenset):
+        yield path, tuple(sorted(map(repr, value)))
+    elif is_tensor(value):
+        yield path, value.detach().cpu().numpy().copy()
+    elif isinstance(value, np.ndarray) and value.dtype.hasobject:
+        yield from iterate_leaves(value.tolist(), path, depth + 1)
+    elif isinstance(value, np.ndarray | np.generic):
+        yield path, np.array(value)
+    elif has_all(value, "to_dict", "index"):
+        yield f"{path}.index", tuple(map(str, value.index))
+        if has_all(value, "columns"):
+            yield f"{path}.columns", tuple(map(str, value.columns))
+        yield from iterate_leaves(np.asarray(value), path, depth + 1)
+    elif (fields := _list_attributes(value)) is not None:
+        for name, item in fields.items():
+            yield from iterate_leaves(item, f"{path}.{name}", depth + 1)
+    else:
+        yield path, repr(value) if " object at 0x" not in repr(value) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) or (is_noisy(value) and not value.ndim)
+
+
+def _stack_numbers(values: Any) -> Any:
+    """Return a list of numbers as one array, traced if one of them is."""
+    if not any(map(is_noisy, values)):
+        return np.array(values)
+    array: Any = np.stack(list(values))
+    array.entry_meetings = tuple(v.meeting if is_noisy(v) else None for v in values)
+    return array
+
+
+def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
+    """Read the leaves of a returned value; those with noise are uses of the run.
+
+    Returns:
+        Values by path, and for paths with noise the magnitude of the parts of each entry.
+    """
+    leaves: Leaves = {}
+    parts: dict[str, Any] = {}
+    for path, leaf in iterate_leaves(value):
+        if is_noisy(leaf):
+            plain, ids, _ = leaf.form
+            inner = np.abs(leaf.value - plain)
+            parts[path] = np.abs(plain) + inner
+            leaves[path] = np.array(run.record_use(path, leaf, leaf.value)) if len(ids) else plain
+        else:
+            leaves[path] = leaf
+    return leaves, parts
+
+
+def agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) -> bool:
+    """Return True if two leaves are equal up to a relative tolerance of each entry."""
+    if isinstance(first, str | bytes) and isinstance(second, str | bytes):
+        return first == second or _agree_in_text(first, second, tolerance)
+    if isinstance(first, tuple | list) and isinstance(second, tuple | list):
+        pairs = zip(first, second, strict=False)
+        return len(first) == len(second) and all(agree(*pair, tolerance) for pair in pairs)
+    try:
+        one, other = np.asarray(first), np.asarray(second)
+    except (TypeError, ValueError):
+        return bool(first == second)
+    if one.shape != other.shape:
+        return False
+    kinds = one.dtype.kind + other.dtype.kind
+    if not set(kinds) & set("fc") or set(kinds) - set("biufc"):
+        return bool(np.array_equal(one, other))
+    if set(kinds) & set("biu"):
+        tolerance = min(tolerance, CLEAR_TOLERANCE)
+    if tolerance > CLEAR_TOLERANCE and np.float32 in (one.dtype, other.dtype):
+        tolerance = SINGLE_TOLERANCE
+    with np.errstate(all="ignore"):
+        slack = tolerance * np.abs(one) + _ROUNDING_SLACK * np.asarray(parts)
+        near = (np.abs(one - other) <= slack) | (one == other)
+    return bool(np.all(near | (np.isnan(one) & np.isnan(other))))
+
+
+def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
+    """Compare the numbers inside two texts; whole numbers and all else exactly."""
+    if type(first) is not type(second):
+        return False
+    texts = [
+        text.decode("latin-1") if isinstance(text, bytes) else text for text in (first, second)
+    ]
+    if NUMBER.sub("#", texts[0]) != NUMBER.sub("#", texts[1]):
+        return False
+    for one, other in zip(*map(NUMBER.findall, texts), strict=True):
+        is_whole = one.lstrip("+-").isdigit() or other.lstrip("+-").isdigit()
+        if one != other and (is_whole or not agree(float(one), float(other), tolerance)):
+            return False
+    return True
+
+
+def find_difference(
+    first: Leaves, second: Leaves, tolerance: float, parts: Mapping[str, Any] | None = None
+) -> str | None:
+    """Return the path of the first leaf that differs between two outputs, or None."""
+    for path in {**first, **second}:
+        if path not in first or path not in second:
+            return path
+        if not agree(first[path], second[path], tolerance, (parts or {}).get(path, 0.0)):
+            return path
+    return None

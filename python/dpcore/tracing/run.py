@@ -1,0 +1,440 @@
+"""`dpcore.trace`: which line of a function loses how much, from a few runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..claims import GDP, Claim
+from ..errors import claim_level, delta_level, integer, suggest_arguments
+from ..records import Pair, pair_of
+from ..streams import Rng, seed_of
+from .analysis import (
+    DrawTrace,
+    find_loss,
+    find_shown_step_loss,
+    list_shown_moves,
+    needs_other_order,
+    solve_outputs,
+    trace_draw,
+)
+from .calls import TracedFunction, keep_global_states
+from .draws import patch_sources
+from .findings import EARLY_KINDS, confirm_suspicion, find_suspicion, list_definite_findings
+from .outcome import Trace, TraceFinding, TraceStep
+from .replay import NoiseDraw, show_value
+from .returned import RUN_TOLERANCE
+
+_MAX_DRAWS: Final = 1_000
+_ABOVE_TOLERANCE: Final = 1e-9
+"""Loss above the claim, relative to it, that roundings explain."""
+_MIN_ABOVE: Final = 2
+"""Draws in which the output must show a loss above the claim."""
+_SMALL_SHARE: Final = 1e-3
+"""Share of a move whose loss an output shows if it holds the noisy value."""
+_MANY_DRAWS: Final = 16
+"""Draws that must all show a loss that no small share of a move shows."""
+_WARMING_DRAW: Final = 2**32 - 1
+_MAX_SCALES: Final = 3
+
+
+@suggest_arguments
+def trace(
+    f: Callable[..., Any],
+    pair: Pair | tuple[Any, Any],
+    *,
+    claim: float | Claim | None = None,
+    delta: float = 0.0,
+    draws: int = 4,
+    rng: Rng = None,
+) -> Trace:
+    """Compute which line of a function loses how much privacy on one pair, from a few runs.
+
+    The noise is followed from its draw: by the generator that the function receives, `numpy.random`
+    and `random`. The runs on x and x' take the same noise. The cheapest move of the noise that
+    gives both the same output is the loss; a plain run checks it. The loss is computed for this
+    pair and not certified: `dpcore.audit` certifies.
+
+    Args:
+        f: the function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, which is called with size 1, or
+            an object that `dpcore.audit` takes.
+        pair: two neighbouring inputs, `(x, x_prime)`. Each run receives a copy.
+        claim: the epsilon that somebody claims, or a curve of `dpcore.claims`. Defaults to none.
+        delta: the delta of the claim, in [0, 1).
+        draws: draws of the noise, from 1 to 1,000.
+        rng: None, a seed, or a numpy Generator.
+
+    Returns:
+        The `Trace`. Its outcome is "not traceable" where the noise cannot be followed.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if one is out of range.
+        Exception: if the function raises on x.
+
+    Source:
+        Cebere et al. (2026), runs on both inputs with the same randomness; Zhang and Kifer (2017),
+        randomness alignment.
+
+    Example:
+        >>> import numpy as np
+        >>> def total(x):
+        ...     return sum(x) + np.random.laplace(scale=2.0)
+        >>> report = trace(total, ([1, 0, 1], [1, 0, 0]), claim=0.4, rng=1)
+        >>> report.outcome, report.loss
+        ('above the claim on this pair', 0.5)
+    """
+    pair = pair_of(pair)
+    level = claim if claim is None or isinstance(claim, Claim) else claim_level(claim)
+    delta = delta_level(delta)
+    draws = integer("draws", draws, 1, _MAX_DRAWS)
+    seed = seed_of(rng)
+    function = TracedFunction.of(f, pair, seed)
+    with keep_global_states(), patch_sources():
+        course = _TraceCourse(function, level, delta, draws)
+        course.run()
+    return course.to_trace()
+
+
+@dataclass(slots=True)
+class _Settled:
+    """An outcome, with its reason."""
+
+    outcome: str
+    reason: str = ""
+
+
+class _TraceCourse:
+    """The course of one trace: its draws, and what they settle."""
+
+    def __init__(
+        self, function: TracedFunction, claim: float | Claim | None, delta: float, draws: int
+    ) -> None:
+        self.function, self.claim, self.delta, self.count = function, claim, delta, draws
+        self.level = claim.epsilon(delta) if isinstance(claim, Claim) else claim
+        self.draws: list[DrawTrace] = []
+        self.swapped: set[int] = set()
+        self.findings: list[TraceFinding] = []
+        self.terms: tuple[tuple[str, int, float], ...] = ()
+        self.settled: _Settled | None = None
+
+    def run(self) -> None:
+        """Trace the draws until one settles the outcome."""
+        self.settled = self._warm_up()
+        for number in range(self.count):
+            if self.settled is not None:
+                break
+            draw, self.settled = self._trace_draw(number)
+            self.draws.append(draw)
+            if self.settled is None and needs_other_order(draw):
+                self.settled = self._take_other_order(number)
+        if self.settled is None:
+            self.settled = self._judge_all()
+
+    def _trace_draw(self, number: int) -> tuple[DrawTrace, _Settled | None]:
+        """Trace a draw; where it settles nothing good, read numbers before they meet more data."""
+        draw = trace_draw(self.function, number)
+        settled = self._judge_draw(draw)
+        is_open = settled is not None and settled.outcome in ("no loss", "not traceable")
+        reads = any(not use.path for use in draw.recorded.run.uses)
+        if not is_open or not reads or self.function.reads_sources:
+            return draw, settled
+        self.function.reads_sources = True
+        other = trace_draw(self.function, number)
+        again = self._judge_draw(other)
+        if again is None:
+            return other, None
+        self.function.reads_sources = False
+        self.findings, self.terms = [], ()
+        return draw, settled
+
+    def _warm_up(self) -> _Settled | None:
+        """Run once on each input: caches and imports fill, and an error on x passes through."""
+        first = self.function.make_run("plain", _WARMING_DRAW)
+        self.function.run(0, first)
+        return None
+
+    def _judge_draw(self, draw: DrawTrace) -> _Settled | None:
+        """Settle the outcome by one draw, or return None."""
+        if draw.raised is not None:
+            return self._judge_error(draw.raised)
+        if draw.untraceable or self.function.bypassed:
+            return _Settled("not traceable", self._explain(draw))
+        findings = list_definite_findings(draw)
+        early = [f for f in findings if f.kind in EARLY_KINDS and self.delta > 0]
+        if early:
+            return _Settled("no loss", early[0].text)
+        if findings:
+            self.findings = findings
+            return _Settled("a finding")
+        parted = [p for p in draw.partings if p.kind in ("control flow", "uses")]
+        if parted:
+            return _Settled("no loss", f"{parted[0].place.short}: {parted[0].text}")
+        if draw.rows is not None and draw.rows.uneven:
+            place = draw.rows.uneven[0][0].place.short
+            return _Settled("no loss", f"{place}: data enters the noise of a comparison")
+        return self._judge_suspicion(draw)
+
+    def _judge_suspicion(self, draw: DrawTrace) -> _Settled | None:
+        """Settle the outcome by a value without noise, or by a comparison that nothing keeps."""
+        if draw.checked:
+            return None
+        suspicion = find_suspicion(draw)
+        if suspicion is not None:
+            fixed = _name_fixed_draw(draw)
+            if fixed and suspicion.kind == "no noise":
+                return _Settled("not traceable", f"{fixed} is not noise that can be moved")
+            if self.function.unseen:
+                return _Settled("not traceable", f"{self.function.unseen} is not followed")
+            run = draw.recorded.run
+            finding, why, terms = confirm_suspicion(self.function, suspicion, run)
+            if finding is None:
+                return _Settled("not traceable", why)
+            self.findings, self.terms = [finding], terms
+            return _Settled("a finding")
+        if draw.move is not None and draw.move.is_too_large:
+            return _Settled("not traceable", "too many values and comparisons share noise")
+        return _Settled("no loss", self._name_broken_rows(draw))
+
+    def _name_broken_rows(self, draw: DrawTrace) -> str:
+        assert draw.rows is not None
+        assert draw.move is not None
+        owners = [draw.rows.find_owner(row) for row in draw.move.failures]
+        compared = [owner for owner in owners if owner.use.sense is not None]
+        if compared:
+            return f"no move of the noise keeps the comparison at {compared[0].use.place.short}"
+        places = sorted({owner.use.place.short for owner in owners})
+        return f"no move of the noise keeps the values read at {' and '.join(places[:2])}"
+
+    def _judge_error(self, error: Exception) -> _Settled:
+        """Settle the outcome for an error on x' only, by ordinary runs."""
+        text = f"x' raises {type(error).__name__}: {error}"
+        for number in range(20):
+            try:
+                self.function.run_ordinary(0, number)
+            except Exception:
+                return _Settled("not traceable", f"{text}; so does x in an ordinary run")
+            try:
+                self.function.run_ordinary(1, number)
+            except Exception:
+                continue
+            return _Settled("not traceable", f"{text}, but not in an ordinary run")
+        self.findings = [TraceFinding("control flow", f"{text}; x does not")]
+        return _Settled("a finding")
+
+    def _explain(self, draw: DrawTrace) -> str:
+        if self.function.bypassed:
+            return (
+                "a global generator is drawn from past its module (from random import gauss binds "
+                "it before the trace)"
+            )
+        return draw.untraceable
+
+    def _take_other_order(self, number: int) -> _Settled | None:
+        """Trace the other order of the pair, whose loss is greater, in place of the draw."""
+        other = trace_draw(self.function.swap(), number)
+        settled = self._judge_draw(other)
+        if settled is None:
+            self.draws[-1] = other
+            self.swapped.add(number)
+        return settled
+
+    # All draws.
+
+    def _judge_all(self) -> _Settled:
+        """Settle the outcome by the losses of all draws."""
+        if not any(draw.recorded.run.draws or draw.recorded.run.steps for draw in self.draws):
+            fixed = _name_fixed_draw(self.draws[0])
+            reason = (
+                f"{fixed} is not noise that can be moved" if fixed else "no draw of noise is seen"
+            )
+            return _Settled("not traceable", reason)
+        solved = [draw.move.shift for draw in self.draws if draw.solved and draw.move is not None]
+        if solved and not self._have_one_move():
+            return _Settled("not traceable", "the move of lost noise depends on the noise")
+        if self.claim is None:
+            return _Settled("no claim given")
+        if not self._is_above(max(d.pure for d in self.draws), max(d.mu for d in self.draws)):
+            return _Settled("within the claim on this pair")
+        if self._shows_above():
+            return _Settled("above the claim on this pair")
+        return _Settled("a step may be hidden", "audit it")
+
+    def _shows_above(self) -> bool:
+        """Return True if outputs show a loss above the claim.
+
+        An output that changes with a small share of a move holds the noisy value: two draws are
+        enough. An output that changes with the whole move only, such as the place of a maximum,
+        changes by chance too: all of 16 draws must show it.
+        """
+        shown = 0
+        for draw in self.draws:
+            shown += self._shows_loss(draw, _SMALL_SHARE)
+            if shown >= _MIN_ABOVE:
+                return True
+        if len(self.draws) < _MIN_ABOVE:
+            return False
+        for number in range(_MANY_DRAWS):
+            if number >= len(self.draws):
+                draw, settled = self._trace_draw(number)
+                if settled is not None:
+                    return False
+                self.draws.append(draw)
+                if needs_other_order(draw) and self._take_other_order(number) is not None:
+                    return False
+            if not self._shows_loss(self.draws[number], 1.0):
+                return False
+        return True
+
+    def _shows_loss(self, draw: DrawTrace, share: float) -> bool:
+        """Return True if the output of a draw shows a loss above the claim."""
+        if not self._is_above(draw.pure, draw.mu):
+            return False
+        function = self.function.swap() if draw.number in self.swapped else self.function
+        steps = find_shown_step_loss(function, draw)
+        if draw.move is None:
+            return self._is_above(steps, 0.0)
+        shown = np.where(list_shown_moves(function, draw, share), draw.costs, 0.0)
+        if not self._is_above(draw.sum_costs(shown) + steps, draw.find_mu(shown)):
+            return False
+        # The returned value may show less than the values that were read.
+        reads = any(not use.path for use in draw.recorded.run.uses)
+        solution = solve_outputs(function, draw) if reads and not draw.solved else None
+        if solution is None:
+            return True
+        return self._is_above(draw.sum_costs(solution[1]) + steps, draw.find_mu(solution[1]))
+
+    def _is_above(self, pure: float, mu: float) -> bool:
+        if isinstance(self.claim, GDP) and not pure:
+            return mu > self.claim.mu * (1 + _ABOVE_TOLERANCE)
+        assert self.level is not None
+        return find_loss(pure, mu, self.delta) > self.level * (1 + _ABOVE_TOLERANCE)
+
+    def find_loss(self) -> float:
+        """Return the loss of the worst draw."""
+        pure, mu = max(d.pure for d in self.draws), max(d.mu for d in self.draws)
+        return find_loss(pure, mu, self.delta)
+
+    def _have_one_move(self) -> bool:
+        shifts = [draw.move.shift for draw in self.draws if draw.move is not None]
+        return all(
+            shift.shape == shifts[0].shape and np.allclose(shift, shifts[0], 1e-6, RUN_TOLERANCE)
+            for shift in shifts
+        )
+
+    def _describe_cover(self) -> str:
+        """Return which noise the loss covers, with the first reason why not every noise."""
+        count = f"{len(self.draws):,} draw{'s' if len(self.draws) > 1 else ''}"
+        for draw in self.draws:
+            reason = self._find_gap(draw)
+            if reason:
+                return f"the noise seen in {count}: {reason}"
+        if len(self.draws) < _MIN_ABOVE:
+            return f"the noise seen in {count}: one draw shows no other move"
+        if not self._have_one_move():
+            return f"the noise seen in {count}: the move changes with the noise"
+        return f"every noise: one move in {count}, no noisy value read before the return"
+
+    def _find_gap(self, draw: DrawTrace) -> str:
+        run = draw.recorded.run
+        if draw.solved:
+            place = draw.lost.place.short if draw.lost is not None else run.draws[0].place.short
+            return f"the form of the noise is lost at {place}"
+        for use in run.uses:
+            if not use.path:
+                what = "compared" if use.sense is not None else "read"
+                return f"a noisy value is {what} at {use.place.short} before the return"
+        if run.steps:
+            return f"{run.steps[0].name} is called at {run.steps[0].place.short}"
+        fixed = _name_fixed_draw(draw)
+        return f"{fixed} is kept fixed" if fixed else ""
+
+    # The result.
+
+    def to_trace(self) -> Trace:
+        """Return the result."""
+        assert self.settled is not None
+        has_loss = self.settled.outcome in (
+            "above the claim on this pair", "within the claim on this pair", "no claim given",
+            "a step may be hidden",
+        )  # fmt: skip
+        worst = max(self.draws, key=lambda d: find_loss(d.pure, d.mu, 1e-9), default=None)
+        return Trace(
+            name=self.function.name,
+            outcome=self.settled.outcome,
+            reason=self.settled.reason,
+            loss=self.find_loss() if has_loss else None,
+            mu=max(d.mu for d in self.draws) if has_loss else 0.0,
+            steps=list_steps(worst) if has_loss and worst else (),
+            findings=tuple(self.findings),
+            checked=sum(draw.checked for draw in self.draws),
+            draws=len(self.draws),
+            covers=self._describe_cover() if has_loss else "",
+            claim=self.level,
+            delta=self.delta,
+            seed=self.function.seed,
+            terms=self.terms,
+            runs=self.function.calls,
+        )
+
+
+def _name_fixed_draw(draw: DrawTrace) -> str:
+    """Name the first draw that all runs repeat, or return ""."""
+    for place, name in draw.recorded.run.fixed:
+        return f"{name} at {place.short}"
+    return ""
+
+
+def list_steps(draw: DrawTrace) -> tuple[TraceStep, ...]:
+    """List the lines of a draw that lose, the greatest loss first."""
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for noise in draw.recorded.run.draws:
+        span = slice(noise.start, noise.start + noise.noise.size)
+        costs = draw.costs[span] if draw.costs.size else np.zeros(noise.noise.size)
+        group = groups.setdefault((str(noise.place), noise.law.name), [noise, 0.0, 0.0, 0, set()])
+        if noise.law.kind == "gaussian":
+            group[2] = math.hypot(group[2], float(np.sqrt(np.square(costs).sum())))
+        else:
+            group[1] += float(costs.sum())
+        group[3] += noise.noise.size
+        group[4] |= set(np.unique(noise.parameter)[:_MAX_SCALES].tolist())
+    steps = [
+        TraceStep(
+            place, _describe_law(noise, values), loss, mu, count, _describe_meeting(draw, noise)
+        )
+        for (place, _), (noise, loss, mu, count, values) in groups.items()
+        if loss or mu
+    ]
+    for step in draw.replayed.run.steps if draw.replayed else []:
+        if step.loss:
+            law = f"{step.name}, inputs {step.distance:.6g} apart"
+            steps.append(TraceStep(str(step.place), law, step.loss))
+    return tuple(sorted(steps, key=lambda step: -max(step.loss, step.mu)))
+
+
+def _describe_law(noise: NoiseDraw, values: set[float]) -> str:
+    some = sorted(values)
+    text = show_value(some[0]) if len(some) == 1 else f"{some[0]:.6g} to {some[-1]:.6g}"
+    return f"{noise.law.name}, {noise.law.parameter} {text}"
+
+
+def _describe_meeting(draw: DrawTrace, noise: NoiseDraw) -> str:
+    """Describe the first value that moved noise meets on x and x'."""
+    if draw.rows is None or not draw.costs.size:
+        return ""
+    span = np.arange(noise.start, noise.start + noise.noise.size)
+    moved = span[draw.costs[span] > 0]
+    if not moved.size:
+        return ""
+    rows = draw.rows.rows[draw.rows.columns == moved[0]]
+    for row in rows:
+        owner = draw.rows.find_owner(int(row))
+        if owner.use.sense is None:
+            values = [np.ravel(u.form[0])[owner.entry] for u in (owner.use, owner.other)]
+            first, second = map(show_value, values)
+            return f"meets {first} and {second} at {owner.use.find_meeting(owner.entry).short}"
+    return f"compared at {draw.rows.find_owner(int(rows[0])).use.place.short}"
