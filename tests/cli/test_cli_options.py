@@ -17,7 +17,7 @@ import dpcore
 from dpcore import _core, errors
 from dpcore.cli import options
 from dpcore.cli.audits import SYSTEMS, open_cluster
-from dpcore.cli.options import Usage, report_bad_usage
+from dpcore.cli.endings import Usage, report_bad_usage
 
 ARGUMENTS = [
     (options.AuditArguments, dpcore.audit, {"mechanism", "pair", "executor", "rng"}),
