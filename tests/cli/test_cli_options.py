@@ -25,6 +25,7 @@ ARGUMENTS = [
     (options.OutputsArguments, dpcore.audit_outputs,
      {"outputs", "outputs_prime", "pair", "rng", "groups_prime"}),
     (options.PlanArguments, dpcore.plan, {"mechanism", "pair", "rng"}),
+    (options.TraceArguments, dpcore.trace, {"f", "pair", "rng"}),
 ]  # fmt: skip
 """Options, their function, and its arguments that no option passes on: inputs, and no text."""
 
