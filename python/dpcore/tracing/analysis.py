@@ -176,7 +176,8 @@ def mark_used(draw: DrawTrace) -> Flags:
 
 def _move_noise(function: TracedFunction, draw: DrawTrace) -> None:
     """Find the move, unless the runs part, and check it by a plain run."""
-    assert draw.replayed is not None and draw.table is not None
+    assert draw.replayed is not None
+    assert draw.table is not None
     draw.differing = find_difference(
         draw.recorded.leaves, draw.replayed.leaves, CLEAR_TOLERANCE, draw.recorded.parts
     )
@@ -224,9 +225,7 @@ def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
     return f"the plain run on x' with the noise so moved does not give the output of x: {path}"
 
 
-def _find_moved_difference(
-    function: TracedFunction, draw: DrawTrace, shift: Floats
-) -> str | None:
+def _find_moved_difference(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
     """Return where a plain run on x' differs from the output of x, or None."""
     try:
         moved = run_moved(function, draw, shift)
@@ -268,19 +267,34 @@ def _solve_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
         aim = _join_numbers(draw.recorded.leaves, paths)
         base = read_numbers(np.zeros(reference.size))
         columns = [read_numbers(unit) - base for unit in np.eye(reference.size)]
-        matrix = np.array(columns).T
-        shift = np.linalg.lstsq(matrix * table.scales, aim - base, rcond=1e-10)[0] * table.scales
     except (PartedRuns, Exception):
         return
-    shift[table.is_whole] = np.rint(shift[table.is_whole])
-    shift[np.abs(shift) < CLEAR_TOLERANCE * max(1.0, float(np.abs(shift).max()))] = 0.0
-    path = _find_moved_difference(function, draw, shift)
-    if path is not None:
+    moves = [_find_linear_move(np.array(columns).T, aim - base, table, order) for order in (1, -1)]
+    if any(move is None for move in moves):
         return
-    draw.move = NoiseMove(shift, table.is_upwards & (shift != 0))
-    draw.costs = find_costs(draw.move, table)
+    first, second = (move for move in moves if move is not None)
+    if _find_moved_difference(function, draw, first.shift) is not None:
+        return
+    costs = [find_costs(move, table) for move in (first, second)]
+    draw.move = first
+    draw.costs = max(costs, key=lambda c: draw.sum_costs(c) + draw.find_mu(c))
     draw.untraceable, draw.differing = "", None
     draw.checked = draw.solved = True
+
+
+def _find_linear_move(
+    matrix: Floats, gaps: Floats, table: NoiseTable, order: int
+) -> NoiseMove | None:
+    """Find the cheapest move that adds gaps to outputs that are linear in the noise."""
+    tiny = RUN_TOLERANCE * np.abs(matrix).max(initial=0.0)
+    matrix = np.where(np.abs(matrix) <= tiny, 0.0, matrix)
+    nearest = np.rint(gaps)
+    gaps = np.where(np.abs(gaps - nearest) <= RUN_TOLERANCE, nearest, gaps)
+    numbers, columns = np.nonzero(matrix)
+    senses = np.zeros(gaps.size, np.int64)
+    rows = MoveRows(numbers, columns, matrix[numbers, columns], gaps, senses, [])
+    move = find_move(rows, table, order)
+    return None if move.failures or move.is_too_large else move
 
 
 def _is_numeric(leaf: Any) -> bool:
@@ -297,7 +311,8 @@ def list_shown_moves(function: TracedFunction, draw: DrawTrace) -> Flags:
     Such a move is not made for a comparison, and without it the plain run on x' gives another
     output. More than 64 moves are left out in 16 groups.
     """
-    assert draw.move is not None and draw.table is not None
+    assert draw.move is not None
+    assert draw.table is not None
     shift = draw.move.shift
     moved = np.flatnonzero((shift != 0) | draw.move.impossible)
     if draw.rows is not None and not draw.solved:

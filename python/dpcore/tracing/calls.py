@@ -6,8 +6,8 @@ import copy
 import inspect
 import random
 import warnings
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -19,7 +19,7 @@ from ..mechanisms.callables import Repeated, refuse_signature
 from ..mechanisms.declarations import inputs_of, name_of
 from ..records import Pair
 from ..streams import seeded_globals
-from .draws import RUN_HOOKS, TracedGenerator
+from .draws import RUN_HOOKS, TracedGenerator, restore_sources
 from .replay import TracedRun, activate_run
 from .returned import Leaves, iterate_leaves, read_leaves
 
@@ -118,21 +118,25 @@ class TracedFunction:
     def run(self, side: int, run: TracedRun) -> RunOutput:
         """Run the function on x (side 0) or x' (side 1), and read what it returns."""
         self.calls += 1
-        state = _read_global_states()
-        try:
-            with ExitStack() as stack:
-                stack.enter_context(warnings.catch_warnings())
-                warnings.simplefilter("ignore")
-                stack.enter_context(activate_run(run))
-                for hook in RUN_HOOKS:
-                    stack.enter_context(hook(run))
-                output = self._call(side, TracedGenerator(run))
-                leaves, parts = read_leaves(output, run)
-        finally:
-            if not run.has_own_seed and _have_moved(state):
-                self.bypassed = True
-            _set_global_states(state)
+        with ExitStack() as stack:
+            if run.mode == "record":
+                stack.enter_context(self._watch_global_states(run))
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore")
+            stack.enter_context(activate_run(run))
+            for hook in RUN_HOOKS:
+                stack.enter_context(hook(run))
+            output = self._call(side, TracedGenerator(run))
+            leaves, parts = read_leaves(output, run)
         return RunOutput(leaves, parts, run)
+
+    @contextmanager
+    def _watch_global_states(self, run: TracedRun) -> Iterator[None]:
+        """Note whether a run draws from the global generators past the patches."""
+        state = _read_global_states()
+        yield
+        if not run.has_own_seed and _have_moved(state):
+            self.bypassed = True
 
     def make_run(self, mode: Any, draw: int, **settings: Any) -> TracedRun:
         """Make a run with the noise of a number, and a serial number of its own."""
@@ -141,13 +145,14 @@ class TracedFunction:
     def run_ordinary(self, side: int, number: int) -> Leaves:
         """Run the function with an ordinary generator, without patches."""
         base = np.random.default_rng([self.seed, _ORDINARY_STREAM, side, number])
-        with warnings.catch_warnings(), seeded_globals(base):
+        with restore_sources(), warnings.catch_warnings(), seeded_globals(base):
             warnings.simplefilter("ignore")
             return dict(iterate_leaves(self._call(side, base)))
 
 
 def _read_global_states() -> tuple[Any, Any]:
-    return random.getstate(), np.random.get_state(legacy=False)
+    # A name imported beforehand draws from the global generators past the patches.
+    return random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
 
 
 def _have_moved(state: tuple[Any, Any]) -> bool:
@@ -162,9 +167,12 @@ def _equal_words(first: Any, second: Any) -> bool:
     return all(np.array_equal(first[key], second[key]) for key in first)
 
 
-def _set_global_states(state: tuple[Any, Any]) -> None:
-    if _have_moved(state):
+@contextmanager
+def keep_global_states() -> Iterator[None]:
+    """Put the global generators of Python and numpy back as they were."""
+    state = _read_global_states()
+    try:
+        yield
+    finally:
         random.setstate(state[0])
-        np.random.set_state(state[1])
-
-
+        np.random.set_state(state[1])  # noqa: NPY002

@@ -55,6 +55,8 @@ RUN_HOOKS: Final[list[Callable[[TracedRun], Any]]] = []
 
 
 def _find_shape(size: Any, *parameters: Any) -> tuple[int, ...]:
+    if size is None and all(type(p) in (float, int) for p in parameters):
+        return ()
     if size is None:
         return np.broadcast_shapes(*(np.shape(p) for p in parameters))
     size = read_deep(size, "size")
@@ -121,7 +123,7 @@ def _choose_items(run: TracedRun, original: Any, arguments: Any, named: Any) -> 
     population, size, p = names.pop("a"), names.pop("size", None), names.pop("p")
     count = int(population) if np.ndim(population) == 0 else len(population)
     replace = names.pop("replace", True)
-    options = {key: names[key] for key in ("axis", "shuffle") if key in names}
+    options: dict[str, Any] = {key: names[key] for key in ("axis", "shuffle") if key in names}
     index = choose_index(run, count, size, replace, p, options)
     return index if np.ndim(population) == 0 else np.asarray(population)[index]
 
@@ -145,7 +147,9 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
 """Draws that Generator, RandomState and numpy.random share."""
 
 
-def _draw_standard_normal(run: TracedRun, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
+def _draw_standard_normal(
+    run: TracedRun, size: Any = None, dtype: Any = float, out: Any = None
+) -> Any:
     value = draw_centred(run, NORMAL, 0.0, 1.0, size if out is None else out.shape)
     return _fill_array(value, dtype, out)
 
@@ -298,16 +302,20 @@ def _replace_default_generator(original: Any) -> Any:
 
 
 def _replace_seeding(original: Any) -> Any:
+    # numpy's own function would seed the replaced state.
+    is_numpy = original is np.random.seed
+    seed_really = np.random.mtrand._rand.seed if is_numpy else original
+
     def seed(*arguments: Any, **named: Any) -> Any:
         run = get_active_run()
         value = next(iter((*arguments, *named.values())), None)
         if run is None:
-            return original(*arguments, **named)
+            return seed_really(*arguments, **named)
         if value is None or (isinstance(value, int | np.integer) and value in run.issued_seeds):
             return None
         # From here on the global draws are no noise.
         run.has_own_seed = True
-        return original(*arguments, **named)
+        return seed_really(*arguments, **named)
 
     return seed
 
@@ -408,6 +416,21 @@ def _install_patches() -> ExitStack:
         stack.close()
         raise
     return stack
+
+
+@contextmanager
+def restore_sources() -> Iterator[None]:
+    """Put the originals back for a while, unless another thread traces as well."""
+    with _LOCK:
+        is_only = len(_TRACES) == 1
+        if is_only:
+            _INSTALLED.pop().close()
+    try:
+        yield
+    finally:
+        with _LOCK:
+            if is_only:
+                _INSTALLED.append(_install_patches())
 
 
 @contextmanager

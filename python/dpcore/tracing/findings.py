@@ -15,10 +15,11 @@ from ..records import Floats, Ints
 from ..streams import Generators
 from .analysis import DrawTrace, mark_used
 from .calls import TracedFunction
+from .lines import find_value
 from .moves import MoveRows, Owner
 from .outcome import TraceFinding
 from .replay import NoiseUse, show_value
-from .returned import CLEAR_TOLERANCE, RUN_TOLERANCE, Leaves, agree
+from .returned import CLEAR_TOLERANCE, NUMBER, RUN_TOLERANCE, Leaves, agree
 
 _ORDINARY_RUNS: Final = 20
 """Runs per input that confirm a value without noise."""
@@ -45,6 +46,7 @@ class Suspicion:
     kind: str
     terms: tuple[Term, ...]
     path: str = ""
+    source: str = ""
 
 
 def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
@@ -53,7 +55,8 @@ def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
     partings = [
         parting
         for parting in draw.partings
-        if parting.kind != "uses" and (parting.last == 0 or used[parting.first : parting.last].any())
+        if parting.kind != "uses"
+        and (parting.last == 0 or used[parting.first : parting.last].any())
     ]
     flow = [parting for parting in partings if parting.kind == "control flow"]
     findings = [_make_finding(p.kind, p.place.short, p.text) for p in flow or partings]
@@ -128,8 +131,20 @@ def find_suspicion(draw: DrawTrace) -> Suspicion | None:
         terms.append((*term, weight))
     terms.sort(key=lambda term: (term[0], term[1]))
     sign = 1.0 if terms[0][2] > 0 else -1.0
-    kind = "no noise" if len(terms) == 1 else "shared noise"
-    return Suspicion(kind, tuple((path, entry, sign * weight) for path, entry, weight in terms))
+    signed = tuple((path, entry, sign * weight) for path, entry, weight in terms)
+    if len(terms) == 1:
+        return Suspicion("no noise", signed)
+    return Suspicion("shared noise", signed, source=_name_noise(draw, [r for r, _ in combination]))
+
+
+def _name_noise(draw: DrawTrace, rows: list[int]) -> str:
+    """Name the draw whose noise is in several values."""
+    assert draw.rows is not None
+    column = draw.rows.columns[np.isin(draw.rows.rows, rows)][0]
+    noise = max(
+        (d for d in draw.recorded.run.draws if d.start <= column), key=lambda draw: draw.start
+    )
+    return f"the noise of {noise.place} is in both"
 
 
 def _match_readings(draw: DrawTrace) -> Mapping[float, tuple[str, int]]:
@@ -145,9 +160,7 @@ def _match_readings(draw: DrawTrace) -> Mapping[float, tuple[str, int]]:
     return matches
 
 
-def _find_output(
-    owner: Owner, matches: Mapping[float, tuple[str, int]]
-) -> tuple[str, int] | None:
+def _find_output(owner: Owner, matches: Mapping[float, tuple[str, int]]) -> tuple[str, int] | None:
     if owner.use.path:
         return owner.use.path, owner.entry
     result = np.asarray(owner.use.result)
@@ -186,9 +199,9 @@ def find_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, flo
 
 def _group_terms(rows: MoveRows, some: list[int]) -> dict[int, tuple[Ints, Floats]]:
     wanted = np.isin(rows.rows, some)
-    numbers, columns, weights = (p[wanted] for p in (rows.rows, rows.columns, rows.weights))
-    order = np.lexsort((columns, numbers))
-    numbers, columns, weights = numbers[order], columns[order], weights[order]
+    order = np.lexsort((rows.columns[wanted], rows.rows[wanted]))
+    numbers, columns = rows.rows[wanted][order], rows.columns[wanted][order]
+    weights = rows.weights[wanted][order]
     ends = np.searchsorted(numbers, some), np.searchsorted(numbers, some, "right")
     spans = zip(some, *ends, strict=True)
     return {row: (columns[low:high], weights[low:high]) for row, low, high in spans}
@@ -232,9 +245,32 @@ def confirm_suspicion(
             return None, f"an ordinary run raises {type(error).__name__}", ()
     if generators.find_moved()[1]:
         return None, "a generator that was made beforehand is drawn from", ()
-    if suspicion.terms:
-        return _confirm_terms(suspicion, sides)
-    return _confirm_path(suspicion.path, sides)
+    finding, reason, terms = (
+        _confirm_terms(suspicion, sides)
+        if suspicion.terms
+        else _confirm_path(suspicion.path, sides)
+    )
+    if finding is not None:
+        path, entry, _ = terms[0] if len(terms) == 1 else (suspicion.path, 0, 1.0)
+        values = [_get_entry(leaves[0].get(path), entry) for leaves in sides]
+        source = suspicion.source or _name_source(function, values)
+        finding = TraceFinding(finding.kind, f"{finding.text}; {source}")
+    return finding, reason, terms
+
+
+def _name_source(function: TracedFunction, values: list[Any]) -> str:
+    """Name the line that first computes a value, on both sides, or else the one that returns."""
+    computed, returned = zip(
+        *(find_value(function, side, values[side]) for side in (0, 1)), strict=True
+    )
+    common = [place for place in computed[0] if place in computed[1]]
+    return f"computed at {common[0]}" if common else f"returned at {returned[0]}"
+
+
+def _get_entry(leaf: Any, entry: int) -> Any:
+    if leaf is None or isinstance(leaf, str | bytes | tuple | list):
+        return leaf
+    return np.asarray(leaf).ravel()[entry].item() if np.size(leaf) > entry else leaf
 
 
 def _confirm_terms(
@@ -249,7 +285,7 @@ def _confirm_terms(
                 return None, "the output changes its form between ordinary runs", ()
             values.append(sum(parts))
             sizes.append(sum(map(abs, parts)))
-    first, second = (np.array(values[side :][:_ORDINARY_RUNS]) for side in (0, _ORDINARY_RUNS))
+    first, second = (np.array(values[side:][:_ORDINARY_RUNS]) for side in (0, _ORDINARY_RUNS))
     slack = RUN_TOLERANCE * max(sizes) if len(suspicion.terms) > 1 else 0.0
     if np.ptp(first) > slack or np.ptp(second) > slack:
         return None, "what seems to have no noise varies in ordinary runs", ()
@@ -280,9 +316,14 @@ def _confirm_path(
         apart = np.flatnonzero(constant & (arrays[0][0] != arrays[1][0]))
         if not apart.size:
             return None, f"{path} varies in ordinary runs", ()
-        terms: tuple[Term, ...] = ((path, int(apart[0]), 1.0),)
-        name = format_terms(terms, sides[0][0])
-        shown = [show_value(np.asarray(side[0]).ravel()[apart[0]]) for side in values]
+        place = int(apart[0])
+        is_text = isinstance(values[0][0], str)
+        terms: tuple[Term, ...] = () if is_text else ((path, place, 1.0),)
+        name = f"number {place + 1} in {path}" if is_text else format_terms(terms, sides[0][0])
+        shown = [
+            f"{side[0][place]:.15g}" if is_text else show_value(np.ravel(v[0])[place])
+            for side, v in zip(arrays, values, strict=True)
+        ]
         text = f"{name} is {shown[0]} on x and {shown[1]} on x'"
         return TraceFinding("no noise", text), "", terms
     if not all(all(agree(side[0], v, 0.0) for v in side) for side in values):
@@ -294,8 +335,12 @@ def _confirm_path(
 
 
 def _stack_numbers(values: list[Any]) -> np.ndarray[Any, Any] | None:
-    if any(isinstance(value, str | bytes | tuple | list) for value in values):
+    if any(isinstance(value, bytes | tuple | list) for value in values):
         return None
+    if isinstance(values[0], str):
+        values = [list(map(float, NUMBER.findall(value))) for value in values]
+        if len({len(numbers) for numbers in values}) != 1:
+            return None
     arrays = [np.asarray(value) for value in values]
     if len({array.shape for array in arrays}) != 1 or arrays[0].dtype.kind not in "biuf":
         return None
@@ -313,5 +358,3 @@ def format_terms(terms: tuple[Term, ...], leaves: Leaves) -> str:
         sign = " - " if weight < 0 else " + "
         text += (sign if text else sign.strip(" +")) + size + name
     return text + (" ..." if len(terms) > _MAX_SHOWN_TERMS else "")
-
-

@@ -132,7 +132,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self._value.dtype
 
     @property
-    def T(self) -> NoisyValue:  # noqa: N802
+    def T(self) -> NoisyValue:
         """The transposed array."""
         return self._rearrange(np.transpose)
 
@@ -277,7 +277,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return round(self.read("round").item(), digits) if whole is None else whole
 
     def __trunc__(self) -> int:
-        return math.trunc(self.read("trunc").item())
+        return int(self.read("trunc").item())
 
     def __floor__(self) -> Any:
         whole = self._to_whole(np.floor)
@@ -372,7 +372,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         """Return the least entry, as a comparison of all entries with it."""
         return pick_extreme(self, "argmin", axis)
 
-    def clip(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    def clip(self, min: Any = None, max: Any = None) -> Any:
         """Limit the entries, as comparisons with the limits."""
         return clip_form(self, min, max)
 
@@ -446,8 +446,26 @@ def _read_plain(value: Any) -> Array | None:
     return array if array.dtype.kind in "biuf" else None
 
 
-def add_forms(left: Any, right: Any, sign: int) -> Any:
-    """Add two operands, or subtract the second, of which one or both are traced."""
+def _reads_first(noisy: NoisyValue, other: Array) -> bool:
+    """Return True if data has another shape than a number that noise has already hidden.
+
+    The number is then read once. Its copies would be readings of another shape for other data.
+    """
+    if noisy._meeting is None or not noisy._ids.shape[0] or not other.ndim:
+        return False
+    return np.broadcast_shapes(noisy.shape, other.shape) != noisy.shape
+
+
+def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
+    """Add two operands, or subtract the second, of which one or both are traced.
+
+    Args:
+        left: an operand.
+        right: the other operand.
+        sign: 1 or -1.
+        keeps: True to keep the form of a number that has met data already.
+    """
+    operator = np.add if sign == 1 else np.subtract
     noisy = left if is_noisy(left) else right
     if is_noisy(left) and is_noisy(right):
         shape = np.broadcast_shapes(left.shape, right.shape)
@@ -461,23 +479,23 @@ def add_forms(left: Any, right: Any, sign: int) -> Any:
             weights = np.concatenate(
                 [s * spread_terms(v._weights, v.shape, shape) for v, s in parts]
             )
-        operator = np.add if sign == 1 else np.subtract
         value, plain = operator(left._value, right._value), operator(left._plain, right._plain)
         meeting = right._meeting or left._meeting
     else:
         other = _read_plain(right if noisy is left else left)
         if other is None:
             return NotImplemented
+        if not keeps and _reads_first(noisy, other):
+            value = noisy.read("broadcast")
+            return operator(value, other) if noisy is left else operator(other, value)
         shape = noisy.shape if not other.ndim else np.broadcast_shapes(noisy.shape, other.shape)
         ids, weights = (spread_terms(part, noisy.shape, shape) for part in noisy.form[1:])
         if noisy is left:
-            operator = np.add if sign == 1 else np.subtract
             value, plain = operator(left._value, other), operator(left._plain, other)
         else:
-            operator = np.add if sign == 1 else np.subtract
             value, plain = operator(other, right._value), operator(other, right._plain)
             weights = weights if sign == 1 else -weights
-        meeting = find_place()
+        meeting = find_place() if np.any(other) else noisy._meeting
     if ids.shape[0] > _MERGED_TERMS and value.size == 1:
         ids, weights = merge_terms(ids, weights)
     return NoisyValue(noisy._run, value, np.broadcast_to(plain, value.shape), ids, weights, meeting)
@@ -493,8 +511,8 @@ def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
     return numbers.reshape(shape), sums.reshape(shape)
 
 
-def scale_form(noisy: NoisyValue, other: Any, how: str) -> Any:
-    """Multiply a traced operand by a plain one, or divide it."""
+def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> Any:
+    """Multiply a traced operand by a plain one, or divide it; see `add_forms` for `keeps`."""
     factor = None if is_noisy(other) else _read_plain(other)
     if factor is None:
         if not is_noisy(other):
@@ -502,6 +520,8 @@ def scale_form(noisy: NoisyValue, other: Any, how: str) -> Any:
         values = noisy.read(how), other.read(how)
         return np.multiply(*values) if how == "multiplied" else np.true_divide(*values)
     run, operator = noisy._run, np.multiply if how == "multiplied" else np.true_divide
+    if not keeps and _reads_first(noisy, factor):
+        return operator(noisy.read("broadcast"), factor)
     run.record_product(how, factor)
     shape = noisy.shape if not factor.ndim else np.broadcast_shapes(noisy.shape, factor.shape)
     with np.errstate(all="ignore"):
@@ -519,13 +539,13 @@ def compare_forms(left: Any, right: Any, name: str) -> Any:
     """Compare two operands: the outcome is kept by every move of the noise."""
     if not is_noisy(left):
         return compare_forms(right, left, _MIRRORED[name])
-    gap = add_forms(left, right, -1)
+    gap = add_forms(left, right, -1, keeps=True)
     if gap is NotImplemented:
         return NotImplemented
     outcome = getattr(np, name)(gap._value, 0)
     if gap._ids.shape[0] == 0:
         return outcome
-    gap._meeting = left._meeting or getattr(right, "_meeting", None) or gap._meeting
+    gap._meeting = left._meeting or getattr(right, "_meeting", None)
     above = outcome if name.startswith("greater") else ~outcome
     return np.asarray(gap._run.record_use("compare", gap, outcome, above))[()]
 
@@ -568,7 +588,7 @@ def average_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
 
 def find_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
     """Return the place of an extreme entry."""
-    if axis is not None and noisy.ndim != 1 or other:
+    if (axis is not None and noisy.ndim != 1) or other:
         return getattr(np, name)(noisy.read(name), axis=axis, **other)
     flat = noisy._rearrange(np.ravel)
     place = int(getattr(np, name)(flat._value))
@@ -580,7 +600,7 @@ def find_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
 
 def pick_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
     """Return the extreme entry itself."""
-    if axis is not None and noisy.ndim != 1 or other:
+    if (axis is not None and noisy.ndim != 1) or other:
         return NotImplemented if other else getattr(noisy.read(name), name[3:])(axis=axis)
     return noisy._rearrange(np.ravel)[find_extreme(noisy, name)]
 
@@ -613,10 +633,10 @@ def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
     if noisy._ids.shape[0] * first.size * columns > _MAX_PRODUCT_ENTRIES:
         return NotImplemented
     if second.ndim == 1:
-        return sum_form(scale_form(noisy, plain, "multiplied"), -1)
+        return sum_form(scale_form(noisy, plain, "multiplied", True), -1)
     rows = first[..., None]
-    factors = (rows, second) if noisy is left else (second, rows)
-    table = scale_form(*factors, "multiplied")
+    traced: Any = rows if noisy is left else second
+    table = scale_form(traced, second if noisy is left else rows, "multiplied", True)
     return sum_form(table, table.ndim - 2)
 
 
@@ -676,25 +696,28 @@ def join_flat(values: Sequence[NoisyValue], run: Any) -> NoisyValue:
         ids[:own, start:stop] = value._ids.reshape(own, value.size)
         weights[:own, start:stop] = value._weights.reshape(own, value.size)
         start = stop
-    joined = [np.concatenate([getattr(v, n).ravel() for v in values]) for n in ("_value", "_plain")]
+    joined, plain = (
+        np.concatenate([getattr(value, name).ravel() for value in values])
+        for name in ("_value", "_plain")
+    )
     meetings = [value._meeting for value in values if value._meeting is not None]
-    return NoisyValue(run, *joined, ids, weights, meetings[-1] if meetings else None)
+    return NoisyValue(run, joined, plain, ids, weights, meetings[-1] if meetings else None)
 
 
-def apply_ufunc(name: str, inputs: tuple[Any, ...]) -> Any:
+def apply_ufunc(name: str, inputs: Any) -> Any:
     """Apply a function of numpy to operands, or return NotImplemented."""
     if name in ("add", "subtract"):
-        return add_forms(*inputs, 1 if name == "add" else -1)
+        return add_forms(inputs[0], inputs[1], 1 if name == "add" else -1)
     if name in ("multiply", "divide", "true_divide") and len(inputs) == _WIDTH:
         left, right = inputs
         if is_noisy(left):
             return scale_form(left, right, "multiplied" if name == "multiply" else "divided")
         return scale_form(right, left, "multiplied") if name == "multiply" else NotImplemented
     if name in _MIRRORED:
-        return compare_forms(*inputs, name)
+        return compare_forms(inputs[0], inputs[1], name)
     if name in ("maximum", "minimum", "fmax", "fmin"):
         is_greater = name.endswith("max") or name == "maximum"
-        mask = compare_forms(*inputs, "greater" if is_greater else "less")
+        mask = compare_forms(inputs[0], inputs[1], "greater" if is_greater else "less")
         return choose_forms(mask, *inputs)
     if name == "matmul":
         return multiply_matrices(*inputs)

@@ -107,7 +107,7 @@ class NoiseTable:
         table = cls(np.ones(size), *(np.zeros(size, bool) for _ in range(3)))
         for draw in run.draws:
             span = slice(draw.start, draw.start + draw.noise.size)
-            table.scales[span] = draw.scale.ravel()
+            table.scales[span] = np.broadcast_to(draw.scale, draw.shape).ravel()
             table.is_gaussian[span] = draw.law.kind == "gaussian"
             table.is_upwards[span] = draw.law.kind == "upwards"
             table.is_whole[span] = draw.law.whole
@@ -142,9 +142,9 @@ def _merge_terms(entries: Ints, ids: Ints, weights: Floats) -> tuple[Ints, Float
 
 def _have_one_map(use: NoiseUse, other: NoiseUse) -> bool:
     first, second = use.form, other.form
-    if first[1].shape == second[1].shape and np.array_equal(first[1], second[1]):
-        if first[2] is second[2] or not differ_much(first[2], second[2]):
-            return True
+    is_aligned = first[1].shape == second[1].shape and np.array_equal(first[1], second[1])
+    if is_aligned and not differ_much(first[2], second[2]):
+        return True
     one, two = _sort_terms(_list_terms(use)), _sort_terms(_list_terms(other))
     same = all(np.array_equal(a, b) for a, b in zip(one[:2], two[:2], strict=True))
     return same and not differ_much(one[2], two[2])
@@ -197,8 +197,10 @@ def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
     if not parts:
         none = np.zeros(0, np.int64)
         return MoveRows(none, none, np.zeros(0), np.zeros(0), none, spans, uneven, undefined)
-    joined = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return MoveRows(*joined, spans, uneven, undefined)  # type: ignore[arg-type]
+    numbers, ids, weights, gaps, senses = (
+        np.concatenate(part) for part in zip(*parts, strict=True)
+    )
+    return MoveRows(numbers, ids, weights, gaps, senses, spans, uneven, undefined)
 
 
 def _compare_with_extreme(
@@ -258,7 +260,8 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
 def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
     """Return which rows fail, where the residual is the right side less the left."""
     equal = (senses == 0) & (np.abs(residual) > tolerance)
-    return equal | ((senses == 1) & (residual > tolerance)) | ((senses == -1) & (residual < -tolerance))
+    more, less = (senses == 1) & (residual > tolerance), (senses == -1) & (residual < -tolerance)
+    return np.asarray(equal | more | less)
 
 
 def _round_whole(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
@@ -288,6 +291,15 @@ def _solve_hard_rows(
     scales = table.scales[columns]
     # In units of the scale.
     matrix = csr_array(matrix.multiply(scales[None, :]))
+    if not np.any(_is_broken(gaps[hard], rows.senses[hard])):
+        return
+    if hard.size == 1 and not table.is_gaussian[columns].any():
+        units = _solve_row(matrix.toarray()[0], float(gaps[hard[0]]), table, columns)
+        if units is not None:
+            move.shift[columns] = units * table.scales[columns]
+            whole = columns[table.is_whole[columns]]
+            move.shift[whole] = np.rint(move.shift[whole])
+            return
     for some, held in _split_parts(matrix, table.is_gaussian[columns]):
         block = matrix[some][:, held].toarray() if some.size * held.size < 10**8 else None
         if block is None:
@@ -308,6 +320,19 @@ def _solve_hard_rows(
             move.shift[part[whole]] = np.rint(move.shift[part[whole]])
 
 
+def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
+    """Move the draw that counts most in the only row; None where it moves by no integer."""
+    units = gap / weights
+    costs = np.where(table.is_upwards[part] & (units < 0), _IMPOSSIBLE_COST, 1.0) * np.abs(units)
+    best = int(np.argmin(costs))
+    steps = units[best] * table.scales[part[best]]
+    if table.is_whole[part[best]] and abs(steps - np.rint(steps)) > _WHOLE_TOLERANCE:
+        return None
+    only = np.zeros(weights.size)
+    only[best] = units[best]
+    return only
+
+
 def _split_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
     """Split rows and columns into parts that share no noise; one part if none is Gaussian."""
     count, width = matrix.shape
@@ -325,9 +350,7 @@ def _split_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
     return [(part[part < count], part[part >= count] - count) for part in parts]
 
 
-def _solve_squares(
-    block: Floats, aims: Floats, senses: Ints, gaussian: Flags
-) -> Floats | None:
+def _solve_squares(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -> Floats | None:
     """Return the shortest move of Gaussian noise only, in units of sigma; None if none fits."""
     equal = senses == 0
     if not equal.all():
@@ -374,7 +397,9 @@ def _refine_units(block: Floats, aims: Floats, senses: Ints, units: Floats) -> F
     tight = (senses == 0) | (np.abs(residual) < _TIGHT)
     refined = np.zeros_like(units)
     with np.errstate(all="ignore"):
-        refined[support] = np.linalg.lstsq(block[np.ix_(tight, support)], aims[tight], rcond=None)[0]
+        refined[support] = np.linalg.lstsq(block[np.ix_(tight, support)], aims[tight], rcond=None)[
+            0
+        ]
     error = np.abs(refined - units).max(initial=0.0)
     return refined if error < _TIGHT * max(1.0, float(np.abs(units).max(initial=0.0))) else units
 

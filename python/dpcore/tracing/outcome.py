@@ -176,9 +176,7 @@ def draw_steps(trace: Trace, ax: Any = None) -> Figure:
     sizes = [step.mu or step.loss for step in steps]
     finite = [size for size in sizes if math.isfinite(size)]
     top = 1.2 * max([*finite, trace.claim or 0.0, 0.1])
-    axes.barh(
-        range(len(steps)), [min(size, top) for size in sizes], color=figures.cycle_colour(0)
-    )
+    axes.barh(range(len(steps)), [min(size, top) for size in sizes], color=figures.cycle_colour(0))
     axes.set_yticks(range(len(steps)), [one_line(step.place, 40) for step in steps])
     if trace.claim is not None:
         axes.axvline(trace.claim, color=figures.text_colour(), linestyle="--")

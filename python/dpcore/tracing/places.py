@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,11 +10,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 _OWN_FOLDER: Final = str(Path(__file__).parent.parent) + os.sep
+_STANDARD_FOLDER: Final = str(Path(os.__file__).parent) + os.sep
 _SKIPPED_PARTS: Final = ("<frozen", f"{os.sep}scipy{os.sep}", f"{os.sep}torch{os.sep}")
-_SKIPPED_FOLDERS: Final = [str(Path(np.__file__).parent) + os.sep, random.__file__]
+_SKIPPED_FOLDERS: Final = [str(Path(np.__file__).parent) + os.sep]
 """Files whose lines are not those of a user."""
 
 _IS_SKIPPED: Final[dict[str, bool]] = {}
+_FILE_NAMES: Final[dict[str, str]] = {}
 
 
 class Place(NamedTuple):
@@ -38,7 +39,8 @@ def _is_skipped(file: str) -> bool:
     skipped = _IS_SKIPPED.get(file)
     if skipped is None:
         inside = file.startswith((_OWN_FOLDER, *_SKIPPED_FOLDERS))
-        skipped = inside or any(part in file for part in _SKIPPED_PARTS)
+        is_standard = file.startswith(_STANDARD_FOLDER) and "-packages" not in file
+        skipped = inside or is_standard or any(part in file for part in _SKIPPED_PARTS)
         _IS_SKIPPED[file] = skipped
     return skipped
 
@@ -46,9 +48,23 @@ def _is_skipped(file: str) -> bool:
 def find_place() -> Place:
     """Return the place in the user's code that is being executed."""
     frame: Any = sys._getframe(1)
-    while frame is not None and _is_skipped(frame.f_code.co_filename):
+    skipped = _IS_SKIPPED
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not (skipped[file] if file in skipped else _is_skipped(file)):
+            break
         frame = frame.f_back
-    if frame is None:
-        return Place("?", 0, "?")
+    return Place("?", 0, "?") if frame is None else make_place(frame, frame.f_lineno)
+
+
+def make_place(frame: Any, line: int) -> Place:
+    """Return the place of a line in the function of a frame."""
     code = frame.f_code
-    return Place(os.path.basename(code.co_filename), frame.f_lineno, code.co_name)
+    file = code.co_filename
+    name = _FILE_NAMES.get(file) or _FILE_NAMES.setdefault(file, os.path.basename(file))
+    return Place(name, line, code.co_name)
+
+
+def is_user_file(file: str) -> bool:
+    """Return True for a file whose lines are those of a user."""
+    return not _is_skipped(file)

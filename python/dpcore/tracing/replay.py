@@ -38,6 +38,7 @@ _ORDINALS: Final = (
 _PARAMETER_TOLERANCE: Final = 1e-12
 """Relative difference of two parameters or coefficients that roundings explain."""
 
+_NO_PLACE: Final = Place("?", 0, "?")
 _ACTIVE: Final = threading.local()
 
 
@@ -215,14 +216,15 @@ class TracedRun:
         Returns:
             The sum of `loc` and the noise.
         """
-        place, number = find_place(), len(self.draws)
+        number = len(self.draws)
+        place = _NO_PLACE if self.mode == "plain" else find_place()
         self.count_call()
         parameter, scale = read_deep(parameter, "parameter"), read_deep(scale, "parameter")
         reference = self._match_draw(law, shape, parameter, place, number)
         is_matched = reference is not None
         noise = reference.noise if reference is not None else np.asarray(sample(self.base))
         start = reference.start if reference is not None else self._next_start()
-        scales = np.broadcast_to(np.asarray(scale, float), shape)
+        scales = np.asarray(scale, float)
         draw = NoiseDraw(place, law, np.asarray(parameter), scales, shape, start, noise)
         self.draws.append(draw)
         self.size = max(self.size, start + noise.size)
@@ -231,10 +233,12 @@ class TracedRun:
                 noise = noise + self._get_move(draw)
             return _unwrap(np.asarray(noise if _is_zero(loc) else np.add(loc, noise)), shape)
         # A scale of 0 is no noise.
-        live = scales != 0
         ids = np.arange(start, start + noise.size).reshape(1, *shape)
-        weights = np.broadcast_to(1.0, ids.shape) if live.all() else live.astype(float)[None]
-        traced = NoisyValue(self, noise, np.zeros(shape, noise.dtype), ids, weights, place)
+        if scales.all():
+            weights = np.broadcast_to(1.0, ids.shape) if shape else np.ones(1)
+        else:
+            weights = np.broadcast_to(np.where(scales == 0, 0.0, 1.0), shape)[None]
+        traced = NoisyValue(self, noise, np.zeros(shape, noise.dtype), ids, weights, None)
         return traced if _is_zero(loc) else traced + loc
 
     def _next_start(self) -> int:
@@ -255,15 +259,18 @@ class TracedRun:
         if number >= len(self.reference.draws):
             times = sum(draw.law is law for draw in self.draws) + 1
             text = f"x' draws {law.name} {count_times(times)}, x does not"
-            return self._part("control flow", place, text, start, start + size)
+            self._part("control flow", place, text, start, start + size)
+            return None
         twin = self.reference.draws[number]
         if twin.law is not law:
             text = f"x draws {twin.law.name}, x' draws {law.name}"
-            return self._part("control flow", place, text, start, start + size)
+            self._part("control flow", place, text, start, start + size)
+            return None
         if twin.shape != shape:
             counts = int(np.prod(twin.shape)), size
             text = f"{law.name} draws {counts[0]:,} values on x and {counts[1]:,} on x'"
-            return self._part("control flow", place, text, start, start + size)
+            self._part("control flow", place, text, start, start + size)
+            return None
         if differ_much(twin.parameter, parameter):
             values = f"{show_value(twin.parameter)} on x and {show_value(parameter)} on x'"
             text = f"the {law.parameter} of {law.name} is {values}"
@@ -271,6 +278,7 @@ class TracedRun:
         return twin
 
     def _part(self, kind: str, place: Place, text: str, first: int = 0, last: int = 0) -> None:
+        place = find_place() if place is _NO_PLACE else place
         self.partings.append(RunParting(kind, place, text, first, last))
         if self.mode == "plain" and kind == "control flow":
             raise PartedRuns(f"{place.short}: {text}")

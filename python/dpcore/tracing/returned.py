@@ -21,7 +21,7 @@ CLEAR_TOLERANCE: Final = 1e-12
 _ROUNDING_SLACK: Final = 1e-13
 """Rounding error of a sum, relative to its parts: a result near zero is less exact than they."""
 
-_NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _PLAIN_TYPES: Final = (str, bytes, bool, int, float, complex, type(None))
 _MAX_DEPTH: Final = 12
 
@@ -71,7 +71,7 @@ def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator
         for name, item in fields.items():
             yield from iterate_leaves(item, f"{path}.{name}", depth + 1)
     else:
-        yield path, repr(value) if type(value).__repr__ is not object.__repr__ else None
+        yield path, repr(value) if " object at 0x" not in repr(value) else None
 
 
 def _is_number(value: Any) -> bool:
@@ -93,7 +93,7 @@ def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
     parts: dict[str, Any] = {}
     for path, leaf in iterate_leaves(value):
         if is_noisy(leaf):
-            plain, ids, weights = leaf.form
+            plain, ids, _ = leaf.form
             inner = np.abs(leaf.value - plain)
             parts[path] = np.abs(plain) + inner
             leaves[path] = np.array(run.record_use(path, leaf, leaf.value)) if len(ids) else plain
@@ -132,10 +132,12 @@ def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
     """Compare the numbers inside two texts; whole numbers and all else exactly."""
     if type(first) is not type(second):
         return False
-    texts = [text.decode("latin-1") if isinstance(text, bytes) else text for text in (first, second)]
-    if _NUMBER.sub("#", texts[0]) != _NUMBER.sub("#", texts[1]):
+    texts = [
+        text.decode("latin-1") if isinstance(text, bytes) else text for text in (first, second)
+    ]
+    if NUMBER.sub("#", texts[0]) != NUMBER.sub("#", texts[1]):
         return False
-    for one, other in zip(*map(_NUMBER.findall, texts), strict=True):
+    for one, other in zip(*map(NUMBER.findall, texts), strict=True):
         is_whole = one.lstrip("+-").isdigit() or other.lstrip("+-").isdigit()
         if one != other and (is_whole or not agree(float(one), float(other), tolerance)):
             return False

@@ -20,7 +20,7 @@ from .analysis import (
     needs_other_order,
     trace_draw,
 )
-from .calls import TracedFunction
+from .calls import TracedFunction, keep_global_states
 from .draws import patch_sources
 from .findings import EARLY_KINDS, confirm_suspicion, find_suspicion, list_definite_findings
 from .outcome import Trace, TraceFinding, TraceStep
@@ -88,7 +88,7 @@ def trace(
     draws = integer("draws", draws, 1, _MAX_DRAWS)
     seed = seed_of(rng)
     function = TracedFunction.of(f, pair, seed)
-    with patch_sources():
+    with keep_global_states(), patch_sources():
         course = _TraceCourse(function, level, delta, draws)
         course.run()
     return course.to_trace()
@@ -140,7 +140,7 @@ class _TraceCourse:
         """Settle the outcome by one draw, or return None."""
         if draw.raised is not None:
             return self._judge_error(draw.raised)
-        if draw.untraceable:
+        if draw.untraceable or self.function.bypassed:
             return _Settled("not traceable", self._explain(draw))
         findings = list_definite_findings(draw)
         early = [f for f in findings if f.kind in EARLY_KINDS and self.delta > 0]
@@ -176,7 +176,8 @@ class _TraceCourse:
         return _Settled("no loss", self._name_broken_rows(draw))
 
     def _name_broken_rows(self, draw: DrawTrace) -> str:
-        assert draw.rows is not None and draw.move is not None
+        assert draw.rows is not None
+        assert draw.move is not None
         owners = [draw.rows.find_owner(row) for row in draw.move.failures]
         compared = [owner for owner in owners if owner.use.sense is not None]
         if compared:
@@ -222,7 +223,9 @@ class _TraceCourse:
         """Settle the outcome by the losses of all draws."""
         if not any(draw.recorded.run.draws or draw.recorded.run.steps for draw in self.draws):
             fixed = _name_fixed_draw(self.draws[0])
-            reason = f"{fixed} is not noise that can be moved" if fixed else "no draw of noise is seen"
+            reason = (
+                f"{fixed} is not noise that can be moved" if fixed else "no draw of noise is seen"
+            )
             return _Settled("not traceable", reason)
         solved = [draw.move.shift for draw in self.draws if draw.solved and draw.move is not None]
         if solved and not self._have_one_move():
@@ -341,10 +344,10 @@ def list_steps(draw: DrawTrace) -> tuple[TraceStep, ...]:
             group[1] += float(costs.sum())
         group[3] += noise.noise.size
         group[4] |= set(np.unique(noise.parameter)[:_MAX_SCALES].tolist())
-        if costs.any() and not group[0].noise.size == 0:
-            group[0] = group[0] if draw.costs[group[0].start] else noise
     steps = [
-        TraceStep(place, _describe_law(noise, values), loss, mu, count, _describe_meeting(draw, noise))
+        TraceStep(
+            place, _describe_law(noise, values), loss, mu, count, _describe_meeting(draw, noise)
+        )
         for (place, _), (noise, loss, mu, count, values) in groups.items()
         if loss or mu
     ]
@@ -377,5 +380,3 @@ def _describe_meeting(draw: DrawTrace, noise: NoiseDraw) -> str:
             first, second = map(show_value, values)
             return f"meets {first} and {second} at {owner.use.meeting.short}"
     return f"compared at {draw.rows.find_owner(int(rows[0])).use.place.short}"
-
-

@@ -1,0 +1,69 @@
+"""The line of a function that computes a value without noise."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .calls import TracedFunction
+from .places import Place, is_user_file, make_place
+
+
+def _is_same(value: Any, target: Any) -> bool:
+    """Return True for a number or text equal to the target, of any such type."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return False
+    return isinstance(value, str) == isinstance(target, str) and value == target
+
+
+class _LineWatch:
+    """A trace function that looks for a value among the local variables of a user's functions."""
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+        self.places: list[Place] = []
+        self.returned: Place | None = None
+        self._known: dict[int, set[str]] = {}
+        self._lines: dict[int, int] = {}
+
+    def __call__(self, frame: Any, event: str, argument: Any) -> Any:
+        """Watch a frame of the user's code."""
+        if not is_user_file(frame.f_code.co_filename):
+            return None
+        if event == "call":
+            self._known[id(frame)] = self._find_names(frame)
+            return self
+        line = self._lines.get(id(frame), frame.f_lineno)
+        names = self._find_names(frame)
+        if names - self._known.get(id(frame), set()):
+            self.places.append(make_place(frame, line))
+        self._known[id(frame)] = names
+        self._lines[id(frame)] = frame.f_lineno
+        if event == "return":
+            self.returned = make_place(frame, frame.f_lineno)
+            if _is_same(argument, self.target):
+                self.places.append(self.returned)
+        return self
+
+    def _find_names(self, frame: Any) -> set[str]:
+        return {n for n, value in frame.f_locals.items() if _is_same(value, self.target)}
+
+
+def find_value(
+    function: TracedFunction, side: int, target: Any
+) -> tuple[list[Place], Place | None]:
+    """Find the lines of an ordinary run that compute a value, and the line that returns last.
+
+    Args:
+        function: the function.
+        side: 0 for x, 1 for x'.
+        target: the value, a number or a text.
+    """
+    watch = _LineWatch(target)
+    before = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        function.run_ordinary(side, 0)
+    finally:
+        sys.settrace(before)
+    return watch.places, watch.returned
