@@ -106,7 +106,7 @@ def test_the_report_states_line_and_loss(trace, tmp_path):
         (f"release {ZERO_ONE} --no-claim", 0, "no claim given"),
         ("count --x 0 --x-prime 0,1 --claim 9", 1, "a finding"),
         (f"raising_on_ones {ZERO_ONE} --claim 9", 1, "a finding"),
-        ("largest --x 0,1 --x-prime 1,0 --claim 0.5", 3, "a step may be hidden: audit it"),
+        ("largest --x 0,1,0,1 --x-prime 1,0,1,0 --claim 1", 3, "a step may be hidden: audit it"),
         (f"constant {ZERO_ONE} --claim 9", 3, "not traceable: no draw of noise is seen"),
         ("word --text ab --text-prime a --claim 0.5", 0, "within the claim on this pair"),
         ("total --x 3 --x-prime 2 --claim gdp=0.5", 0, "within the claim on this pair"),

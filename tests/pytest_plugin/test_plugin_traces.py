@@ -28,7 +28,7 @@ def count(x, rng):
     return len(x), rng.laplace()
 
 def largest(x, rng):
-    return int(numpy.argmax([value + rng.laplace() for value in x]))
+    return int(numpy.argmax([value + rng.laplace(scale=2.0) for value in x]))
 
 def test_within(dp_audit):
     report = dp_audit.trace(total, ([1.0, 1.0], [1.0, 0.0]), claim=0.5)
@@ -45,7 +45,7 @@ def test_finding(dp_audit):
     dp_audit.trace(count, ([0.0], [0.0, 0.0]), claim=dpcore.claims.GDP(1.0))
 
 def test_hidden(dp_audit):
-    dp_audit.trace(largest, ([0.0, 1.0], [1.0, 0.0]), claim=1.0)
+    dp_audit.trace(largest, ([0.0, 1.0] * 4, [1.0, 0.0] * 4), claim=1.0)
 
 def test_not_traceable(dp_audit):
     dp_audit.trace(lambda x: 1, PAIR, claim=1.0)
@@ -69,8 +69,8 @@ def test_a_trace_fails_unless_it_is_within_the_claim(inner):
         " test_inner.total\n  trace        1 of test_inner.py::test_above\n",
         "  seed         " + str(seed_of("test_inner.py::test_above", 1)),
         "  repeat       python -m pytest test_inner.py::test_above",
-        "mu <= 1 (Gaussian DP) a finding: no noise: output[0] is 1 on x and 2 on x' in",
-        "epsilon <= 1 was not tested: a step may be hidden: audit it, computed loss 2 in",
+        "mu <= 1 (Gaussian DP) a finding: no noise: output[0] is 1 on x and 2 on x'",
+        "epsilon <= 1 was not tested: a step may be hidden: audit it, computed loss 4 in",
         "epsilon <= 1 was not tested: not traceable: no draw of noise is seen in",
         "ValueError: claim must be given for a function that makes none itself, got None",
     )
