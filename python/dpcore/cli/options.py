@@ -568,7 +568,7 @@ def _spell_proposal(found: re.Match[str]) -> str:
     if found["which"] is not None:
         return f"--patterns {found['which']} --dim {found['dim']}"
     if name is None:
-        return found[0]
+        return "dpcore trace" if found[0].startswith("dpcore.trace(") else found[0]
     option = "--dask" if name == "executor" else OPTIONS.get(name, f"--{name}")
     # A switch has no value, and some have another name where they are off.
     if value in ("True", "False"):
