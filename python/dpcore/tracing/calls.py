@@ -19,7 +19,7 @@ from ..mechanisms.callables import Repeated, refuse_signature
 from ..mechanisms.declarations import inputs_of, name_of
 from ..records import Pair
 from ..streams import seeded_globals
-from .draws import RUN_HOOKS, TracedGenerator, restore_sources
+from .draws import ENTROPY, RUN_HOOKS, TracedGenerator, restore_sources
 from .replay import TracedRun, activate_run
 from .returned import Leaves, iterate_leaves, read_leaves
 
@@ -28,6 +28,8 @@ _Style = Literal["x", "x, rng", "x, rng=", "x, size, rng"]
 _REQUIREMENT: Final = "a function (x), (x, rng) or (x, size, rng)"
 _CONTRACT_ARGUMENTS: Final = 3
 _ORDINARY_STREAM: Final = 4
+_STRESSED_STREAM: Final = 5
+_STRESSED_DRAW: Final = 2**32 - 2
 """Separates the generators of ordinary runs from those of traced ones."""
 
 
@@ -73,6 +75,9 @@ class TracedFunction:
     style: _Style = "x"
     calls: int = 0
     bypassed: bool = False
+    reads_sources: bool = False
+    unseen: str = ""
+    inner_calls: int = 0
     inputs: tuple[Any, Any] = field(default=(None, None))
 
     @classmethod
@@ -126,9 +131,19 @@ class TracedFunction:
             stack.enter_context(activate_run(run))
             for hook in RUN_HOOKS:
                 stack.enter_context(hook(run))
-            output = self._call(side, TracedGenerator(run))
+            sources = len(ENTROPY)
+            generator = TracedGenerator(run)
+            output = self._call(side, generator)
             leaves, parts = read_leaves(output, run)
+            if run.mode == "record":
+                self._note_unseen(ENTROPY[sources:], generator)
         return RunOutput(leaves, parts, run)
+
+    def _note_unseen(self, sources: list[str], generator: TracedGenerator) -> None:
+        """Note randomness that is drawn past the trace."""
+        if generator.has_moved:
+            sources = [*sources, "a draw without a law here"]
+        self.unseen = self.unseen or next(iter(sources), "")
 
     @contextmanager
     def _watch_global_states(self, run: TracedRun) -> Iterator[None]:
@@ -140,14 +155,30 @@ class TracedFunction:
 
     def make_run(self, mode: Any, draw: int, **settings: Any) -> TracedRun:
         """Make a run with the noise of a number, and a serial number of its own."""
-        return TracedRun(mode, (self.seed, draw), self.calls, **settings)
+        run = TracedRun(mode, (self.seed, draw), self.calls, **settings)
+        run.reads_sources = self.reads_sources
+        return run
 
     def run_ordinary(self, side: int, number: int) -> Leaves:
         """Run the function with an ordinary generator, without patches."""
         base = np.random.default_rng([self.seed, _ORDINARY_STREAM, side, number])
         with restore_sources(), warnings.catch_warnings(), seeded_globals(base):
             warnings.simplefilter("ignore")
-            return dict(iterate_leaves(self._call(side, base)))
+            state = base.bit_generator.state
+            leaves = dict(iterate_leaves(self._call(side, base)))
+            self.inner_calls += base.bit_generator.state != state
+            return leaves
+
+    def run_stressed(self, side: int, number: int, limit: int) -> Leaves:
+        """Run the function with noise of rare sizes, without traced numbers.
+
+        Raises:
+            EndlessRun: if it draws far more often than the limit.
+        """
+        run = self.make_run("plain", _STRESSED_DRAW - number)
+        run.stress = np.random.default_rng([self.seed, _STRESSED_STREAM, side, number])
+        run.limit = limit
+        return self.run(side, run).leaves
 
 
 def _read_global_states() -> tuple[Any, Any]:

@@ -7,7 +7,9 @@ thread: other threads get the originals.
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -112,7 +114,12 @@ def choose_index(
         gap = float(np.max(np.where(first == second, 0.0, gaps), initial=0.0))
         return gap, gap * int(np.prod(shape))
 
-    return run.take_step("choice", chances, draw_indices, find_loss)
+    def find_shown_loss(first: Any, second: Any, index: Any) -> float:
+        with np.errstate(all="ignore"):
+            gaps = np.where(first == second, 0.0, np.abs(np.log(first) - np.log(second)))
+        return float(np.sum(gaps[np.asarray(index)]))
+
+    return run.take_step("choice", chances, draw_indices, find_loss, None, find_shown_loss)
 
 
 def _choose_items(run: TracedRun, original: Any, arguments: Any, named: Any) -> Any:
@@ -190,6 +197,22 @@ class TracedGenerator(np.random.Generator):
     def __init__(self, run: TracedRun) -> None:
         super().__init__(np.random.PCG64([*run.seed, 3, run.serial]))
         self._traced_run = run
+        self._first_state = super().bit_generator.state["state"]["state"]
+
+    @property
+    def bit_generator(self) -> Any:
+        """The source of bits; whoever takes it draws past the trace."""
+        ENTROPY.append("bit_generator")
+        return super().bit_generator
+
+    @property
+    def has_moved(self) -> bool:
+        """True if a method without a law drew bits."""
+        return bool(super().bit_generator.state["state"]["state"] != self._first_state)
+
+    def __reduce__(self) -> Any:
+        ENTROPY.append("a copy of the generator")
+        return super().__reduce__()
 
     def spawn(self, n_children: int) -> Any:
         """Return this generator, as often as children are requested."""
@@ -365,6 +388,32 @@ def _list_legacy_draws() -> list[tuple[str, Callable[..., Any]]]:
     return [*_LEGACY.items(), *known, ("choice", _choose_numpy)]
 
 
+ENTROPY: Final[list[str]] = []
+"""Draws past the trace, in any thread, that a run may have made."""
+
+
+def _watch_entropy(name: str) -> Callable[[Any], Any]:
+    """Return the function from a source of randomness to one that notes its calls."""
+
+    def make(original: Any) -> Any:
+        def replacement(*arguments: Any, **named: Any) -> Any:
+            ENTROPY.append(name)
+            return original(*arguments, **named)
+
+        return replacement
+
+    return make
+
+
+def _watch_seeding(original: Any) -> Any:
+    def seed(self: Any, a: Any = None, *arguments: Any, **named: Any) -> Any:
+        if a is None:
+            ENTROPY.append("random.Random")
+        return original(self, a, *arguments, **named)
+
+    return seed
+
+
 def _replace_json_default(original: Any) -> Any:
     def default(self: Any, value: Any) -> Any:
         if is_noisy(value):
@@ -390,6 +439,14 @@ def list_patches() -> list[Patch]:
         (json.JSONEncoder, "default", _replace_json_default),
     ]
     patches += [(random, name, _replace_by(draw)) for name, draw in _PYTHON.items()]
+    patches += [
+        (os, "urandom", _watch_entropy("os.urandom")),
+        (random, "_urandom", _watch_entropy("secrets or random.SystemRandom")),
+        (random.Random, "seed", _watch_seeding),
+        (subprocess.Popen, "__init__", _watch_entropy("another process")),
+    ]
+    if hasattr(os, "fork"):
+        patches.append((os, "fork", _watch_entropy("another process")))
     patches += [(random, name, _replace_by(_fix_python(name))) for name in _PYTHON_FIXED]
     for hook in HOOKS:
         patches += hook(get_active_run)
@@ -422,7 +479,7 @@ def _install_patches() -> ExitStack:
 def restore_sources() -> Iterator[None]:
     """Put the originals back for a while, unless another thread traces as well."""
     with _LOCK:
-        is_only = len(_TRACES) == 1
+        is_only = len(_TRACES) == 1 and bool(_INSTALLED)
         if is_only:
             _INSTALLED.pop().close()
     try:

@@ -15,14 +15,17 @@ from ..records import Floats, Ints
 from ..streams import Generators
 from .analysis import DrawTrace, mark_used
 from .calls import TracedFunction
+from .draws import restore_sources
 from .lines import find_value
 from .moves import MoveRows, Owner
 from .outcome import TraceFinding
-from .replay import NoiseUse, show_value
+from .replay import NoiseUse, PartedRuns, TracedRun, show_value
 from .returned import CLEAR_TOLERANCE, NUMBER, RUN_TOLERANCE, Leaves, agree
 
 _ORDINARY_RUNS: Final = 20
 """Runs per input that confirm a value without noise."""
+_STRESSED_RUNS: Final = 16
+"""Runs per input with noise of rare sizes."""
 
 _MAX_DENSE_ROWS: Final = 400
 """Values among which a combination without noise is searched by singular values."""
@@ -229,33 +232,46 @@ def _find_dense_combination(
 
 
 def confirm_suspicion(
-    function: TracedFunction, suspicion: Suspicion
+    function: TracedFunction, suspicion: Suspicion, recorded: TracedRun
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
     """Confirm by ordinary runs that a value is constant on each side, and not the same.
+
+    It must also be constant in runs with noise of rare sizes: a comparison of noise that comes out
+    alike in all ordinary runs would hide it.
 
     Returns:
         The finding or None; why it is not confirmed, or ""; the terms of the combination.
     """
+    try:
+        sides = _run_sides(function, recorded.calls)
+    except (PartedRuns, Exception) as error:
+        return None, f"an ordinary run raises {type(error).__name__}", ()
+    if function.inner_calls and not recorded.calls:
+        return None, "an ordinary generator is drawn from, a traced one is not", ()
+    confirm = _confirm_terms if suspicion.terms else _confirm_path
+    finding, reason, terms = confirm(suspicion, sides)
+    if finding is None:
+        return None, reason, ()
+    # Slow: all objects are looked through.
     generators = Generators.everywhere()
-    sides: list[list[Leaves]] = []
-    for side in (0, 1):
-        try:
-            sides.append([function.run_ordinary(side, run) for run in range(_ORDINARY_RUNS)])
-        except Exception as error:
-            return None, f"an ordinary run raises {type(error).__name__}", ()
+    path, entry, _ = terms[0] if len(terms) == 1 else (suspicion.path, 0, 1.0)
+    values = [_get_entry(leaves[0].get(path), entry) for leaves in sides]
+    source = suspicion.source or _name_source(function, values)
+    function.run_ordinary(0, 0)
     if generators.find_moved()[1]:
         return None, "a generator that was made beforehand is drawn from", ()
-    finding, reason, terms = (
-        _confirm_terms(suspicion, sides)
-        if suspicion.terms
-        else _confirm_path(suspicion.path, sides)
-    )
-    if finding is not None:
-        path, entry, _ = terms[0] if len(terms) == 1 else (suspicion.path, 0, 1.0)
-        values = [_get_entry(leaves[0].get(path), entry) for leaves in sides]
-        source = suspicion.source or _name_source(function, values)
-        finding = TraceFinding(finding.kind, f"{finding.text}; {source}")
-    return finding, reason, terms
+    return TraceFinding(finding.kind, f"{finding.text}; {source}"), "", terms
+
+
+def _run_sides(function: TracedFunction, limit: int) -> list[list[Leaves]]:
+    """Return the outputs of ordinary runs, and of runs with rare noise, for each side."""
+    sides = []
+    for side in (0, 1):
+        with restore_sources():
+            ordinary = [function.run_ordinary(side, run) for run in range(_ORDINARY_RUNS)]
+        rare = [function.run_stressed(side, run, limit) for run in range(_STRESSED_RUNS)]
+        sides.append([*ordinary, *rare])
+    return sides
 
 
 def _name_source(function: TracedFunction, values: list[Any]) -> str:
@@ -285,11 +301,14 @@ def _confirm_terms(
                 return None, "the output changes its form between ordinary runs", ()
             values.append(sum(parts))
             sizes.append(sum(map(abs, parts)))
-    first, second = (np.array(values[side:][:_ORDINARY_RUNS]) for side in (0, _ORDINARY_RUNS))
-    slack = RUN_TOLERANCE * max(sizes) if len(suspicion.terms) > 1 else 0.0
-    if np.ptp(first) > slack or np.ptp(second) > slack:
+    count = len(sides[0])
+    first, second = (np.array(values[start : start + count]) for start in (0, count))
+    # Sums of large noise are less exact.
+    slacks = RUN_TOLERANCE * np.array(sizes) if len(suspicion.terms) > 1 else np.zeros(2 * count)
+    moved = np.concatenate([np.abs(side - side[0]) for side in (first, second)])
+    if not np.all(moved <= slacks):
         return None, "what seems to have no noise varies in ordinary runs", ()
-    if abs(first[0] - second[0]) <= slack:
+    if abs(first[0] - second[0]) <= slacks[0]:
         return None, "what seems to have no noise is equal in ordinary runs", ()
     shapes = sides[0][0]
     name = format_terms(suspicion.terms, shapes)
@@ -299,8 +318,9 @@ def _confirm_terms(
 
 
 def _confirm_path(
-    path: str, sides: list[list[Leaves]]
+    suspicion: Suspicion, sides: list[list[Leaves]]
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
+    path = suspicion.path
     present = [[path in leaves for leaves in runs] for runs in sides]
     if not all(len(set(side)) == 1 for side in present):
         return None, f"{path} is there in some ordinary runs only", ()
@@ -310,8 +330,8 @@ def _confirm_path(
     if not present[0][0]:
         return None, f"{path} is missing in ordinary runs", ()
     values = [[leaves[path] for leaves in runs] for runs in sides]
-    arrays = [_stack_numbers(side) for side in values]
-    if arrays[0] is not None and arrays[1] is not None and arrays[0].shape == arrays[1].shape:
+    arrays = [array for array in map(_stack_numbers, values) if array is not None]
+    if len(arrays) == len(values) and arrays[0].shape == arrays[1].shape:
         constant = np.all(arrays[0] == arrays[0][0], 0) & np.all(arrays[1] == arrays[1][0], 0)
         apart = np.flatnonzero(constant & (arrays[0][0] != arrays[1][0]))
         if not apart.size:

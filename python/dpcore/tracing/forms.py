@@ -68,12 +68,24 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     """
 
     __array_priority__ = 1e6
-    __slots__ = ("_ids", "_meeting", "_plain", "_run", "_value", "_weights")
+    __slots__ = (
+        "_ids",
+        "_meeting",
+        "_plain",
+        "_run",
+        "_source",
+        "_value",
+        "_weights",
+        "entry_meetings",
+    )
 
     def __init__(
         self, run: Any, value: Any, plain: Any, ids: Array, weights: Array, meeting: Place | None
     ) -> None:
         self._run, self._meeting = run, meeting
+        # A number that has met data before, its sign, and the data that were added to it.
+        self._source: tuple[NoisyValue, int, Array] | None = None
+        self.entry_meetings: tuple[Place | None, ...] = ()
         self._value, self._plain = np.asarray(value), np.asarray(plain)
         self._ids, self._weights = ids, weights
 
@@ -97,11 +109,18 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     def read(self, op: str) -> Array:
         """Record a reading, and return the value as a plain array.
 
+        A run may read the number that met data before, in place of its sum with other data.
+
         The value is frozen from then on: both runs have it, so the number has no noise left.
         """
         if self._ids.shape[0] == 0:
             return self._value
-        value = np.asarray(self._run.record_use(op, self, self._value))
+        if self._run.reads_sources and self._source is not None:
+            number, sign, data = self._source
+            value = np.asarray(sign * number.read(op) + data)
+        else:
+            value = np.asarray(self._run.record_use(op, self, self._value))
+        self._source = None
         self._value = self._plain = value
         self._ids, self._weights = self._ids[:0], self._weights[:0]
         return value
@@ -200,10 +219,12 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         self._meeting = self._meeting if other is None else other._meeting
 
     def _replace(self, other: Any) -> NoisyValue:
-        """Take the content of another number: an operation in place."""
+        """Take the content of another number: an operation in place, on arrays only."""
+        if not self.ndim:
+            return other  # type: ignore[no-any-return]
         if not is_noisy(other):
             other = NoisyValue(self._run, other, other, self._ids[:0], self._weights[:0], None)
-        for name in ("_value", "_plain", "_ids", "_weights", "_meeting"):
+        for name in ("_value", "_plain", "_ids", "_weights", "_meeting", "_source"):
             setattr(self, name, getattr(other, name))
         return self
 
@@ -403,7 +424,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         if out is None:
             return result
         if is_noisy(out):
-            return out._replace(result)
+            return out._replace(np.asarray(result) if not is_noisy(result) else result)
         # Noise enters a plain array: that is a reading.
         out[...] = read_deep(result, name)
         return out
@@ -466,7 +487,7 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
         keeps: True to keep the form of a number that has met data already.
     """
     operator = np.add if sign == 1 else np.subtract
-    noisy = left if is_noisy(left) else right
+    noisy, other = left if is_noisy(left) else right, None
     if is_noisy(left) and is_noisy(right):
         shape = np.broadcast_shapes(left.shape, right.shape)
         if left._ids is right._ids:
@@ -498,7 +519,11 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
         meeting = find_place() if np.any(other) else noisy._meeting
     if ids.shape[0] > _MERGED_TERMS and value.size == 1:
         ids, weights = merge_terms(ids, weights)
-    return NoisyValue(noisy._run, value, np.broadcast_to(plain, value.shape), ids, weights, meeting)
+    plain = np.broadcast_to(plain, value.shape)
+    result = NoisyValue(noisy._run, value, plain, ids, weights, meeting)
+    if noisy._meeting is not None and other is not None:
+        result._source = (noisy, 1, sign * other) if noisy is left else (noisy, sign, other)
+    return result
 
 
 def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:

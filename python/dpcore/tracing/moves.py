@@ -27,6 +27,9 @@ _IMPOSSIBLE_COST: Final = 1e6
 _MAX_HARD_ROWS: Final = 6_000
 """Values and comparisons that share noise, in one program."""
 
+_MAX_HARD_ENTRIES: Final = 20_000_000
+"""Values that share noise times draws."""
+
 _ZERO: Final = 1e-12
 """Relative size of a difference, or of a move, that roundings explain."""
 _WHOLE_TOLERANCE: Final = 1e-9
@@ -179,7 +182,7 @@ def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
         sizes = np.maximum(np.abs(plain), np.abs(plain_other))
         gap[np.abs(gap) <= _ZERO * np.where(np.isfinite(sizes), sizes, 0.0)] = 0.0
         entries, ids, weights = _list_terms(use)
-        if use.op.startswith("arg"):
+        if use.op in ("argmax", "argmin"):
             entries, ids, weights, gap, senses = _compare_with_extreme(
                 use, entries, ids, weights, gap
             )
@@ -237,10 +240,12 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
     move = NoiseMove(np.zeros(size), np.zeros(size, bool))
     per_row = np.bincount(rows.rows, minlength=count)
     uses = np.bincount(rows.columns, minlength=size)
-    easy_terms = (per_row[rows.rows] == 1) & (uses[rows.columns] == 1)
-    easy_terms &= rows.senses[rows.rows] == 0
+    # Draws whose rows hold no other draw.
+    single = per_row[rows.rows] == 1
+    alone = np.bincount(rows.columns[single], minlength=size) == uses
+    easy_terms = single & alone[rows.columns]
     easy, columns = rows.rows[easy_terms], rows.columns[easy_terms]
-    move.shift[columns] = gaps[easy] / rows.weights[easy_terms]
+    _move_alone(rows, gaps, easy_terms, table, move)
     _round_whole(move, table, easy, columns)
     empty = np.flatnonzero(per_row == 0)
     broken = _is_broken(gaps[empty], rows.senses[empty])
@@ -248,13 +253,34 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
     is_hard = per_row > 0
     is_hard[easy] = False
     hard = np.flatnonzero(is_hard)
-    if hard.size > _MAX_HARD_ROWS:
+    if hard.size > _MAX_HARD_ROWS or hard.size * (uses > 0).sum() > _MAX_HARD_ENTRIES:
         move.is_too_large = True
     elif hard.size:
         _solve_hard_rows(rows, table, gaps, hard, move)
     down = table.is_upwards & (move.shift < 0)
     move.impossible |= down
     return move
+
+
+def _move_alone(
+    rows: MoveRows, gaps: Floats, terms: Flags, table: NoiseTable, move: NoiseMove
+) -> None:
+    """Move each draw that is alone in its rows into the interval that these rows allow."""
+    numbers, columns, weights = rows.rows[terms], rows.columns[terms], rows.weights[terms]
+    aims = gaps[numbers] / weights
+    senses = np.where(weights > 0, 1, -1) * rows.senses[numbers]
+    if not rows.senses[numbers].any() and np.unique(columns).size == columns.size:
+        move.shift[columns] = aims
+        return
+    low, high = np.full(move.shift.size, -np.inf), np.full(move.shift.size, np.inf)
+    np.maximum.at(low, columns[senses >= 0], aims[senses >= 0])
+    np.minimum.at(high, columns[senses <= 0], aims[senses <= 0])
+    low = np.where(table.is_whole, np.ceil(low - _WHOLE_TOLERANCE), low)
+    high = np.where(table.is_whole, np.floor(high + _WHOLE_TOLERANCE), high)
+    slack = _WHOLE_TOLERANCE * np.maximum(1.0, np.abs(aims))
+    empty = low[columns] > high[columns] + slack
+    move.failures += numbers[empty].tolist()
+    move.shift[columns] = np.clip(0.0, low[columns], np.maximum(low, high)[columns])
 
 
 def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
@@ -297,14 +323,10 @@ def _solve_hard_rows(
         units = _solve_row(matrix.toarray()[0], float(gaps[hard[0]]), table, columns)
         if units is not None:
             move.shift[columns] = units * table.scales[columns]
-            whole = columns[table.is_whole[columns]]
-            move.shift[whole] = np.rint(move.shift[whole])
+            _round_columns(move, table, columns)
             return
     for some, held in _split_parts(matrix, table.is_gaussian[columns]):
-        block = matrix[some][:, held].toarray() if some.size * held.size < 10**8 else None
-        if block is None:
-            move.is_too_large = True
-            return
+        block = matrix[some][:, held].toarray()
         part, senses, aims = columns[held], rows.senses[hard[some]], gaps[hard[some]]
         gaussian = table.is_gaussian[part]
         units = None
@@ -316,8 +338,12 @@ def _solve_hard_rows(
             move.failures += hard[some].tolist()
         else:
             move.shift[part] = units * table.scales[part]
-            whole = table.is_whole[part]
-            move.shift[part[whole]] = np.rint(move.shift[part[whole]])
+            _round_columns(move, table, part)
+
+
+def _round_columns(move: NoiseMove, table: NoiseTable, part: Ints) -> None:
+    whole = part[table.is_whole[part]]
+    move.shift[whole] = np.rint(move.shift[whole])
 
 
 def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
@@ -367,6 +393,7 @@ def _solve_program(
 ) -> Floats | None:
     """Return the cheapest move in units of the scales, by a linear program; None if none fits."""
     from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array
 
     if not np.any(_is_broken(aims, senses)):
         return np.zeros(block.shape[1])
@@ -379,7 +406,7 @@ def _solve_program(
     high = np.where(senses <= 0, aims, np.inf)
     program = milp(
         costs,
-        constraints=LinearConstraint(np.hstack([scaled, -scaled]), low, high),
+        constraints=LinearConstraint(csr_array(np.hstack([scaled, -scaled])), low, high),
         bounds=Bounds(0.0, np.inf),
         integrality=np.concatenate([whole, whole]).astype(int),
     )

@@ -98,6 +98,11 @@ class NoiseUse:
     form: tuple[Array, Array, Array] = field(init=False)
     meeting: Place = field(init=False)
 
+    def find_meeting(self, entry: int) -> Place:
+        """Return where noise met the plain part of an entry."""
+        places = self.number.entry_meetings
+        return (places[entry] if places else None) or self.meeting
+
     def __post_init__(self) -> None:
         self.form = self.number.form
         self.meeting = self.number.meeting or self.place
@@ -115,6 +120,7 @@ class PrimitiveStep:
     loss: float = 0.0
     distance: float = 0.0
     declared: float | None = None
+    shown_loss: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +191,14 @@ class TracedRun:
         self.products: dict[Place, list[tuple[str, Any]]] = defaultdict(list)
         self.fixed: dict[tuple[Place, str], int] = defaultdict(int)
         self.issued_seeds: set[int] = set()
-        self.remarks: list[str] = []
+        self.other_outputs: dict[int, Any] = {}
+        self.reads_sources = False
+        self.stress: np.random.Generator | None = None
+        self.limit: int | None = reference.calls if reference else None
         self.split = False
         self.has_own_seed = False
         self.size = 0
-        self.calls = 0
+        self.calls: int = 0
         self.base = np.random.Generator(np.random.PCG64([*seed, 1 if reference else 0]))
 
     # Draws.
@@ -229,6 +238,8 @@ class TracedRun:
         self.draws.append(draw)
         self.size = max(self.size, start + noise.size)
         if self.mode == "plain":
+            if self.stress is not None:
+                noise = self._stretch_noise(noise, law)
             if is_matched and self.move is not None:
                 noise = noise + self._get_move(draw)
             return _unwrap(np.asarray(noise if _is_zero(loc) else np.add(loc, noise)), shape)
@@ -240,6 +251,16 @@ class TracedRun:
             weights = np.broadcast_to(np.where(scales == 0, 0.0, 1.0), shape)[None]
         traced = NoisyValue(self, noise, np.zeros(shape, noise.dtype), ids, weights, None)
         return traced if _is_zero(loc) else traced + loc
+
+    def _stretch_noise(self, noise: Array, law: NoiseLaw) -> Array:
+        """Return noise of rare sizes: events that it decides happen in few runs."""
+        assert self.stress is not None
+        factors = 10.0 ** self.stress.integers(-3, 7, noise.shape)
+        if law.kind != "upwards":
+            factors = factors * self.stress.choice([-1.0, 1.0], noise.shape)
+        return np.asarray(
+            np.rint(noise * factors).astype(noise.dtype) if law.whole else noise * factors
+        )
 
     def _next_start(self) -> int:
         reference = self.reference.size if self.reference else 0
@@ -286,9 +307,12 @@ class TracedRun:
     def count_call(self) -> None:
         """Count a call of a generator, and stop a run that does not end."""
         self.calls += 1
-        limit = self.reference.calls if self.reference else None
-        if limit is not None and self.calls > _DRAW_LIMIT_FACTOR * limit + _MIN_DRAW_LIMIT:
-            raise EndlessRun(f"x' draws more than {self.calls - 1:,} times, x {limit:,} times")
+        if (
+            self.limit is not None
+            and self.calls > _DRAW_LIMIT_FACTOR * self.limit + _MIN_DRAW_LIMIT
+        ):
+            text = f"x' draws more than {self.calls - 1:,} times, x {self.limit:,} times"
+            raise EndlessRun(text)
 
     def fix(self, name: str, call: Callable[[np.random.Generator], Any]) -> Any:
         """Make a draw without a law: all runs with the same noise take the same bits."""
@@ -333,9 +357,10 @@ class TracedRun:
         used = ids[weights != 0]
         if not used.size or np.any(weights % 1):
             return False
-        wholes = [draw for draw in self.draws if draw.law.whole]
-        spans = [np.arange(draw.start, draw.start + draw.noise.size) for draw in wholes]
-        return bool(wholes) and bool(np.all(np.isin(used, np.concatenate(spans))))
+        # Draws are in the order of their numbers.
+        starts = np.array([draw.start for draw in self.draws])
+        wholes = np.array([draw.law.whole for draw in self.draws])
+        return bool(wholes[np.searchsorted(starts, used, "right") - 1].all())
 
     # Primitives.
 
@@ -346,6 +371,7 @@ class TracedRun:
         call: Callable[[], Any],
         find_loss: Callable[[Any, Any], tuple[float, float]],
         declared: float | None = None,
+        find_shown_loss: Callable[[Any, Any, Any], float] | None = None,
     ) -> Any:
         """Take a call as one step: the output is frozen, the loss follows from the two inputs.
 
@@ -355,6 +381,8 @@ class TracedRun:
             call: the function that computes the output.
             find_loss: the function from the inputs on x and x' to their distance and the loss.
             declared: the greatest distance that the step is made for. Defaults to any.
+            find_shown_loss: the function from both inputs and the output to the loss that this
+                output shows. Defaults to the loss.
 
         Returns:
             The output; in a replay, that on x.
@@ -379,7 +407,10 @@ class TracedRun:
         self.steps.append(step)
         if self.mode == "replay":
             step.distance, step.loss = find_loss(twin.inputs, inputs)
-        return twin.output
+            step.shown_loss = step.loss
+            if find_shown_loss is not None:
+                step.shown_loss = find_shown_loss(twin.inputs, inputs, twin.output)
+        return self.other_outputs.get(number, twin.output)
 
 
 def _is_zero(value: Any) -> bool:

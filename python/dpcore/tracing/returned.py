@@ -80,7 +80,11 @@ def _is_number(value: Any) -> bool:
 
 def _stack_numbers(values: Any) -> Any:
     """Return a list of numbers as one array, traced if one of them is."""
-    return np.stack(list(values)) if any(map(is_noisy, values)) else np.array(values)
+    if not any(map(is_noisy, values)):
+        return np.array(values)
+    array: Any = np.stack(list(values))
+    array.entry_meetings = tuple(v.meeting if is_noisy(v) else None for v in values)
+    return array
 
 
 def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
