@@ -76,12 +76,25 @@ def make_rewriter_frontier():
     return frontier({"upper": upper}, corpus, attribute="parent", rng=1)
 
 
+def make_trace():
+    def release(x, rng):
+        return sum(x) + rng.laplace(scale=2.0), sum(x) + rng.normal(scale=4.0)
+
+    return dpcore.trace(release, ([1.0, 1.0], [1.0, 0.0]), claim=1.0, delta=1e-5, rng=1)
+
+
+def make_trace_with_finding():
+    return dpcore.trace(lambda x, rng: (len(x), rng.laplace()), ([1.0], []), claim=1.0, rng=1)
+
+
 MAKERS = {
     "audit": (dpcore.Audit, make_audit),
     "early stop": (dpcore.Audit, lambda: make_audit(stop="refuted")),
     "outputs": (dpcore.OutputsAudit, lambda: make_outputs_audit("independent")),
     "one run": (dpcore.OutputsAudit, lambda: make_outputs_audit("one_run")),
     "table": (dpcore.TableAudit, lambda: dpcore.audit_table([[0.7, 0.3], [0.2, 0.8]], claim=1.0)),
+    "trace": (dpcore.Trace, make_trace),
+    "trace with a finding": (dpcore.Trace, make_trace_with_finding),
     "plan": (dpcore.Plan, lambda: dpcore.plan(1.0, true_epsilon=1.5, mass=0.5)),
     "plan of a curve": (dpcore.Plan, lambda: dpcore.plan(GDP(1.0), factor=0.8)),
     "plan of pilots": (dpcore.Plan, lambda: dpcore.plan(1.0, mechanism=dpcore.Laplace(0.5), rng=1)),
