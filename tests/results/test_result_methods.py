@@ -245,6 +245,7 @@ ANSWERS = {
     "experiment": lambda: floating_point.Result(floating_point.Config(), rows=()),
 }
 INSTEAD = {
+    "trace": "outcome", "trace with a finding": "outcome",
     "plan": "reached", "plan of a curve": "reached", "plan of pilots": "reached",
     "inference": "above_floor", "estimate": "belief", "sweep": "points", "frontier": "cells",
     "linkage": "linkages", "spans": "scores", "rewriters": "rows",
@@ -281,7 +282,10 @@ def test_a_result_is_neither_true_nor_false(name, truth):
     assert hasattr(report, attribute)
 
 
-MAKING = {"audit", "audit_outputs", "audit_table", "plan", "infer", "sweep", "frontier", "refute"}
+MAKING = {
+    "audit", "audit_outputs", "audit_table", "trace", "plan", "infer", "sweep", "frontier",
+    "refute",
+}  # fmt: skip
 """Functions that return results."""
 
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final
 
 from ..errors import FileWarning, argument_of
 from ..mechanisms.declarations import is_native
@@ -19,6 +19,7 @@ from ..report.figures import save_picture, use_own_style
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..tables.table_audit import TableAudit
+from ..tracing.outcome import Trace
 from ..visible import make_visible
 from .options import (
     OPTIONS,
@@ -29,9 +30,6 @@ from .options import (
     TraceArguments,
     spell_proposals,
 )
-
-if TYPE_CHECKING:
-    from ..tracing import Trace
 
 NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, PARTS_MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 130
 UNWRITTEN: Final = 5
@@ -48,7 +46,7 @@ _ADVISING_ROWS: Final = tuple(
 _Delivered = AuditArguments | MergeArguments | OutputsArguments | TableArguments | TraceArguments
 """Options of the commands that print a report, and save a picture and a page."""
 
-_Report: TypeAlias = "Audit | OutputsAudit | TableAudit | Trace"
+_Report = Audit | OutputsAudit | TableAudit | Trace
 
 
 class Usage(Exception):
@@ -304,6 +302,6 @@ def _print_report(report: _Report) -> None:
         style = "bold" if number == 0 else ""
         if line.startswith("  verdict "):
             # A claim that stands is no pass mark: neither green nor bold.
-            refuted = getattr(report, "refuted", None)
+            refuted = None if isinstance(report, Trace) else report.refuted
             style = {True: "bold red", False: "", None: "bold yellow"}[refuted]
         console.print(line, style=style, markup=False, emoji=False)

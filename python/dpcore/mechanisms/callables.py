@@ -610,9 +610,9 @@ def is_own_code(mechanism: Any) -> bool:
     """
     function = mechanism.fn if isinstance(mechanism, Repeated) else mechanism
     function = inspect.unwrap(function) if callable(function) else function
-    owner = function if inspect.isroutine(function) else type(function)
-    module = getattr(owner, "__module__", None) or ""
-    return callable(function) and module.partition(".")[0] != "dpcore"
+    is_function = inspect.isfunction(function) or inspect.ismethod(function)
+    owner = function if is_function else type(function)
+    return callable(function) and owner.__module__.partition(".")[0] != "dpcore"
 
 
 def is_shared(mechanism: Any) -> bool:
