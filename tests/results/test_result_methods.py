@@ -76,25 +76,12 @@ def make_rewriter_frontier():
     return frontier({"upper": upper}, corpus, attribute="parent", rng=1)
 
 
-def make_trace():
-    def release(x, rng):
-        return sum(x) + rng.laplace(scale=2.0), sum(x) + rng.normal(scale=4.0)
-
-    return dpcore.trace(release, ([1.0, 1.0], [1.0, 0.0]), claim=1.0, delta=1e-5, rng=1)
-
-
-def make_trace_with_finding():
-    return dpcore.trace(lambda x, rng: (len(x), rng.laplace()), ([1.0], []), claim=1.0, rng=1)
-
-
 MAKERS = {
     "audit": (dpcore.Audit, make_audit),
     "early stop": (dpcore.Audit, lambda: make_audit(stop="refuted")),
     "outputs": (dpcore.OutputsAudit, lambda: make_outputs_audit("independent")),
     "one run": (dpcore.OutputsAudit, lambda: make_outputs_audit("one_run")),
     "table": (dpcore.TableAudit, lambda: dpcore.audit_table([[0.7, 0.3], [0.2, 0.8]], claim=1.0)),
-    "trace": (dpcore.Trace, make_trace),
-    "trace with a finding": (dpcore.Trace, make_trace_with_finding),
     "plan": (dpcore.Plan, lambda: dpcore.plan(1.0, true_epsilon=1.5, mass=0.5)),
     "plan of a curve": (dpcore.Plan, lambda: dpcore.plan(GDP(1.0), factor=0.8)),
     "plan of pilots": (dpcore.Plan, lambda: dpcore.plan(1.0, mechanism=dpcore.Laplace(0.5), rng=1)),
@@ -106,6 +93,10 @@ MAKERS = {
     "spans": (
         SpanScores,
         lambda: score_spans([[(0, 4, "PERSON"), (5, 9, "DATE")]], [[(0, 5, "PERSON")]]),
+    ),
+    "trace": (
+        dpcore.Trace,
+        lambda: dpcore.trace(lambda x, rng: x + rng.laplace(), (0, 1), claim=0.5, rng=1),
     ),
     "linkage": (
         DocumentLinkage,
@@ -245,10 +236,9 @@ ANSWERS = {
     "experiment": lambda: floating_point.Result(floating_point.Config(), rows=()),
 }
 INSTEAD = {
-    "trace": "outcome", "trace with a finding": "outcome",
     "plan": "reached", "plan of a curve": "reached", "plan of pilots": "reached",
     "inference": "above_floor", "estimate": "belief", "sweep": "points", "frontier": "cells",
-    "linkage": "linkages", "spans": "scores", "rewriters": "rows",
+    "linkage": "linkages", "spans": "scores", "rewriters": "rows", "trace": "outcome",
     "inspection": "passed", "check": "flagged", "experiment": "table",
 }  # fmt: skip
 
@@ -282,10 +272,7 @@ def test_a_result_is_neither_true_nor_false(name, truth):
     assert hasattr(report, attribute)
 
 
-MAKING = {
-    "audit", "audit_outputs", "audit_table", "trace", "plan", "infer", "sweep", "frontier",
-    "refute",
-}  # fmt: skip
+MAKING = {"audit", "audit_outputs", "audit_table", "plan", "infer", "sweep", "frontier", "refute"}
 """Functions that return results."""
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: NPY002 (traces follow the legacy functions, too)
 """`dpcore.trace`: its report, its soundness, its bad inputs, and what it leaves unchanged."""
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def test_the_report_has_the_rows_of_the_guide():
         ),
         (
             "assumes",
-            "independent draws of the named laws, real arithmetic, no output but the returned value",
+            "independent draws of the named laws, real arithmetic, no output but the returned "
+            "value",
         ),
     ]
 

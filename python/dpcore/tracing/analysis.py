@@ -30,7 +30,7 @@ _MOVE_GROUPS: Final = 16
 
 @dataclass(slots=True)
 class DrawTrace:
-    """What one draw of the noise showed.
+    """Runs and moves of one draw of the noise.
 
     Attributes:
         number: of the draw, which gives its seed.

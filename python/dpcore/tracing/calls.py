@@ -93,9 +93,9 @@ class TracedFunction:
         function = function.fn if isinstance(function, Repeated) else function
         if not callable(function):
             raise mistyped("f", _REQUIREMENT, function)
+        refuse_signature(function, "f")
         style = _find_style(function)
         if style == "x, size, rng":
-            refuse_signature(function, "f")
             pair = inputs_of(function, pair)
         return cls(function, pair, seed, name, style, inputs=(pair.x, pair.x_prime))
 

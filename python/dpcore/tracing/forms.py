@@ -570,7 +570,7 @@ def compare_forms(left: Any, right: Any, name: str) -> Any:
     outcome = getattr(np, name)(gap._value, 0)
     if gap._ids.shape[0] == 0:
         return outcome
-    gap._meeting = left._meeting or getattr(right, "_meeting", None)
+    gap._meeting = left._meeting or (right.meeting if is_noisy(right) else None)
     above = outcome if name.startswith("greater") else ~outcome
     return np.asarray(gap._run.record_use("compare", gap, outcome, above))[()]
 

@@ -34,7 +34,7 @@ _UNDECIDED: Final = "no loss", "a step may be hidden", "not traceable"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceStep(Record, word="TraceStep"):
-    """What one line of code loses.
+    """Loss of one line of code.
 
     Attributes:
         place: file, line and function.

@@ -137,7 +137,8 @@ class RunParting:
 
 def get_active_run() -> TracedRun | None:
     """Return the run of this thread, or None."""
-    return getattr(_ACTIVE, "run", None)
+    run: TracedRun | None = vars(_ACTIVE).get("run")
+    return run
 
 
 @contextmanager
