@@ -173,6 +173,8 @@ CALLS = [
      "dpcore.audit(release, P, claim=1, @, **few)"),
     ("dpcore.divergence.closed_forms", "dpcore.divergence.kl([0.5, 0.5], [0.1, 0.9])",
      "dpcore.divergence.closed_forms", "@.discrete_renyi([1.0], [0.5, 0.5], [0.1, 0.9])"),
+    ("dpcore.trace(mechanism, pair) computes", "dpcore.audit(release, P, claim=0.4, **few)",
+     "dpcore.trace(mechanism, pair)", "mechanism, pair = release, P; assert @.loss == 1.0"),
     ("give trials=", "dp_audit(release, P, claim=1, seconds=3)", "trials=",
      "dp_audit(release, P, claim=1, @500)"),
     ("outputs on x', and not those on x",
@@ -278,6 +280,8 @@ LINES = [
      "audit laplace --epsilon 1 @ --trials 500"),
     ("audit FILE:one_answer --x 0 --x-prime 1 --claim 1", "--repeat",
      "audit FILE:one_answer --x 0 --x-prime 1 --claim 1 @ --trials 500"),
+    ("audit FILE:release --x 0 --x-prime 1 --claim .2 --trials 4000 --seed 1",
+     "dpcore trace computes which line", "trace FILE:release --x 0 --x-prime 1 --claim .2"),
     ("audit-outputs A B --rows independent --claim 1", "--paired",
      "audit-outputs A B --rows independent --claim 1 @"),
     ("audit-outputs A A --rows independent --claim 1", "equal SHA-256",
@@ -360,6 +364,7 @@ ALLOWED = {
         "a relation of dpcore.pairs", "which dpcore.audit asks", "one of {} or a noise layer",
         "one of dpcore.torch, to be saved", "dpcore.audit takes the others",
         "dpcore.text.{}/1", "source=False", "stop='fixed'", "read -r event group",
+        "the noise so moved does not give", "x, rng=",
     ],
 }  # fmt: skip
 

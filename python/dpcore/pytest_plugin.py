@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import shlex
 import traceback
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from .records import Pair
     from .results.audits import Audit
     from .results.outputs_audits import OutputsAudit
+    from .streams import Rng
     from .tables.table_audit import TableAudit
+    from .tracing.outcome import Trace
 
 
 def _make_setting(
@@ -210,7 +213,7 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     fails when the claim is not refuted. Both take the keywords of dpcore.audit, and
     dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) those of dpcore.audit_outputs.
     dp_audit.table(table, distances, claim=1.0) and dp_audit.refutes_table(...) take those of
-    dpcore.audit_table.
+    dpcore.audit_table, and dp_audit.trace(f, pair, claim=1.0) those of dpcore.trace.
     """
     node: pytest.Item = request.node
     settings = node.config.stash[_SETTINGS_KEY]
@@ -395,6 +398,68 @@ class DPAudit:
             self._fail(found, "is not refuted")
         return self._kept(found)
 
+    @errors.suggest_arguments
+    def trace(
+        self,
+        f: Callable[..., Any],
+        pair: Pair | tuple[Any, Any],
+        *,
+        claim: float | Claim | None = None,
+        delta: float = 0.0,
+        draws: int = 4,
+        rng: Rng = None,
+        epsilon: float | Claim | None = None,
+    ) -> Trace:
+        """Trace a function and fail the test above the claim on this pair, or with a finding.
+
+        The test also fails if the claim was not tested, as with an undecided audit: the outcome is
+        "no loss", "a step may be hidden" or "not traceable". Then use the fixture's own call.
+
+        Args:
+            f: a function that `dpcore.trace` takes.
+            pair: two inputs that the claim calls neighbours.
+            claim: the epsilon to compare with, at least 0, or a curve of `dpcore.claims`. Defaults
+                to the function's own claim.
+            delta: the delta of the claim.
+            draws: draws of the noise.
+            rng: None, a seed, or a numpy Generator. Defaults to the seed of the test.
+            epsilon: another name of `claim`.
+
+        Returns:
+            The trace, within the claim on this pair. Its loss is computed, not certified.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if a value is out of range, or there is no claim.
+        """
+        from .mechanisms.declarations import mechanism_attribute
+        from .tracing.run import trace
+
+        claim = _choose_claim(claim, {"epsilon": epsilon})
+        own = mechanism_attribute(f, "claim") if claim is None else claim
+        if own is None or callable(own):
+            raise errors.invalid("claim", "given for a function that makes none itself", None)
+        rng = self._settled({"rng": rng}, "trials", "confidence")["rng"]
+        report = trace(f, pair, claim=own, delta=delta, draws=draws, rng=rng)
+        stated = _state_claim(own, delta)
+        line = f"{stated} {_describe_trace(report)}, seed {report.seed}"
+        self._add_property("dp_audit", f"{report.name}: {line}")
+        if report.exit_status:
+            self._fail_trace(report, stated)
+        self._node.add_report_section("call", "dp_audit", f"{report}\n")
+        return report
+
+    def _fail_trace(self, report: Trace, claim: str) -> None:
+        from .report.text import format_rows
+
+        outcome = _describe_trace(report)
+        if report.exit_status != 1:
+            outcome = f"was not tested: {outcome}"
+        table = [("trace", f"{self._calls} of {self._node.nodeid}"), *report.lines()]
+        table += [("seed", str(report.seed))] * ("seed" not in dict(table))
+        table.append(("repeat", _rerun_command(self._node)))
+        pytest.fail(format_rows(f"{claim} {outcome} in {report.name}", table), pytrace=False)
+
     def _audit_table(
         self, table: Any, distances: Any, claim: Any, log: bool, options: dict[str, Any]
     ) -> TableAudit:
@@ -565,8 +630,24 @@ def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:
         return str(audit.claim)
     if isinstance(audit, TableAudit):
         return f"epsilon <= {audit.claim:g}"
-    delta = f", delta = {audit.delta:g}" if audit.delta else ""
-    return f"epsilon <= {audit.claimed_epsilon:g}{delta}"
+    return _state_claim(audit.claimed_epsilon, audit.delta)
+
+
+def _state_claim(claim: Any, delta: float) -> str:
+    """Format a claim that is a number or a curve."""
+    from .claims.trade_off import Claim
+
+    if isinstance(claim, Claim):
+        return str(claim)
+    return f"epsilon <= {claim:g}{f', delta = {delta:g}' if delta else ''}"
+
+
+def _describe_trace(trace: Trace) -> str:
+    """Describe the outcome, its reason, and the loss or the first finding."""
+    if trace.loss is not None:
+        size = "infinite" if math.isinf(trace.loss) else f"{trace.loss:.6g}"
+        return f"{trace.verdict}, computed loss {size}"
+    return f"{trace.verdict}: {trace.findings[0]}" if trace.findings else trace.verdict
 
 
 def _certified_share(audit: Audit | OutputsAudit) -> float:

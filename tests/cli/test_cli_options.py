@@ -17,7 +17,7 @@ import dpcore
 from dpcore import _core, errors
 from dpcore.cli import options
 from dpcore.cli.audits import SYSTEMS, open_cluster
-from dpcore.cli.options import Usage, report_bad_usage
+from dpcore.cli.endings import Usage, report_bad_usage
 
 ARGUMENTS = [
     (options.AuditArguments, dpcore.audit, {"mechanism", "pair", "executor", "rng"}),
@@ -25,6 +25,7 @@ ARGUMENTS = [
     (options.OutputsArguments, dpcore.audit_outputs,
      {"outputs", "outputs_prime", "pair", "rng", "groups_prime"}),
     (options.PlanArguments, dpcore.plan, {"mechanism", "pair", "rng"}),
+    (options.TraceArguments, dpcore.trace, {"f", "pair", "rng"}),
 ]  # fmt: skip
 """Options, their function, and its arguments that no option passes on: inputs, and no text."""
 

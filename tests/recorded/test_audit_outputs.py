@@ -24,7 +24,8 @@ from dpcore import Counts, Pair
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.bounds import clopper_pearson, guesses_needed, one_run, one_run_fdp
 from dpcore.cli import audits as _cli_outputs
-from dpcore.cli.options import OutputsArguments, run_guarded
+from dpcore.cli.endings import run_guarded
+from dpcore.cli.options import OutputsArguments
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded import independent_rows
 from dpcore.recorded.run import audit_outputs

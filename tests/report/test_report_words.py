@@ -18,6 +18,7 @@ from dpcore.attacks import Coordinatewise, MajorityVote, Threshold, Timing, cand
 from dpcore.errors import AssumptionWarning
 from dpcore.report.page import make_page
 from dpcore.report.text import list_report_rows, more_rows, next_step
+from dpcore.results.audits import propose_trace
 
 PAIR = Pair(0.0, 1.0)
 LAPLACE = published.LaplaceMechanism(1.0)
@@ -547,3 +548,16 @@ def keyed(x, size, rng):
 )  # fmt: skip
 def test_an_event_is_told_in_the_words_of_the_user(mechanism, pair, words):
     assert str(audited(mechanism, pair, trials=20_000).event) in words
+
+
+def test_a_trace_is_proposed_where_the_claim_of_a_function_is_refuted():
+    report = audit(noisy, PAIR, attack=Threshold(), claim=0.2, trials=2000, rng=1)
+    line = "dpcore.trace(mechanism, pair) computes which line loses how much on a pair."
+    assert line in of(report, "note")
+    own = dpcore.repeat(lambda x, rng: x + rng.laplace())
+    assert propose_trace(replace(report, mechanism=own)) == line
+    tool = dpcore.command(["node", "tool.js", "{x}", "{size}"])
+    for mechanism in (Laplace(1.0), LAPLACE, tool, "module.noisy"):
+        assert propose_trace(replace(report, mechanism=mechanism)) == ""
+    for other in ({"claim": 2.0}, {"claim": None}, {"route": "timed"}, {"floats": True}):
+        assert propose_trace(replace(report, **other)) == ""

@@ -41,18 +41,18 @@ from .audits import (
     run_plan,
     run_table_audit,
 )
-from .options import (
+from .endings import (
     INTERRUPTED,
     NOT_REFUTED,
     USAGE,
-    ExperimentArguments,
     Unwritten,
     Usage,
-    add_options,
     report_bad_usage,
     run_guarded,
     write_line,
 )
+from .options import ExperimentArguments, add_options, spell_proposals
+from .traces import run_trace
 
 TOP_HELP = """How much privacy does a mechanism really lose?
 
@@ -74,6 +74,7 @@ TOP_EPILOG = f"""[bold]Examples[/bold]
   dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
   dpcore audit-outputs with.npy without.npy --rows independent --claim 1
   dpcore audit-table P.npy --distances D.npy --claim 5
+  dpcore trace noisy.py:release --x 0 --x-prime 1 --claim 0.5
   dpcore plan --claim 1 --factor 0.9
   dpcore reproduce published-systems --out results
   dpcore info
@@ -173,6 +174,26 @@ TABLE_EPILOG = f"""[bold]Examples[/bold]
   dpcore audit-table logs.npy --log --no-claim --json
 
 {STATUS_HELP}"""
+
+TRACE_HELP = """Compute which line of a function loses how much, from a few runs.
+
+The runs on both inputs take the same noise. The loss is the cheapest move of
+the noise with which both give the same output. It is computed for this pair,
+not certified: dpcore audit certifies."""
+
+TRACE_EPILOG = """[bold]Examples[/bold]
+  dpcore trace noisy.py:release --x 0 --x-prime 1 --claim 0.5
+  dpcore trace noisy.py:mean --x 3,1,4 --x-prime 3,1 --claim 1 --delta 1e-6
+  dpcore trace noisy.py:answer --text never --text-prime daily --claim gdp=1
+  dpcore trace noisy.py:release --x 0 --x-prime 1 --no-claim --json
+
+[bold]Exit status[/bold]
+  0    within the claim on this pair (or no claim was given)
+  1    above the claim on this pair, or a finding
+  2    bad usage
+  3    undecided: no loss, a step may be hidden, or not traceable; or the
+       function or dpcore failed
+  130  interrupted"""
 
 PLAN_HELP = """How many trials an audit needs to find that a claim is false.
 
@@ -418,6 +439,9 @@ _add_command(
 )
 _add_command("audit-table", options.TableArguments, run_table_audit, TABLE_HELP, TABLE_EPILOG)
 _add_command(
+    "trace", options.TraceArguments, lambda asked, _: run_trace(asked), TRACE_HELP, TRACE_EPILOG
+)
+_add_command(
     "plan", options.PlanArguments, lambda asked, _: run_plan(asked), PLAN_HELP, PLAN_EPILOG
 )
 
@@ -474,7 +498,7 @@ def main(args: Sequence[str] | None = None) -> int:
         2
     """
     words = sys.argv[1:] if args is None else list(args)
-    held = WORDING.set(options.spell_proposals)
+    held = WORDING.set(spell_proposals)
     try:
         with _interrupt_on_signals():
             status = run_guarded(lambda: _parse_words(words))

@@ -9,10 +9,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
-import os
 import shlex
 import signal
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields, replace
@@ -40,118 +38,55 @@ from ..errors import (
 from ..events import Vote
 from ..files.formats import NUMPY_ERRORS
 from ..mechanisms.commands import command as make_tool
-from ..mechanisms.declarations import is_native, mechanism_attribute
+from ..mechanisms.declarations import mechanism_attribute
 from ..pairs import WHICH, AddRemove, Neighbour, Replace, distance, patterns
 from ..pairs.neighbours import NORM_BALLS
 from ..published import System
 from ..recorded.run import audit_outputs
-from ..records import Pair, write_file
+from ..records import Pair
 from ..report.encoding import decode_value, encode_value, read_as
-from ..report.figures import save_picture, use_own_style
+from ..report.figures import save_picture
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..results.planned import Plan
 from ..runs import MissingPartsError, begin_run, continue_run, count_part, merge_parts
 from ..tables.table_audit import TableAudit, audit_table
 from . import user
-from .options import (
+from .endings import (
     INTERRUPTED,
     MECHANISM_CONTRACT,
     NO_VERDICT,
     NOT_REFUTED,
-    OPTIONS,
     PARTS_MISSING,
     REFUTED,
     UNWRITTEN,
+    Failure,
+    Unwritten,
+    Usage,
+    check_output_paths,
+    check_picture_path,
+    collect_unwritten,
+    deliver_report,
+    report_bad_usage,
+    write_line,
+)
+from .options import (
+    OPTIONS,
     AuditArguments,
     CountArguments,
-    Failure,
     MechanismArguments,
     MergeArguments,
     OutputsArguments,
     PlanArguments,
     TableArguments,
-    Unwritten,
-    Usage,
-    collect_unwritten,
-    report_bad_usage,
+    TraceArguments,
     select_arguments,
     spell_proposals,
-    write_line,
 )
 
 _DISK_ERRORS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _CLUSTER_SECONDS = 30
 """Time within which the scheduler of a cluster must answer."""
-
-_ADVISING_ROWS: Final = tuple(
-    f"  {label} " for label in ("verdict", "note", "needed", "plan", "time")
-)
-"""Rows of a report that propose what to give; the others quote events and calls."""
-
-_Delivered = AuditArguments | MergeArguments | OutputsArguments | TableArguments
-"""Options of the commands that print a report, and save a picture and a page."""
-
-
-def _check_picture_path(text: str | None) -> None:
-    """Raise an error before the work if a picture cannot be saved."""
-    if text is None:
-        return
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    kinds = sorted(FigureCanvasBase.get_supported_filetypes())
-    if Path(text).suffix.lower().lstrip(".") not in kinds:
-        raise Usage(f"--plot must end in one of .{', .'.join(kinds)}, got {text}")
-    _check_folder("--plot", Path(text))
-
-
-def _check_folder(option: str, path: Path) -> None:
-    """Raise an error if a file could not be written there."""
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
-
-
-def deliver_report(asked: _Delivered, report: Audit | OutputsAudit | TableAudit) -> None:
-    """Print a report, and save the requested files."""
-    failures: list[str] = []
-    with collect_unwritten(failures):
-        if asked.as_json:
-            written = report
-            if isinstance(report, Audit) and not is_native(report.mechanism):
-                # A callable is kept by name, so that what is printed is just what from_json reads.
-                written = replace(report, mechanism=report.name)
-            sys.stdout.write(written.to_json() + "\n")
-        else:
-            _print_report(report)
-    if asked.plot is not None:
-        with collect_unwritten(failures), use_own_style() as picture:
-            report.plot(ax=picture)
-            save_picture(picture, asked.plot, "--plot")
-            write_line(f"wrote {asked.plot}")
-    if asked.html is not None:
-        with collect_unwritten(failures):
-            write_file(asked.html, report.to_html(), "--html")
-            write_line(f"wrote {asked.html}")
-    if failures:
-        raise Unwritten(*failures)
-
-
-def _print_report(report: Audit | OutputsAudit | TableAudit) -> None:
-    lines = str(report).splitlines()
-    lines = [spell_proposals(line) if line.startswith(_ADVISING_ROWS) else line for line in lines]
-    if not (sys.stdout.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))):
-        # Nothing is coloured in a pipe or a file, and the import of rich takes 20 ms.
-        return print("\n".join(lines), flush=True)
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
-    for number, line in enumerate(lines):
-        style = "bold" if number == 0 else ""
-        if line.startswith("  verdict "):
-            # A claim that stands is no pass mark: neither green nor bold.
-            style = {True: "bold red", False: "", None: "bold yellow"}[report.refuted]
-        console.print(line, style=style, markup=False, emoji=False)
-
 
 _DATASET_RELATIONS = {"replace": Replace, "add-remove": AddRemove}
 
@@ -192,6 +127,15 @@ def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
             raise Usage("--patterns needs --dim, and no other inputs")
         with report_bad_usage():
             return patterns(asked.dim, choice("patterns", asked.patterns, WHICH))
+    return read_pair(asked)
+
+
+def read_pair(asked: AuditArguments | TraceArguments) -> Pair | None:
+    """Read the pair of `--x` and `--x-prime`, or of two texts; None without either.
+
+    Raises:
+        Usage: as for `read_pairs`.
+    """
     texts = (asked.text, asked.text_prime)
     if texts != (None, None):
         if None in texts:
@@ -263,14 +207,14 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
         raise Usage("--timeout is for --command")
     if asked.catch is not None and asked.command is None and not asked.repeat:
         raise Usage("--catch is for --command, and with --repeat for a function of one answer")
-    _check_claim(asked)
+    check_claim(asked)
     if asked.stop == "refuted" and asked.no_claim:
         raise Usage("--stop refuted needs a claim")
     if asked.checkpoint is not None and asked.no_claim:
         raise Usage("--checkpoint and --no-claim exclude each other: a run file keeps the claim")
     if asked.fit_only and asked.checkpoint is None:
         raise Usage("--fit-only needs --checkpoint, the file to write")
-    _check_output_paths(asked)
+    check_output_paths(asked)
     with open_cluster(asked.dask) as client, _find_mechanism(asked) as (mechanism, pair):
         report = _audit_pairs(asked, mechanism, pair, client)
     if report is None:
@@ -281,15 +225,8 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
     return _deliver_audit(asked, record_command(report, command))
 
 
-def _check_output_paths(asked: _Delivered) -> None:
-    """Refuse files for picture and page that cannot be written, before anything is drawn."""
-    _check_picture_path(asked.plot)
-    if asked.html is not None:
-        _check_folder("--html", Path(asked.html))
-
-
-def _check_claim(
-    asked: AuditArguments | OutputsArguments | TableArguments, advice: str = ""
+def check_claim(
+    asked: AuditArguments | OutputsArguments | TableArguments | TraceArguments, advice: str = ""
 ) -> None:
     """Refuse a claim with --no-claim; with advice, also a line with neither."""
     if asked.claim is not None and asked.no_claim:
@@ -447,7 +384,7 @@ def _is_write_error(error: BaseException | None) -> bool:
 
 def run_merge(asked: MergeArguments) -> int:
     """Merge the parts of a run, print the result, and return the exit status."""
-    _check_output_paths(asked)
+    check_output_paths(asked)
     with report_bad_usage():
         try:
             report = merge_parts(asked.files, partial=asked.partial)
@@ -633,8 +570,8 @@ def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
     if len(asked.files) != wanted:
         both = "two files, the outputs on x and those on x' (or one, with --label COLUMN)"
         raise Usage(f"name {both if wanted == 2 else 'one file where --label is given'}")
-    _check_claim(asked, "give --claim EPSILON, or --no-claim to estimate only")
-    _check_output_paths(asked)
+    check_claim(asked, "give --claim EPSILON, or --no-claim to estimate only")
+    check_output_paths(asked)
     report = record_command(_audit_output_files(asked), command)
     for doubt in report.doubts:
         write_line(f"warning: {spell_proposals(doubt)}")
@@ -705,7 +642,7 @@ def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
 
 def run_plan(asked: PlanArguments) -> int:
     """Plan as the options request, print the plan, and return the exit status."""
-    _check_picture_path(asked.plot)
+    check_picture_path(asked.plot)
     made = _make_plan(asked)
     print(made.to_json() if asked.as_json else made)
     if asked.plot is not None:
@@ -758,8 +695,8 @@ def _save_plan_picture(made: Plan, path: str) -> None:
 
 def run_table_audit(asked: TableArguments, command: str = "") -> int:
     """Audit the table in a file, print the result, and return the exit status."""
-    _check_claim(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
-    _check_output_paths(asked)
+    check_claim(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
+    check_output_paths(asked)
     found = _audit_table_file(asked)
     made = tuple(replace(one, command=command) for one in found.provenance)
     report = replace(found, name=f"{found.name} of {Path(asked.table).name}", provenance=made)

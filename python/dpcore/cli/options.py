@@ -1,4 +1,4 @@
-"""Options of the commands, each declared once, and the exit status at the end of a command.
+"""Options of the commands, each declared once, and how messages spell them.
 
 A command's options are the fields of a class. A field has the name of the argument of the function
 that does the work; `OPTIONS` gives its spelling on the command line.
@@ -6,15 +6,10 @@ that does the work; `OPTIONS` gives its spelling on the command line.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-import os
 import re
-import sys
-import traceback
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar, get_type_hints
@@ -26,14 +21,7 @@ from ..bounds import BOUNDS
 from ..claims.renyi import ZCDP
 from ..claims.trade_off import GDP
 from ..claims.trade_off import Claim as Curve
-from ..errors import FileWarning, argument_of
 from ..files.formats import FORMATS
-from ..visible import make_visible
-
-NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, PARTS_MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 130
-UNWRITTEN: Final = 5
-
-MECHANISM_CONTRACT = "it is called as mechanism(x, size, rng) and returns an array with size rows"
 
 
 def make_option(
@@ -67,8 +55,6 @@ _file_option = partial(make_option, panel="The files")
 
 # Of several commands.
 
-_PACKAGE: Final = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
-
 _CLAIM_CURVES: Final = {"gdp": GDP, "zcdp": ZCDP}
 _EPSILON_AND_DELTA: Final = re.compile(r"[(\[]?\s*([\d.e+-]+)\s*,\s*([\d.e+-]+)\s*[)\]]?")
 
@@ -93,6 +79,12 @@ def _read_claim(text: str) -> float | Curve:
         raise typer.BadParameter(str(error)) from None
 
 
+_make_x = partial(
+    _input_option, "First input: numbers with commas between, or @FILE.npy.", metavar="NUMBERS"
+)
+_make_x_prime = partial(_input_option, "Second input, likewise.", metavar="NUMBERS")
+_make_text = partial(_input_option, "First input of a mechanism that takes a text.", metavar="TEXT")
+_make_text_prime = partial(_input_option, "Second text.", metavar="TEXT")
 _make_claim = partial(
     _claim_option,
     "What to test: an epsilon, gdp=MU or zcdp=RHO. Default: the mechanism's own claim.",
@@ -180,14 +172,10 @@ class MechanismArguments:
     dim: int | None = _input_option(
         "Entries of the mechanism's own default pair. Default: 2 for a system."
     )
-    x: str | None = _input_option(
-        "First input: numbers with commas between, or @FILE.npy.", metavar="NUMBERS"
-    )
-    x_prime: str | None = _input_option("Second input, likewise.", metavar="NUMBERS")
-    text: str | None = _input_option(
-        "First input of a mechanism that takes a text.", metavar="TEXT"
-    )
-    text_prime: str | None = _input_option("Second text.", metavar="TEXT")
+    x: str | None = _make_x()
+    x_prime: str | None = _make_x_prime()
+    text: str | None = _make_text()
+    text_prime: str | None = _make_text_prime()
     patterns: str | None = _input_option(
         "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
         metavar="WHICH",
@@ -426,6 +414,35 @@ class TableArguments:
 
 
 @dataclass(frozen=True)
+class TraceArguments:
+    """Options of `dpcore trace`; None if an option was not given."""
+
+    target: str = _make_argument(
+        "FILE.py:FUNCTION", "The function, called with (x), (x, rng) or (x, size, rng)."
+    )
+    dim: int | None = _input_option("Entries of the function's own default pair.")
+    x: str | None = _make_x()
+    x_prime: str | None = _make_x_prime()
+    text: str | None = _make_text()
+    text_prime: str | None = _make_text_prime()
+    claim: Any = _claim_option(
+        "What the loss is compared with: an epsilon, gdp=MU or zcdp=RHO. Default: the function's "
+        "own claim.",
+        parser=_read_claim,
+        metavar="EPSILON",
+    )
+    no_claim: bool = _claim_option("Only compute the loss.", "--no-claim", default=False)
+    delta: float = _make_delta(default=0.0)
+    draws: int = _run_option("Draws of the noise, each for both inputs.", default=4)
+    seed: int | None = _run_option(
+        "Repeats a trace: rng= in Python. Default: a fresh one, which the JSON states."
+    )
+    plot: str | None = _make_plot()
+    html: str | None = _make_html()
+    as_json: bool = _make_json()
+
+
+@dataclass(frozen=True)
 class PlanArguments(MechanismArguments):
     """Options of `dpcore plan`; None if an option was not given."""
 
@@ -503,6 +520,7 @@ def _spell_options() -> dict[str, str]:
         MergeArguments,
         OutputsArguments,
         TableArguments,
+        TraceArguments,
         PlanArguments,
         ExperimentArguments,
     ):
@@ -550,7 +568,7 @@ def _spell_proposal(found: re.Match[str]) -> str:
     if found["which"] is not None:
         return f"--patterns {found['which']} --dim {found['dim']}"
     if name is None:
-        return found[0]
+        return "dpcore trace" if found[0].startswith("dpcore.trace(") else found[0]
     option = "--dask" if name == "executor" else OPTIONS.get(name, f"--{name}")
     # A switch has no value, and some have another name where they are off.
     if value in ("True", "False"):
@@ -600,193 +618,3 @@ def add_options(kind: type[_Options]) -> Callable[[Callable[..., None]], Callabl
         return run
 
     return decorate
-
-
-class Usage(Exception):
-    """Error of a command line that requests something missing or unsuitable."""
-
-
-class Unwritten(Exception):
-    """Error about outputs of a command that could not be written, one text for each."""
-
-
-class Failure(Exception):
-    """Error of a user's code: the message describes it, the cause is the exception itself.
-
-    Args:
-        text: one line.
-        hint: what to look at, one line.
-    """
-
-    def __init__(self, text: str, hint: str) -> None:
-        super().__init__(text)
-        self.hint = hint
-
-
-@contextlib.contextmanager
-def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
-    """Turn the error of an argument check into bad usage, in the words of the command line.
-
-    Args:
-        called: how the user's mechanism is called, for complaints about its outputs.
-    """
-    try:
-        yield
-    except (TypeError, ValueError, RuntimeError, OSError) as error:
-        text, argument = str(error), argument_of(error) or ""
-        if isinstance(error, OSError) and argument and error.filename is not None:
-            text = f"{error.strerror}, got {error.filename}"
-        # Of dpcore's own complaints only these are about what a user's function returned.
-        if argument.startswith("outputs of "):
-            raise Failure(spell_proposals(text), called) from error
-        if not isinstance(error, (TypeError, ValueError)) and not argument:
-            raise
-        if argument or _is_own(error):
-            # Who writes the same words, but is not dpcore, is quoted as it stands.
-            text = OPTIONS.get(argument, argument) + spell_proposals(text.removeprefix(argument))
-        raise Usage(text) from error
-
-
-def _is_own(error: BaseException) -> bool:
-    """Return True for an exception that dpcore's code raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename.startswith(_PACKAGE)
-
-
-@contextlib.contextmanager
-def tag_failures(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> Iterator[None]:
-    """Tag the exceptions that a user's code raises, so that they are not taken for dpcore's own.
-
-    Args:
-        doing: what is being done, for the message.
-        file: path of the user's file.
-        hint: what to look at.
-    """
-    try:
-        yield
-    except (KeyboardInterrupt, Failure):
-        raise
-    except BaseException as error:  # SystemExit too: a mechanism does not choose the status
-        text = f"{doing} failed: {last_line(error)}{_format_place(error, file)}"
-        raise Failure(text, hint) from error
-
-
-def _format_place(error: BaseException, file: str) -> str:
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__)
-        if os.path.abspath(frame.filename) == os.path.abspath(file)
-    ]  # fmt: skip
-    if isinstance(error, SyntaxError) and error.filename:
-        file, lines = error.filename, [error.lineno]
-    return f" ({os.path.basename(file)}, line {lines[-1]})" if lines else ""
-
-
-def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
-    """Run a command and turn every exception into an exit status.
-
-    Args:
-        work: the command; returns its status.
-        show_traceback: print the whole traceback of an error to stderr.
-
-    Returns:
-        The exit status.
-    """
-    try:
-        failures: list[str] = []
-        with show_file_warnings():
-            status = work()
-        with collect_unwritten(failures):
-            sys.stdout.flush()
-        if failures:
-            raise Unwritten(*failures)
-        return status
-    except KeyboardInterrupt as error:
-        write_line(f"interrupted: {error}" if str(error) else "interrupted")
-        return INTERRUPTED
-    except Usage as error:
-        _print_traceback(error.__cause__, show_traceback)
-        write_line(f"error: {error}")
-        return USAGE
-    except Failure as error:
-        _print_traceback(error.__cause__, show_traceback)
-        # The end of a tool's stderr has lines, too.
-        write_line(f"error: {error}", "\n")
-        write_line(f"hint: {error.hint}")
-        if not show_traceback:
-            write_line("hint: --traceback shows the whole traceback")
-        return NO_VERDICT
-    except Unwritten as error:
-        for text in error.args:
-            write_line(f"error: {text}")
-        _drop_stdout()
-        return NO_VERDICT
-    except (BrokenPipeError, SystemExit):  # click and rich leave with 1 on a closed pipe
-        _drop_stdout()
-        return NO_VERDICT
-    except BaseException as error:
-        _print_traceback(error, show_traceback)
-        write_line(f"error: dpcore failed: {last_line(error)}")
-        if not show_traceback:
-            write_line("hint: --traceback shows where, for a report of the bug")
-        _drop_stdout()
-        return NO_VERDICT
-
-
-@contextlib.contextmanager
-def collect_unwritten(failures: list[str]) -> Iterator[None]:
-    """Collect the error of an output that cannot be written, so that the others are written."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        text, place = error.strerror, error.filename
-        stream = f"standard output must be a file that can be written ({text})"
-        failures.append(stream if place is None else f"{text}, got {place}")
-
-
-@contextlib.contextmanager
-def show_file_warnings() -> Iterator[None]:
-    """Show each warning about a file as a line, whatever the filters of this process are."""
-
-    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, FileWarning):
-            write_line(f"warning: {message}")
-        else:
-            show_other(message, category, *place, **more)
-
-    with warnings.catch_warnings():
-        show_other = warnings.showwarning
-        warnings.showwarning = show
-        warnings.simplefilter("always", FileWarning)
-        yield
-
-
-def write_line(text: str, layout: str = "") -> None:
-    """Write a line to stderr if there is one; `layout` as for `make_visible`."""
-    with contextlib.suppress(OSError, ValueError):
-        print(make_visible(text, layout), file=sys.stderr, flush=True)
-
-
-def last_line(error: BaseException) -> str:
-    """Return the last line of a traceback, the class and the message, and what was noted."""
-    notes = [str(note) for note in getattr(error, "__notes__", ())]
-    text = traceback.format_exception_only(error)[-1 - len(notes)]
-    return "; ".join([" ".join(text.split()), *notes])
-
-
-def _print_traceback(error: BaseException | None, wanted: bool) -> None:
-    if wanted and error is not None:
-        with contextlib.suppress(OSError, ValueError):
-            text = "".join(traceback.format_exception(error))
-            print(make_visible(text, "\n"), end="", file=sys.stderr)
-
-
-def _drop_stdout() -> None:
-    """Discard unwritten output, since Python's last flush would make the status 120."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -22,7 +22,7 @@ from ..mechanisms.callables import answers_once, repeat
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..packages import imported_module
 from ..records import Pair
-from .options import Usage, report_bad_usage, tag_failures
+from .endings import Usage, report_bad_usage, tag_failures
 
 _IMPORT_HINT = "its own folder is on sys.path, other folders go into PYTHONPATH"
 _ATTRIBUTE_HINT = "claim is a number, default_pair a function that returns a dpcore.Pair"
@@ -87,15 +87,7 @@ def load_from_file(
         Usage: if there is no such attribute, or it is not a mechanism.
         Failure: if the import raises.
     """
-    module = found = _import_file(path)
-    for part in name.split("."):
-        with tag_failures(label, str(path), _ATTRIBUTE_HINT):
-            inside, found = found, getattr(found, part, _MISSING_ATTRIBUTE)
-        if found is _MISSING_ATTRIBUTE:
-            names = [name for name in dir(inside) if not name.startswith("_")]
-            raise Usage(f"{path} has no {name!r}{suggest_word(part, names)}")
-    if inspect.isclass(found):
-        raise Usage(f"{label} must be a function or an object, got a class: name an instance of it")
+    module, found = _find_attribute(path, name, label)
     with tag_failures(label, str(path)):
         # An encoder of texts, say, or what another package calls a mechanism.
         found = found if is_native(found) else adapt(found) or found
@@ -113,6 +105,41 @@ def load_from_file(
             "give --repeat"
         )
     return found if is_native(found) else Guarded(found, label, str(path))
+
+
+def load_function(path: Path, name: str, label: str) -> Any:
+    """Import the file and find the function that is traced, unchanged.
+
+    Args:
+        path: the file.
+        name: the attribute, dots allowed.
+        label: what messages call the function.
+
+    Returns:
+        The function, or another object that a trace calls.
+
+    Raises:
+        Usage: if there is no such attribute, or it cannot be called.
+        Failure: if the import raises.
+    """
+    function = _find_attribute(path, name, label)[1]
+    if not callable(function) and adapt(function) is None:
+        raise Usage(str(mistyped(label, "a function", function)))
+    return function
+
+
+def _find_attribute(path: Path, name: str, label: str) -> tuple[ModuleType, Any]:
+    """Import the file; return its module and the object of that name, which is not a class."""
+    module = found = _import_file(path)
+    for part in name.split("."):
+        with tag_failures(label, str(path), _ATTRIBUTE_HINT):
+            inside, found = found, getattr(found, part, _MISSING_ATTRIBUTE)
+        if found is _MISSING_ATTRIBUTE:
+            names = [name for name in dir(inside) if not name.startswith("_")]
+            raise Usage(f"{path} has no {name!r}{suggest_word(part, names)}")
+    if inspect.isclass(found):
+        raise Usage(f"{label} must be a function or an object, got a class: name an instance of it")
+    return module, found
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -600,6 +600,21 @@ def repeat(
     return Repeated(fn, found, kinds, thread_safe)
 
 
+def is_own_code(mechanism: Any) -> bool:
+    """Return True for a user's Python function or object, whether or not `repeat` calls it.
+
+    Example:
+        >>> import dpcore
+        >>> is_own_code(abs), is_own_code(dpcore.Laplace(1.0)), is_own_code("module.function")
+        (True, False, False)
+    """
+    function = mechanism.fn if isinstance(mechanism, Repeated) else mechanism
+    function = inspect.unwrap(function) if callable(function) else function
+    is_function = inspect.isfunction(function) or inspect.ismethod(function)
+    owner = function if is_function else type(function)
+    return callable(function) and owner.__module__.partition(".")[0] != "dpcore"
+
+
 def is_shared(mechanism: Any) -> bool:
     """Return True if threads may share the calls of a function of one answer."""
     return isinstance(mechanism, Repeated) and mechanism.thread_safe

@@ -484,6 +484,7 @@ def list_report_rows(audit: audits.Audit) -> list[tuple[str, str]]:
         ("device", audit.runs_on),
         ("needed", next_step(audit)),
         ("plan", size_for_a_tenth(audit)),
+        ("note", audits.propose_trace(audit)),
         ("note", "interrupted: only the trials shown were counted" if audit.partial else ""),
         *(("note", one) for one in (by_itself(audit), audit.power, *audit.notes, *audit.checks)),
     ]

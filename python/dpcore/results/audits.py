@@ -18,6 +18,7 @@ from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import delta_level, instance, integer, invalid, mistyped, suggest_arguments
 from ..events import event_of
+from ..mechanisms.callables import is_own_code
 from ..mechanisms.declarations import is_native, mechanism_attribute, name_of
 from ..records import Counts, one_line
 from ..sampling.driver import unite_ranges
@@ -750,3 +751,15 @@ def trials_needed(audit: Audit) -> int | None:
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     return power.draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))
+
+
+def propose_trace(audit: Audit) -> str:
+    """Return one line that proposes a trace where the claim of a user's function is refuted.
+
+    It is empty for latencies and last bits, which no trace sees.
+    """
+    if not audit.refuted or audit.route == "timed" or audit.floats:
+        return ""
+    if not is_own_code(audit.mechanism):
+        return ""
+    return "dpcore.trace(mechanism, pair) computes which line loses how much on a pair."

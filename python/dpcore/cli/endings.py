@@ -1,0 +1,307 @@
+"""End of a command: its report is delivered, its errors are printed, its exit status is chosen."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import FileWarning, argument_of
+from ..mechanisms.declarations import is_native
+from ..records import write_file
+from ..report.figures import save_picture, use_own_style
+from ..results.audits import Audit
+from ..results.outputs_audits import OutputsAudit
+from ..tables.table_audit import TableAudit
+from ..tracing.outcome import Trace
+from ..visible import make_visible
+from .options import (
+    OPTIONS,
+    AuditArguments,
+    MergeArguments,
+    OutputsArguments,
+    TableArguments,
+    TraceArguments,
+    spell_proposals,
+)
+
+NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, PARTS_MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 130
+UNWRITTEN: Final = 5
+
+MECHANISM_CONTRACT = "it is called as mechanism(x, size, rng) and returns an array with size rows"
+
+_PACKAGE: Final = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
+
+_ADVISING_ROWS: Final = tuple(
+    f"  {label} " for label in ("verdict", "note", "needed", "plan", "time")
+)
+"""Rows of a report that propose what to give; the others quote events and calls."""
+
+_Delivered = AuditArguments | MergeArguments | OutputsArguments | TableArguments | TraceArguments
+"""Options of the commands that print a report, and save a picture and a page."""
+
+_Report = Audit | OutputsAudit | TableAudit | Trace
+
+
+class Usage(Exception):
+    """Error of a command line that requests something missing or unsuitable."""
+
+
+class Unwritten(Exception):
+    """Error about outputs of a command that could not be written, one text for each."""
+
+
+class Failure(Exception):
+    """Error of a user's code: the message describes it, the cause is the exception itself.
+
+    Args:
+        text: one line.
+        hint: what to look at, one line.
+    """
+
+    def __init__(self, text: str, hint: str) -> None:
+        super().__init__(text)
+        self.hint = hint
+
+
+@contextlib.contextmanager
+def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
+    """Turn the error of an argument check into bad usage, in the words of the command line.
+
+    Args:
+        called: how the user's mechanism is called, for complaints about its outputs.
+    """
+    try:
+        yield
+    except (TypeError, ValueError, RuntimeError, OSError) as error:
+        text, argument = str(error), argument_of(error) or ""
+        if isinstance(error, OSError) and argument and error.filename is not None:
+            text = f"{error.strerror}, got {error.filename}"
+        # Of dpcore's own complaints only these are about what a user's function returned.
+        if argument.startswith("outputs of "):
+            raise Failure(spell_proposals(text), called) from error
+        if not isinstance(error, (TypeError, ValueError)) and not argument:
+            raise
+        if argument or _is_own(error):
+            # Who writes the same words, but is not dpcore, is quoted as it stands.
+            text = OPTIONS.get(argument, argument) + spell_proposals(text.removeprefix(argument))
+        raise Usage(text) from error
+
+
+def _is_own(error: BaseException) -> bool:
+    """Return True for an exception that dpcore's code raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename.startswith(_PACKAGE)
+
+
+@contextlib.contextmanager
+def tag_failures(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> Iterator[None]:
+    """Tag the exceptions that a user's code raises, so that they are not taken for dpcore's own.
+
+    Args:
+        doing: what is being done, for the message.
+        file: path of the user's file.
+        hint: what to look at.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, Failure):
+        raise
+    except BaseException as error:  # SystemExit too: a mechanism does not choose the status
+        text = f"{doing} failed: {last_line(error)}{_format_place(error, file)}"
+        raise Failure(text, hint) from error
+
+
+def _format_place(error: BaseException, file: str) -> str:
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+        if os.path.abspath(frame.filename) == os.path.abspath(file)
+    ]  # fmt: skip
+    if isinstance(error, SyntaxError) and error.filename:
+        file, lines = error.filename, [error.lineno]
+    return f" ({os.path.basename(file)}, line {lines[-1]})" if lines else ""
+
+
+def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
+    """Run a command and turn every exception into an exit status.
+
+    Args:
+        work: the command; returns its status.
+        show_traceback: print the whole traceback of an error to stderr.
+
+    Returns:
+        The exit status.
+    """
+    try:
+        failures: list[str] = []
+        with show_file_warnings():
+            status = work()
+        with collect_unwritten(failures):
+            sys.stdout.flush()
+        if failures:
+            raise Unwritten(*failures)
+        return status
+    except KeyboardInterrupt as error:
+        write_line(f"interrupted: {error}" if str(error) else "interrupted")
+        return INTERRUPTED
+    except Usage as error:
+        _print_traceback(error.__cause__, show_traceback)
+        write_line(f"error: {error}")
+        return USAGE
+    except Failure as error:
+        _print_traceback(error.__cause__, show_traceback)
+        # The end of a tool's stderr has lines, too.
+        write_line(f"error: {error}", "\n")
+        write_line(f"hint: {error.hint}")
+        if not show_traceback:
+            write_line("hint: --traceback shows the whole traceback")
+        return NO_VERDICT
+    except Unwritten as error:
+        for text in error.args:
+            write_line(f"error: {text}")
+        _drop_stdout()
+        return NO_VERDICT
+    except (BrokenPipeError, SystemExit):  # click and rich leave with 1 on a closed pipe
+        _drop_stdout()
+        return NO_VERDICT
+    except BaseException as error:
+        _print_traceback(error, show_traceback)
+        write_line(f"error: dpcore failed: {last_line(error)}")
+        if not show_traceback:
+            write_line("hint: --traceback shows where, for a report of the bug")
+        _drop_stdout()
+        return NO_VERDICT
+
+
+@contextlib.contextmanager
+def collect_unwritten(failures: list[str]) -> Iterator[None]:
+    """Collect the error of an output that cannot be written, so that the others are written."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        text, place = error.strerror, error.filename
+        stream = f"standard output must be a file that can be written ({text})"
+        failures.append(stream if place is None else f"{text}, got {place}")
+
+
+@contextlib.contextmanager
+def show_file_warnings() -> Iterator[None]:
+    """Show each warning about a file as a line, whatever the filters of this process are."""
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, FileWarning):
+            write_line(f"warning: {message}")
+        else:
+            show_other(message, category, *place, **more)
+
+    with warnings.catch_warnings():
+        show_other = warnings.showwarning
+        warnings.showwarning = show
+        warnings.simplefilter("always", FileWarning)
+        yield
+
+
+def write_line(text: str, layout: str = "") -> None:
+    """Write a line to stderr if there is one; `layout` as for `make_visible`."""
+    with contextlib.suppress(OSError, ValueError):
+        print(make_visible(text, layout), file=sys.stderr, flush=True)
+
+
+def last_line(error: BaseException) -> str:
+    """Return the last line of a traceback, the class and the message, and what was noted."""
+    notes = [str(note) for note in getattr(error, "__notes__", ())]
+    text = traceback.format_exception_only(error)[-1 - len(notes)]
+    return "; ".join([" ".join(text.split()), *notes])
+
+
+def _print_traceback(error: BaseException | None, wanted: bool) -> None:
+    if wanted and error is not None:
+        with contextlib.suppress(OSError, ValueError):
+            text = "".join(traceback.format_exception(error))
+            print(make_visible(text, "\n"), end="", file=sys.stderr)
+
+
+def _drop_stdout() -> None:
+    """Discard unwritten output, since Python's last flush would make the status 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def check_output_paths(asked: _Delivered) -> None:
+    """Refuse files for picture and page that cannot be written, before anything is drawn."""
+    check_picture_path(asked.plot)
+    if asked.html is not None:
+        _check_folder("--html", Path(asked.html))
+
+
+def check_picture_path(text: str | None) -> None:
+    """Raise an error before the work if a picture cannot be saved."""
+    if text is None:
+        return
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    kinds = sorted(FigureCanvasBase.get_supported_filetypes())
+    if Path(text).suffix.lower().lstrip(".") not in kinds:
+        raise Usage(f"--plot must end in one of .{', .'.join(kinds)}, got {text}")
+    _check_folder("--plot", Path(text))
+
+
+def _check_folder(option: str, path: Path) -> None:
+    """Raise an error if a file could not be written there."""
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
+
+
+def deliver_report(asked: _Delivered, report: _Report) -> None:
+    """Print a report, and save the requested files."""
+    failures: list[str] = []
+    with collect_unwritten(failures):
+        if asked.as_json:
+            written = report
+            if isinstance(report, Audit) and not is_native(report.mechanism):
+                # A callable is kept by name, so that what is printed is just what from_json reads.
+                written = replace(report, mechanism=report.name)
+            sys.stdout.write(written.to_json() + "\n")
+        else:
+            _print_report(report)
+    if asked.plot is not None:
+        with collect_unwritten(failures), use_own_style() as picture:
+            report.plot(ax=picture)
+            save_picture(picture, asked.plot, "--plot")
+            write_line(f"wrote {asked.plot}")
+    if asked.html is not None:
+        with collect_unwritten(failures):
+            write_file(asked.html, report.to_html(), "--html")
+            write_line(f"wrote {asked.html}")
+    if failures:
+        raise Unwritten(*failures)
+
+
+def _print_report(report: _Report) -> None:
+    lines = str(report).splitlines()
+    lines = [spell_proposals(line) if line.startswith(_ADVISING_ROWS) else line for line in lines]
+    if not (sys.stdout.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))):
+        # Nothing is coloured in a pipe or a file, and the import of rich takes 20 ms.
+        return print("\n".join(lines), flush=True)
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for number, line in enumerate(lines):
+        style = "bold" if number == 0 else ""
+        if line.startswith("  verdict "):
+            # A claim that stands is no pass mark: neither green nor bold.
+            refuted = None if isinstance(report, Trace) else report.refuted
+            style = {True: "bold red", False: "", None: "bold yellow"}[refuted]
+        console.print(line, style=style, markup=False, emoji=False)

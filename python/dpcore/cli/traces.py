@@ -1,0 +1,89 @@
+"""Work of `dpcore trace`: from options to exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import argument_of
+from ..mechanisms.declarations import mechanism_attribute
+from ..records import Pair
+from ..tracing.outcome import Trace
+from ..tracing.run import trace
+from . import user
+from .audits import SYSTEMS, check_claim, read_pair
+from .endings import Usage, check_output_paths, deliver_report, report_bad_usage, tag_failures
+from .options import TraceArguments, select_arguments
+
+_TRACE_CONTRACT = "it is called as f(x), f(x, rng) or f(x, size, rng), which returns one answer"
+
+
+def run_trace(asked: TraceArguments) -> int:
+    """Trace as the options request, print the result, and return the exit status."""
+    if not user.is_file_target(asked.target):
+        system = f" (dpcore audit {asked.target})" if asked.target in SYSTEMS else ""
+        raise Usage(f"dpcore trace takes FILE.py:FUNCTION, got {asked.target}{system}")
+    check_claim(asked)
+    check_output_paths(asked)
+    path, name = user.split_target(asked.target)
+    with user.user_code_context(path):
+        report = _trace_function(asked, path, name)
+    deliver_report(asked, report)
+    return report.exit_status
+
+
+def _trace_function(asked: TraceArguments, path: Path, name: str) -> Trace:
+    function = user.load_function(path, name, asked.target)
+    arguments = select_arguments(asked, trace)
+    arguments["claim"] = _choose_claim(asked, function)
+    pair = _choose_pair(asked, function, path)
+    with report_bad_usage(_TRACE_CONTRACT), _tag_function_errors(asked.target, path):
+        report = trace(function, pair, rng=asked.seed, **arguments)
+    return replace(report, name=asked.target)
+
+
+def _choose_claim(asked: TraceArguments, function: Any) -> Any:
+    """Return the claim of the line, or else the function's own; None with --no-claim."""
+    if asked.claim is not None or asked.no_claim:
+        return asked.claim
+    own = mechanism_attribute(function, "claim")
+    if own is None or callable(own):
+        text = "give --claim EPSILON, or --no-claim to compute the loss only"
+        raise Usage(f"{asked.target} has no claim: {text}")
+    return own
+
+
+def _choose_pair(asked: TraceArguments, function: Any, path: Path) -> Pair:
+    """Return the pair of the line, or else the function's own."""
+    pair = read_pair(asked)
+    if pair is None:
+        pair = user.own_pair(function, asked.target, path, asked.dim)
+    if pair is None:
+        raise Usage(
+            f"{asked.target} has no default_pair: give two inputs that the claim calls neighbours, "
+            "--x NUMBERS and --x-prime NUMBERS, or --text and --text-prime"
+        )
+    return pair
+
+
+@contextlib.contextmanager
+def _tag_function_errors(label: str, path: Path) -> Iterator[None]:
+    """Tag an exception that the traced function raised, which the trace passes through."""
+    try:
+        yield
+    except BaseException as error:
+        if argument_of(error) or not _passes_file(error, path):
+            raise
+        with tag_failures(label, str(path), _TRACE_CONTRACT):
+            raise
+
+
+def _passes_file(error: BaseException, path: Path) -> bool:
+    """Return True if an exception came through the user's file."""
+    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    return any(os.path.abspath(file) == str(path.resolve()) for file in files)
