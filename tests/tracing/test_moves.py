@@ -18,7 +18,8 @@ def find_least_loss(matrix, scales, gap):
     limits = np.vstack([np.hstack([eye, -eye]), np.hstack([-eye, -eye])])
     program = linprog(
         costs, A_ub=limits, b_ub=np.zeros(2 * count), b_eq=gap,
-        A_eq=np.hstack([matrix, np.zeros((rows, count))]), bounds=[(None, None)] * count + [(0, None)] * count,
+        A_eq=np.hstack([matrix, np.zeros((rows, count))]),
+        bounds=[(None, None)] * count + [(0, None)] * count,
     )  # fmt: skip
     return program.fun
 
