@@ -16,11 +16,10 @@ def find_least_loss(matrix, scales, gap):
     costs = np.concatenate([np.zeros(count), 1.0 / scales])
     eye = np.eye(count)
     limits = np.vstack([np.hstack([eye, -eye]), np.hstack([-eye, -eye])])
-    program = linprog(
-        costs, A_ub=limits, b_ub=np.zeros(2 * count), b_eq=gap,
-        A_eq=np.hstack([matrix, np.zeros((rows, count))]),
-        bounds=[(None, None)] * count + [(0, None)] * count,
-    )  # fmt: skip
+    keeps = np.hstack([matrix, np.zeros((rows, count))])
+    bounds = [(None, None)] * count + [(0, None)] * count
+    zeros = np.zeros(2 * count)
+    program = linprog(costs, A_ub=limits, b_ub=zeros, A_eq=keeps, b_eq=gap, bounds=bounds)
     return program.fun
 
 
