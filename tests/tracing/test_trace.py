@@ -260,6 +260,53 @@ def test_in_place_sums_do_not_change_other_names():
     assert trace(accumulate, [1, 1], [1]).loss == pytest.approx(0.5, rel=1e-12)
 
 
+def test_the_attack_of_shared_noise_certifies():
+    """The combination without noise refutes the claim, also 2 of 50 entries or in a mapping."""
+
+    def share(x, rng):
+        noise = rng.laplace(size=50)
+        noise[40] = noise[5]
+        return np.array(x) + noise
+
+    def share_in_mapping(x, rng):
+        noise = rng.laplace()
+        return {"n": len(x) + noise, "sum": sum(x) + noise}
+
+    x = np.zeros(50)
+    other = x.copy()
+    other[5] = 1.0
+    for function, pair in ((share, (x, other)), (share_in_mapping, ([1, 2], [1]))):
+        report = trace(function, *pair)
+        assert report.findings[0].kind == "shared noise"
+        options = {"attack": report.attack, "claim": 1.0, "trials": 1000, "rng": 1}
+        audit = dpcore.audit(dpcore.repeat(function), pair, **options)
+        assert audit.verdict == "refuted"
+        assert audit.epsilon_lower > 5.0
+    with pytest.raises(AttributeError, match="outputs without noise"):
+        _ = trace(totals, FIVE, SIX).attack
+
+
+def test_primitives_are_single_steps():
+    """The loss follows from the two inputs; inputs too far apart are a finding."""
+
+    def find_loss(value, other):
+        return abs(value - other), abs(value - other) / 2.0
+
+    @dpcore.tracing.primitive(loss=find_loss, declared=1.0)
+    def hide(value):
+        return value + np.random.default_rng().laplace(scale=2.0)
+
+    assert isinstance(hide(3), float)
+    report = trace(lambda x: hide(sum(x)), [1, 1], [1])
+    assert (report.loss, report.outcome) == (0.5, "within the claim on this pair")
+    assert "hide is called at test_trace.py" in report.covers
+    far = trace(lambda x: hide(sum(x)), [1, 3], [1])
+    assert [finding.kind for finding in far.findings] == ["primitive"]
+    assert "inputs of hide are 3 apart, declared 1" in far.findings[0].text
+    with pytest.raises(TypeError, match="loss must be"):
+        dpcore.tracing.primitive(loss=3)
+
+
 # Bad input.
 
 

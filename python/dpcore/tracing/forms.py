@@ -467,6 +467,14 @@ def _read_plain(value: Any) -> Array | None:
     return array if array.dtype.kind in "biuf" else None
 
 
+def _is_read_early(noisy: NoisyValue, factor: Array) -> bool:
+    """Return True in a run that reads each number that met data before a factor changes it."""
+    mode = noisy._run.reads_sources
+    if not mode or noisy._meeting is None or not len(noisy._ids):
+        return False
+    return mode == "all" or factor.ndim > 0
+
+
 def _reads_first(noisy: NoisyValue, other: Array) -> bool:
     """Return True if data has another shape than a number that noise has already hidden.
 
@@ -545,7 +553,7 @@ def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> 
         values = noisy.read(how), other.read(how)
         return np.multiply(*values) if how == "multiplied" else np.true_divide(*values)
     run, operator = noisy._run, np.multiply if how == "multiplied" else np.true_divide
-    if not keeps and _reads_first(noisy, factor):
+    if _is_read_early(noisy, factor) or (not keeps and _reads_first(noisy, factor)):
         return operator(noisy.read("broadcast"), factor)
     run.record_product(how, factor)
     shape = noisy.shape if not factor.ndim else np.broadcast_shapes(noisy.shape, factor.shape)
@@ -652,6 +660,8 @@ def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
         return NotImplemented
     noisy, plain = (left, _read_plain(right)) if is_noisy(left) else (right, _read_plain(left))
     if plain is None or plain.ndim not in (1, 2) or noisy.ndim not in (1, 2):
+        return NotImplemented
+    if _is_read_early(noisy, plain):
         return NotImplemented
     first, second = (noisy, plain) if noisy is left else (plain, noisy)
     columns = second.shape[1] if second.ndim == 2 else 1

@@ -24,6 +24,8 @@ from .places import Place, find_place
 
 Array = npt.NDArray[Any]
 Mode = Literal["record", "replay", "plain"]
+EarlyReading = Literal["", "arrays", "all"]
+"""Which factors of a number that met data let a run read the number first."""
 Kind = Literal["two-sided", "upwards", "gaussian"]
 
 _MIN_DRAW_LIMIT: Final = 1_000
@@ -193,7 +195,7 @@ class TracedRun:
         self.fixed: dict[tuple[Place, str], int] = defaultdict(int)
         self.issued_seeds: set[int] = set()
         self.other_outputs: dict[int, Any] = {}
-        self.reads_sources = False
+        self.reads_sources: EarlyReading = ""
         self.stress: np.random.Generator | None = None
         self.limit: int | None = reference.calls if reference else None
         self.split = False
