@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..adapters.followed_tensors import follow_tensors, list_torch_patches
 from .forms import is_noisy, read_deep
 from .replay import NoiseLaw, TracedRun, get_active_run
 
@@ -26,6 +27,7 @@ NORMAL: Final = NoiseLaw("normal", "gaussian")
 EXPONENTIAL: Final = NoiseLaw("exponential", "upwards")
 GUMBEL: Final = NoiseLaw("gumbel", "upwards")
 GEOMETRIC: Final = NoiseLaw("geometric", "upwards", "probability", whole=True)
+_LAWS: Final = {law.name: law for law in (LAPLACE, LOGISTIC, NORMAL, GUMBEL)}
 
 _FIXED: Final = (
     "random", "uniform", "integers", "permutation", "permuted", "shuffle", "binomial", "poisson",
@@ -49,10 +51,12 @@ Patch = tuple[Any, str, Callable[[Any], Any]]
 Hook = Callable[[Callable[[], TracedRun | None]], list[Patch]]
 """A function that lists patches; its argument returns the run of this thread, or None."""
 
-HOOKS: Final[list[Hook]] = []
+HOOKS: Final[list[Hook]] = [list_torch_patches]
 """Patches of other packages, listed when a trace begins."""
 
-RUN_HOOKS: Final[list[Callable[[TracedRun], Any]]] = []
+RUN_HOOKS: Final[list[Callable[[TracedRun], Any]]] = [
+    lambda run: follow_tensors(run, draw_named),
+]
 """Functions from a run to a context manager, which is entered around the traced call."""
 
 
@@ -82,6 +86,13 @@ def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
     return run.draw(
         EXPONENTIAL, 0.0, scale, scale, shape, lambda base: base.exponential(scale, shape or None)
     )
+
+
+def draw_named(run: TracedRun, name: str, loc: Any, scale: Any, shape: Any) -> Any:
+    """Draw noise of a law by its name, around a location: a hook imports no laws."""
+    if name == EXPONENTIAL.name:
+        return draw_exponential(run, scale, shape)
+    return draw_centred(run, _LAWS[name], loc, scale, shape)
 
 
 def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:

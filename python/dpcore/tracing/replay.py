@@ -192,6 +192,7 @@ class TracedRun:
         self.limit: int | None = reference.calls if reference else None
         self.split = False
         self.has_own_seed = False
+        self.tensors: Any = None
         self.size = 0
         self.calls = 0
         self.base = np.random.Generator(np.random.PCG64([*seed, 1 if reference else 0]))
