@@ -143,13 +143,21 @@ class TensorFollower:
         """Return True for a tensor."""
         return isinstance(value, self.torch.Tensor)
 
+    def _is_wrapped(self, tensor: Any) -> bool:
+        """Return True for a tensor inside `vmap` or `grad`."""
+        is_wrapped = self.torch._C._functorch.is_functorch_wrapped_tensor
+        return self.is_tensor(tensor) and bool(is_wrapped(tensor))
+
+    def _unwrap(self, tensor: Any) -> Any:
+        while self._is_wrapped(tensor):
+            tensor = self.torch._C._functorch.get_unwrapped(tensor)
+        return tensor
+
     def get_entry(self, tensor: Any) -> _NoisyStorage | None:
         """Return the traced storage of a tensor, or None."""
         if not self.storages or not self.is_tensor(tensor):
             return None
-        unwrap = self.torch._C._functorch
-        while unwrap.is_functorch_wrapped_tensor(tensor):
-            tensor = unwrap.get_unwrapped(tensor)
+        tensor = self._unwrap(tensor)
         if tensor.layout != self.torch.strided or tensor.device.type == "meta":
             return None
         return self.storages.get(tensor.untyped_storage().data_ptr())
@@ -204,8 +212,7 @@ class TensorFollower:
         if entry is None:
             return
         shadow = entry.shadow
-        while self.torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-            tensor = self.torch._C._functorch.get_unwrapped(tensor)
+        tensor = self._unwrap(tensor)
         places = self._find_places(tensor, shadow.size)
         part = shadow if places is None else shadow[places]
         value = part.read(name)
@@ -224,11 +231,18 @@ class TensorFollower:
 
     def call(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Call a function of torch, and follow the noise of its arguments."""
-        args, named = (self._accept_arrays(part) for part in (args, named))
+        items = list(_iterate_items(args)) + (list(_iterate_items(named)) if named else [])
+        if any(map(_is_traced, items)):
+            args, named = (self._accept_arrays(part) for part in (args, named))
+            items = list(_iterate_items((args, named)))
         if name in ("tensor", "as_tensor", "from_numpy", "asarray") and args:
             return self._convert(function, name, args, named)
-        tensors = [t for t in _iterate_items((args, named)) if self.get_entry(t) is not None]
-        if not tensors or name in _SILENT:
+        tensors = [item for item in items if self.get_entry(item) is not None]
+        if not tensors:
+            return function(*args, **named)
+        if any(map(self._is_wrapped, items)):
+            for tensor in tensors:
+                self.read(tensor, name)
             return function(*args, **named)
         if name.startswith("_foreach_") and isinstance(args[0], list | tuple):
             return self._call_each(name.removeprefix("_foreach_"), args, named)
@@ -422,8 +436,10 @@ class TensorFollower:
     def draw_named(self, law: str, loc: Any, scale: Any, shape: Any, dtype: Any) -> Any:
         """Draw noise of a law as a new tensor."""
         loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
-        target = self.torch.empty(tuple(shape), dtype=dtype)
-        self._fill(target, self.draw(self.run, law, loc, scale, tuple(shape)))
+        # The mode does not see what happens here.
+        with self.torch._C.DisableTorchFunction():
+            target = self.torch.empty(tuple(shape), dtype=dtype)
+            self._fill(target, self.draw(self.run, law, loc, scale, tuple(shape)))
         return target
 
     def _fill(self, target: Any, noise: Any) -> None:
@@ -475,8 +491,7 @@ def _read_parameters(name: str, args: Any, named: dict[str, Any]) -> tuple[Any, 
 
 def _is_traced(value: Any) -> bool:
     """Return True for a traced array: it has a form with at least one term."""
-    form = getattr(type(value), "form", None)
-    return form is not None and value.form[1].shape[0] > 0
+    return type(value).__name__ == "NoisyValue" and value.form[1].shape[0] > 0
 
 
 def _renew(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any) -> Any:
@@ -522,7 +537,7 @@ def _make_mode(follower: TensorFollower) -> Any:
                 return follower.draw_noise(function, name, args, named)
             if name in _RANDOM or "dropout" in name:
                 return follower.fix_draw(function, name, args, named)
-            if not follower.storages and not _has_traced_arrays(args):
+            if name in _SILENT or not (follower.storages or _has_traced_arrays(args)):
                 return function(*args, **named)
             return follower.call(function, name, args, named)
 
@@ -574,8 +589,10 @@ def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
     def replace_conversion(original: Any) -> Any:
         def from_numpy(array: Any) -> Any:
             follower = getattr(get_active_run(), "tensors", None)
-            is_traced = follower is not None and _is_traced(array)
-            return follower.make_tensor(array, None, None) if is_traced else original(array)
+            if follower is None or not _is_traced(array):
+                return original(array)
+            with torch._C.DisableTorchFunction():
+                return follower.make_tensor(array, None, None)
 
         return from_numpy
 

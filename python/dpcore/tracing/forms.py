@@ -467,6 +467,11 @@ def _reads_first(noisy: NoisyValue, other: Array) -> bool:
     return np.broadcast_shapes(noisy.shape, other.shape) != noisy.shape
 
 
+def _reads_source(noisy: NoisyValue, factor: Array) -> bool:
+    """Return True if a run reads a number that has met data before an array multiplies it."""
+    return bool(noisy._run.reads_sources and noisy._meeting is not None and factor.ndim)
+
+
 def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
     """Add two operands, or subtract the second, of which one or both are traced.
 
@@ -535,7 +540,7 @@ def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> 
         values = noisy.read(how), other.read(how)
         return np.multiply(*values) if how == "multiplied" else np.true_divide(*values)
     run, operator = noisy._run, np.multiply if how == "multiplied" else np.true_divide
-    if not keeps and _reads_first(noisy, factor):
+    if (not keeps and _reads_first(noisy, factor)) or _reads_source(noisy, factor):
         return operator(noisy.read("broadcast"), factor)
     run.record_product(how, factor)
     shape = noisy.shape if not factor.ndim else np.broadcast_shapes(noisy.shape, factor.shape)
@@ -642,6 +647,8 @@ def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
         return NotImplemented
     noisy, plain = (left, _read_plain(right)) if is_noisy(left) else (right, _read_plain(left))
     if plain is None or plain.ndim not in (1, 2) or noisy.ndim not in (1, 2):
+        return NotImplemented
+    if _reads_source(noisy, plain):
         return NotImplemented
     first, second = (noisy, plain) if noisy is left else (plain, noisy)
     columns = second.shape[1] if second.ndim == 2 else 1

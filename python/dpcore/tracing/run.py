@@ -134,17 +134,22 @@ class _TraceCourse:
         """Trace a draw; where it settles nothing good, read numbers before they meet more data."""
         draw = trace_draw(self.function, number)
         settled = self._judge_draw(draw)
-        is_open = settled is not None and settled.outcome in ("no loss", "not traceable")
+        is_open = settled is not None and (
+            settled.outcome in ("no loss", "not traceable")
+            or [finding.kind for finding in self.findings] == ["data in a noisy value"]
+        )
         reads = any(not use.path for use in draw.recorded.run.uses)
         if not is_open or not reads or self.function.reads_sources:
             return draw, settled
+        findings, terms = self.findings, self.terms
         self.function.reads_sources = True
+        self.findings, self.terms = [], ()
         other = trace_draw(self.function, number)
         again = self._judge_draw(other)
         if again is None:
             return other, None
         self.function.reads_sources = False
-        self.findings, self.terms = [], ()
+        self.findings, self.terms = findings, terms
         return draw, settled
 
     def _warm_up(self) -> _Settled | None:
