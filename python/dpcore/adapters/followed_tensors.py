@@ -116,11 +116,12 @@ _DERIVED: Final = frozenset({"mul", "div", "matmul", "rmatmul", "abs", "lerp", "
 
 @dataclass(slots=True)
 class _NoisyStorage:
-    """A storage, kept alive, with its numbers as a plain tensor and their shadow."""
+    """A storage, kept alive, with its numbers as a tensor and an array, and their shadow."""
 
     storage: Any
     numbers: Any
-    shadow: Any
+    array: Any = None
+    shadow: Any = None
 
 
 class TensorFollower:
@@ -166,9 +167,10 @@ class TensorFollower:
         """Return the places of a tensor's entries in its storage; None for all in order."""
         if tensor.numel() == count and tensor.is_contiguous():
             return None
-        places = self.torch.arange(count)
-        strides = tensor.stride(), tensor.storage_offset()
-        return places.as_strided(tensor.size(), *strides).numpy()
+        # By numpy: within `grad`, torch would make a tensor that has no storage.
+        places = np.arange(count)[tensor.storage_offset() :]
+        strides = [places.itemsize * step for step in tensor.stride()]
+        return np.lib.stride_tricks.as_strided(places, tuple(tensor.shape), strides)
 
     def get_form(self, tensor: Any) -> Any:
         """Return a tensor as a traced array, or a plain one."""
@@ -189,7 +191,9 @@ class TensorFollower:
         numbers = flat.as_strided((count,), (1,), 0)
         places = self._find_places(flat, count)
         if entry is None:
-            entry = _NoisyStorage(flat.untyped_storage(), numbers, None)
+            entry = _NoisyStorage(flat.untyped_storage(), numbers)
+            if flat.device.type == "cpu" and flat.dtype in (self.torch.float32, self.torch.float64):
+                entry.array = numbers.numpy()
             self.storages[entry.storage.data_ptr()] = entry
         values = _to_floats(numbers, keep=True)
         if places is None and not _is_traced(form):
@@ -218,12 +222,12 @@ class TensorFollower:
         value = part.read(name)
         if places is not None:
             shadow[places] = value
-        kept = self.torch.from_numpy(np.array(value if places is None else shadow.value))
-        # Past the mode, autograd's versions and functorch's levels: numpy writes.
-        if entry.numbers.device.type == "cpu" and kept.dtype == entry.numbers.dtype:
-            entry.numbers.numpy()[...] = kept.numpy()
+        kept = value if places is None else shadow.value
+        if entry.array is None:
+            entry.numbers.copy_(self.torch.from_numpy(np.array(kept)))
         else:
-            entry.numbers.copy_(kept)
+            # numpy writes past the versions of autograd and the levels of `grad` and `vmap`.
+            entry.array[...] = kept
         if not _is_traced(shadow):
             self.storages.pop(entry.storage.data_ptr(), None)
 
@@ -311,9 +315,16 @@ class TensorFollower:
             self.read(item, "index")
         form = self.get_form(value) if self.is_tensor(value) else value
         function(target, key, value)
-        self.set_form(target[key] if _is_simple(key) else target, form) if _is_simple(
-            key
-        ) else self._set_scattered(target, key, form)
+        if _is_simple(key):
+            view = target[key]
+            is_whole = _is_traced(form) and form.shape == tuple(view.shape)
+            self.set_form(view, form if is_whole else self._broadcast(form, view))
+        else:
+            self._set_scattered(target, key, form)
+
+    def _broadcast(self, form: Any, target: Any) -> Any:
+        shape = tuple(target.shape)
+        return np.broadcast_to(form, shape) if _is_traced(form) else _to_floats(target)
 
     def _set_scattered(self, target: Any, key: Any, form: Any) -> None:
         places = self.torch.arange(target.numel()).reshape(target.shape)[key].numpy()
@@ -327,13 +338,8 @@ class TensorFollower:
     def _overwrite(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
         source = args[1] if len(args) > 1 else named.get("src", 0.0)
         form = self.get_form(source) if self.is_tensor(source) else 0.0
-        shape = tuple(args[0].shape)
         result = function(*args, **named)
-        if _is_traced(form):
-            form = form if form.shape == shape else np.broadcast_to(form, shape)
-        else:
-            form = _to_floats(args[0])
-        self.set_form(args[0], form)
+        self.set_form(args[0], self._broadcast(form, args[0]))
         return result
 
     def _move(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:

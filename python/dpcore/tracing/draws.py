@@ -18,6 +18,11 @@ from typing import Any, Final
 import numpy as np
 
 from ..adapters.followed_tensors import follow_tensors, list_torch_patches
+from ..adapters.single_steps import (
+    list_diffprivlib_patches,
+    list_opendp_patches,
+    list_scipy_patches,
+)
 from .forms import is_noisy, read_deep
 from .replay import NoiseLaw, TracedRun, get_active_run
 
@@ -51,7 +56,9 @@ Patch = tuple[Any, str, Callable[[Any], Any]]
 Hook = Callable[[Callable[[], TracedRun | None]], list[Patch]]
 """A function that lists patches; its argument returns the run of this thread, or None."""
 
-HOOKS: Final[list[Hook]] = [list_torch_patches]
+HOOKS: Final[list[Hook]] = [
+    list_torch_patches, list_diffprivlib_patches, list_opendp_patches, list_scipy_patches,
+]  # fmt: skip
 """Patches of other packages, listed when a trace begins."""
 
 RUN_HOOKS: Final[list[Callable[[TracedRun], Any]]] = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -116,6 +116,7 @@ class PrimitiveStep:
     distance: float = 0.0
     declared: float | None = None
     shown_loss: float = 0.0
+    settings: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +369,7 @@ class TracedRun:
         find_loss: Callable[[Any, Any], tuple[float, float]],
         declared: float | None = None,
         find_shown_loss: Callable[[Any, Any, Any], float] | None = None,
+        settings: Mapping[str, float] | None = None,
     ) -> Any:
         """Take a call as one step: the output is frozen, the loss follows from the two inputs.
 
@@ -379,6 +381,7 @@ class TracedRun:
             declared: the greatest distance that the step is made for. Defaults to any.
             find_shown_loss: the function from both inputs and the output to the loss that this
                 output shows. Defaults to the loss.
+            settings: numbers of the step by name, which must be the same on x and x'.
 
         Returns:
             The output; in a replay, that on x.
@@ -389,7 +392,7 @@ class TracedRun:
         if self.reference is None:
             with activate_run(None):
                 output = call()
-            self.steps.append(PrimitiveStep(place, name, inputs, output))
+            self.steps.append(PrimitiveStep(place, name, inputs, output, settings=settings or {}))
             return output
         twins = self.reference.steps
         if number >= len(twins) or twins[number].name != name:
@@ -401,6 +404,10 @@ class TracedRun:
         twin = twins[number]
         step = PrimitiveStep(place, name, inputs, twin.output, declared=declared)
         self.steps.append(step)
+        for key, number in (settings or {}).items():
+            if differ_much(twin.settings.get(key, number), number):
+                values = f"{show_value(twin.settings[key])} on x and {show_value(number)} on x'"
+                self._part("data in a law", place, f"the {key} of {name} is {values}")
         if self.mode == "replay":
             step.distance, step.loss = find_loss(twin.inputs, inputs)
             step.shown_loss = step.loss
