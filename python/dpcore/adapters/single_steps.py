@@ -120,8 +120,8 @@ def find_stated_loss(
         return epsilon
     if not sensitivity or math.isinf(distance):
         return math.inf
-    if name == "LaplaceBoundedDomain":
-        scale = vars(mechanism)["_scale"]
+    if name == "LaplaceBoundedDomain" and not settings["delta"]:
+        scale = sensitivity / mechanism.effective_epsilon()
         sides = [_find_mass(value, settings, scale) for value in inputs]
         return distance / scale + abs(math.log(sides[0] / sides[1]))
     units = distance / sensitivity
@@ -184,7 +184,8 @@ def _map_distance(measurement: Any, distance: float) -> float:
             # A map over integers takes no float.
             continue
         is_pure = str(measurement.output_measure) == "MaxDivergence"
-        return float(loss) if is_pure else math.inf
+        # The map adds roundings of floats; a trace assumes real arithmetic.
+        return float(f"{float(loss):.8g}") if is_pure else math.inf
     return math.inf
 
 

@@ -396,7 +396,8 @@ class TracedRun:
             return output
         twins = self.reference.steps
         if number >= len(twins) or twins[number].name != name:
-            self._part("control flow", place, f"x' calls {name}, x does not")
+            other = f"x calls {twins[number].name}" if number < len(twins) else "x does not"
+            self._part("control flow", place, f"x' calls {name}, {other}")
             with activate_run(None):
                 output = call()
             self.steps.append(PrimitiveStep(place, name, inputs, output))
