@@ -39,7 +39,7 @@ PACKAGES = (
 )  # fmt: skip
 FOUND = {
     # Made by functions, never by users; or without a name to misspell.
-    "Audit", "OutputsAudit", "TableAudit", "Raised", "Plan", "Searched",
+    "Audit", "OutputsAudit", "TableAudit", "Raised", "Plan", "Searched", "Trace",
     "Band", "CalibratedGaussian", "RealEpsilon", "Counterexample",
     "Beside", "Converted", "Diagnostics", "Epsilon", "Estimate", "Line", "Declaration",
     "Refutation", "Sensitivity", "SensitivityError", "Check", "Fault", "Inspection", "Floor",

@@ -94,6 +94,10 @@ MAKERS = {
         SpanScores,
         lambda: score_spans([[(0, 4, "PERSON"), (5, 9, "DATE")]], [[(0, 5, "PERSON")]]),
     ),
+    "trace": (
+        dpcore.Trace,
+        lambda: dpcore.trace(lambda x, rng: x + rng.laplace(), (0, 1), claim=0.5, rng=1),
+    ),
     "linkage": (
         DocumentLinkage,
         lambda: link(None, ["a b", "a c"], ["a", "c"], by=["words", "bag"]),
@@ -234,7 +238,7 @@ ANSWERS = {
 INSTEAD = {
     "plan": "reached", "plan of a curve": "reached", "plan of pilots": "reached",
     "inference": "above_floor", "estimate": "belief", "sweep": "points", "frontier": "cells",
-    "linkage": "linkages", "spans": "scores", "rewriters": "rows",
+    "linkage": "linkages", "spans": "scores", "rewriters": "rows", "trace": "outcome",
     "inspection": "passed", "check": "flagged", "experiment": "table",
 }  # fmt: skip
 

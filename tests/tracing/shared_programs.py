@@ -1,3 +1,4 @@
+# ruff: noqa: NPY002 (traces follow the legacy functions, too)
 """Functions to trace: faulty ones, correct ones, and ones that cannot be followed.
 
 The line of a fault has the comment `# fault`.

@@ -72,7 +72,9 @@ _LOOSE_RECORDS = (records.Pair, Finding, Slice)
 """Records in which a field may be a mere name."""
 """Native mechanisms by the names that the compiled core has for them too."""
 
-_LAZY_PACKAGES = ("calibration", "sensitivity", "tracing", "training", "mechanisms.texts", "text.inference")
+_LAZY_PACKAGES = (
+    "calibration", "sensitivity", "tracing", "training", "mechanisms.texts", "text.inference",
+)  # fmt: skip
 """Packages with words of their own that `import dpcore` does not load."""
 
 _DERIVED_FIGURES = (

@@ -1,8 +1,9 @@
 """Traces: which line of a function loses how much, from a few runs on one pair."""
 
 from .outcome import Trace, TraceFinding, TraceStep
+from .primitives import primitive
 
-__all__ = ["Trace", "TraceFinding", "TraceStep"]
+__all__ = ["Trace", "TraceFinding", "TraceStep", "primitive"]
 
 
 def __dir__() -> list[str]:

@@ -30,7 +30,7 @@ _MOVE_GROUPS: Final = 16
 
 @dataclass(slots=True)
 class DrawTrace:
-    """What one draw of the noise showed.
+    """Runs and moves of one draw of the noise.
 
     Attributes:
         number: of the draw, which gives its seed.
@@ -258,33 +258,43 @@ def needs_other_order(draw: DrawTrace) -> bool:
 
 
 def _solve_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
-    """Find the move by plain runs, one per draw, where the form of the noise is lost."""
+    """Take the move that plain runs find, where the form of the noise is lost."""
+    solution = solve_outputs(function, draw)
+    if solution is not None:
+        draw.move, draw.costs = solution
+        draw.untraceable, draw.differing = "", None
+        draw.checked = draw.solved = True
+
+
+def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove, Floats] | None:
+    """Find the cheapest move by plain runs on x', one per draw, and check it.
+
+    Returns:
+        The move, and the costs of it or of that for the other order of the pair, if they are
+        greater; None if the outputs are not linear in the noise.
+    """
     table, reference = draw.table, draw.recorded.run
     if table is None or not 0 < reference.size <= _MAX_SOLVED_DRAWS:
-        return
+        return None
     paths = [path for path, leaf in draw.recorded.leaves.items() if _is_numeric(leaf)]
 
     def read_numbers(shift: Floats) -> Floats:
-        leaves = run_moved(function, draw, shift).leaves
-        return _join_numbers(leaves, paths)
+        return _join_numbers(run_moved(function, draw, shift).leaves, paths)
 
     try:
         aim = _join_numbers(draw.recorded.leaves, paths)
         base = read_numbers(np.zeros(reference.size))
-        columns = [read_numbers(unit) - base for unit in np.eye(reference.size)]
+        matrix = np.array([read_numbers(unit) - base for unit in np.eye(reference.size)]).T
+        moves = [_find_linear_move(matrix, aim - base, table, order) for order in (1, -1)]
     except (PartedRuns, Exception):
-        return
-    moves = [_find_linear_move(np.array(columns).T, aim - base, table, order) for order in (1, -1)]
-    if any(move is None for move in moves):
-        return
-    first, second = (move for move in moves if move is not None)
+        return None
+    first, second = moves
+    if first is None or second is None:
+        return None
     if _find_moved_difference(function, draw, first.shift) is not None:
-        return
+        return None
     costs = [find_costs(move, table) for move in (first, second)]
-    draw.move = first
-    draw.costs = max(costs, key=lambda c: draw.sum_costs(c) + draw.find_mu(c))
-    draw.untraceable, draw.differing = "", None
-    draw.checked = draw.solved = True
+    return first, max(costs, key=lambda c: draw.sum_costs(c) + draw.find_mu(c))
 
 
 def _find_linear_move(
@@ -310,31 +320,40 @@ def _join_numbers(leaves: dict[str, Any], paths: list[str]) -> Floats:
     return np.concatenate([np.asarray(leaves[path], float).ravel() for path in paths])
 
 
-def list_shown_moves(function: TracedFunction, draw: DrawTrace) -> Flags:
+def list_shown_moves(function: TracedFunction, draw: DrawTrace, share: float) -> Flags:
     """Return which moves the output shows.
 
-    Such a move is not made for a comparison, and without it the plain run on x' gives another
-    output. More than 64 moves are left out in 16 groups.
+    Such a move is not made for a comparison, and without a share of it the plain run on x' gives
+    another output. More than 64 moves are changed in 16 groups.
+
+    Args:
+        function: the function.
+        draw: a draw with a move.
+        share: share of a move that is left out. Below 1, moves by integers are not shown.
     """
     assert draw.move is not None
     assert draw.table is not None
     shift = draw.move.shift
-    moved = np.flatnonzero((shift != 0) | draw.move.impossible)
-    if draw.rows is not None and not draw.solved:
-        kept = np.zeros(shift.size, bool)
-        for start, use, _ in draw.rows.spans:
-            if use.sense is None:
-                stop = start + use.form[0].size
-                inside = (draw.rows.rows >= start) & (draw.rows.rows < stop)
-                kept[draw.rows.columns[inside]] = True
-        moved = moved[kept[moved]]
-    groups = _group_moves(moved)
+    is_moved = (shift != 0) & (_mark_kept(draw) | draw.solved)
+    if share < 1:
+        is_moved &= ~draw.table.is_whole
     shown = np.zeros(shift.size, bool)
-    for group in groups:
+    for group in _group_moves(np.flatnonzero(is_moved)):
         other = shift.copy()
-        other[group] = 0.0
+        other[group] *= 1.0 - share
         shown[group] = _find_moved_difference(function, draw, other) is not None
     return shown
+
+
+def _mark_kept(draw: DrawTrace) -> Flags:
+    """Return which draws enter a value that is read or returned, not only compared."""
+    assert draw.move is not None
+    kept = np.zeros(draw.move.shift.size, bool)
+    for _, use, _ in draw.rows.spans if draw.rows is not None else ():
+        if use.sense is None:
+            _, ids, weights = use.form
+            kept[ids[np.broadcast_to(weights, ids.shape) != 0]] = True
+    return kept
 
 
 def find_shown_step_loss(function: TracedFunction, draw: DrawTrace) -> float:

@@ -20,7 +20,7 @@ from ..mechanisms.declarations import inputs_of, name_of
 from ..records import Pair
 from ..streams import seeded_globals
 from .draws import ENTROPY, RUN_HOOKS, TracedGenerator, restore_sources
-from .replay import TracedRun, activate_run
+from .replay import EarlyReading, TracedRun, activate_run
 from .returned import Leaves, iterate_leaves, read_leaves
 
 _Style = Literal["x", "x, rng", "x, rng=", "x, size, rng"]
@@ -75,7 +75,7 @@ class TracedFunction:
     style: _Style = "x"
     calls: int = 0
     bypassed: bool = False
-    reads_sources: bool = False
+    reads_sources: EarlyReading = ""
     unseen: str = ""
     inner_calls: int = 0
     inputs: tuple[Any, Any] = field(default=(None, None))
@@ -93,9 +93,9 @@ class TracedFunction:
         function = function.fn if isinstance(function, Repeated) else function
         if not callable(function):
             raise mistyped("f", _REQUIREMENT, function)
+        refuse_signature(function, "f")
         style = _find_style(function)
         if style == "x, size, rng":
-            refuse_signature(function, "f")
             pair = inputs_of(function, pair)
         return cls(function, pair, seed, name, style, inputs=(pair.x, pair.x_prime))
 

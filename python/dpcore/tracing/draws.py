@@ -306,8 +306,8 @@ def _add_methods() -> None:
             original = getattr(np.random.RandomState, name)
             setattr(TracedRandomState, name, _make_method(name, _fix_numpy(name, True), original))
     for owner in (TracedGenerator, TracedRandomState):
-        original = getattr(owner, "choice")  # noqa: B009
-        setattr(owner, "choice", _make_method("choice", _choose_numpy, original))  # noqa: B010
+        choose = _make_method("choice", _choose_numpy, owner.choice)
+        setattr(owner, "choice", choose)  # noqa: B010
 
 
 _add_methods()
@@ -463,7 +463,7 @@ def list_patches() -> list[Patch]:
         (random.Random, "seed", _watch_seeding),
         (subprocess.Popen, "__init__", _watch_entropy("another process")),
     ]
-    if hasattr(os, "fork"):
+    if "fork" in vars(os):
         patches.append((os, "fork", _watch_entropy("another process")))
     patches += [(random, name, _replace_by(_fix_python(name))) for name in _PYTHON_FIXED]
     for hook in HOOKS:
@@ -497,7 +497,7 @@ def _install_patches() -> ExitStack:
 def restore_sources() -> Iterator[None]:
     """Put the originals back for a while, unless another thread traces as well."""
     with _LOCK:
-        is_only = len(_TRACES) == 1
+        is_only = len(_TRACES) == 1 and bool(_INSTALLED)
         if is_only:
             _INSTALLED.pop().close()
     try:

@@ -15,6 +15,7 @@ from ..records import Floats, Ints
 from ..streams import Generators
 from .analysis import DrawTrace, mark_used
 from .calls import TracedFunction
+from .draws import restore_sources
 from .lines import find_value
 from .moves import MoveRows, Owner
 from .outcome import TraceFinding
@@ -99,7 +100,7 @@ def _describe_uneven(draw: DrawTrace, use: NoiseUse, other: NoiseUse) -> TraceFi
 def _describe_undefined(use: NoiseUse, other: NoiseUse, entry: int) -> TraceFinding:
     values = [show_value(np.ravel(u.form[0])[entry]) for u in (use, other)]
     text = f"the noise meets {values[0]} on x and {values[1]} on x'"
-    return _make_finding("value", use.meeting.short, text)
+    return _make_finding("value", use.find_meeting(entry).short, text)
 
 
 def _list_primitive_findings(draw: DrawTrace) -> list[TraceFinding]:
@@ -241,35 +242,36 @@ def confirm_suspicion(
     Returns:
         The finding or None; why it is not confirmed, or ""; the terms of the combination.
     """
-    generators = Generators.everywhere()
-    sides: list[list[Leaves]] = []
-    for side in (0, 1):
-        try:
-            sides.append([function.run_ordinary(side, run) for run in range(_ORDINARY_RUNS)])
-        except Exception as error:
-            return None, f"an ordinary run raises {type(error).__name__}", ()
-    if generators.find_moved()[1]:
-        return None, "a generator that was made beforehand is drawn from", ()
+    try:
+        sides = _run_sides(function, recorded.calls)
+    except (PartedRuns, Exception) as error:
+        return None, f"an ordinary run raises {type(error).__name__}", ()
     if function.inner_calls and not recorded.calls:
         return None, "an ordinary generator is drawn from, a traced one is not", ()
+    confirm = _confirm_terms if suspicion.terms else _confirm_path
+    finding, reason, terms = confirm(suspicion, sides)
+    if finding is None:
+        return None, reason, ()
+    # Slow: all objects are looked through.
+    generators = Generators.everywhere()
+    path, entry, _ = terms[0] if len(terms) == 1 else (suspicion.path, 0, 1.0)
+    values = [_get_entry(leaves[0].get(path), entry) for leaves in sides]
+    source = suspicion.source or _name_source(function, values)
+    function.run_ordinary(0, 0)
+    if generators.find_moved()[1]:
+        return None, "a generator that was made beforehand is drawn from", ()
+    return TraceFinding(finding.kind, f"{finding.text}; {source}"), "", terms
+
+
+def _run_sides(function: TracedFunction, limit: int) -> list[list[Leaves]]:
+    """Return the outputs of ordinary runs, and of runs with rare noise, for each side."""
+    sides = []
     for side in (0, 1):
-        try:
-            sides[side] += [
-                function.run_stressed(side, run, recorded.calls) for run in range(_STRESSED_RUNS)
-            ]
-        except (PartedRuns, Exception) as error:
-            return None, f"a run with rare noise raises {type(error).__name__}", ()
-    finding, reason, terms = (
-        _confirm_terms(suspicion, sides)
-        if suspicion.terms
-        else _confirm_path(suspicion.path, sides)
-    )
-    if finding is not None:
-        path, entry, _ = terms[0] if len(terms) == 1 else (suspicion.path, 0, 1.0)
-        values = [_get_entry(leaves[0].get(path), entry) for leaves in sides]
-        source = suspicion.source or _name_source(function, values)
-        finding = TraceFinding(finding.kind, f"{finding.text}; {source}")
-    return finding, reason, terms
+        with restore_sources():
+            ordinary = [function.run_ordinary(side, run) for run in range(_ORDINARY_RUNS)]
+        rare = [function.run_stressed(side, run, limit) for run in range(_STRESSED_RUNS)]
+        sides.append([*ordinary, *rare])
+    return sides
 
 
 def _name_source(function: TracedFunction, values: list[Any]) -> str:
@@ -316,8 +318,9 @@ def _confirm_terms(
 
 
 def _confirm_path(
-    path: str, sides: list[list[Leaves]]
+    suspicion: Suspicion, sides: list[list[Leaves]]
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
+    path = suspicion.path
     present = [[path in leaves for leaves in runs] for runs in sides]
     if not all(len(set(side)) == 1 for side in present):
         return None, f"{path} is there in some ordinary runs only", ()

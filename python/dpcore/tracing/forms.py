@@ -68,7 +68,16 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     """
 
     __array_priority__ = 1e6
-    __slots__ = ("_ids", "_meeting", "_plain", "_run", "_source", "_value", "_weights")
+    __slots__ = (
+        "_ids",
+        "_meeting",
+        "_plain",
+        "_run",
+        "_source",
+        "_value",
+        "_weights",
+        "entry_meetings",
+    )
 
     def __init__(
         self, run: Any, value: Any, plain: Any, ids: Array, weights: Array, meeting: Place | None
@@ -76,6 +85,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         self._run, self._meeting = run, meeting
         # A number that has met data before, its sign, and the data that were added to it.
         self._source: tuple[NoisyValue, int, Array] | None = None
+        self.entry_meetings: tuple[Place | None, ...] = ()
         self._value, self._plain = np.asarray(value), np.asarray(plain)
         self._ids, self._weights = ids, weights
 
@@ -457,6 +467,14 @@ def _read_plain(value: Any) -> Array | None:
     return array if array.dtype.kind in "biuf" else None
 
 
+def _is_read_early(noisy: NoisyValue, factor: Array) -> bool:
+    """Return True in a run that reads each number that met data before a factor changes it."""
+    mode = noisy._run.reads_sources
+    if not mode or noisy._meeting is None or not len(noisy._ids):
+        return False
+    return mode == "all" or factor.ndim > 0
+
+
 def _reads_first(noisy: NoisyValue, other: Array) -> bool:
     """Return True if data has another shape than a number that noise has already hidden.
 
@@ -465,11 +483,6 @@ def _reads_first(noisy: NoisyValue, other: Array) -> bool:
     if noisy._meeting is None or not noisy._ids.shape[0] or not other.ndim:
         return False
     return np.broadcast_shapes(noisy.shape, other.shape) != noisy.shape
-
-
-def _reads_source(noisy: NoisyValue, factor: Array) -> bool:
-    """Return True if a run reads a number that has met data before an array multiplies it."""
-    return bool(noisy._run.reads_sources and noisy._meeting is not None and factor.ndim)
 
 
 def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
@@ -540,7 +553,7 @@ def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> 
         values = noisy.read(how), other.read(how)
         return np.multiply(*values) if how == "multiplied" else np.true_divide(*values)
     run, operator = noisy._run, np.multiply if how == "multiplied" else np.true_divide
-    if (not keeps and _reads_first(noisy, factor)) or _reads_source(noisy, factor):
+    if _is_read_early(noisy, factor) or (not keeps and _reads_first(noisy, factor)):
         return operator(noisy.read("broadcast"), factor)
     run.record_product(how, factor)
     shape = noisy.shape if not factor.ndim else np.broadcast_shapes(noisy.shape, factor.shape)
@@ -565,7 +578,7 @@ def compare_forms(left: Any, right: Any, name: str) -> Any:
     outcome = getattr(np, name)(gap._value, 0)
     if gap._ids.shape[0] == 0:
         return outcome
-    gap._meeting = left._meeting or getattr(right, "_meeting", None)
+    gap._meeting = left._meeting or (right.meeting if is_noisy(right) else None)
     above = outcome if name.startswith("greater") else ~outcome
     return np.asarray(gap._run.record_use("compare", gap, outcome, above))[()]
 
@@ -648,7 +661,7 @@ def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
     noisy, plain = (left, _read_plain(right)) if is_noisy(left) else (right, _read_plain(left))
     if plain is None or plain.ndim not in (1, 2) or noisy.ndim not in (1, 2):
         return NotImplemented
-    if _reads_source(noisy, plain):
+    if _is_read_early(noisy, plain):
         return NotImplemented
     first, second = (noisy, plain) if noisy is left else (plain, noisy)
     columns = second.shape[1] if second.ndim == 2 else 1

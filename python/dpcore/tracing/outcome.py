@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from ..attacks import Threshold
 from ..records import Record, Result, one_line
+from .combinations import OutputCombination
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +36,7 @@ _UNDECIDED: Final = "no loss", "a step may be hidden", "not traceable"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceStep(Record, word="TraceStep"):
-    """What one line of code loses.
+    """Loss of one line of code.
 
     Attributes:
         place: file, line and function.
@@ -125,6 +127,19 @@ class Trace(Result, word="dpcore.trace/1"):
     def verdict(self) -> str:
         """The outcome with its reason."""
         return f"{self.outcome}: {self.reason}" if self.reason else self.outcome
+
+    @property
+    def attack(self) -> Threshold:
+        """The attack on the combination of outputs without noise, for `dpcore.audit`.
+
+        Raises:
+            AttributeError: if the trace found no such combination.
+        """
+        if not self.terms:
+            raise AttributeError(
+                "attack needs a finding of outputs without noise, this trace has none"
+            )
+        return Threshold(OutputCombination(self.terms))
 
     @property
     def exit_status(self) -> int:

@@ -24,6 +24,8 @@ from .places import Place, find_place
 
 Array = npt.NDArray[Any]
 Mode = Literal["record", "replay", "plain"]
+EarlyReading = Literal["", "arrays", "all"]
+"""Which factors of a number that met data let a run read the number first."""
 Kind = Literal["two-sided", "upwards", "gaussian"]
 
 _MIN_DRAW_LIMIT: Final = 1_000
@@ -98,6 +100,11 @@ class NoiseUse:
     form: tuple[Array, Array, Array] = field(init=False)
     meeting: Place = field(init=False)
 
+    def find_meeting(self, entry: int) -> Place:
+        """Return where noise met the plain part of an entry."""
+        places = self.number.entry_meetings
+        return (places[entry] if places else None) or self.meeting
+
     def __post_init__(self) -> None:
         self.form = self.number.form
         self.meeting = self.number.meeting or self.place
@@ -133,7 +140,8 @@ class RunParting:
 
 def get_active_run() -> TracedRun | None:
     """Return the run of this thread, or None."""
-    return getattr(_ACTIVE, "run", None)
+    run: TracedRun | None = vars(_ACTIVE).get("run")
+    return run
 
 
 @contextmanager
@@ -188,14 +196,14 @@ class TracedRun:
         self.fixed: dict[tuple[Place, str], int] = defaultdict(int)
         self.issued_seeds: set[int] = set()
         self.other_outputs: dict[int, Any] = {}
-        self.reads_sources = False
+        self.reads_sources: EarlyReading = ""
         self.stress: np.random.Generator | None = None
         self.limit: int | None = reference.calls if reference else None
         self.split = False
         self.has_own_seed = False
         self.tensors: Any = None
         self.size = 0
-        self.calls = 0
+        self.calls: int = 0
         self.base = np.random.Generator(np.random.PCG64([*seed, 1 if reference else 0]))
 
     # Draws.

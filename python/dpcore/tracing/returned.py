@@ -1,4 +1,4 @@
-"""What a traced function returns: its leaves by path, and their comparison entry by entry."""
+"""Leaves of what a traced function returns, by path, and their comparison entry by entry."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ def _list_attributes(value: Any) -> Mapping[str, Any] | None:
     """Return the fields of a record or a fitted model."""
     if has_all(value, "_asdict"):
         return dict(value._asdict())
-    fields = getattr(value, "__dict__", None)
-    if fields is None or callable(value) or isinstance(value, type):
+    if not has_all(value, "__dict__") or callable(value):
         return None
-    is_model = hasattr(type(value), "fit")
+    fields, is_model = vars(value), has_all(type(value), "fit")
     return {k: v for k, v in fields.items() if not is_model or k.endswith("_")}
 
 
@@ -80,7 +79,11 @@ def _is_number(value: Any) -> bool:
 
 def _stack_numbers(values: Any) -> Any:
     """Return a list of numbers as one array, traced if one of them is."""
-    return np.stack(list(values)) if any(map(is_noisy, values)) else np.array(values)
+    if not any(map(is_noisy, values)):
+        return np.array(values)
+    array: Any = np.stack(list(values))
+    array.entry_meetings = tuple(v.meeting if is_noisy(v) else None for v in values)
+    return array
 
 
 def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:

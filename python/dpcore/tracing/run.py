@@ -19,13 +19,14 @@ from .analysis import (
     find_shown_step_loss,
     list_shown_moves,
     needs_other_order,
+    solve_outputs,
     trace_draw,
 )
 from .calls import TracedFunction, keep_global_states
 from .draws import patch_sources
 from .findings import EARLY_KINDS, confirm_suspicion, find_suspicion, list_definite_findings
 from .outcome import Trace, TraceFinding, TraceStep
-from .replay import NoiseDraw, show_value
+from .replay import EarlyReading, NoiseDraw, show_value
 from .returned import RUN_TOLERANCE
 
 _MAX_DRAWS: Final = 1_000
@@ -33,6 +34,11 @@ _ABOVE_TOLERANCE: Final = 1e-9
 """Loss above the claim, relative to it, that roundings explain."""
 _MIN_ABOVE: Final = 2
 """Draws in which the output must show a loss above the claim."""
+_SMALL_SHARE: Final = 1e-3
+"""Share of a move whose loss an output shows if it holds the noisy value."""
+_EARLY_READINGS: Final[tuple[EarlyReading, ...]] = ("arrays", "all")
+_MANY_DRAWS: Final = 16
+"""Draws that must all show a loss that no small share of a move shows."""
 _WARMING_DRAW: Final = 2**32 - 1
 _MAX_SCALES: Final = 3
 
@@ -101,6 +107,8 @@ class _Settled:
 
     outcome: str
     reason: str = ""
+    is_early: bool = False
+    """True for a finding that occurs in correct code where delta is above 0."""
 
 
 class _TraceCourse:
@@ -126,7 +134,7 @@ class _TraceCourse:
             draw, self.settled = self._trace_draw(number)
             self.draws.append(draw)
             if self.settled is None and needs_other_order(draw):
-                self._take_other_order(number)
+                self.settled = self._take_other_order(number)
         if self.settled is None:
             self.settled = self._judge_all()
 
@@ -134,23 +142,29 @@ class _TraceCourse:
         """Trace a draw; where it settles nothing good, read numbers before they meet more data."""
         draw = trace_draw(self.function, number)
         settled = self._judge_draw(draw)
-        is_open = settled is not None and (
-            settled.outcome in ("no loss", "not traceable")
-            or [finding.kind for finding in self.findings] == ["data in a noisy value"]
-        )
         reads = any(not use.path for use in draw.recorded.run.uses)
-        if not is_open or not reads or self.function.reads_sources:
+        if settled is None or not reads or self.function.reads_sources:
             return draw, settled
-        findings, terms = self.findings, self.terms
-        self.function.reads_sources = True
-        self.findings, self.terms = [], ()
-        other = trace_draw(self.function, number)
-        again = self._judge_draw(other)
-        if again is None:
-            return other, None
-        self.function.reads_sources = False
-        self.findings, self.terms = findings, terms
-        return draw, settled
+        if not self._is_open(settled):
+            return draw, settled
+        best = draw, settled, self.findings
+        for mode in _EARLY_READINGS:
+            self.function.reads_sources, self.findings = mode, []
+            other = trace_draw(self.function, number)
+            again = self._judge_draw(other)
+            if again is None:
+                return other, None
+            if (self.findings or again.is_early) and not (best[2] or best[1].is_early):
+                best = other, again, self.findings
+        self.function.reads_sources = ""
+        self.findings = best[2]
+        return best[:2]
+
+    def _is_open(self, settled: _Settled) -> bool:
+        """Return True if other readings of the noisy values may settle more."""
+        kinds = [finding.kind for finding in self.findings]
+        is_open = settled.outcome in ("no loss", "not traceable")
+        return is_open or kinds == ["data in a noisy value"]
 
     def _warm_up(self) -> _Settled | None:
         """Run once on each input: caches and imports fill, and an error on x passes through."""
@@ -167,7 +181,7 @@ class _TraceCourse:
         findings = list_definite_findings(draw)
         early = [f for f in findings if f.kind in EARLY_KINDS and self.delta > 0]
         if early:
-            return _Settled("no loss", early[0].text)
+            return _Settled("no loss", early[0].text, is_early=True)
         if findings:
             self.findings = findings
             return _Settled("a finding")
@@ -234,13 +248,14 @@ class _TraceCourse:
             )
         return draw.untraceable
 
-    def _take_other_order(self, number: int) -> None:
+    def _take_other_order(self, number: int) -> _Settled | None:
         """Trace the other order of the pair, whose loss is greater, in place of the draw."""
         other = trace_draw(self.function.swap(), number)
-        self.settled = self._judge_draw(other)
-        if self.settled is None:
+        settled = self._judge_draw(other)
+        if settled is None:
             self.draws[-1] = other
             self.swapped.add(number)
+        return settled
 
     # All draws.
 
@@ -255,26 +270,57 @@ class _TraceCourse:
         solved = [draw.move.shift for draw in self.draws if draw.solved and draw.move is not None]
         if solved and not self._have_one_move():
             return _Settled("not traceable", "the move of lost noise depends on the noise")
-        loss = self.find_loss()
         if self.claim is None:
             return _Settled("no claim given")
         if not self._is_above(max(d.pure for d in self.draws), max(d.mu for d in self.draws)):
             return _Settled("within the claim on this pair")
-        shown = 0
-        for draw in self.draws:
-            if self._is_above(draw.pure, draw.mu) or math.isinf(loss):
-                shown += self._shows_loss(draw)
-            if shown >= _MIN_ABOVE:
-                return _Settled("above the claim on this pair")
+        if self._shows_above():
+            return _Settled("above the claim on this pair")
         return _Settled("a step may be hidden", "audit it")
 
-    def _shows_loss(self, draw: DrawTrace) -> bool:
+    def _shows_above(self) -> bool:
+        """Return True if outputs show a loss above the claim.
+
+        An output that changes with a small share of a move holds the noisy value: two draws are
+        enough. An output that changes with the whole move only, such as the place of a maximum,
+        changes by chance too: all of 16 draws must show it.
+        """
+        shown = 0
+        for draw in self.draws:
+            shown += self._shows_loss(draw, _SMALL_SHARE)
+            if shown >= _MIN_ABOVE:
+                return True
+        if len(self.draws) < _MIN_ABOVE:
+            return False
+        for number in range(_MANY_DRAWS):
+            if number >= len(self.draws):
+                draw, settled = self._trace_draw(number)
+                if settled is not None:
+                    return False
+                self.draws.append(draw)
+                if needs_other_order(draw) and self._take_other_order(number) is not None:
+                    return False
+            if not self._shows_loss(self.draws[number], 1.0):
+                return False
+        return True
+
+    def _shows_loss(self, draw: DrawTrace, share: float) -> bool:
+        """Return True if the output of a draw shows a loss above the claim."""
+        if not self._is_above(draw.pure, draw.mu):
+            return False
         function = self.function.swap() if draw.number in self.swapped else self.function
         steps = find_shown_step_loss(function, draw)
         if draw.move is None:
             return self._is_above(steps, 0.0)
-        shown = np.where(list_shown_moves(function, draw), draw.costs, 0.0)
-        return self._is_above(draw.sum_costs(shown) + steps, draw.find_mu(shown))
+        shown = np.where(list_shown_moves(function, draw, share), draw.costs, 0.0)
+        if not self._is_above(draw.sum_costs(shown) + steps, draw.find_mu(shown)):
+            return False
+        # The returned value may show less than the values that were read.
+        reads = any(not use.path for use in draw.recorded.run.uses)
+        solution = solve_outputs(function, draw) if reads and not draw.solved else None
+        if solution is None:
+            return True
+        return self._is_above(draw.sum_costs(solution[1]) + steps, draw.find_mu(solution[1]))
 
     def _is_above(self, pure: float, mu: float) -> bool:
         if isinstance(self.claim, GDP) and not pure:
@@ -404,5 +450,5 @@ def _describe_meeting(draw: DrawTrace, noise: NoiseDraw) -> str:
         if owner.use.sense is None:
             values = [np.ravel(u.form[0])[owner.entry] for u in (owner.use, owner.other)]
             first, second = map(show_value, values)
-            return f"meets {first} and {second} at {owner.use.meeting.short}"
+            return f"meets {first} and {second} at {owner.use.find_meeting(owner.entry).short}"
     return f"compared at {draw.rows.find_owner(int(rows[0])).use.place.short}"

@@ -1,0 +1,76 @@
+"""A user's noisy function as one step of a trace."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..errors import integer, mistyped, real
+from .replay import differ_much, get_active_run
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def primitive(
+    *,
+    loss: Callable[[Any, Any], Any],
+    value: int = 0,
+    declared: float | None = None,
+) -> Callable[[_Function], _Function]:
+    """Declare a noisy function as one step of a trace: its output is frozen, its loss is computed.
+
+    Outside of a trace the function is unchanged.
+
+    Args:
+        loss: the function from the values on x and x' to the loss in nats, or to their distance
+            and the loss.
+        value: the place of the argument whose value the noise hides.
+        declared: the greatest distance that the function is made for. Defaults to any distance.
+
+    Returns:
+        The decorator.
+
+    Raises:
+        TypeError: if `loss` is not callable, or another argument is of the wrong kind.
+        ValueError: if an argument is out of range.
+
+    Example:
+        >>> import dpcore, numpy as np
+        >>> @primitive(loss=lambda v, w: abs(v - w) / 2.0, declared=1.0)
+        ... def hide(count):
+        ...     return count + np.random.default_rng().laplace(scale=2.0)
+        >>> dpcore.trace(lambda x: hide(len(x)), ([1, 1], [1]), rng=1).loss
+        0.5
+    """
+    if not callable(loss):
+        raise mistyped("loss", "a function (value on x, value on x') -> loss", loss)
+    place = integer("value", value, 0)
+    greatest = None if declared is None else real("declared", declared, low=0.0)
+
+    def decorate(function: _Function) -> _Function:
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            run = get_active_run()
+            if run is None:
+                return function(*arguments, **named)
+            rest = [*arguments[:place], *arguments[place + 1 :], *named.values()]
+
+            def find_loss(first: Any, second: Any) -> tuple[float, float]:
+                if len(first[1]) != len(second[1]) or any(map(differ_much, first[1], second[1])):
+                    # Data in another argument change the law.
+                    return math.inf, math.inf
+                result = loss(first[0], second[0])
+                pair = result if isinstance(result, tuple) else (result, result)
+                return float(pair[0]), float(pair[1])
+
+            inputs = arguments[place], rest
+            name = function.__name__
+            return run.take_step(
+                name, inputs, lambda: function(*arguments, **named), find_loss, greatest
+            )
+
+        return call  # type: ignore[return-value]
+
+    return decorate
