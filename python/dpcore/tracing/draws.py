@@ -24,7 +24,7 @@ from ..adapters.single_steps import (
     list_scipy_patches,
 )
 from .forms import is_noisy, read_deep
-from .replay import NoiseLaw, TracedRun, get_active_run
+from .replay import NoiseLaw, TracedRun, get_active_run, is_inside_step
 
 LAPLACE: Final = NoiseLaw("laplace", "two-sided")
 LOGISTIC: Final = NoiseLaw("logistic", "two-sided")
@@ -415,7 +415,8 @@ def _watch_entropy(name: str) -> Callable[[Any], Any]:
 
     def make(original: Any) -> Any:
         def replacement(*arguments: Any, **named: Any) -> Any:
-            ENTROPY.append(name)
+            if not is_inside_step():
+                ENTROPY.append(name)
             return original(*arguments, **named)
 
         return replacement
@@ -425,7 +426,7 @@ def _watch_entropy(name: str) -> Callable[[Any], Any]:
 
 def _watch_seeding(original: Any) -> Any:
     def seed(self: Any, a: Any = None, *arguments: Any, **named: Any) -> Any:
-        if a is None:
+        if a is None and not is_inside_step():
             ENTROPY.append("random.Random")
         return original(self, a, *arguments, **named)
 

@@ -155,6 +155,22 @@ def activate_run(run: TracedRun | None) -> Iterator[None]:
         _ACTIVE.run = before
 
 
+@contextmanager
+def _enter_step() -> Iterator[None]:
+    """Let a step draw as it does without a trace."""
+    with activate_run(None):
+        _ACTIVE.is_inside_step = True
+        try:
+            yield
+        finally:
+            _ACTIVE.is_inside_step = False
+
+
+def is_inside_step() -> bool:
+    """Return True while this thread computes the output of a step."""
+    return getattr(_ACTIVE, "is_inside_step", False)
+
+
 def differ_much(first: Any, second: Any, tolerance: float = _PARAMETER_TOLERANCE) -> bool:
     """Return True if two arrays of numbers differ by more than rounding."""
     one, other = np.asarray(first), np.asarray(second)
@@ -398,7 +414,7 @@ class TracedRun:
         self.count_call()
         inputs = read_deep(inputs, name)
         if self.reference is None:
-            with activate_run(None):
+            with _enter_step():
                 output = call()
             self.steps.append(PrimitiveStep(place, name, inputs, output, settings=settings or {}))
             return output
@@ -406,16 +422,16 @@ class TracedRun:
         if number >= len(twins) or twins[number].name != name:
             other = f"x calls {twins[number].name}" if number < len(twins) else "x does not"
             self._part("control flow", place, f"x' calls {name}, {other}")
-            with activate_run(None):
+            with _enter_step():
                 output = call()
             self.steps.append(PrimitiveStep(place, name, inputs, output))
             return output
         twin = twins[number]
         step = PrimitiveStep(place, name, inputs, twin.output, declared=declared)
         self.steps.append(step)
-        for key, number in (settings or {}).items():
-            if differ_much(twin.settings.get(key, number), number):
-                values = f"{show_value(twin.settings[key])} on x and {show_value(number)} on x'"
+        for key, setting in (settings or {}).items():
+            if differ_much(twin.settings.get(key, setting), setting):
+                values = f"{show_value(twin.settings[key])} on x and {show_value(setting)} on x'"
                 self._part("data in a law", place, f"the {key} of {name} is {values}")
         if self.mode == "replay":
             step.distance, step.loss = find_loss(twin.inputs, inputs)
