@@ -420,7 +420,7 @@ class TensorFollower:
         torch = self.torch
         names = dict(named)
         generator = names.pop("generator", None)
-        if self._is_own_seed(generator):
+        if self.is_own_seed(generator):
             return function(*args, **named)
         loc, scale = _read_parameters(name, args, names)
         if name.endswith("_"):
@@ -459,7 +459,7 @@ class TensorFollower:
 
     def fix_draw(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Draw what has no law here, with the same bits in all runs."""
-        if self._is_own_seed(named.get("generator")):
+        if self.is_own_seed(named.get("generator")):
             return function(*args, **named)
         for tensor in _iterate_items((args, named)):
             self.read(tensor, name)
@@ -471,7 +471,7 @@ class TensorFollower:
 
         return self.run.fix(name, call)
 
-    def _is_own_seed(self, generator: Any) -> bool:
+    def is_own_seed(self, generator: Any) -> bool:
         """Return True for a draw that a fixed seed determines: that is no noise."""
         if generator is None:
             return self.has_own_seed
