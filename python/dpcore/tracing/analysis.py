@@ -19,7 +19,7 @@ from .moves import (
     find_move,
 )
 from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, count_times
-from .returned import CLEAR_TOLERANCE, RUN_TOLERANCE, find_difference
+from .returned import CLEAR_TOLERANCE, RUN_TOLERANCE, find_difference, iterate_leaves
 
 _MAX_SOLVED_DRAWS: Final = 64
 """Draws whose move is found by plain runs, one per draw."""
@@ -139,8 +139,17 @@ def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
         return f"a second run on x raises {type(error).__name__}"
     path = find_difference(draw.recorded.leaves, again.leaves, RUN_TOLERANCE, draw.recorded.parts)
     if path is None:
-        return ""
+        return _find_other_inputs(draw.recorded.run, plain)
     return f"two runs on x with the same noise differ in {path}"
+
+
+def _find_other_inputs(first: TracedRun, second: TracedRun) -> str:
+    """Return why the steps of two runs on x have other inputs, or "": randomness is not seen."""
+    for step, twin in zip(first.steps, second.steps, strict=False):
+        inputs = [dict(iterate_leaves(one.inputs)) for one in (step, twin)]
+        if find_difference(*inputs, RUN_TOLERANCE) is not None:
+            return f"two runs on x with the same noise give {step.name} other inputs"
+    return ""
 
 
 def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:

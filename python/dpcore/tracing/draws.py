@@ -17,8 +17,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..adapters.followed_tensors import follow_tensors, list_torch_patches
+from ..adapters.single_steps import (
+    list_diffprivlib_patches,
+    list_opendp_patches,
+    list_scipy_patches,
+)
 from .forms import is_noisy, read_deep
-from .replay import NoiseLaw, TracedRun, get_active_run
+from .replay import NoiseLaw, TracedRun, get_active_run, is_inside_step
 
 LAPLACE: Final = NoiseLaw("laplace", "two-sided")
 LOGISTIC: Final = NoiseLaw("logistic", "two-sided")
@@ -26,6 +32,7 @@ NORMAL: Final = NoiseLaw("normal", "gaussian")
 EXPONENTIAL: Final = NoiseLaw("exponential", "upwards")
 GUMBEL: Final = NoiseLaw("gumbel", "upwards")
 GEOMETRIC: Final = NoiseLaw("geometric", "upwards", "probability", whole=True)
+_LAWS: Final = {law.name: law for law in (LAPLACE, LOGISTIC, NORMAL, GUMBEL)}
 
 _FIXED: Final = (
     "random", "uniform", "integers", "permutation", "permuted", "shuffle", "binomial", "poisson",
@@ -49,10 +56,14 @@ Patch = tuple[Any, str, Callable[[Any], Any]]
 Hook = Callable[[Callable[[], TracedRun | None]], list[Patch]]
 """A function that lists patches; its argument returns the run of this thread, or None."""
 
-HOOKS: Final[list[Hook]] = []
+HOOKS: Final[list[Hook]] = [
+    list_torch_patches, list_diffprivlib_patches, list_opendp_patches, list_scipy_patches,
+]  # fmt: skip
 """Patches of other packages, listed when a trace begins."""
 
-RUN_HOOKS: Final[list[Callable[[TracedRun], Any]]] = []
+RUN_HOOKS: Final[list[Callable[[TracedRun], Any]]] = [
+    lambda run: follow_tensors(run, draw_named),
+]
 """Functions from a run to a context manager, which is entered around the traced call."""
 
 
@@ -82,6 +93,13 @@ def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
     return run.draw(
         EXPONENTIAL, 0.0, scale, scale, shape, lambda base: base.exponential(scale, shape or None)
     )
+
+
+def draw_named(run: TracedRun, name: str, loc: Any, scale: Any, shape: Any) -> Any:
+    """Draw noise of a law by its name, around a location: a hook imports no laws."""
+    if name == EXPONENTIAL.name:
+        return draw_exponential(run, scale, shape)
+    return draw_centred(run, _LAWS[name], loc, scale, shape)
 
 
 def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
@@ -397,7 +415,8 @@ def _watch_entropy(name: str) -> Callable[[Any], Any]:
 
     def make(original: Any) -> Any:
         def replacement(*arguments: Any, **named: Any) -> Any:
-            ENTROPY.append(name)
+            if not is_inside_step():
+                ENTROPY.append(name)
             return original(*arguments, **named)
 
         return replacement
@@ -407,7 +426,7 @@ def _watch_entropy(name: str) -> Callable[[Any], Any]:
 
 def _watch_seeding(original: Any) -> Any:
     def seed(self: Any, a: Any = None, *arguments: Any, **named: Any) -> Any:
-        if a is None:
+        if a is None and not is_inside_step():
             ENTROPY.append("random.Random")
         return original(self, a, *arguments, **named)
 

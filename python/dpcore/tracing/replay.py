@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -123,6 +123,7 @@ class PrimitiveStep:
     distance: float = 0.0
     declared: float | None = None
     shown_loss: float = 0.0
+    settings: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,22 @@ def activate_run(run: TracedRun | None) -> Iterator[None]:
         yield
     finally:
         _ACTIVE.run = before
+
+
+@contextmanager
+def _enter_step() -> Iterator[None]:
+    """Let a step draw as it does without a trace."""
+    with activate_run(None):
+        _ACTIVE.is_inside_step = True
+        try:
+            yield
+        finally:
+            _ACTIVE.is_inside_step = False
+
+
+def is_inside_step() -> bool:
+    """Return True while this thread computes the output of a step."""
+    return getattr(_ACTIVE, "is_inside_step", False)
 
 
 def differ_much(first: Any, second: Any, tolerance: float = _PARAMETER_TOLERANCE) -> bool:
@@ -200,6 +217,7 @@ class TracedRun:
         self.limit: int | None = reference.calls if reference else None
         self.split = False
         self.has_own_seed = False
+        self.tensors: Any = None
         self.size = 0
         self.calls: int = 0
         self.base = np.random.Generator(np.random.PCG64([*seed, 1 if reference else 0]))
@@ -375,6 +393,7 @@ class TracedRun:
         find_loss: Callable[[Any, Any], tuple[float, float]],
         declared: float | None = None,
         find_shown_loss: Callable[[Any, Any, Any], float] | None = None,
+        settings: Mapping[str, float] | None = None,
     ) -> Any:
         """Take a call as one step: the output is frozen, the loss follows from the two inputs.
 
@@ -386,6 +405,7 @@ class TracedRun:
             declared: the greatest distance that the step is made for. Defaults to any.
             find_shown_loss: the function from both inputs and the output to the loss that this
                 output shows. Defaults to the loss.
+            settings: numbers of the step by name, which must be the same on x and x'.
 
         Returns:
             The output; in a replay, that on x.
@@ -394,20 +414,25 @@ class TracedRun:
         self.count_call()
         inputs = read_deep(inputs, name)
         if self.reference is None:
-            with activate_run(None):
+            with _enter_step():
                 output = call()
-            self.steps.append(PrimitiveStep(place, name, inputs, output))
+            self.steps.append(PrimitiveStep(place, name, inputs, output, settings=settings or {}))
             return output
         twins = self.reference.steps
         if number >= len(twins) or twins[number].name != name:
-            self._part("control flow", place, f"x' calls {name}, x does not")
-            with activate_run(None):
+            other = f"x calls {twins[number].name}" if number < len(twins) else "x does not"
+            self._part("control flow", place, f"x' calls {name}, {other}")
+            with _enter_step():
                 output = call()
             self.steps.append(PrimitiveStep(place, name, inputs, output))
             return output
         twin = twins[number]
         step = PrimitiveStep(place, name, inputs, twin.output, declared=declared)
         self.steps.append(step)
+        for key, setting in (settings or {}).items():
+            if differ_much(twin.settings.get(key, setting), setting):
+                values = f"{show_value(twin.settings[key])} on x and {show_value(setting)} on x'"
+                self._part("data in a law", place, f"the {key} of {name} is {values}")
         if self.mode == "replay":
             step.distance, step.loss = find_loss(twin.inputs, inputs)
             step.shown_loss = step.loss

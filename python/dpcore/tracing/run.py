@@ -23,9 +23,10 @@ from .analysis import (
     trace_draw,
 )
 from .calls import TracedFunction, keep_global_states
-from .draws import patch_sources
+from .draws import HOOKS, patch_sources
 from .findings import EARLY_KINDS, confirm_suspicion, find_suspicion, list_definite_findings
 from .outcome import Trace, TraceFinding, TraceStep
+from .own_noise import list_own_patches
 from .replay import EarlyReading, NoiseDraw, show_value
 from .returned import RUN_TOLERANCE
 
@@ -41,6 +42,8 @@ _MANY_DRAWS: Final = 16
 """Draws that must all show a loss that no small share of a move shows."""
 _WARMING_DRAW: Final = 2**32 - 1
 _MAX_SCALES: Final = 3
+
+HOOKS.append(list_own_patches)
 
 
 @suggest_arguments

@@ -1,0 +1,625 @@
+"""Tensors of torch that noise entered: their storages have traced numbers as shadows.
+
+A tensor stays a tensor. Its storage has a shadow: a traced array with one entry for each number of
+the storage. Views share the storage and so the shadow, and an operation in place changes both. A
+function mode of torch sees every function of torch that is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..packages import imported_module
+
+Draw = Callable[..., Any]
+"""A function `(run, name of the law, location, scale, shape)` that draws traced noise."""
+
+_SILENT: Final = frozenset(
+    """__get__ __set__ __len__ __hash__ __delete__ size dim ndimension numel nelement stride
+    storage_offset is_contiguous is_floating_point is_complex element_size data_ptr untyped_storage
+    requires_grad_ register_hook retain_grad get_device is_same_size result_type can_cast
+    zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full is_tensor
+    has_names _is_view is_inference is_set_to register_post_accumulate_grad_hook
+    set_ _has_compatible_shallow_copy_type""".split()
+)
+"""Functions that read no number of a tensor."""
+
+_MOVING: Final = frozenset(
+    """view reshape view_as reshape_as expand expand_as transpose t permute squeeze unsqueeze
+    flatten unflatten narrow select split chunk unbind __iter__ detach detach_ alias __getitem__
+    diagonal movedim moveaxis swapaxes clone contiguous stack cat concat concatenate hstack vstack
+    flip roll repeat tile index_select __deepcopy__ cpu ravel broadcast_to adjoint as_strided
+    unfold pin_memory""".split()
+)
+"""Functions whose results hold entries of their arguments, at other places."""
+
+_CASTING: Final = frozenset("to float double type type_as".split())
+"""Functions that return the same numbers in another type."""
+
+_BASES: Final = {
+    "multiply": "mul", "true_divide": "div", "divide": "div", "truediv": "div", "subtract": "sub",
+    "negative": "neg", "mm": "matmul", "mv": "matmul", "dot": "matmul", "rsub": "rsub",
+    "iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div", "radd": "add", "rmul": "mul",
+    "idiv": "div", "absolute": "abs", "less": "lt", "greater": "gt",
+}  # fmt: skip
+"""Functions of torch under other names."""
+
+_LAWS: Final = {"randn": "normal", "randn_like": "normal", "normal": "normal",
+                "normal_": "normal", "exponential_": "exponential"}  # fmt: skip
+_RANDOM: Final = frozenset(
+    """rand rand_like randint randint_like randperm multinomial bernoulli bernoulli_ uniform_
+    random_ cauchy_ geometric_ log_normal_ poisson binomial gumbel_softmax rrelu rrelu_
+    _standard_gamma _sample_dirichlet""".split()
+)
+"""Draws without a law here: all runs with the same noise take the same bits."""
+
+
+def _add_scaled(left: Any, right: Any, alpha: float = 1.0, sign: int = 1) -> Any:
+    right = right if alpha == 1 else right * alpha
+    return left + right if sign == 1 else left - right
+
+
+def _average(left: Any, right: Any, weight: Any) -> Any:
+    return left * (1 - weight) + right * weight
+
+
+def _reduce(name: str) -> Callable[..., Any]:
+    def reduce_form(form: Any, dim: Any = None, keepdim: bool = False, **other: Any) -> Any:
+        if not set(other) <= {"dtype"} or (name == "mean" and keepdim):
+            return NotImplemented
+        axis = tuple(dim) if isinstance(dim, list | tuple) else dim
+        options = {"keepdims": True} if keepdim else {}
+        return getattr(form, name)(axis=axis, **options)
+
+    return reduce_form
+
+
+def _find_place(name: str) -> Callable[..., Any]:
+    def find_index(form: Any) -> Any:
+        return np.asarray(getattr(form, name)())
+
+    return find_index
+
+
+_FORMS: Final[dict[str, Callable[..., Any]]] = {
+    "add": _add_scaled,
+    "sub": lambda left, right, alpha=1.0: _add_scaled(left, right, alpha, -1),
+    "rsub": lambda left, right: right - left,
+    "mul": lambda left, right: left * right,
+    "div": lambda left, right: left / right,
+    "neg": lambda form: -form,
+    "abs": abs,
+    "sum": _reduce("sum"),
+    "mean": _reduce("mean"),
+    "matmul": lambda left, right: np.matmul(left, right),
+    "rmatmul": lambda left, right: np.matmul(right, left),
+    "lerp": _average,
+    "lt": lambda left, right: left < right,
+    "le": lambda left, right: left <= right,
+    "gt": lambda left, right: left > right,
+    "ge": lambda left, right: left >= right,
+    "argmax": _find_place("argmax"),
+    "argmin": _find_place("argmin"),
+    "clamp": lambda form, min=None, max=None: form.clip(min, max),
+    "clip": lambda form, min=None, max=None: form.clip(min, max),
+}
+"""Functions on traced arrays, by the names of those of torch."""
+
+_DERIVED: Final = frozenset({"mul", "div", "matmul", "rmatmul", "abs", "lerp", "clamp", "clip"})
+"""Functions whose derivative depends on the numbers."""
+
+
+@dataclass(slots=True)
+class _NoisyStorage:
+    """A storage, kept alive, with its numbers as a tensor and an array, and their shadow."""
+
+    storage: Any
+    numbers: Any
+    array: Any = None
+    shadow: Any = None
+
+
+class TensorFollower:
+    """The traced storages of one run, and what functions of torch do to them.
+
+    Args:
+        run: the traced run.
+        draw: the function that draws noise of a law.
+    """
+
+    def __init__(self, run: Any, draw: Draw) -> None:
+        self.run, self.draw = run, draw
+        self.torch = imported_module("torch")
+        self.storages: dict[int, _NoisyStorage] = {}
+        self.has_own_seed = False
+
+    # Storages.
+
+    def is_tensor(self, value: Any) -> bool:
+        """Return True for a tensor."""
+        return isinstance(value, self.torch.Tensor)
+
+    def _is_wrapped(self, tensor: Any) -> bool:
+        """Return True for a tensor inside `vmap` or `grad`."""
+        is_wrapped = self.torch._C._functorch.is_functorch_wrapped_tensor
+        return self.is_tensor(tensor) and bool(is_wrapped(tensor))
+
+    def _unwrap(self, tensor: Any) -> Any:
+        while self._is_wrapped(tensor):
+            tensor = self.torch._C._functorch.get_unwrapped(tensor)
+        return tensor
+
+    def get_entry(self, tensor: Any) -> _NoisyStorage | None:
+        """Return the traced storage of a tensor, or None."""
+        if not self.storages or not self.is_tensor(tensor):
+            return None
+        tensor = self._unwrap(tensor)
+        if tensor.layout != self.torch.strided or tensor.device.type == "meta":
+            return None
+        return self.storages.get(tensor.untyped_storage().data_ptr())
+
+    def _find_places(self, tensor: Any, count: int) -> Any:
+        """Return the places of a tensor's entries in its storage; None for all in order."""
+        if tensor.numel() == count and tensor.is_contiguous():
+            return None
+        # By numpy: within `grad`, torch would make a tensor that has no storage.
+        places = np.arange(count)[tensor.storage_offset() :]
+        strides = [places.itemsize * step for step in tensor.stride()]
+        return np.lib.stride_tricks.as_strided(places, tuple(tensor.shape), strides)
+
+    def get_form(self, tensor: Any) -> Any:
+        """Return a tensor as a traced array, or a plain one."""
+        entry = self.get_entry(tensor)
+        if entry is None:
+            return _to_floats(tensor)
+        places = self._find_places(tensor, entry.shadow.size)
+        flat = entry.shadow if places is None else entry.shadow[places]
+        return flat if flat.shape == tuple(tensor.shape) else flat.reshape(tuple(tensor.shape))
+
+    def set_form(self, tensor: Any, form: Any) -> None:
+        """Give the entries of a tensor, which has the values already, their traced numbers."""
+        entry = self.get_entry(tensor)
+        if entry is None and not _is_traced(form):
+            return
+        flat = tensor.detach()
+        count = flat.untyped_storage().nbytes() // flat.element_size()
+        numbers = flat.as_strided((count,), (1,), 0)
+        places = self._find_places(flat, count)
+        if entry is None:
+            entry = _NoisyStorage(flat.untyped_storage(), numbers)
+            if flat.device.type == "cpu" and flat.dtype in (self.torch.float32, self.torch.float64):
+                entry.array = numbers.numpy()
+            self.storages[entry.storage.data_ptr()] = entry
+        values = _to_floats(numbers, keep=True)
+        if places is None and not _is_traced(form):
+            del self.storages[entry.storage.data_ptr()]
+            return
+        if places is None:
+            shadow = form.reshape(count) if form.shape != (count,) else form
+        else:
+            shadow = entry.shadow
+            if shadow is None:
+                shadow = form.ravel()[np.zeros(count, int)] * 0.0
+                plain, ids, weights = shadow.form
+                shadow = _renew(shadow, values, values.astype(float), ids[:0], weights[:0])
+            shadow[places] = form
+        entry.shadow = _renew(shadow, values.copy(), *shadow.form)
+
+    def read(self, tensor: Any, name: str) -> None:
+        """Record a reading of a tensor, whose numbers are those of x from then on."""
+        entry = self.get_entry(tensor)
+        if entry is None:
+            return
+        shadow = entry.shadow
+        tensor = self._unwrap(tensor)
+        places = self._find_places(tensor, shadow.size)
+        part = shadow if places is None else shadow[places]
+        value = part.read(name)
+        if places is not None:
+            shadow[places] = value
+        kept = value if places is None else shadow.value
+        if entry.array is None:
+            entry.numbers.copy_(self.torch.from_numpy(np.array(kept)))
+        else:
+            # numpy writes past the versions of autograd and the levels of `grad` and `vmap`.
+            entry.array[...] = kept
+        if not _is_traced(shadow):
+            self.storages.pop(entry.storage.data_ptr(), None)
+
+    # Functions.
+
+    def call(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+        """Call a function of torch, and follow the noise of its arguments."""
+        items = list(_iterate_items(args)) + (list(_iterate_items(named)) if named else [])
+        if any(map(_is_traced, items)):
+            args, named = (self._accept_arrays(part) for part in (args, named))
+            items = list(_iterate_items((args, named)))
+        if name in ("tensor", "as_tensor", "from_numpy", "asarray") and args:
+            return self._convert(function, name, args, named)
+        tensors = [item for item in items if self.get_entry(item) is not None]
+        if not tensors:
+            return function(*args, **named)
+        if any(map(self._is_wrapped, items)):
+            for tensor in tensors:
+                self.read(tensor, name)
+            return function(*args, **named)
+        if name.startswith("_foreach_") and isinstance(args[0], list | tuple):
+            return self._call_each(name.removeprefix("_foreach_"), args, named)
+        if name == "numpy":
+            return self.get_form(args[0])
+        if name == "__setitem__":
+            return self._set_items(function, *args)
+        is_inplace = name.endswith("_") and not name.endswith("__")
+        base = name.strip("_")
+        is_inplace = is_inplace or base in ("iadd", "isub", "imul", "itruediv", "idiv")
+        base = _BASES.get(base, base)
+        if is_inplace and base in ("zero", "fill", "copy", "set_data"):
+            return self._overwrite(function, args, named)
+        if (name in _MOVING or base in _CASTING) and name != "detach_":
+            result = self._move(function, name, args, named)
+            if result is not NotImplemented:
+                return result
+        elif base in _FORMS and "out" not in named:
+            result = self._compute(function, base, args, named, is_inplace)
+            if result is not NotImplemented:
+                return result
+        for tensor in tensors:
+            self.read(tensor, name)
+        return function(*args, **named)
+
+    def _accept_arrays(self, values: Any) -> Any:
+        """Turn traced arrays of numpy among arguments into tensors."""
+        if isinstance(values, dict):
+            return {key: self._accept_arrays(value) for key, value in values.items()}
+        if type(values) in (tuple, list):
+            return type(values)(self._accept_arrays(value) for value in values)
+        return self.make_tensor(values, None, None) if _is_traced(values) else values
+
+    def make_tensor(self, form: Any, dtype: Any, device: Any) -> Any:
+        """Make a tensor of a traced array."""
+        value = np.array(form.value if _is_traced(form) else form)
+        tensor = self.torch.from_numpy(value.reshape(np.shape(value))).to(device, dtype)
+        self.set_form(tensor, form)
+        return tensor
+
+    def _convert(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+        source = args[0]
+        options = {key: named.get(key) for key in ("dtype", "device")}
+        if isinstance(source, list | tuple):
+            # numpy joins a list of traced numbers.
+            parts = [self.get_form(t) for t in source if self.get_entry(t) is not None]
+            if len(parts) == len(source) and parts:
+                default = self.torch.get_default_dtype()
+                return self.make_tensor(np.stack(parts), options["dtype"] or default, None)
+        if self.get_entry(source) is None:
+            return function(*args, **named)
+        form = self.get_form(source)
+        return self.make_tensor(form, options["dtype"] or source.dtype, options["device"])
+
+    def _call_each(self, name: str, args: Any, named: dict[str, Any]) -> Any:
+        """Apply a function on lists of tensors to one after the other."""
+        function = getattr(self.torch.Tensor, name)
+        results = []
+        for place in range(len(args[0])):
+            some = [arg[place] if isinstance(arg, list | tuple) else arg for arg in args]
+            results.append(self.call(function, name, tuple(some), named))
+        return None if name.endswith("_") else results
+
+    def _set_items(self, function: Any, target: Any, key: Any, value: Any) -> None:
+        for item in _iterate_items(key):
+            self.read(item, "index")
+        form = self.get_form(value) if self.is_tensor(value) else value
+        function(target, key, value)
+        if _is_simple(key):
+            view = target[key]
+            is_whole = _is_traced(form) and form.shape == tuple(view.shape)
+            self.set_form(view, form if is_whole else self._broadcast(form, view))
+        else:
+            self._set_scattered(target, key, form)
+
+    def _broadcast(self, form: Any, target: Any) -> Any:
+        shape = tuple(target.shape)
+        return np.broadcast_to(form, shape) if _is_traced(form) else _to_floats(target)
+
+    def _set_scattered(self, target: Any, key: Any, form: Any) -> None:
+        places = self.torch.arange(target.numel()).reshape(target.shape)[key].numpy()
+        whole = self.get_form(target)
+        if not _is_traced(whole):
+            whole = form.ravel()[np.zeros(target.numel(), int)] * 0.0 + whole.ravel()
+        flat = whole.ravel()
+        flat[places] = form
+        self.set_form(target, flat.reshape(tuple(target.shape)))
+
+    def _overwrite(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
+        source = args[1] if len(args) > 1 else named.get("src", 0.0)
+        form = self.get_form(source) if self.is_tensor(source) else 0.0
+        result = function(*args, **named)
+        self.set_form(args[0], self._broadcast(form, args[0]))
+        return result
+
+    def _move(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+        """Call a function that moves entries; a new storage gets the shadows of the entries."""
+        data = args[0] if isinstance(args[0], list | tuple) else [args[0]]
+        for item in _iterate_items((args[1:], named)):
+            if item is not args[0] and name not in ("view_as", "reshape_as", "expand_as"):
+                self.read(item, "index")
+        result = function(*args, **named)
+        results = result if isinstance(result, tuple | list) else [result]
+        if not all(self.is_tensor(part) for part in results):
+            return result
+        sources = {id(self.get_entry(tensor)) for tensor in data}
+        if all(id(self.get_entry(part)) in sources for part in results):
+            return result
+        if not all(part.is_floating_point() for part in results):
+            return NotImplemented
+        if name.strip("_") in _CASTING or name in ("cpu", "__deepcopy__"):
+            self.set_form(result, self.get_form(args[0]))
+            return result
+        return self._move_places(function, args, named, data, result)
+
+    def _move_places(
+        self, function: Any, args: Any, named: dict[str, Any], data: Any, result: Any
+    ) -> Any:
+        forms = [self.get_form(tensor) for tensor in data]
+        ends = np.cumsum([0, *(tensor.numel() for tensor in data)])
+        places = [
+            self.torch.arange(ends[place], ends[place + 1]).reshape(tensor.shape)
+            for place, tensor in enumerate(data)
+        ]
+        first = places if isinstance(args[0], list | tuple) else places[0]
+        moved = function(first, *args[1:], **named)
+        flat = np.concatenate([form.ravel() for form in forms])
+        pairs = zip(moved, result, strict=True) if isinstance(result, tuple) else [(moved, result)]
+        for part, target in pairs:
+            self.set_form(target, flat[part.numpy()])
+        return result
+
+    def _compute(
+        self, function: Any, base: str, args: Any, named: dict[str, Any], is_inplace: bool
+    ) -> Any:
+        """Call a function of torch, and the one on traced arrays of the same name."""
+        tensors = [t for t in _iterate_items((args, named)) if self.is_tensor(t)]
+        if any(not t.is_floating_point() and self.get_entry(t) is not None for t in tensors):
+            return NotImplemented
+        if base in _DERIVED and self.torch.is_grad_enabled():
+            if any(t.requires_grad for t in tensors):
+                return NotImplemented
+        try:
+            forms = [self.get_form(t) if self.is_tensor(t) else t for t in args]
+            options = {k: self.get_form(t) if self.is_tensor(t) else t for k, t in named.items()}
+            form = _FORMS[base](*forms, **options)
+        except (TypeError, ValueError):
+            return NotImplemented
+        if form is NotImplemented:
+            return NotImplemented
+        result = function(*args, **named)
+        target = args[0] if is_inplace else result
+        if not _is_traced(form):
+            # A reading or a comparison: the outcome is that of x.
+            self._write_outcome(target, form)
+            return result
+        shape = tuple(target.shape)
+        self.set_form(target, form if form.shape == shape else form.reshape(shape))
+        return result
+
+    def _write_outcome(self, target: Any, outcome: Any) -> None:
+        with self.torch.no_grad():
+            kept = self.torch.as_tensor(np.asarray(outcome)).to(target.device, target.dtype)
+            target.detach().copy_(kept.reshape(target.shape))
+        self.set_form(target, _to_floats(target))
+
+    # Draws.
+
+    def draw_noise(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+        """Draw noise that has a law, as a new tensor or into one."""
+        torch = self.torch
+        names = dict(named)
+        generator = names.pop("generator", None)
+        if self.is_own_seed(generator):
+            return function(*args, **named)
+        loc, scale = _read_parameters(name, args, names)
+        if name.endswith("_"):
+            target = args[0]
+        else:
+            with torch.no_grad():
+                # The function itself determines shape, type and device.
+                with torch.random.fork_rng(devices=[]):
+                    target = function(*args, **names)
+            target = target.detach()
+        for value in (loc, scale):
+            self.read(value, "parameter")
+        loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
+        shape = tuple(target.shape)
+        noise = self.draw(self.run, _LAWS[name], loc, scale, shape)
+        self._fill(target, noise)
+        return target.requires_grad_() if names.get("requires_grad") else target
+
+    def draw_named(self, law: str, loc: Any, scale: Any, shape: Any, dtype: Any) -> Any:
+        """Draw noise of a law as a new tensor."""
+        loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
+        # The mode does not see what happens here.
+        with self.torch._C.DisableTorchFunction():
+            target = self.torch.empty(tuple(shape), dtype=dtype)
+            self._fill(target, self.draw(self.run, law, loc, scale, tuple(shape)))
+        return target
+
+    def _fill(self, target: Any, noise: Any) -> None:
+        values = np.asarray(noise.value if _is_traced(noise) else noise, float)
+        with self.torch.no_grad():
+            target.copy_(self.torch.from_numpy(np.array(values)).reshape(target.shape))
+        if _is_traced(noise):
+            self.set_form(target, noise)
+        else:
+            self.set_form(target, values)
+
+    def fix_draw(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+        """Draw what has no law here, with the same bits in all runs."""
+        if self.is_own_seed(named.get("generator")):
+            return function(*args, **named)
+        for tensor in _iterate_items((args, named)):
+            self.read(tensor, name)
+
+        def call(base: np.random.Generator) -> Any:
+            with self.torch.random.fork_rng(devices=[]):
+                self.torch.manual_seed(int(base.integers(2**62)))
+                return function(*args, **named)
+
+        return self.run.fix(name, call)
+
+    def is_own_seed(self, generator: Any) -> bool:
+        """Return True for a draw that a fixed seed determines: that is no noise."""
+        if generator is None:
+            return self.has_own_seed
+        return generator.initial_seed() not in self.run.issued_seeds
+
+    def seed(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
+        """Seed the global generator: a seed that the run did not issue fixes what follows."""
+        value = int(next(iter((*args, *named.values())), 0))
+        self.has_own_seed = self.has_own_seed or value not in self.run.issued_seeds
+        return function(*args, **named)
+
+
+def _read_parameters(name: str, args: Any, named: dict[str, Any]) -> tuple[Any, Any]:
+    """Return location and scale of a draw."""
+    if name.startswith("randn"):
+        return 0.0, 1.0
+    rest = args[1:] if name.endswith("_") else args
+    if name == "exponential_":
+        return 0.0, 1.0 / (rest[0] if rest else named.get("lambd", 1.0))
+    values = dict(zip(("mean", "std"), rest, strict=False), **named)
+    return values.get("mean", 0.0), values.get("std", 1.0)
+
+
+def _is_traced(value: Any) -> bool:
+    """Return True for a traced array: it has a form with at least one term."""
+    return type(value).__name__ == "NoisyValue" and value.form[1].shape[0] > 0
+
+
+def _renew(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any) -> Any:
+    return type(shadow)(shadow._run, values, plain, ids, weights, shadow.meeting)
+
+
+def _to_floats(tensor: Any, keep: bool = False) -> Any:
+    """Return the numbers of a tensor; with `keep` in its own precision, where numpy has it."""
+    plain = tensor.detach().cpu()
+    if keep and str(plain.dtype) in ("torch.float32", "torch.float64"):
+        return plain.numpy()
+    return plain.double().numpy()
+
+
+def _is_simple(key: Any) -> bool:
+    """Return True for an index whose result is a view."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return all(k is None or k is Ellipsis or isinstance(k, int | slice) for k in keys)
+
+
+def _iterate_items(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _iterate_items(item)
+    elif isinstance(value, dict):
+        yield from _iterate_items(list(value.values()))
+    else:
+        yield value
+
+
+def _make_mode(follower: TensorFollower) -> Any:
+    from torch.overrides import TorchFunctionMode
+
+    class FollowingMode(TorchFunctionMode):  # type: ignore[misc]
+        """The function mode that follows noise."""
+
+        def __torch_function__(
+            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            named = kwargs or {}
+            name = getattr(function, "__name__", "")
+            if name in _LAWS and "out" not in named:
+                return follower.draw_noise(function, name, args, named)
+            if name in _RANDOM or "dropout" in name:
+                return follower.fix_draw(function, name, args, named)
+            if name in _SILENT or not (follower.storages or _has_traced_arrays(args)):
+                return function(*args, **named)
+            return follower.call(function, name, args, named)
+
+    return FollowingMode()
+
+
+def _has_traced_arrays(args: Any) -> bool:
+    return any(_is_traced(item) for item in _iterate_items(args))
+
+
+@contextmanager
+def _enter_follower(run: Any, draw: Draw) -> Iterator[None]:
+    torch = imported_module("torch")
+    run.tensors = TensorFollower(run, draw)
+    with torch.random.fork_rng(devices=[]), _make_mode(run.tensors):
+        # What is drawn past the mode has other bits in each run.
+        torch.default_generator.manual_seed(run.serial)
+        yield
+
+
+class _NoFollower:
+    """A context in which torch is not loaded."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+
+def follow_tensors(run: Any, draw: Draw) -> AbstractContextManager[None]:
+    """Return a context in which the noise of torch is followed, if torch is loaded."""
+    if imported_module("torch") is None:
+        return _NoFollower()
+    return _enter_follower(run, draw)
+
+
+def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
+    """List the functions of torch that its function mode does not see."""
+    torch = imported_module("torch")
+    if torch is None:
+        return []
+
+    def replace_seeding(original: Any) -> Any:
+        def manual_seed(*args: Any, **named: Any) -> Any:
+            follower = getattr(get_active_run(), "tensors", None)
+            return follower.seed(original, args, named) if follower else original(*args, **named)
+
+        return manual_seed
+
+    def replace_conversion(original: Any) -> Any:
+        def from_numpy(array: Any) -> Any:
+            follower = getattr(get_active_run(), "tensors", None)
+            if follower is None or not _is_traced(array):
+                return original(array)
+            with torch._C.DisableTorchFunction():
+                return follower.make_tensor(array, None, None)
+
+        return from_numpy
+
+    def replace_sampler(law: str) -> Callable[[Any], Any]:
+        def make(original: Any) -> Any:
+            def rsample(self: Any, sample_shape: Any = ()) -> Any:
+                follower = getattr(get_active_run(), "tensors", None)
+                if follower is None or follower.has_own_seed:
+                    return original(self, sample_shape)
+                shape = self._extended_shape(torch.Size(sample_shape))
+                dtype = self.loc.dtype if follower.is_tensor(self.loc) else None
+                noise = follower.draw_named(law, 0.0, 1.0, shape, dtype)
+                return self.loc + noise * self.scale
+
+            return rsample
+
+        return make
+
+    return [
+        (torch, "manual_seed", replace_seeding),
+        (torch, "from_numpy", replace_conversion),
+        (torch.distributions.Laplace, "rsample", replace_sampler("laplace")),
+        (torch.distributions.Gumbel, "rsample", replace_sampler("gumbel")),
+    ]

@@ -1,0 +1,208 @@
+"""Calls of other packages that a trace takes as single steps, and draws that it leads to its own.
+
+A step's output is frozen: both runs get it. Its loss follows from the two inputs, and from what the
+mechanism states.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..packages import imported_module
+
+Patch = tuple[Any, str, Callable[[Any], Any]]
+
+_PROPORTIONAL: Final = frozenset(
+    """Laplace LaplaceTruncated LaplaceFolded Geometric GeometricTruncated GeometricFolded
+    Exponential PermuteAndFlip Bingham""".split()
+)
+"""Mechanisms of diffprivlib whose loss is proportional to the distance of the inputs."""
+
+_SETTINGS: Final = ("epsilon", "delta", "sensitivity", "lower", "upper")
+_SETS: Final = ("Symmetric", "InsertDelete", "Hamming", "ChangeOne", "Discrete")
+"""Metrics of OpenDP that count records."""
+
+
+def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
+    """List the methods `randomise` of diffprivlib, if it is loaded."""
+    mechanisms = imported_module("diffprivlib.mechanisms")
+    if mechanisms is None:
+        return []
+    # Transformers call the mechanism that they wrap.
+    base = mechanisms.base.DPMechanism
+
+    def make_step(original: Any) -> Any:
+        def randomise(self: Any, *arguments: Any, **named: Any) -> Any:
+            run = get_active_run()
+            if run is None:
+                return original(self, *arguments, **named)
+            value = next(iter((*arguments, *named.values())), None)
+            return take_randomised_step(run, self, value, original, arguments, named)
+
+        return randomise
+
+    classes = [cls for cls in vars(mechanisms).values() if isinstance(cls, type)]
+    return [
+        (cls, "randomise", make_step)
+        for cls in classes
+        if issubclass(cls, base) and "randomise" in vars(cls)
+    ]
+
+
+def take_randomised_step(
+    run: Any, mechanism: Any, value: Any, original: Any, arguments: Any, named: Any
+) -> Any:
+    """Take a call of `randomise` as one step of a run."""
+    name = type(mechanism).__name__
+    if callable(value):
+        # Objective perturbation: the output is a function of the data, which cannot be frozen.
+        return original(mechanism, *arguments, **named)
+    settings = {
+        key: float(vars(mechanism)[key])
+        for key in _SETTINGS
+        if isinstance(vars(mechanism).get(key), int | float)
+    }
+    inputs = value if value is not None else vars(mechanism).get("utility")
+    sensitivity = settings.get("sensitivity")
+
+    def find_loss(first: Any, second: Any) -> tuple[float, float]:
+        distance = measure_distance(name, first, second)
+        return distance, find_stated_loss(mechanism, name, settings, distance, (first, second))
+
+    return run.take_step(
+        name,
+        inputs,
+        lambda: original(mechanism, *arguments, **named),
+        find_loss,
+        sensitivity,
+        settings=settings,
+    )
+
+
+def measure_distance(name: str, first: Any, second: Any) -> float:
+    """Measure the distance of two inputs: 1 for different categories, infinite for other shapes.
+
+    Args:
+        name: of the class of the mechanism.
+        first: the input on x.
+        second: the input on x'.
+    """
+    try:
+        one, other = np.asarray(first, float), np.asarray(second, float)
+    except (TypeError, ValueError):
+        return float(first != second)
+    if one.shape != other.shape:
+        return math.inf
+    gaps = np.abs(one - other)
+    if name == "Bingham":
+        return float(np.linalg.norm(one - other, 2))
+    if name in ("Exponential", "PermuteAndFlip"):
+        return float(gaps.max(initial=0.0))
+    return float(gaps.sum())
+
+
+def find_stated_loss(
+    mechanism: Any, name: str, settings: dict[str, float], distance: float, inputs: Any
+) -> float:
+    """Compute the loss that a mechanism of diffprivlib states at a distance.
+
+    A mechanism whose loss is not proportional to the distance states it for each sensitivity.
+    """
+    if not distance:
+        return 0.0
+    epsilon, sensitivity = settings["epsilon"], settings.get("sensitivity")
+    if sensitivity is None:
+        return epsilon
+    if not sensitivity or math.isinf(distance):
+        return math.inf
+    if name == "LaplaceBoundedDomain" and not settings["delta"]:
+        scale = sensitivity / mechanism.effective_epsilon()
+        sides = [_find_mass(value, settings, scale) for value in inputs]
+        return distance / scale + abs(math.log(sides[0] / sides[1]))
+    units = distance / sensitivity
+    epsilon = epsilon - math.log1p(-settings.get("delta", 0.0)) if name == "Laplace" else epsilon
+    return epsilon * (units if name in _PROPORTIONAL else math.ceil(units * (1 - 1e-9)))
+
+
+def _find_mass(value: Any, settings: dict[str, float], scale: float) -> float:
+    """Return the probability that noise leaves a value within its domain."""
+    ends = value - settings["lower"], settings["upper"] - value
+    return 1.0 - 0.5 * sum(math.exp(-max(end, 0.0) / scale) for end in ends)
+
+
+def list_opendp_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
+    """List the call of OpenDP's measurements, if it is loaded."""
+    module = imported_module("opendp.mod")
+    if module is None:
+        return []
+
+    def make_step(original: Any) -> Any:
+        def call(self: Any, arg: Any) -> Any:
+            run = get_active_run()
+            if run is None:
+                return original(self, arg)
+
+            def find_loss(first: Any, second: Any) -> tuple[float, float]:
+                distance = _measure_in_metric(str(self.input_metric), first, second)
+                return distance, _map_distance(self, distance)
+
+            return run.take_step("Measurement", arg, lambda: original(self, arg), find_loss)
+
+        return call
+
+    return [(module.Measurement, "__call__", make_step)]
+
+
+def _measure_in_metric(metric: str, first: Any, second: Any) -> float:
+    """Measure the distance of two inputs in a metric of OpenDP."""
+    if metric.startswith(_SETS):
+        counts = [Counter(map(repr, np.ravel(np.asarray(v)).tolist())) for v in (first, second)]
+        gap = sum(((counts[0] - counts[1]) + (counts[1] - counts[0])).values())
+        return float(gap if metric.startswith(("Symmetric", "InsertDelete")) else (gap + 1) // 2)
+    try:
+        gaps = np.abs(np.asarray(first, float) - np.asarray(second, float)).ravel()
+    except (TypeError, ValueError):
+        return math.inf
+    if "LInf" in metric:
+        return float(gaps.max(initial=0.0))
+    return float(np.linalg.norm(gaps)) if "L2" in metric else float(gaps.sum())
+
+
+def _map_distance(measurement: Any, distance: float) -> float:
+    """Return the epsilon that the map of a measurement states at a distance; infinite if none."""
+    if not distance:
+        return 0.0
+    for number in (distance, math.ceil(distance)):
+        try:
+            loss = measurement.map(number)
+        except Exception:  # noqa: S112
+            # A map over integers takes no float.
+            continue
+        is_pure = str(measurement.output_measure) == "MaxDivergence"
+        # The map adds roundings of floats; a trace assumes real arithmetic.
+        return float(f"{float(loss):.8g}") if is_pure else math.inf
+    return math.inf
+
+
+def list_scipy_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
+    """List the draws of scipy's distributions, which hold the global generator they began with."""
+    module = imported_module("scipy.stats._distn_infrastructure")
+    if module is None:
+        return []
+    state = np.random.mtrand._rand  # type: ignore[attr-defined]
+
+    def lead_to_global(original: Any) -> Any:
+        def rvs(self: Any, *arguments: Any, **named: Any) -> Any:
+            if get_active_run() is not None and named.get("random_state") is None:
+                if self.random_state is state:
+                    named["random_state"] = np.random.mtrand._rand  # type: ignore[attr-defined]
+            return original(self, *arguments, **named)
+
+        return rvs
+
+    return [(module.rv_generic, "rvs", lead_to_global)]

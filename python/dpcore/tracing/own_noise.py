@@ -1,0 +1,158 @@
+"""The noise of this package in a traced run: native mechanisms and noise layers, by their laws.
+
+What has a law of additive noise draws traced numbers; any other noise is a single step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..mechanisms import Exponential, Gaussian, Laplace, native
+from ..packages import imported_attribute
+from ..sampling import sources
+from .draws import Patch, draw_named
+from .replay import TracedRun, get_active_run
+
+_LAWS: Final = {Laplace: "laplace", Gaussian: "normal", Exponential: "exponential"}
+
+_LAYERS: Final = (
+    ("dpcore.torch.layers", "LaplaceNoise", "_noise", "laplace"),
+    ("dpcore.torch.layers", "GaussianNoise", "_noise", "normal"),
+    ("dpcore.torch.layers", "L2LaplaceNoise", "forward", ""),
+)
+"""Noise layers, which are patched only where they are loaded: place, name, method, law of entries.
+"""
+_FLOAT64: Final = "torch", "float64"
+
+
+def _replace_sampler(original: Any) -> Any:
+    def fill_outputs(mech: Any, x: Any, size: int, *arguments: Any, **named: Any) -> Any:
+        run = get_active_run()
+        if run is None:
+            return original(mech, x, size, *arguments, **named)
+        return draw_outputs(
+            run, mech, x, size, lambda seed: original(mech, x, size, seed), arguments, named
+        )
+
+    return fill_outputs
+
+
+def draw_outputs(
+    run: TracedRun,
+    mech: Any,
+    x: Any,
+    size: int,
+    sample: Callable[[Any], Any],
+    arguments: Any,
+    named: Any,
+) -> Any:
+    """Draw the outputs of a native mechanism in a traced run.
+
+    Args:
+        run: the run.
+        mech: the mechanism.
+        x: its input.
+        size: number of outputs.
+        sample: the function from a seed to outputs of the core.
+        arguments: the other arguments of `fill_outputs`, by position.
+        named: the same by name.
+    """
+    x = np.asarray(x, float) if not hasattr(x, "form") else x
+    steps = mech.steps(x.size)
+    rng = arguments[0] if arguments else named.get("rng")
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        if int(rng) not in run.issued_seeds:
+            # A fixed seed is no noise.
+            return sample(rng)
+    law = _LAWS.get(type(steps.noise))
+    out = named.get("out", arguments[1] if len(arguments) > 1 else None)
+    if law is None or steps.clip is not None or out is not None:
+        outputs = _take_native_step(run, steps, x, size, sample)
+        if out is None:
+            return outputs
+        out[...] = outputs
+        return out
+    scale = steps.noise.sigma if law == "normal" else steps.noise.scale
+    noise = draw_named(run, law, 0.0, scale, (size, x.size))
+    outputs = noise + x
+    return outputs if steps.factor == 1.0 else outputs * steps.factor
+
+
+def _take_native_step(
+    run: TracedRun, steps: Any, x: Any, size: int, sample: Callable[[Any], Any]
+) -> Any:
+    law = native.law_of(steps.noise)
+
+    def find_loss(first: Any, second: Any) -> tuple[float, float]:
+        if np.shape(first) != np.shape(second):
+            return math.inf, math.inf
+        order = 2 if law.norm == "l2" else 1
+        gap = _clip_vector(steps.clip, first) - _clip_vector(steps.clip, second)
+        distance = float(np.linalg.norm(gap, order))
+        if not distance or law.blind or not size:
+            return distance, 0.0
+        loss = math.inf if law.cost is None else law.cost(steps.noise, distance).epsilon
+        return distance, size * loss
+
+    name = type(steps.noise).__name__
+    return run.take_step(name, x, lambda: sample(int(run.base.integers(2**62))), find_loss)
+
+
+def _clip_vector(clip: Any, x: Any) -> Any:
+    if clip is None:
+        return x
+    length = np.linalg.norm(x, 1 if clip.norm == "l1" else 2)
+    return x * min(1.0, clip.radius / length) if length else x
+
+
+def _replace_noise(law: str) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        def draw(self: Any, shape: Any, device: Any, generator: Any = None) -> Any:
+            run = get_active_run()
+            if run is None or run.tensors is None or run.tensors.is_own_seed(generator):
+                return original(self, shape, device, generator)
+            return run.tensors.draw_named(law, 0.0, 1.0, shape, imported_attribute(*_FLOAT64))
+
+        return draw
+
+    return make
+
+
+def _replace_spherical(original: Any) -> Any:
+    def forward(self: Any, x: Any, *arguments: Any, **named: Any) -> Any:
+        run = get_active_run()
+        if run is None:
+            return original(self, x, *arguments, **named)
+        return _take_layer_step(run, self, x, lambda: original(self, x, *arguments, **named))
+
+    return forward
+
+
+def _take_layer_step(run: TracedRun, layer: Any, x: Any, call: Callable[[], Any]) -> Any:
+    """Take a layer whose rows have noise of L2 length as one step."""
+    scale = layer.scale
+
+    def find_loss(first: Any, second: Any) -> tuple[float, float]:
+        if first.shape != second.shape:
+            return math.inf, math.inf
+        distance = float(np.linalg.norm(first - second, axis=-1).sum())
+        return distance, distance / scale
+
+    rows = np.array(x.detach().double().tolist())
+    return run.take_step(type(layer).__name__, rows, call, find_loss)
+
+
+def list_own_patches(get_run: Callable[[], TracedRun | None]) -> list[Patch]:
+    """List the samplers of this package, and its noise layers if they are loaded."""
+    patches: list[Patch] = [
+        (owner, "fill_outputs", _replace_sampler) for owner in (native, sources)
+    ]
+    for place, name, method, law in _LAYERS:
+        layer = imported_attribute(place, name)
+        if layer is not None:
+            patches.append((layer, method, _replace_noise(law) if law else _replace_spherical))
+    return patches
