@@ -729,8 +729,9 @@ def _is_mixed(rows: Sequence[Any]) -> bool:
     row: Any = ()
     while rows and isinstance(rows[0], (list, tuple)):
         row = rows = rows[0]
-    text = [isinstance(one, (str, bytes)) for one in row]
-    return any(text) and any(isinstance(one, Number) for one in row)
+    kinds = set(map(type, row))
+    is_text = any(issubclass(kind, (str, bytes)) for kind in kinds)
+    return is_text and any(issubclass(kind, Number) for kind in kinds)
 
 
 def _is_wasteful(rows: Sequence[Any]) -> bool:
@@ -754,6 +755,9 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
         held = int(np.char.str_len(array).sum())
         return _are_all(leaves, (wanted,)) and sum(map(len, leaves)) == held
     if kind in "fc" and not any(isinstance(row, np.ndarray) for row in rows):
+        kinds = set(map(type, _iterate_leaves(rows, array.ndim)))
+        if not any(issubclass(leaf, (int, np.integer)) for leaf in kinds):
+            return True
         whole = (
             one for one in _iterate_leaves(rows, array.ndim) if isinstance(one, (int, np.integer))
         )
