@@ -39,6 +39,8 @@ _MAX_DIRECTED_COLUMNS: Final = 64
 _RATIO_STANDARD_ERRORS: Final = 4.0
 """Standard errors taken off a log ratio: the best of many is good by luck."""
 _TINY: Final = 1e-300
+_LARGEST_SPREAD: Final = 1e290
+"""Squared shift of a column in units of its variance from which on sums may overflow."""
 
 
 class ColumnSums:
@@ -229,12 +231,11 @@ def weigh_columns(sides: Sequence[ColumnSums]) -> LinearScore | None:
     (_, mean, variance), (_, mean_prime, variance_prime) = (side.read_moments() for side in sides)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         weights = (mean - mean_prime) / (variance + variance_prime)
-        varies = np.isfinite(weights) & (weights != 0.0)
-        if not varies.any():
-            return None
         centres = sides[0].centre + 0.5 * (mean + mean_prime)
+        spreads = weights * weights * (variance + variance_prime)
+        varies = np.isfinite(centres) & (spreads > 0.0) & (spreads < _LARGEST_SPREAD)
         # In units of its own spread, as the draws of the stream have it.
-        spread = float(np.sum((weights**2 * (variance + variance_prime))[varies]))
-        weights /= math.sqrt(spread)
-    entries = np.flatnonzero(np.isfinite(centres) & np.isfinite(weights) & (weights != 0.0))
+        spread = math.fsum(spreads[varies].tolist())
+        weights /= math.sqrt(spread or 1.0)
+    entries = np.flatnonzero(varies & np.isfinite(weights) & (weights != 0.0))
     return LinearScore(entries, centres[entries], weights[entries]) if entries.size > 1 else None
