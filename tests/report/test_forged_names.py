@@ -156,6 +156,7 @@ def test_letters_of_all_languages_stay():
             "--claim",
             "1",
         ],
+        ["trace", f"{HOSTILE}.py:noise", "--x", "0", "--x-prime", "1", "--claim", "1"],
         ["merge", f"{HOSTILE}"],
         ["count", f"{HOSTILE}", "--part", "1/1", "--out", "a"],
         ["audit-outputs", HOSTILE, HOSTILE, "--rows", "independent", "--claim", "1"],
