@@ -466,10 +466,13 @@ class TensorFollower:
 
         def call(base: np.random.Generator) -> Any:
             with self.torch.random.fork_rng(devices=[]):
-                self.torch.manual_seed(int(base.integers(2**62)))
+                self.torch.default_generator.manual_seed(int(base.integers(2**62)))
                 return function(*args, **named)
 
-        return self.run.fix(name, call)
+        value = self.run.fix(name, call)
+        if name == "random_" and value.numel() == 1:
+            self.run.issued_seeds.add(int(value))
+        return value
 
     def is_own_seed(self, generator: Any) -> bool:
         """Return True for a draw that a fixed seed determines: that is no noise."""

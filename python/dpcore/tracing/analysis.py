@@ -19,7 +19,14 @@ from .moves import (
     find_move,
 )
 from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, count_times
-from .returned import CLEAR_TOLERANCE, RUN_TOLERANCE, find_difference, iterate_leaves
+from .returned import (
+    CLEAR_TOLERANCE,
+    RUN_TOLERANCE,
+    SINGLE_SLACK,
+    SINGLE_TOLERANCE,
+    find_difference,
+    iterate_leaves,
+)
 
 _MAX_SOLVED_DRAWS: Final = 64
 """Draws whose move is found by plain runs, one per draw."""
@@ -363,6 +370,19 @@ def _mark_kept(draw: DrawTrace) -> Flags:
             _, ids, weights = use.form
             kept[ids[np.broadcast_to(weights, ids.shape) != 0]] = True
     return kept
+
+
+def find_rounding_error(draw: DrawTrace) -> float:
+    """Return the relative error of the loss that the roundings of single precision explain."""
+    error = 0.0
+    for use in draw.replayed.run.uses if draw.replayed is not None else []:
+        if use.twin is None or use.number.dtype != np.float32:
+            continue
+        first, second = use.twin.form[0], use.form[0]
+        gaps, slack = np.abs(first - second), SINGLE_SLACK / 4 * np.abs(first)
+        clear = gaps > slack
+        error = max(error, SINGLE_TOLERANCE, np.max(slack[clear] / gaps[clear], initial=0.0))
+    return error
 
 
 def find_shown_step_loss(function: TracedFunction, draw: DrawTrace) -> float:

@@ -16,6 +16,8 @@ RUN_TOLERANCE: Final = 1e-9
 """Relative difference of an entry in a plain run that roundings explain."""
 SINGLE_TOLERANCE: Final = 1e-5
 """The same for single precision."""
+SINGLE_SLACK: Final = 2.0**-20
+"""The rounding error of a sum in single precision, relative to its parts."""
 CLEAR_TOLERANCE: Final = 1e-12
 """Relative difference of values without noise that roundings explain."""
 _ROUNDING_SLACK: Final = 1e-13
@@ -56,7 +58,11 @@ def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator
     elif isinstance(value, set | frozenset):
         yield path, tuple(sorted(map(repr, value)))
     elif is_tensor(value):
-        yield path, value.detach().cpu().numpy().copy()
+        # numpy has no bfloat16.
+        plain = value.float() if str(value.dtype) == "torch.bfloat16" else value
+        yield path, plain.detach().cpu().numpy().copy()
+    elif has_all(value, "state_dict", "named_parameters"):
+        yield from iterate_leaves(dict(value.state_dict()), path, depth + 1)
     elif isinstance(value, np.ndarray) and value.dtype.hasobject:
         yield from iterate_leaves(value.tolist(), path, depth + 1)
     elif isinstance(value, np.ndarray | np.generic):
@@ -123,10 +129,11 @@ def agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) -> bool:
         return bool(np.array_equal(one, other))
     if set(kinds) & set("biu"):
         tolerance = min(tolerance, CLEAR_TOLERANCE)
+    part_slack = _ROUNDING_SLACK
     if tolerance > CLEAR_TOLERANCE and np.float32 in (one.dtype, other.dtype):
-        tolerance = SINGLE_TOLERANCE
+        tolerance, part_slack = SINGLE_TOLERANCE, SINGLE_SLACK
     with np.errstate(all="ignore"):
-        slack = tolerance * np.abs(one) + _ROUNDING_SLACK * np.asarray(parts)
+        slack = tolerance * np.abs(one) + part_slack * np.asarray(parts)
         near = (np.abs(one - other) <= slack) | (one == other)
     return bool(np.all(near | (np.isnan(one) & np.isnan(other))))
 

@@ -16,6 +16,7 @@ from ..streams import Rng, seed_of
 from .analysis import (
     DrawTrace,
     find_loss,
+    find_rounding_error,
     find_shown_step_loss,
     list_shown_moves,
     needs_other_order,
@@ -326,10 +327,12 @@ class _TraceCourse:
         return self._is_above(draw.sum_costs(solution[1]) + steps, draw.find_mu(solution[1]))
 
     def _is_above(self, pure: float, mu: float) -> bool:
+        slack = max(_ABOVE_TOLERANCE, *map(find_rounding_error, self.draws))
         if isinstance(self.claim, GDP) and not pure:
-            return mu > self.claim.mu * (1 + _ABOVE_TOLERANCE)
+            return mu > self.claim.mu * (1 + slack)
         assert self.level is not None
-        return find_loss(pure, mu, self.delta) > self.level * (1 + _ABOVE_TOLERANCE)
+        pure, mu = pure / (1 + slack), mu / (1 + slack)
+        return find_loss(pure, mu, self.delta) > self.level
 
     def find_loss(self) -> float:
         """Return the loss of the worst draw."""
