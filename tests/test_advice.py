@@ -357,7 +357,7 @@ ALLOWED = {
         "give different answers here",
         "same_bits=False): the seed", "left alone for stop='refuted'", "rows='independent', or",
         "files of runs with stop='fixed'", "the last bits of raw floats", "a dpcore.text.Corpus",
-        "a class of mechanisms of", "without attackers of your own", "its Embedding dpcore",
+        "a class of mechanisms of", "without attackers of your own",
         "at least 0 (log=False)", "log=True takes", "source=False)", "label= is for labels",
         "others with label_x=",
         "executor= a Dask client", "has no argument", "one of dpcore.sensitivity's",
