@@ -264,7 +264,7 @@ class TensorFollower:
         base = _BASES.get(base, base)
         if is_inplace and base in ("zero", "fill", "copy", "set_data"):
             return self._overwrite(function, args, named)
-        if (name in _MOVING or base in _CASTING) and name != "detach_":
+        if (name in _MOVING or name in _CASTING) and name != "detach_":
             result = self._move(function, name, args, named)
             if result is not NotImplemented:
                 return result
@@ -355,13 +355,13 @@ class TensorFollower:
         result = function(*args, **named)
         results = result if isinstance(result, tuple | list) else [result]
         if not all(self.is_tensor(part) for part in results):
-            return result
+            return result if isinstance(result, str) else NotImplemented
         sources = {id(self.get_entry(tensor)) for tensor in data}
         if all(id(self.get_entry(part)) in sources for part in results):
             return result
         if not all(part.is_floating_point() for part in results):
             return NotImplemented
-        if name.strip("_") in _CASTING or name in ("cpu", "__deepcopy__"):
+        if name in _CASTING or name in ("cpu", "__deepcopy__"):
             self.set_form(result, self.get_form(args[0]))
             return result
         return self._move_places(function, args, named, data, result)
