@@ -19,26 +19,29 @@ from ..packages import imported_module
 Draw = Callable[..., Any]
 """A function `(run, name of the law, location, scale, shape)` that draws traced noise."""
 
-_SILENT: Final = frozenset(
-    """__get__ __set__ __len__ __hash__ __delete__ size dim ndimension numel nelement stride
-    storage_offset is_contiguous is_floating_point is_complex element_size data_ptr untyped_storage
-    requires_grad_ register_hook retain_grad get_device is_same_size result_type can_cast
-    zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full is_tensor
-    has_names _is_view is_inference is_set_to register_post_accumulate_grad_hook
-    set_ _has_compatible_shallow_copy_type""".split()
-)
+_SILENT: Final = frozenset((
+    "__get__", "__set__", "__len__", "__hash__", "__delete__", "size", "dim", "ndimension",
+    "numel", "nelement", "stride", "storage_offset", "is_contiguous", "is_floating_point",
+    "is_complex", "element_size", "data_ptr", "untyped_storage", "requires_grad_",
+    "register_hook", "retain_grad", "get_device", "is_same_size", "result_type", "can_cast",
+    "zeros_like", "ones_like", "empty_like", "full_like", "new_zeros", "new_ones", "new_empty",
+    "new_full", "is_tensor", "has_names", "_is_view", "is_inference", "is_set_to",
+    "register_post_accumulate_grad_hook", "set_", "_has_compatible_shallow_copy_type",
+))  # fmt: skip
 """Functions that read no number of a tensor."""
 
-_MOVING: Final = frozenset(
-    """view reshape view_as reshape_as expand expand_as transpose t permute squeeze unsqueeze
-    flatten unflatten narrow select split chunk unbind __iter__ detach detach_ alias __getitem__
-    diagonal movedim moveaxis swapaxes clone contiguous stack cat concat concatenate hstack vstack
-    flip roll repeat tile index_select __deepcopy__ cpu ravel broadcast_to adjoint as_strided
-    unfold pin_memory""".split()
-)
+_MOVING: Final = frozenset((
+    "view", "reshape", "view_as", "reshape_as", "expand", "expand_as", "transpose", "t",
+    "permute", "squeeze", "unsqueeze", "flatten", "unflatten", "narrow", "select", "split",
+    "chunk", "unbind", "__iter__", "detach", "detach_", "alias", "__getitem__", "diagonal",
+    "movedim", "moveaxis", "swapaxes", "clone", "contiguous", "stack", "cat", "concat",
+    "concatenate", "hstack", "vstack", "flip", "roll", "repeat", "tile", "index_select",
+    "__deepcopy__", "cpu", "ravel", "broadcast_to", "adjoint", "as_strided", "unfold",
+    "pin_memory",
+))  # fmt: skip
 """Functions whose results hold entries of their arguments, at other places."""
 
-_CASTING: Final = frozenset("to float double type type_as".split())
+_CASTING: Final = frozenset(("to", "float", "double", "type", "type_as"))
 """Functions that return the same numbers in another type."""
 
 _BASES: Final = {
@@ -51,11 +54,11 @@ _BASES: Final = {
 
 _LAWS: Final = {"randn": "normal", "randn_like": "normal", "normal": "normal",
                 "normal_": "normal", "exponential_": "exponential"}  # fmt: skip
-_RANDOM: Final = frozenset(
-    """rand rand_like randint randint_like randperm multinomial bernoulli bernoulli_ uniform_
-    random_ cauchy_ geometric_ log_normal_ poisson binomial gumbel_softmax rrelu rrelu_
-    _standard_gamma _sample_dirichlet""".split()
-)
+_RANDOM: Final = frozenset((
+    "rand", "rand_like", "randint", "randint_like", "randperm", "multinomial", "bernoulli",
+    "bernoulli_", "uniform_", "random_", "cauchy_", "geometric_", "log_normal_", "poisson",
+    "binomial", "gumbel_softmax", "rrelu", "rrelu_", "_standard_gamma", "_sample_dirichlet",
+))  # fmt: skip
 """Draws without a law here: all runs with the same noise take the same bits."""
 
 
@@ -110,6 +113,7 @@ _FORMS: Final[dict[str, Callable[..., Any]]] = {
 }
 """Functions on traced arrays, by the names of those of torch."""
 
+_SIMPLE_TYPES: Final = frozenset((int, float, bool, str, type(None)))
 _DERIVED: Final = frozenset({"mul", "div", "matmul", "rmatmul", "abs", "lerp", "clamp", "clip"})
 """Functions whose derivative depends on the numbers."""
 
@@ -205,7 +209,7 @@ class TensorFollower:
             shadow = entry.shadow
             if shadow is None:
                 shadow = form.ravel()[np.zeros(count, int)] * 0.0
-                plain, ids, weights = shadow.form
+                _, ids, weights = shadow.form
                 shadow = _renew(shadow, values, values.astype(float), ids[:0], weights[:0])
             shadow[places] = form
         entry.shadow = _renew(shadow, values.copy(), *shadow.form)
@@ -235,10 +239,10 @@ class TensorFollower:
 
     def call(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Call a function of torch, and follow the noise of its arguments."""
-        items = list(_iterate_items(args)) + (list(_iterate_items(named)) if named else [])
+        items = _list_items(args, named)
         if any(map(_is_traced, items)):
             args, named = (self._accept_arrays(part) for part in (args, named))
-            items = list(_iterate_items((args, named)))
+            items = list(_list_items(args, named))
         if name in ("tensor", "as_tensor", "from_numpy", "asarray") and args:
             return self._convert(function, name, args, named)
         tensors = [item for item in items if self.get_entry(item) is not None]
@@ -260,7 +264,7 @@ class TensorFollower:
         base = _BASES.get(base, base)
         if is_inplace and base in ("zero", "fill", "copy", "set_data"):
             return self._overwrite(function, args, named)
-        if (name in _MOVING or base in _CASTING) and name != "detach_":
+        if (name in _MOVING or name in _CASTING) and name != "detach_":
             result = self._move(function, name, args, named)
             if result is not NotImplemented:
                 return result
@@ -311,7 +315,7 @@ class TensorFollower:
         return None if name.endswith("_") else results
 
     def _set_items(self, function: Any, target: Any, key: Any, value: Any) -> None:
-        for item in _iterate_items(key):
+        for item in _list_items(key):
             self.read(item, "index")
         form = self.get_form(value) if self.is_tensor(value) else value
         function(target, key, value)
@@ -345,19 +349,19 @@ class TensorFollower:
     def _move(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Call a function that moves entries; a new storage gets the shadows of the entries."""
         data = args[0] if isinstance(args[0], list | tuple) else [args[0]]
-        for item in _iterate_items((args[1:], named)):
+        for item in _list_items(args[1:], named):
             if item is not args[0] and name not in ("view_as", "reshape_as", "expand_as"):
                 self.read(item, "index")
         result = function(*args, **named)
         results = result if isinstance(result, tuple | list) else [result]
         if not all(self.is_tensor(part) for part in results):
-            return result
+            return result if isinstance(result, str) else NotImplemented
         sources = {id(self.get_entry(tensor)) for tensor in data}
         if all(id(self.get_entry(part)) in sources for part in results):
             return result
         if not all(part.is_floating_point() for part in results):
             return NotImplemented
-        if name.strip("_") in _CASTING or name in ("cpu", "__deepcopy__"):
+        if name in _CASTING or name in ("cpu", "__deepcopy__"):
             self.set_form(result, self.get_form(args[0]))
             return result
         return self._move_places(function, args, named, data, result)
@@ -383,12 +387,12 @@ class TensorFollower:
         self, function: Any, base: str, args: Any, named: dict[str, Any], is_inplace: bool
     ) -> Any:
         """Call a function of torch, and the one on traced arrays of the same name."""
-        tensors = [t for t in _iterate_items((args, named)) if self.is_tensor(t)]
+        tensors = [t for t in _list_items(args, named) if self.is_tensor(t)]
         if any(not t.is_floating_point() and self.get_entry(t) is not None for t in tensors):
             return NotImplemented
-        if base in _DERIVED and self.torch.is_grad_enabled():
-            if any(t.requires_grad for t in tensors):
-                return NotImplemented
+        has_gradient = self.torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+        if base in _DERIVED and has_gradient:
+            return NotImplemented
         try:
             forms = [self.get_form(t) if self.is_tensor(t) else t for t in args]
             options = {k: self.get_form(t) if self.is_tensor(t) else t for k, t in named.items()}
@@ -417,20 +421,13 @@ class TensorFollower:
 
     def draw_noise(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Draw noise that has a law, as a new tensor or into one."""
-        torch = self.torch
         names = dict(named)
         generator = names.pop("generator", None)
         if self.is_own_seed(generator):
             return function(*args, **named)
         loc, scale = _read_parameters(name, args, names)
-        if name.endswith("_"):
-            target = args[0]
-        else:
-            with torch.no_grad():
-                # The function itself determines shape, type and device.
-                with torch.random.fork_rng(devices=[]):
-                    target = function(*args, **names)
-            target = target.detach()
+        # The function itself determines shape, type and device.
+        target = args[0] if name.endswith("_") else function(*args, **names).detach()
         for value in (loc, scale):
             self.read(value, "parameter")
         loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
@@ -461,7 +458,7 @@ class TensorFollower:
         """Draw what has no law here, with the same bits in all runs."""
         if self.is_own_seed(named.get("generator")):
             return function(*args, **named)
-        for tensor in _iterate_items((args, named)):
+        for tensor in _list_items(args, named):
             self.read(tensor, name)
 
         def call(base: np.random.Generator) -> Any:
@@ -521,14 +518,18 @@ def _is_simple(key: Any) -> bool:
     return all(k is None or k is Ellipsis or isinstance(k, int | slice) for k in keys)
 
 
-def _iterate_items(value: Any) -> Iterator[Any]:
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _iterate_items(item)
-    elif isinstance(value, dict):
-        yield from _iterate_items(list(value.values()))
-    else:
-        yield value
+def _list_items(*values: Any) -> list[Any]:
+    """List what is inside tuples, lists and mappings, numbers and texts left out."""
+    items: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if kind is tuple or kind is list:
+            items += _list_items(*value)
+        elif kind is dict:
+            items += _list_items(*value.values())
+        elif kind not in _SIMPLE_TYPES:
+            items.append(value)
+    return items
 
 
 def _make_mode(follower: TensorFollower) -> Any:
@@ -554,7 +555,7 @@ def _make_mode(follower: TensorFollower) -> Any:
 
 
 def _has_traced_arrays(args: Any) -> bool:
-    return any(_is_traced(item) for item in _iterate_items(args))
+    return any(_is_traced(item) for item in _list_items(args))
 
 
 @contextmanager

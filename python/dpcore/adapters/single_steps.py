@@ -17,10 +17,10 @@ from ..packages import imported_module
 
 Patch = tuple[Any, str, Callable[[Any], Any]]
 
-_PROPORTIONAL: Final = frozenset(
-    """Laplace LaplaceTruncated LaplaceFolded Geometric GeometricTruncated GeometricFolded
-    Exponential PermuteAndFlip Bingham""".split()
-)
+_PROPORTIONAL: Final = frozenset((
+    "Laplace", "LaplaceTruncated", "LaplaceFolded", "Geometric", "GeometricTruncated",
+    "GeometricFolded", "Exponential", "PermuteAndFlip", "Bingham",
+))  # fmt: skip
 """Mechanisms of diffprivlib whose loss is proportional to the distance of the inputs."""
 
 _SETTINGS: Final = ("epsilon", "delta", "sensitivity", "lower", "upper")
@@ -123,8 +123,8 @@ def find_stated_loss(
     if name == "LaplaceBoundedDomain" and not settings["delta"]:
         scale = sensitivity / mechanism.effective_epsilon()
         sides = [_find_mass(value, settings, scale) for value in inputs]
-        return distance / scale + abs(math.log(sides[0] / sides[1]))
-    units = distance / sensitivity
+        return float(distance / scale + abs(math.log(sides[0] / sides[1])))
+    units: float = distance / sensitivity
     epsilon = epsilon - math.log1p(-settings.get("delta", 0.0)) if name == "Laplace" else epsilon
     return epsilon * (units if name in _PROPORTIONAL else math.ceil(units * (1 - 1e-9)))
 
@@ -180,7 +180,7 @@ def _map_distance(measurement: Any, distance: float) -> float:
     for number in (distance, math.ceil(distance)):
         try:
             loss = measurement.map(number)
-        except Exception:  # noqa: S112
+        except Exception:
             # A map over integers takes no float.
             continue
         is_pure = str(measurement.output_measure) == "MaxDivergence"
@@ -194,13 +194,13 @@ def list_scipy_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
     module = imported_module("scipy.stats._distn_infrastructure")
     if module is None:
         return []
-    state = np.random.mtrand._rand  # type: ignore[attr-defined]
+    state = np.random.mtrand._rand
 
     def lead_to_global(original: Any) -> Any:
         def rvs(self: Any, *arguments: Any, **named: Any) -> Any:
-            if get_active_run() is not None and named.get("random_state") is None:
-                if self.random_state is state:
-                    named["random_state"] = np.random.mtrand._rand  # type: ignore[attr-defined]
+            is_global = named.get("random_state") is None and self.random_state is state
+            if get_active_run() is not None and is_global:
+                named["random_state"] = np.random.mtrand._rand
             return original(self, *arguments, **named)
 
         return rvs

@@ -153,8 +153,8 @@ def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
 def _find_other_inputs(first: TracedRun, second: TracedRun) -> str:
     """Return why the steps of two runs on x have other inputs, or "": randomness is not seen."""
     for step, twin in zip(first.steps, second.steps, strict=False):
-        inputs = [dict(iterate_leaves(one.inputs)) for one in (step, twin)]
-        if find_difference(*inputs, RUN_TOLERANCE) is not None:
+        first_inputs, inputs = (dict(iterate_leaves(part.inputs)) for part in (step, twin))
+        if find_difference(first_inputs, inputs, RUN_TOLERANCE) is not None:
             return f"two runs on x with the same noise give {step.name} other inputs"
     return ""
 

@@ -64,10 +64,10 @@ def draw_outputs(
     x = np.asarray(x, float) if not hasattr(x, "form") else x
     steps = mech.steps(x.size)
     rng = arguments[0] if arguments else named.get("rng")
-    if rng is not None and not isinstance(rng, np.random.Generator):
-        if int(rng) not in run.issued_seeds:
-            # A fixed seed is no noise.
-            return sample(rng)
+    is_seed = rng is not None and not isinstance(rng, np.random.Generator)
+    if is_seed and int(rng) not in run.issued_seeds:
+        # A fixed seed is no noise.
+        return sample(rng)
     law = _LAWS.get(type(steps.noise))
     out = named.get("out", arguments[1] if len(arguments) > 1 else None)
     if law is None or steps.clip is not None or out is not None:
