@@ -32,6 +32,7 @@ def trace_chain(seed):
     matrix[np.arange(rows), np.arange(rows)] += 7.0
     scales = draw.uniform(0.5, 3.0, count)
     pair = tuple(draw.integers(0, 5, rows).astype(float) for _ in range(2))
+    pair[1][0] += np.array_equal(*pair)
 
     def chain(x, rng):
         noise = [rng.laplace(scale=scale) for scale in scales]

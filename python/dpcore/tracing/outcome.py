@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..attacks import Threshold
+from ..errors import choice, invalid
 from ..records import Record, Result, one_line
 from .combinations import OutputCombination
 
@@ -145,6 +146,19 @@ class Trace(Result, word="dpcore.trace/1"):
     def exit_status(self) -> int:
         """The status of the command line: 0 within, 1 above or with a finding, 3 undecided."""
         return 1 if self.outcome in _FAILED else 3 if self.outcome in _UNDECIDED else 0
+
+    def _require_consistency(self) -> None:
+        choice("outcome", self.outcome, OUTCOMES)
+        if bool(self.reason) != (self.outcome in _UNDECIDED):
+            raise invalid("reason", "a text with the last three outcomes only", self.reason)
+        if bool(self.findings) != (self.outcome == "a finding"):
+            raise invalid("findings", "given with the outcome 'a finding' only", self.findings)
+        is_compared = self.outcome in OUTCOMES[:2]
+        if is_compared and (self.loss is None or self.claim is None):
+            raise invalid("loss", "a number, and so the claim, with this outcome", self.loss)
+        # Roundings of single precision may put a loss within the claim slightly above it.
+        if self.outcome == OUTCOMES[0] and (self.loss or 0.0) <= (self.claim or 0.0):
+            raise invalid("loss", "above the claim with this outcome", self.loss)
 
     def _lines(self) -> list[tuple[str, str]]:
         return list_trace_rows(self)

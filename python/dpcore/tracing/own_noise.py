@@ -19,14 +19,14 @@ from .replay import TracedRun, get_active_run
 
 _LAWS: Final = {Laplace: "laplace", Gaussian: "normal", Exponential: "exponential"}
 
+
+_LAYERS_PLACE: Final = "dpcore.torch.layers"
 _LAYERS: Final = (
-    ("dpcore.torch.layers", "LaplaceNoise", "_noise", "laplace"),
-    ("dpcore.torch.layers", "GaussianNoise", "_noise", "normal"),
-    ("dpcore.torch.layers", "L2LaplaceNoise", "forward", ""),
+    ("LaplaceNoise", "_noise", "laplace"),
+    ("GaussianNoise", "_noise", "normal"),
+    ("L2LaplaceNoise", "forward", ""),
 )
-"""Noise layers, which are patched only where they are loaded: place, name, method, law of entries.
-"""
-_FLOAT64: Final = "torch", "float64"
+"""Noise layers, which are patched only where they are loaded: name, method, law of entries."""
 
 
 def _replace_sampler(original: Any) -> Any:
@@ -115,7 +115,9 @@ def _replace_noise(law: str) -> Callable[[Any], Any]:
             run = get_active_run()
             if run is None or run.tensors is None or run.tensors.is_own_seed(generator):
                 return original(self, shape, device, generator)
-            return run.tensors.draw_named(law, 0.0, 1.0, shape, imported_attribute(*_FLOAT64))
+            return run.tensors.draw_named(
+                law, 0.0, 1.0, shape, imported_attribute("torch", "float64")
+            )
 
         return draw
 
@@ -151,8 +153,8 @@ def list_own_patches(get_run: Callable[[], TracedRun | None]) -> list[Patch]:
     patches: list[Patch] = [
         (owner, "fill_outputs", _replace_sampler) for owner in (native, sources)
     ]
-    for place, name, method, law in _LAYERS:
-        layer = imported_attribute(place, name)
+    for name, method, law in _LAYERS:
+        layer = imported_attribute(_LAYERS_PLACE, name)
         if layer is not None:
             patches.append((layer, method, _replace_noise(law) if law else _replace_spherical))
     return patches

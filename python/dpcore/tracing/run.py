@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..claims import GDP, Claim
-from ..errors import claim_level, delta_level, integer, suggest_arguments
+from ..errors import claim_level, delta_level, integer, invalid, suggest_arguments
+from ..pairs.differences import inputs_equal
 from ..records import Pair, pair_of
 from ..streams import Rng, seed_of
 from .analysis import (
@@ -78,7 +79,7 @@ def trace(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if one is out of range.
+        ValueError: if one is out of range, or the two inputs are equal.
         Exception: if the function raises on x.
 
     Source:
@@ -94,6 +95,9 @@ def trace(
         ('above the claim on this pair', 0.5)
     """
     pair = pair_of(pair)
+    if inputs_equal(pair.x, pair.x_prime):
+        # Their loss is 0, whatever the function does: that would pass every claim.
+        raise invalid("pair", "two inputs that differ", pair)
     level = claim if claim is None or isinstance(claim, Claim) else claim_level(claim)
     delta = delta_level(delta)
     draws = integer("draws", draws, 1, _MAX_DRAWS)
