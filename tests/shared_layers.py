@@ -72,6 +72,7 @@ OTHERS = {
     "adapters/__init__.py": "places of other packages",
     "report/encoding.py": "the module of the user's mechanism",
     "auditing/provenance.py": "the libraries of the user's mechanism",
+    "tracing/own_noise.py": "the noise layers of a higher package",
 }
 """Files that ask what is loaded by no constant name, and for what they ask."""
 

@@ -542,7 +542,7 @@ def _make_mode(follower: TensorFollower) -> Any:
             self, function: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             named = kwargs or {}
-            name = getattr(function, "__name__", "")
+            name = function.__name__
             if name in _LAWS and "out" not in named:
                 return follower.draw_noise(function, name, args, named)
             if name in _RANDOM or "dropout" in name:
@@ -583,6 +583,10 @@ def follow_tensors(run: Any, draw: Draw) -> AbstractContextManager[None]:
     return _enter_follower(run, draw)
 
 
+def _get_follower(run: Any) -> TensorFollower | None:
+    return None if run is None else run.tensors
+
+
 def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
     """List the functions of torch that its function mode does not see."""
     torch = imported_module("torch")
@@ -591,14 +595,14 @@ def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
 
     def replace_seeding(original: Any) -> Any:
         def manual_seed(*args: Any, **named: Any) -> Any:
-            follower = getattr(get_active_run(), "tensors", None)
+            follower = _get_follower(get_active_run())
             return follower.seed(original, args, named) if follower else original(*args, **named)
 
         return manual_seed
 
     def replace_conversion(original: Any) -> Any:
         def from_numpy(array: Any) -> Any:
-            follower = getattr(get_active_run(), "tensors", None)
+            follower = _get_follower(get_active_run())
             if follower is None or not _is_traced(array):
                 return original(array)
             with torch._C.DisableTorchFunction():
@@ -609,7 +613,7 @@ def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
     def replace_sampler(law: str) -> Callable[[Any], Any]:
         def make(original: Any) -> Any:
             def rsample(self: Any, sample_shape: Any = ()) -> Any:
-                follower = getattr(get_active_run(), "tensors", None)
+                follower = _get_follower(get_active_run())
                 if follower is None or follower.has_own_seed:
                     return original(self, sample_shape)
                 shape = self._extended_shape(torch.Size(sample_shape))

@@ -15,6 +15,7 @@ from ..mechanisms import Exponential, Gaussian, Laplace, native
 from ..packages import imported_attribute
 from ..sampling import sources
 from .draws import Patch, draw_named
+from .forms import is_noisy
 from .replay import TracedRun, get_active_run
 
 _LAWS: Final = {Laplace: "laplace", Gaussian: "normal", Exponential: "exponential"}
@@ -26,7 +27,6 @@ _LAYERS: Final = (
 )
 """Noise layers, which are patched only where they are loaded: place, name, method, law of entries.
 """
-_FLOAT64: Final = "torch", "float64"
 
 
 def _replace_sampler(original: Any) -> Any:
@@ -61,7 +61,7 @@ def draw_outputs(
         arguments: the other arguments of `fill_outputs`, by position.
         named: the same by name.
     """
-    x = np.asarray(x, float) if not hasattr(x, "form") else x
+    x = x if is_noisy(x) else np.asarray(x, float)
     steps = mech.steps(x.size)
     rng = arguments[0] if arguments else named.get("rng")
     is_seed = rng is not None and not isinstance(rng, np.random.Generator)
@@ -115,7 +115,7 @@ def _replace_noise(law: str) -> Callable[[Any], Any]:
             run = get_active_run()
             if run is None or run.tensors is None or run.tensors.is_own_seed(generator):
                 return original(self, shape, device, generator)
-            return run.tensors.draw_named(law, 0.0, 1.0, shape, imported_attribute(*_FLOAT64))
+            return run.tensors.draw_named(law, 0.0, 1.0, shape, run.tensors.torch.float64)
 
         return draw
 
