@@ -57,10 +57,10 @@ def noise_changed_in_place(x):
 
 def noise_overwritten_after_a_copy(x):
     noise = draw(2)
-    kept = noise.clone()
+    copied = noise.clone()
     noise.zero_()
     noise += x.sum(0)
-    noise += kept
+    noise += copied
     return noise
 
 
