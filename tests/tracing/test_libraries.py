@@ -109,6 +109,13 @@ def weights_of_a_module(x):
     return copy.deepcopy(layer)
 
 
+def noise_stacked_with_data(x):
+    noise = draw(2)
+    table = torch.stack([noise, torch.zeros(2)])
+    table[1] += noise
+    return x.sum(0) + (table[0] - noise) + table[1]
+
+
 def arrays_and_back(x):
     return torch.from_numpy(draw(2).numpy()) + x.sum(0)
 
@@ -131,8 +138,8 @@ def shuffled_batches(x):
 IN_PLACE = [
     plain_sum, zeroed_buffer, noise_through_another_view, noise_changed_in_place,
     noise_overwritten_after_a_copy, scattered_assignment, noise_entry_by_entry, transposed_copy,
-    momentum, lists_of_tensors, weights_of_a_module, arrays_and_back, noise_of_numpy,
-    an_issued_seed, shuffled_batches,
+    momentum, lists_of_tensors, weights_of_a_module, noise_stacked_with_data, arrays_and_back,
+    noise_of_numpy, an_issued_seed, shuffled_batches,
 ]  # fmt: skip
 
 

@@ -356,8 +356,8 @@ class TensorFollower:
         results = result if isinstance(result, tuple | list) else [result]
         if not all(self.is_tensor(part) for part in results):
             return result if isinstance(result, str) else NotImplemented
-        sources = {id(self.get_entry(tensor)) for tensor in data}
-        if all(id(self.get_entry(part)) in sources for part in results):
+        if all(self.get_entry(part) is not None for part in results):
+            # Views share a storage that is followed.
             return result
         if not all(part.is_floating_point() for part in results):
             return NotImplemented
