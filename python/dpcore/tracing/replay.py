@@ -41,7 +41,16 @@ _PARAMETER_TOLERANCE: Final = 1e-12
 """Relative difference of two parameters or coefficients that roundings explain."""
 
 _NO_PLACE: Final = Place("?", 0, "?")
-_ACTIVE: Final = threading.local()
+
+
+class _ThreadState(threading.local):
+    """The run of a thread, and True while it computes the output of a step."""
+
+    run: TracedRun | None = None
+    is_inside_step: bool = False
+
+
+_ACTIVE: Final = _ThreadState()
 
 
 class PartedRuns(BaseException):
@@ -168,7 +177,7 @@ def _enter_step() -> Iterator[None]:
 
 def is_inside_step() -> bool:
     """Return True while this thread computes the output of a step."""
-    return getattr(_ACTIVE, "is_inside_step", False)
+    return _ACTIVE.is_inside_step
 
 
 def differ_much(first: Any, second: Any, tolerance: float = _PARAMETER_TOLERANCE) -> bool:
