@@ -399,6 +399,32 @@ def test_bad_arguments(options, words):
         trace(3, FIVE, SIX)
 
 
+def release_one_by_one(x, rng):
+    yield x + rng.laplace()
+
+
+@pytest.mark.parametrize(("function", "pair", "words"), [
+    (lambda: 1.0, (0, 1), "f must be a function"),
+    (lambda x, a, b, c: 1.0, (0, 1), "f must be a function"),
+    (release_one_by_one, (0, 1), "output of .*release_one_by_one must be an array or a list"),
+])  # fmt: skip
+def test_functions_that_cannot_be_called_or_read(function, pair, words):
+    with pytest.raises(TypeError, match=words):
+        dpcore.trace(function, pair)
+
+
+def test_equal_inputs_and_impossible_results_are_refused():
+    with pytest.raises(ValueError, match="pair must be two inputs that differ"):
+        dpcore.trace(lambda x, rng: x + rng.laplace(), (1.0, 1.0))
+    report = dpcore.trace(lambda x, rng: x + rng.laplace(), (0.0, 1.0), claim=1.0, rng=1)
+    for change in (
+        {"outcome": "fine"}, {"reason": "a word"}, {"outcome": "a finding"}, {"loss": None},
+        {"outcome": "above the claim on this pair"}, {"outcome": "no loss"},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="must be"):
+            dpcore.Trace.from_dict(report.to_dict() | change)
+
+
 def test_patches_end_with_an_error_and_spare_other_threads():
     """The originals are back after any error, and other threads have them all the time."""
     names = [(np.random, "laplace"), (np.random, "default_rng"), (random, "gauss"), (json, "dumps")]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..adapters import adapt
 from ..errors import mistyped
+from ..mechanisms.answers import refuse_unreadable
 from ..mechanisms.callables import Repeated, refuse_signature
 from ..mechanisms.declarations import inputs_of, name_of
 from ..records import Pair
@@ -42,7 +43,9 @@ def _find_style(function: Any) -> _Style:
     positional = [p for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD]
     needed = [p for p in positional if p.default is p.empty]
     names = [p.name for p in positional]
-    if len(needed) >= _CONTRACT_ARGUMENTS or names[1:3] == ["size", "rng"]:
+    if len(needed) > _CONTRACT_ARGUMENTS or not parameters:
+        raise mistyped("f", _REQUIREMENT, function)
+    if len(needed) == _CONTRACT_ARGUMENTS or names[1:3] == ["size", "rng"]:
         return "x, size, rng"
     if names[1:2] == ["rng"] or len(needed) == _CONTRACT_ARGUMENTS - 1:
         return "x, rng"
@@ -134,6 +137,7 @@ class TracedFunction:
             sources = len(ENTROPY)
             generator = TracedGenerator(run)
             output = self._call(side, generator)
+            refuse_unreadable(f"output of {self.name}", [output])
             leaves, parts = read_leaves(output, run)
             if run.mode == "record":
                 self._note_unseen(ENTROPY[sources:], generator)
