@@ -286,6 +286,40 @@ def test_the_attack_of_shared_noise_certifies():
         _ = trace(totals, FIVE, SIX).attack
 
 
+def test_shared_noise_is_found_beside_its_absolute_value():
+    """The sign that abs() compares does not hide that two outputs hold the same noise."""
+
+    def report_error(x, rng):
+        noise = rng.normal(scale=4.0)
+        return {"sum": sum(x) + noise, "noise": noise, "error": abs(noise)}
+
+    def report_errors(x, rng):
+        noise, other = rng.normal(scale=4.0, size=2)
+        return {"sum": sum(x) + noise, "noise": other, "error": abs(noise)}
+
+    report = trace(report_error, [1, 2], [1])
+    assert [finding.kind for finding in report.findings] == ["shared noise"]
+    assert "output['noise'] - output['sum'] is -3 on x and -1 on x'" in report.findings[0].text
+    assert not trace(report_errors, [1, 2], [1]).findings
+
+
+def test_noise_in_a_column_of_a_frame_is_followed():
+    """A column that apply() fills with noise is compared with the plain run by value."""
+    pandas = pytest.importorskip("pandas")
+
+    def hide_column(x, rng):
+        frame = pandas.DataFrame({"group": [1, 2, 2], "value": x})
+        frame["value"] = frame["value"].apply(lambda value: value + rng.laplace(scale=2.0))
+        return frame
+
+    report = trace(hide_column, [1.0, 2.0, 3.0], [1.0, 2.0, 4.0], claim=1.0)
+    assert report.outcome == "within the claim on this pair"
+    assert report.loss == pytest.approx(0.5)
+    assert "every noise" in str(report)
+    report = trace(hide_column, [1.0, 2.0, 3.0], [1.0, 2.0, 4.0], claim=0.4)
+    assert report.outcome == "above the claim on this pair"
+
+
 def test_primitives_are_single_steps():
     """The loss follows from the two inputs; inputs too far apart are a finding."""
 

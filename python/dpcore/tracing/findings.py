@@ -121,7 +121,10 @@ def find_suspicion(draw: DrawTrace) -> Suspicion | None:
         return Suspicion("no noise", (), draw.differing)
     if draw.rows is None or draw.move is None or not draw.move.failures:
         return None
-    combination = find_combination(draw.rows, draw.move.failures)
+    # A comparison is not in the output: a combination with one could not be confirmed.
+    owners = [(row, draw.rows.find_owner(row)) for row in draw.move.failures]
+    failures = [row for row, owner in owners if _is_value(owner.use, owner.other)]
+    combination = find_combination(draw.rows, failures)
     if not combination:
         return None
     matches = _match_readings(draw)

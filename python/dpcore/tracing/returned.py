@@ -64,7 +64,12 @@ def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator
     elif has_all(value, "state_dict", "named_parameters"):
         yield from iterate_leaves(dict(value.state_dict()), path, depth + 1)
     elif isinstance(value, np.ndarray) and value.dtype.hasobject:
-        yield from iterate_leaves(value.tolist(), path, depth + 1)
+        numbers = value.ravel().tolist() if value.ndim > 1 else []
+        if numbers and all(map(_is_number, numbers)):
+            # Of a frame: with plain numbers it is one array.
+            yield path, _stack_numbers(numbers, value.shape)
+        else:
+            yield from iterate_leaves(value.tolist(), path, depth + 1)
     elif isinstance(value, np.ndarray | np.generic):
         yield path, np.array(value)
     elif has_all(value, "to_dict", "index"):
@@ -83,11 +88,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) or (is_noisy(value) and not value.ndim)
 
 
-def _stack_numbers(values: Any) -> Any:
-    """Return a list of numbers as one array, traced if one of them is."""
+def _stack_numbers(values: Any, shape: tuple[int, ...] = (-1,)) -> Any:
+    """Return a list of numbers as one array of a shape, traced if one of them is."""
     if not any(map(is_noisy, values)):
-        return np.array(values)
-    array: Any = np.stack(list(values))
+        return np.array(values).reshape(shape)
+    array: Any = np.stack(list(values)).reshape(shape)
     array.entry_meetings = tuple(v.meeting if is_noisy(v) else None for v in values)
     return array
 
