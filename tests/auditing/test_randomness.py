@@ -618,3 +618,11 @@ def test_whole_states_are_different_and_of_the_right_law():
             uniform += drawn
     assert len(seen) == 4000
     assert stats.kstest(uniform, "uniform").pvalue > 1e-6
+
+
+def test_rows_that_agree_in_all_columns_are_one_group():
+    """Each row repeats one before, in the first column only or in both."""
+    first, second = np.array([0.25, 0.25, 0.5, 0.5, 0.75]), np.array([1.5, 2.5, 1.5, 1.5, 1.5])
+    groups = randomness._group_rows(np.stack([first, second], axis=1))
+    assert len(set(groups.tolist())) == 4
+    assert groups[2] == groups[3]

@@ -13,6 +13,7 @@ from decimal import Decimal
 import numpy as np
 import pandas
 import pytest
+from scipy.stats import rankdata
 
 import dpcore
 from dpcore.errors import AssumptionWarning
@@ -606,3 +607,16 @@ def test_a_live_audit_names_the_column_that_numbers_the_rows():
         assert report.verdict.startswith("invalid: column 1 of the outputs numbers the rows: leave")
         assert report.refuted is None
     assert dpcore.audit(constant, ([0.0], [1.0]), **asked).refuted is False
+
+
+@pytest.mark.parametrize("values", [
+    np.random.default_rng(1).normal(size=50), np.random.default_rng(2).integers(4, size=50),
+    np.array([1.0, np.nan, 0.0, np.nan, -0.0]), np.array(["b", "a", "b"]), np.full(3, np.nan),
+])  # fmt: skip
+def test_ranks_are_centred_middle_ranks(values):
+    ranks, share = _outputs_doubts._centred_ranks(values)
+    # NaN is one value, above all others.
+    plain = np.where(np.isnan(values), np.inf, values) if values.dtype.kind == "f" else values
+    codes = np.unique(plain, return_inverse=True)[1]
+    assert ranks.tolist() == (rankdata(codes) - (values.size + 1) / 2).tolist()
+    assert share == np.bincount(codes).max() / values.size
