@@ -252,7 +252,7 @@ def test_main_job_says_what_the_vote_missed(main_job):
     # Far from chance: auto certifies 2.1 of ADePT, Coordinatewise 3.9 and 1.9 of HalfNoise.
     assert [row.dim for row in main_job.rows] == [2] * 27 + [16] * 27
     assert main_job.agreement(16, "vote") == (2, 4, 0, 5)
-    assert main_job.agreement(16, "auto") == (3, 4, 0, 5)
+    assert main_job.agreement(16, "auto") == (4, 4, 0, 5)
     assert main_job.agreement(16, "Coordinatewise") == main_job.agreement(16) == (4, 4, 0, 5)
     adept, half = main_job.missed(16)
     assert adept.startswith(

@@ -35,7 +35,7 @@ def test_native_mechanisms_have_the_losses_of_their_laws(function, loss, mu):
 
 
 def test_outputs_that_are_filled_are_single_steps():
-    """A given array has no room for traced numbers: the step's loss is its law's."""
+    """An array that is passed holds no traced numbers: the loss of the step is that of its law."""
 
     def release(x):
         out = np.empty((1, 3))
