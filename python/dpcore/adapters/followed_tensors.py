@@ -8,7 +8,7 @@ function mode of torch sees every function of torch that is called.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -67,11 +67,11 @@ def _add_scaled(left: Any, right: Any, alpha: float = 1.0, sign: int = 1) -> Any
     return left + right if sign == 1 else left - right
 
 
-def _average(left: Any, right: Any, weight: Any) -> Any:
+def _average_forms(left: Any, right: Any, weight: Any) -> Any:
     return left * (1 - weight) + right * weight
 
 
-def _reduce(name: str) -> Callable[..., Any]:
+def _make_reduction(name: str) -> Callable[..., Any]:
     def reduce_form(form: Any, dim: Any = None, keepdim: bool = False, **other: Any) -> Any:
         if not set(other) <= {"dtype"} or (name == "mean" and keepdim):
             return NotImplemented
@@ -97,11 +97,11 @@ _FORMS: Final[dict[str, Callable[..., Any]]] = {
     "div": lambda left, right: left / right,
     "neg": lambda form: -form,
     "abs": abs,
-    "sum": _reduce("sum"),
-    "mean": _reduce("mean"),
+    "sum": _make_reduction("sum"),
+    "mean": _make_reduction("mean"),
     "matmul": lambda left, right: np.matmul(left, right),
     "rmatmul": lambda left, right: np.matmul(right, left),
-    "lerp": _average,
+    "lerp": _average_forms,
     "lt": lambda left, right: left < right,
     "le": lambda left, right: left <= right,
     "gt": lambda left, right: left > right,
@@ -119,7 +119,7 @@ _DERIVED: Final = frozenset({"mul", "div", "matmul", "rmatmul", "abs", "lerp", "
 
 
 @dataclass(slots=True)
-class _NoisyStorage:
+class _FollowedStorage:
     """A storage, kept alive, with its numbers as a tensor and an array, and their shadow."""
 
     storage: Any
@@ -139,7 +139,7 @@ class TensorFollower:
     def __init__(self, run: Any, draw: Draw) -> None:
         self.run, self.draw = run, draw
         self.torch = imported_module("torch")
-        self.storages: dict[int, _NoisyStorage] = {}
+        self.storages: dict[int, _FollowedStorage] = {}
         self.has_own_seed = False
 
     # Storages.
@@ -158,7 +158,7 @@ class TensorFollower:
             tensor = self.torch._C._functorch.get_unwrapped(tensor)
         return tensor
 
-    def get_entry(self, tensor: Any) -> _NoisyStorage | None:
+    def get_entry(self, tensor: Any) -> _FollowedStorage | None:
         """Return the traced storage of a tensor, or None."""
         if not self.storages or not self.is_tensor(tensor):
             return None
@@ -168,7 +168,7 @@ class TensorFollower:
         return self.storages.get(tensor.untyped_storage().data_ptr())
 
     def _find_places(self, tensor: Any, count: int) -> Any:
-        """Return the places of a tensor's entries in its storage; None for all in order."""
+        """Return the places of a tensor's entries in its storage, or None for all in order."""
         if tensor.numel() == count and tensor.is_contiguous():
             return None
         # By numpy: within `grad`, torch would make a tensor that has no storage.
@@ -195,7 +195,7 @@ class TensorFollower:
         numbers = flat.as_strided((count,), (1,), 0)
         places = self._find_places(flat, count)
         if entry is None:
-            entry = _NoisyStorage(flat.untyped_storage(), numbers)
+            entry = _FollowedStorage(flat.untyped_storage(), numbers)
             if flat.device.type == "cpu" and flat.dtype in (self.torch.float32, self.torch.float64):
                 entry.array = numbers.numpy()
             self.storages[entry.storage.data_ptr()] = entry
@@ -210,9 +210,11 @@ class TensorFollower:
             if shadow is None:
                 shadow = form.ravel()[np.zeros(count, int)] * 0.0
                 _, ids, weights = shadow.form
-                shadow = _renew(shadow, values, values.astype(float), ids[:0], weights[:0])
+                shadow = _copy_with_parts(
+                    shadow, values, values.astype(float), ids[:0], weights[:0]
+                )
             shadow[places] = form
-        entry.shadow = _renew(shadow, values.copy(), *shadow.form)
+        entry.shadow = _copy_with_parts(shadow, values.copy(), *shadow.form)
 
     def read_tensor(self, tensor: Any, name: str) -> None:
         """Record a reading of a tensor, whose numbers are those of x from then on."""
@@ -472,7 +474,7 @@ class TensorFollower:
         return value
 
     def is_own_seed(self, generator: Any) -> bool:
-        """Return True for a draw that a fixed seed determines: that is no noise."""
+        """Return True for a draw that a fixed seed determines. It has no noise."""
         if generator is None:
             return self.has_own_seed
         return generator.initial_seed() not in self.run.issued_seeds
@@ -500,7 +502,7 @@ def _is_traced(value: Any) -> bool:
     return type(value).__name__ == "NoisyValue" and value.form[1].shape[0] > 0
 
 
-def _renew(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any) -> Any:
+def _copy_with_parts(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any) -> Any:
     return type(shadow)(shadow._run, values, plain, ids, weights, shadow.meeting)
 
 
@@ -568,18 +570,10 @@ def _enter_follower(run: Any, draw: Draw) -> Iterator[None]:
         yield
 
 
-class _NoFollower:
-    """A context in which torch is not loaded."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *error: Any) -> None: ...
-
-
 def follow_tensors(run: Any, draw: Draw) -> AbstractContextManager[None]:
     """Return a context in which the noise of torch is followed, if torch is loaded."""
     if imported_module("torch") is None:
-        return _NoFollower()
+        return nullcontext()
     return _enter_follower(run, draw)
 
 

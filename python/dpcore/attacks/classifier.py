@@ -37,7 +37,7 @@ _MIN_COLUMN_SHIFT: Final = 2.0**-1020
 _MAX_KEPT_DISCRIMINANTS: Final = 2
 """Discriminants that go on to the choice of the event."""
 _FOLDS: Final = 4
-"""Parts of a pilot, each of which is scored with the weights of the other parts."""
+"""Parts of a pilot, scored with the weights of the other parts."""
 _MIN_FOLDED_ROWS: Final = 256
 _MAX_FOLDED_ROWS_PER_COLUMN: Final = 8
 """Pilot draws per side for each column from which on half of them give the direction well."""
@@ -180,10 +180,12 @@ class Discriminant(NumericAttack):
             return []
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
         known = [_PooledCovariance.of(fit, differences) for differences in (False, True)]
-        tried = list(itertools.product((False, True), _COVARIANCE_SHRINKAGES))
-        merits = [_mean_distance(rest, known[way].weights(shrinkage)) for way, shrinkage in tried]
+        settings = list(itertools.product((False, True), _COVARIANCE_SHRINKAGES))
+        merits = [
+            _mean_distance(rest, known[way].weights(shrinkage)) for way, shrinkage in settings
+        ]
         order = np.argsort(np.negative(merits), kind="stable")[:_MAX_KEPT_DISCRIMINANTS]
-        best = [tried[i] for i in order]
+        best = [settings[i] for i in order]
         whole = {way: _PooledCovariance.of(sides, way) for way in {way for way, _ in best}}
         made = (whole[way].weights(shrinkage) for way, shrinkage in best)
         usable = [weights for weights in made if 0.0 < np.abs(weights).max() < np.inf]

@@ -197,7 +197,7 @@ def choose_columns(
 
     Args:
         sides: sums on x and on x'.
-        ends: the inputs as one number per column; None where they are none.
+        ends: the inputs as one number per column, or None for other inputs.
 
     Returns:
         Their numbers, increasing; and groups of them, by place, that are also learnt from by
@@ -222,7 +222,7 @@ def choose_columns(
 
 
 def weigh_columns(sides: Sequence[ColumnSums]) -> LinearScore | None:
-    """Return the diagonal discriminant of all columns that vary; None if no mean differs.
+    """Return the diagonal discriminant of all columns that vary, if a mean differs.
 
     Source:
         Fisher (1936), Annals of Eugenics 7; Bickel and Levina (2004), Bernoulli 10, for

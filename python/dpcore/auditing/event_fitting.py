@@ -468,7 +468,7 @@ class PilotDraws:
         )
 
     def _read_wide(self, attack: ScoreAttack) -> WideReading | None:
-        """Read a pilot of wide outputs in a stream; None for others, which are read as a whole."""
+        """Read a pilot of wide outputs in a stream. Others are read as a whole."""
         if not is_wide(self.source.elements, self.size):
             return None
         asks = self.stated, self.claim, self.goal.delta

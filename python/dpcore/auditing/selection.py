@@ -689,7 +689,7 @@ def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, siz
 def _score_wide_pair(
     source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
 ) -> float | None:
-    """Return what a pair promises where its outputs are wide; None for others."""
+    """Return what a pair with wide outputs promises, or None for others."""
     reading = None
     if is_wide(source.elements, size):
         reading = read_wide(source, attack, pair, size)

@@ -128,13 +128,13 @@ class OfEntries(Record, word="OfEntries"):
 
     @property
     def rounding(self) -> Any:
-        """The inner score's map from the grains of all entries; None without one."""
+        """The inner score's map from the grains of all entries, if it has one."""
         inner = score_attribute(self.score, "rounding")
         return inner and (lambda grains: inner([grains[i] for i in self.entries.tolist()]))
 
     @property
     def alone(self) -> Any:
-        """The function that names the one entry read, and its score; None for several."""
+        """The function that names the one entry read, and its score, if it reads one only."""
         inner = score_attribute(self.score, "alone")
         return inner and (lambda: (int(self.entries[inner()[0]]), inner()[1]))
 
@@ -200,7 +200,7 @@ class WideReading:
         entries: the chosen columns, increasing.
         groups: places of chosen columns that are also learnt from by themselves.
         pair: the inputs on these columns; as they were where they are not numbers of columns.
-        learners: the attack on the chosen columns; None where the attack reads whole outputs only.
+        learners: the attack on the chosen columns. None if it reads whole outputs only.
         rows: the chosen columns of the outputs of the second half.
         whole: scores of whole outputs.
         facts: constants of the outputs.
@@ -303,7 +303,7 @@ def divide_attack(attack: Any) -> tuple[ScoreAttack | None, tuple[Threshold, ...
         attack: a score attack.
 
     Returns:
-        Both parts; None for somebody else's attack, which reads whole outputs.
+        Both parts. An attack of another package reads whole outputs: None.
     """
     members = attack.members if type(attack) is Auto else (attack,)
     if not all(map(is_own, members)):
@@ -320,7 +320,7 @@ def _reads_whole(attack: Threshold) -> bool:
 
 
 def _iterate_chunks(source: Source, purpose: int, size: int) -> Iterator[Sides | None]:
-    """Yield the rows of some draws, a chunk at a time; None for outputs that are not numbers."""
+    """Yield the rows of some draws, a chunk at a time, or None for outputs that are not numbers."""
     step = max(1, _CHUNK_NUMBERS // source.elements // source.block) * source.block
     for start in range(0, size, step):
         drawn = source.outputs(purpose, start, min(size, start + step))
@@ -445,7 +445,7 @@ def read_wide(
         delta: delta of the claim.
 
     Returns:
-        What was kept; None where the outputs are not real numbers of one shape, or the attack is
+        The part that is kept. None where the outputs are not real numbers of one shape, or the attack is
         somebody else's, which reads whole outputs.
     """
     divided = divide_attack(attack)

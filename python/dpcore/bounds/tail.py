@@ -175,7 +175,7 @@ def find_tail_threshold(
             expected from them.
 
     Returns:
-        The index of the threshold and a cautious estimate of its bound; None where a line does not
+        The index of the threshold and a cautious estimate of its bound. None where a line does not
         describe the tail, or promises too little.
     """
     both, fewest = hits[0] + hits[1], np.minimum(*hits)

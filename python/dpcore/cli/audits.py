@@ -131,7 +131,7 @@ def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
 
 
 def read_pair(asked: AuditArguments | TraceArguments) -> Pair | None:
-    """Read the pair of `--x` and `--x-prime`, or of two texts; None without either.
+    """Read the pair of `--x` and `--x-prime`, or of two texts, if either is given.
 
     Raises:
         Usage: as for `read_pairs`.

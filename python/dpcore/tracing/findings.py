@@ -20,7 +20,7 @@ from .lines import find_value
 from .moves import MoveRows, Owner
 from .outcome import TraceFinding
 from .replay import NoiseUse, PartedRuns, TracedRun, show_value
-from .returned import CLEAR_TOLERANCE, NUMBER, RUN_TOLERANCE, Leaves, agree
+from .returned import CLEAR_TOLERANCE, NUMBER, RUN_TOLERANCE, Leaves, leaves_agree
 
 _ORDINARY_RUNS: Final = 20
 """Runs per input that confirm a value without noise."""
@@ -84,7 +84,7 @@ def _describe_uneven(draw: DrawTrace, use: NoiseUse, other: NoiseUse) -> TraceFi
     first, second = draw.recorded.run.products, draw.replayed.run.products
     for place, products in first.items():
         for (how, factor), (_, twin) in zip(products, second.get(place, []), strict=False):
-            if not agree(factor, twin, CLEAR_TOLERANCE):
+            if not leaves_agree(factor, twin, CLEAR_TOLERANCE):
                 values = f"by {show_value(factor)} on x, by {show_value(twin)} on x'"
                 text = f"a noisy value is {how} {values}"
                 return _make_finding(
@@ -349,9 +349,9 @@ def _confirm_path(
         ]
         text = f"{name} is {shown[0]} on x and {shown[1]} on x'"
         return TraceFinding("no noise", text), "", terms
-    if not all(all(agree(side[0], v, 0.0) for v in side) for side in values):
+    if not all(all(leaves_agree(side[0], v, 0.0) for v in side) for side in values):
         return None, f"{path} varies in ordinary runs", ()
-    if agree(values[0][0], values[1][0], 0.0):
+    if leaves_agree(values[0][0], values[1][0], 0.0):
         return None, f"{path} is equal in ordinary runs", ()
     shown = [show_value(side[0]) for side in values]
     return TraceFinding("no noise", f"{path} is {shown[0]} on x and {shown[1]} on x'"), "", ()

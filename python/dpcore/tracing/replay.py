@@ -272,7 +272,7 @@ class TracedRun:
                 noise = self._stretch_noise(noise, law)
             if is_matched and self.move is not None:
                 noise = noise + self._get_move(draw)
-            return _unwrap(np.asarray(noise if _is_zero(loc) else np.add(loc, noise)), shape)
+            return _to_shape(np.asarray(noise if _is_zero(loc) else np.add(loc, noise)), shape)
         # A scale of 0 is no noise.
         ids = np.arange(start, start + noise.size).reshape(1, *shape)
         if scales.all():
@@ -454,7 +454,7 @@ def _is_zero(value: Any) -> bool:
     return isinstance(value, int | float) and value == 0
 
 
-def _unwrap(value: Array, shape: tuple[int, ...]) -> Any:
+def _to_shape(value: Array, shape: tuple[int, ...]) -> Any:
     return value if shape else value.item()
 
 

@@ -116,13 +116,13 @@ def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
     return leaves, parts
 
 
-def agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) -> bool:
+def leaves_agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) -> bool:
     """Return True if two leaves are equal up to a relative tolerance of each entry."""
     if isinstance(first, str | bytes) and isinstance(second, str | bytes):
         return first == second or _agree_in_text(first, second, tolerance)
     if isinstance(first, tuple | list) and isinstance(second, tuple | list):
         pairs = zip(first, second, strict=False)
-        return len(first) == len(second) and all(agree(*pair, tolerance) for pair in pairs)
+        return len(first) == len(second) and all(leaves_agree(*pair, tolerance) for pair in pairs)
     try:
         one, other = np.asarray(first), np.asarray(second)
     except (TypeError, ValueError):
@@ -154,7 +154,7 @@ def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
         return False
     for one, other in zip(*map(NUMBER.findall, texts), strict=True):
         is_whole = one.lstrip("+-").isdigit() or other.lstrip("+-").isdigit()
-        if one != other and (is_whole or not agree(float(one), float(other), tolerance)):
+        if one != other and (is_whole or not leaves_agree(float(one), float(other), tolerance)):
             return False
     return True
 
@@ -166,6 +166,6 @@ def find_difference(
     for path in {**first, **second}:
         if path not in first or path not in second:
             return path
-        if not agree(first[path], second[path], tolerance, (parts or {}).get(path, 0.0)):
+        if not leaves_agree(first[path], second[path], tolerance, (parts or {}).get(path, 0.0)):
             return path
     return None

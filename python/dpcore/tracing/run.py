@@ -110,7 +110,7 @@ def trace(
 
 
 @dataclass(slots=True)
-class _Settled:
+class _SettledOutcome:
     """An outcome, with its reason."""
 
     outcome: str
@@ -131,7 +131,7 @@ class _TraceCourse:
         self.swapped: set[int] = set()
         self.findings: list[TraceFinding] = []
         self.terms: tuple[tuple[str, int, float], ...] = ()
-        self.settled: _Settled | None = None
+        self.settled: _SettledOutcome | None = None
 
     def run(self) -> None:
         """Trace the draws until one settles the outcome."""
@@ -146,7 +146,7 @@ class _TraceCourse:
         if self.settled is None:
             self.settled = self._judge_all()
 
-    def _trace_draw(self, number: int) -> tuple[DrawTrace, _Settled | None]:
+    def _trace_draw(self, number: int) -> tuple[DrawTrace, _SettledOutcome | None]:
         """Trace a draw; where it settles nothing good, read numbers before they meet more data."""
         draw = trace_draw(self.function, number)
         settled = self._judge_draw(draw)
@@ -168,40 +168,40 @@ class _TraceCourse:
         self.findings = best[2]
         return best[:2]
 
-    def _is_open(self, settled: _Settled) -> bool:
+    def _is_open(self, settled: _SettledOutcome) -> bool:
         """Return True if other readings of the noisy values may settle more."""
         kinds = [finding.kind for finding in self.findings]
         is_open = settled.outcome in ("no loss", "not traceable")
         return is_open or kinds == ["data in a noisy value"]
 
-    def _warm_up(self) -> _Settled | None:
+    def _warm_up(self) -> _SettledOutcome | None:
         """Run once on each input: caches and imports fill, and an error on x passes through."""
         first = self.function.make_run("plain", _WARMING_DRAW)
         self.function.run(0, first)
         return None
 
-    def _judge_draw(self, draw: DrawTrace) -> _Settled | None:
+    def _judge_draw(self, draw: DrawTrace) -> _SettledOutcome | None:
         """Settle the outcome by one draw, or return None."""
         if draw.raised is not None:
             return self._judge_error(draw.raised)
         if draw.untraceable or self.function.bypassed:
-            return _Settled("not traceable", self._explain(draw))
+            return _SettledOutcome("not traceable", self._explain(draw))
         findings = list_definite_findings(draw)
         early = [f for f in findings if f.kind in EARLY_KINDS and self.delta > 0]
         if early:
-            return _Settled("no loss", early[0].text, is_early=True)
+            return _SettledOutcome("no loss", early[0].text, is_early=True)
         if findings:
             self.findings = findings
-            return _Settled("a finding")
+            return _SettledOutcome("a finding")
         parted = [p for p in draw.partings if p.kind in ("control flow", "uses")]
         if parted:
-            return _Settled("no loss", f"{parted[0].place.short}: {parted[0].text}")
+            return _SettledOutcome("no loss", f"{parted[0].place.short}: {parted[0].text}")
         if draw.rows is not None and draw.rows.uneven:
             place = draw.rows.uneven[0][0].place.short
-            return _Settled("no loss", f"{place}: data enters the noise of a comparison")
+            return _SettledOutcome("no loss", f"{place}: data enters the noise of a comparison")
         return self._judge_suspicion(draw)
 
-    def _judge_suspicion(self, draw: DrawTrace) -> _Settled | None:
+    def _judge_suspicion(self, draw: DrawTrace) -> _SettledOutcome | None:
         """Settle the outcome by a value without noise, or by a comparison that nothing keeps."""
         if draw.checked:
             return None
@@ -209,18 +209,18 @@ class _TraceCourse:
         if suspicion is not None:
             fixed = _name_fixed_draw(draw)
             if fixed and suspicion.kind == "no noise":
-                return _Settled("not traceable", f"{fixed} is not noise that can be moved")
+                return _SettledOutcome("not traceable", f"{fixed} is not noise that can be moved")
             if self.function.unseen:
-                return _Settled("not traceable", f"{self.function.unseen} is not followed")
+                return _SettledOutcome("not traceable", f"{self.function.unseen} is not followed")
             run = draw.recorded.run
             finding, why, terms = confirm_suspicion(self.function, suspicion, run)
             if finding is None:
-                return _Settled("not traceable", why)
+                return _SettledOutcome("not traceable", why)
             self.findings, self.terms = [finding], terms
-            return _Settled("a finding")
+            return _SettledOutcome("a finding")
         if draw.move is not None and draw.move.is_too_large:
-            return _Settled("not traceable", "too many values and comparisons share noise")
-        return _Settled("no loss", self._name_broken_rows(draw))
+            return _SettledOutcome("not traceable", "too many values and comparisons share noise")
+        return _SettledOutcome("no loss", self._name_broken_rows(draw))
 
     def _name_broken_rows(self, draw: DrawTrace) -> str:
         assert draw.rows is not None
@@ -232,21 +232,21 @@ class _TraceCourse:
         places = sorted({owner.use.place.short for owner in owners})
         return f"no move of the noise keeps the values read at {' and '.join(places[:2])}"
 
-    def _judge_error(self, error: Exception) -> _Settled:
+    def _judge_error(self, error: Exception) -> _SettledOutcome:
         """Settle the outcome for an error on x' only, by ordinary runs."""
         text = f"x' raises {type(error).__name__}: {error}"
         for number in range(20):
             try:
                 self.function.run_ordinary(0, number)
             except Exception:
-                return _Settled("not traceable", f"{text}; so does x in an ordinary run")
+                return _SettledOutcome("not traceable", f"{text}; so does x in an ordinary run")
             try:
                 self.function.run_ordinary(1, number)
             except Exception:
                 continue
-            return _Settled("not traceable", f"{text}, but not in an ordinary run")
+            return _SettledOutcome("not traceable", f"{text}, but not in an ordinary run")
         self.findings = [TraceFinding("control flow", f"{text}; x does not")]
-        return _Settled("a finding")
+        return _SettledOutcome("a finding")
 
     def _explain(self, draw: DrawTrace) -> str:
         if self.function.bypassed:
@@ -256,7 +256,7 @@ class _TraceCourse:
             )
         return draw.untraceable
 
-    def _take_other_order(self, number: int) -> _Settled | None:
+    def _take_other_order(self, number: int) -> _SettledOutcome | None:
         """Trace the other order of the pair, whose loss is greater, in place of the draw."""
         other = trace_draw(self.function.swap(), number)
         settled = self._judge_draw(other)
@@ -267,24 +267,24 @@ class _TraceCourse:
 
     # All draws.
 
-    def _judge_all(self) -> _Settled:
+    def _judge_all(self) -> _SettledOutcome:
         """Settle the outcome by the losses of all draws."""
         if not any(draw.recorded.run.draws or draw.recorded.run.steps for draw in self.draws):
             fixed = _name_fixed_draw(self.draws[0])
             reason = (
                 f"{fixed} is not noise that can be moved" if fixed else "no draw of noise is seen"
             )
-            return _Settled("not traceable", reason)
+            return _SettledOutcome("not traceable", reason)
         solved = [draw.move.shift for draw in self.draws if draw.solved and draw.move is not None]
         if solved and not self._have_one_move():
-            return _Settled("not traceable", "the move of lost noise depends on the noise")
+            return _SettledOutcome("not traceable", "the move of lost noise depends on the noise")
         if self.claim is None:
-            return _Settled("no claim given")
+            return _SettledOutcome("no claim given")
         if not self._is_above(max(d.pure for d in self.draws), max(d.mu for d in self.draws)):
-            return _Settled("within the claim on this pair")
+            return _SettledOutcome("within the claim on this pair")
         if self._shows_above():
-            return _Settled("above the claim on this pair")
-        return _Settled("a step may be hidden", "audit it")
+            return _SettledOutcome("above the claim on this pair")
+        return _SettledOutcome("a step may be hidden", "audit it")
 
     def _shows_above(self) -> bool:
         """Return True if outputs show a loss above the claim.
