@@ -181,9 +181,7 @@ class Discriminant(NumericAttack):
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
         known = [_PooledCovariance.of(fit, differences) for differences in (False, True)]
         settings = list(itertools.product((False, True), _COVARIANCE_SHRINKAGES))
-        merits = [
-            _mean_distance(rest, known[way].weights(shrinkage)) for way, shrinkage in settings
-        ]
+        merits = [_mean_distance(rest, known[way].weights(share)) for way, share in settings]
         order = np.argsort(np.negative(merits), kind="stable")[:_MAX_KEPT_DISCRIMINANTS]
         best = [settings[i] for i in order]
         whole = {way: _PooledCovariance.of(sides, way) for way in {way for way, _ in best}}

@@ -445,8 +445,8 @@ def read_wide(
         delta: delta of the claim.
 
     Returns:
-        The part that is kept. None where the outputs are not real numbers of one shape, or the attack is
-        somebody else's, which reads whole outputs.
+        The part that is kept. None where the outputs are not real numbers of one shape, or an
+        attack of another package reads whole outputs.
     """
     divided = divide_attack(attack)
     if divided is None:
