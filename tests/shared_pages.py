@@ -9,7 +9,7 @@ import numpy as np
 import dpcore
 from dpcore import Counts, Laplace, Pair, published
 from dpcore.attacks import MajorityVote
-from dpcore.report.page import make_page
+from dpcore.results.audit_page import make_page
 
 
 def noisy(x, size, rng):

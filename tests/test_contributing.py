@@ -31,7 +31,7 @@ from dpcore.mechanisms import native
 from dpcore.mechanisms.declarations import NATIVE
 from dpcore.mechanisms.native import Law, Primitive
 from dpcore.report import encoding
-from dpcore.results.outputs_audits import OUTPUTS_BOUNDS
+from dpcore.results.guesses import OUTPUTS_BOUNDS
 from dpcore.sensitivity import Ball
 from dpcore.structure import inspect
 

@@ -17,7 +17,7 @@ import dpcore
 from dpcore.auditing import run_files
 from dpcore.auditing.run_files import join_words, read_run, seal_record
 from dpcore.cli.app import main
-from dpcore.report.encoding import make_script
+from dpcore.results.audit_json import make_script
 from dpcore.runs import merge_parts
 
 EVIL = """

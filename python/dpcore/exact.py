@@ -18,7 +18,8 @@ from .events import Vote
 from .mechanisms.declarations import is_native
 from .mechanisms.native import ClipStep, Logs, Native, law_of, log_complement, log_votes
 from .pairs import distance
-from .records import Pair, Shown, pair_of
+from .records import Pair, pair_of
+from .report.shown import Shown
 
 __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
 

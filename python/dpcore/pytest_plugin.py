@@ -450,7 +450,7 @@ class DPAudit:
         return report
 
     def _fail_trace(self, report: Trace, claim: str) -> None:
-        from .report.text import format_rows
+        from .report.rows import format_rows
 
         outcome = _describe_trace(report)
         if report.exit_status != 1:
@@ -558,8 +558,9 @@ class DPAudit:
         return audit
 
     def _fail(self, audit: Audit | OutputsAudit | TableAudit, outcome: str) -> None:
-        from .report.encoding import format_call
-        from .report.text import describe_reach_step, format_rows, list_report_rows
+        from .report.rows import format_rows
+        from .results.audit_json import format_call
+        from .results.audit_text import describe_reach_step, list_report_rows
         from .results.audits import Audit
         from .tables.table_audit import TableAudit
 

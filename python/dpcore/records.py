@@ -6,31 +6,33 @@ are, arrays by dtype, shape and bytes (so that NaN equals itself and 0.0 differs
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import math
 import os
-import stat
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from .advice import advise_on_attribute
-from .errors import (
-    instance,
-    integer,
-    name_path_errors,
-    real,
-    require_path,
-    suggest_arguments,
-    suggest_in_methods,
+from .errors import instance, integer, real, suggest_arguments
+from .report.card import make_card
+from .report.figures import show_hidden_characters
+from .report.page import make_plain_page, save_page
+from .report.plain import (
+    Form,
+    declare,
+    declare_form,
+    decode_result,
+    load_json,
+    read_json,
+    result_from_dict,
+    result_to_dict,
+    save_json,
+    write_json,
 )
-from .visible import make_visible
+from .report.rows import Row
+from .report.shown import Shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,49 +43,6 @@ Codes = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-_MAX_REPR_WIDTH: Final = 180
-"""Characters of a `repr` at most: what a cell of a notebook shows without scrolling."""
-
-_WORD_HOMES: Final[dict[str, tuple[str, str]]] = {}
-"""Module and name of the class that declares a word."""
-
-
-def declare(word: str, cls: type) -> None:
-    """Declare the word by which files name a class, independent of the class's name.
-
-    Raises:
-        TypeError: if another class has it.
-    """
-    home = cls.__module__, cls.__qualname__
-    taken = _WORD_HOMES.setdefault(word, home)
-    if taken != home:
-        names = ".".join(taken), ".".join(home)
-        raise TypeError(
-            f"word must be unlike for namesakes, got {word!r} for {' and '.join(names)}"
-        )
-
-
-def class_of(word: object) -> type | None:
-    """Return the class that declares a word, or None if no loaded module has one."""
-    home = _WORD_HOMES.get(word) if isinstance(word, str) else None
-    if home is None:
-        return None
-    # By its name: a dataclass with slots has a forgotten twin that declared the word first.
-    found: type = getattr(import_module(home[0]), home[1])
-    return found
-
-
-def word_of(cls: type) -> str | None:
-    """Return the word that a class itself declares, or None; a subclass has no word."""
-    home = cls.__module__, cls.__qualname__
-    words = (word for word, where in _WORD_HOMES.items() if where == home)
-    return next((word for word in words if class_of(word) is cls), None)
-
-
-def qualified_name(value: Any) -> str:
-    """Return the qualified name of a function or class; of another object, that of its class."""
-    return str(getattr(value, "__qualname__", None) or type(value).__qualname__)
 
 
 def attribute_of(kind: type, value: Any, name: str) -> Any:
@@ -110,51 +69,6 @@ def set_fields(record: Any, **values: Any) -> None:
     """Store fields of a frozen dataclass while it is made."""
     for name, value in values.items():
         object.__setattr__(record, name, value)
-
-
-class Shown:
-    """Display of a result or model: `repr` is one line, `str` complete, a notebook shows a table.
-
-    A dataclass gets all three; any other class has its own `repr` and `str`. An inner error of a
-    method names the argument or the field that is not of its annotated type.
-    """
-
-    __slots__ = ()
-
-    if not TYPE_CHECKING:  # for mypy every name would be an attribute
-
-        def __getattr__(self, name):
-            """Raise an error that names the attribute that was meant; any other is the usual."""
-            if meant := advise_on_attribute(type(self), name):
-                text = f"{type(self).__name__!r} object has no attribute {name!r}: use {meant}"
-                raise AttributeError(text.format(self))
-            return object.__getattribute__(self, name)
-
-    def __init_subclass__(cls, **more: Any) -> None:
-        """Let the errors of methods name the argument or field that is wrong."""
-        super().__init_subclass__(**more)
-        suggest_in_methods(cls)
-
-    def __repr__(self) -> str:
-        """Return the constructor call; if it is not a short line, as much of it as fits."""
-        text = full(self)
-        return (
-            text
-            if len(text) <= _MAX_REPR_WIDTH and "\n" not in text
-            else _format_call(self, _shorten_field, _MAX_REPR_WIDTH)
-        )
-
-    def __str__(self) -> str:
-        """Return the constructor call, long arrays shortened, or the class's own `repr`."""
-        return full(self) if type(self).__repr__ is Shown.__repr__ else repr(self)
-
-    def _repr_html_(self) -> str:
-        from .report.card import record_to_html
-
-        return record_to_html(self)
-
-
-suggest_in_methods(Shown)
 
 
 class Record(Shown):
@@ -216,16 +130,16 @@ class Result(Answer, Record):
     def _title(self) -> str:
         return str(getattr(self, "name", type(self).__name__))
 
-    def _lines(self) -> list[tuple[str, str]]:
-        raise NotImplementedError
-
     def _plot(self, ax: Any) -> Figure:
         raise NotImplementedError
 
     def _to_page(self) -> str:
-        from .report.page import make_plain_page
-
         return make_plain_page(self, self._title)
+
+    @property
+    def _is_verdict_slow(self) -> bool:
+        """True if the verdict takes minutes, so that a file is read without a look at it."""
+        return False
 
     def _to_figures(self) -> dict[str, Any]:
         """Return the figures that files hold next to the fields, and that are not read."""
@@ -234,18 +148,10 @@ class Result(Answer, Record):
     def _require_consistency(self) -> None:
         """Refuse fields that no result has together, as far as a figure rests on them."""
 
-    def __str__(self) -> str:
-        """Return the report."""
-        from .report.text import format_rows
-
-        return format_rows(self._title, self._lines())
-
     def _repr_html_(self) -> str:
-        from .report.card import make_card
-
         return make_card(self._title, self._lines(), getattr(self, "refuted", None))
 
-    def lines(self) -> list[tuple[str, str]]:
+    def lines(self) -> list[Row]:
         """List the rows (label, text) of the report; the time, where it is known, is the last."""
         return self._lines()
 
@@ -262,8 +168,6 @@ class Result(Answer, Record):
         Raises:
             TypeError: if `ax` is neither.
         """
-        from .report.figures import show_hidden_characters
-
         return show_hidden_characters(self._plot(ax))
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -280,14 +184,10 @@ class Result(Answer, Record):
             ValueError: if it is that of a folder.
             OSError: if the file cannot be written.
         """
-        from .report.page import save_page
-
         return save_page(self._to_page(), path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data, for `from_dict`, and the figures derived from them."""
-        from .report.encoding import result_to_dict
-
         return result_to_dict(self, self._to_figures())
 
     @classmethod
@@ -304,8 +204,6 @@ class Result(Answer, Record):
             TypeError: if the record is not a mapping.
             ValueError: if it is not of that form.
         """
-        from .report.encoding import result_from_dict
-
         return result_from_dict(cls, record)
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -317,8 +215,6 @@ class Result(Answer, Record):
         Returns:
             The data of `to_dict` as text; `save` writes it to a file.
         """
-        from .report.encoding import write_json
-
         return write_json(self, indent)
 
     @classmethod
@@ -344,8 +240,6 @@ class Result(Answer, Record):
             >>> dpcore.Audit.from_json(report.to_json()) == report
             True
         """
-        from .report.encoding import read_json
-
         return read_json(cls, text)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -359,8 +253,6 @@ class Result(Answer, Record):
             ValueError: if it is that of a folder.
             OSError: if the file cannot be written.
         """
-        from .report.encoding import save_json
-
         return save_json(self, path)
 
     @classmethod
@@ -378,52 +270,13 @@ class Result(Answer, Record):
             ValueError: if the file does not hold JSON of that form.
             OSError: if the file cannot be read.
         """
-        from .report.encoding import load_json
-
         return load_json(cls, path)
 
 
-def write_file(path: Any, content: str | bytes, name: str = "path") -> None:
-    """Write a file as a whole or not at all; an error names the argument and the path."""
-    place = require_path(name, path)
-    with name_path_errors(place, "written", name):
-        write_atomically(place, content)
-
-
-def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> None:
-    """Replace a file by one with other content, as a whole: write, sync, rename.
-
-    A link stays a link. A pipe or a device is written to.
-
-    Args:
-        path: of the file.
-        content: the other text or bytes.
-        mode: permissions of a new file, less those that the umask takes. A file that is there
-            keeps its own.
-    """
-    content = content.encode() if isinstance(content, str) else content
-    # A link must not be replaced by the file that it leads to.
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        path.write_bytes(content)
-        return
-    name = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with contextlib.suppress(OSError):
-            # Of a process with the same number that was killed.
-            os.unlink(name)
-        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with open(handle, "wb") as file:
-            with contextlib.suppress(FileNotFoundError):
-                os.chmod(name, stat.S_IMODE(path.stat().st_mode))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+declare_form(
+    "format", Form(lambda value: isinstance(value, Result), lambda value: value.to_dict(),
+                   decode_result)
+)  # fmt: skip
 
 
 @functools.cache
@@ -449,80 +302,6 @@ def _fields_equal(left: Any, right: Any) -> bool:
     answer = left == right
     # A tensor or a table answers == entry by entry, which decides nothing: identity stays.
     return bool(answer) if isinstance(answer, (bool, np.bool_)) else False
-
-
-def full(record: Any) -> str:
-    """Return the constructor call of a dataclass; only long arrays are shortened."""
-    return _format_call(record, _show_field)
-
-
-def one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
-    """Return text on one visible line, cut off if it is too long."""
-    text = make_visible(" ".join(text.split()))
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
-
-
-def _format_call(record: Any, show: Callable[[Any], str], longest: float = math.inf) -> str:
-    """Format the constructor call with as many fields as fit."""
-    parts, size = [], len(type(record).__name__) + len("(, ...)")
-    for name, value in list_shown_fields(record):
-        part = f"{name}={show(value)}"
-        size += len(part) + len(", ")
-        if size > longest:
-            parts.append("...")
-            break
-        parts.append(part)
-    return f"{type(record).__name__}({', '.join(parts)})"
-
-
-def list_shown_fields(record: Any) -> list[tuple[str, Any]]:
-    """Return names and values of the fields of a record that are shown.
-
-    A field may be hidden at one value, such as the distance 1 of a pair.
-
-    Example:
-        >>> [name for name, _ in list_shown_fields(Pair([0.0], [2.0]))]
-        ['x', 'x_prime']
-        >>> [name for name, _ in list_shown_fields(Pair([0.0], [2.0], distance=2.0))]
-        ['x', 'x_prime', 'distance']
-    """
-    found = ((one, getattr(record, one.name)) for one in fields(record) if one.repr)
-    return [
-        (one.name, value)
-        for one, value in found
-        if "hidden" not in one.metadata or value != one.metadata["hidden"]
-    ]
-
-
-def _shorten_field(value: Any) -> str:
-    """Format a field of a record that is too long to be shown whole."""
-    if type(value) is np.ndarray and value.size > 8:
-        kind = "str" if value.dtype.kind == "U" else value.dtype
-        return f"<{kind} array of shape {value.shape}>"
-    if isinstance(value, str):
-        return repr(one_line(value, 40))
-    text = _show_field(value)
-    if len(text) <= 40 and "\n" not in text:
-        return text
-    if isinstance(value, (tuple, list, dict, set, frozenset)):
-        return f"<{type(value).__name__} of {len(value):,}>"
-    if isinstance(value, Shown) and not text.startswith("<"):
-        return f"{type(value).__name__}(...)"
-    return one_line(text, 40)
-
-
-def _show_field(value: Any) -> str:
-    if isinstance(value, Shown) and type(value).__repr__ is Shown.__repr__:
-        return full(value)
-    if type(value) is tuple and any(isinstance(item, Shown) for item in value):
-        return f"({', '.join(map(_show_field, value))}{',' if len(value) == 1 else ''})"
-    if type(value) is not np.ndarray:
-        return repr(value)
-    text = np.array2string(value, separator=", ", threshold=8, edgeitems=3, floatmode="unique")
-    text = " ".join(text.split())
-    if value.size > 8:
-        return f"array({text}, shape={value.shape}, dtype={value.dtype})"
-    return f"array({text})" if value.dtype == np.float64 else f"array({text}, dtype={value.dtype})"
 
 
 def frozen_array(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
@@ -600,8 +379,8 @@ class Pair(Record, word="Pair"):
         (True, False)
     """
 
-    x: Any
-    x_prime: Any
+    x: Any = field(metadata={"input": True})
+    x_prime: Any = field(metadata={"input": True})
     distance: float = field(default=1.0, metadata={"hidden": 1.0})
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ from dpcore.attacks import MajorityVote, Threshold, Timing
 from dpcore.auditing import forecast, run
 from dpcore.auditing.selection import parse_pair, plan_rounds
 from dpcore.pairs import L1, Box, search
-from dpcore.report.encoding import format_call
+from dpcore.results.audit_json import format_call
 from dpcore.sampling.sources import Course
 
 PAIR = ([0.0], [1.0])

@@ -20,7 +20,7 @@ from dpcore.bounds import clopper_pearson
 from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Replace, zeros_ones
 from dpcore.pairs.differences import fingerprint_input, inputs_equal
 from dpcore.published import SYSTEMS, ADePT, ADePTReference, HalfNoise, LaplaceMechanism
-from dpcore.report.encoding import format_call, make_script
+from dpcore.results.audit_json import format_call, make_script
 from dpcore.sensitivity import refute
 
 FEW = {"trials": 1000, "rng": 1}

@@ -12,7 +12,7 @@ import pytest
 from shared_audits import AUDITS, MOST, count_refutations
 
 from dpcore import Audit, Laplace, Pair, audit, command, pairs, repeat
-from dpcore.report.encoding import format_call
+from dpcore.results.audit_json import format_call
 
 FEW = {"trials": 2000, "rng": 1}
 MANY = {"trials": 20_000, "rng": 1}

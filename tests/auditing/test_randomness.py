@@ -21,7 +21,7 @@ import dpcore
 from dpcore import Audit
 from dpcore.auditing import randomness, request
 from dpcore.records import Pair
-from dpcore.report.encoding import make_script
+from dpcore.results.audit_json import make_script
 from dpcore.sampling.sources import CallableDraws
 from dpcore.streams import Generators, seeded_globals
 

@@ -188,7 +188,7 @@ def test_the_record_shows_the_command_and_its_files(tool):
     assert made.origin == f"command {mechanism.name}"
     assert SURVEY in made.source
     assert not audited(mechanism, source=False).provenance[0].source
-    from dpcore.report.encoding import format_call
+    from dpcore.results.audit_json import format_call
 
     assert eval(format_call(report)) == report
 

@@ -29,7 +29,8 @@ from dpcore.cli.options import OutputsArguments
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded import independent_rows
 from dpcore.recorded.run import audit_outputs
-from dpcore.results.outputs_audits import Guesses, OutputsAudit
+from dpcore.results.guesses import Guesses
+from dpcore.results.outputs_audits import OutputsAudit
 
 
 def audit_rows(*sides, **settings):

@@ -16,7 +16,7 @@ from dpcore.bounds import clopper_pearson
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded.run import audit_outputs
 from dpcore.records import Counts
-from dpcore.results.outputs_audits import Guesses
+from dpcore.results.guesses import Guesses
 
 RNG = np.random.default_rng(21)
 SIZE = 4000

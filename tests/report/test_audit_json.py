@@ -27,8 +27,8 @@ import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, calibration, progress, published
 from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.published import SYSTEMS
-from dpcore.records import Record, class_of, declare, word_of
-from dpcore.report.encoding import decode_value, encode_value
+from dpcore.records import Record
+from dpcore.report.plain import class_of, declare, decode_value, encode_value, word_of
 from dpcore.results.evidence import Finding, Scored
 
 

@@ -27,7 +27,7 @@ from dpcore.mechanisms.declarations import is_native
 from dpcore.report import encoding, figures
 from dpcore.report import page as report_proof
 from dpcore.report import text as report
-from dpcore.report.page import make_page
+from dpcore.results.audit_page import make_page
 from dpcore.visible import make_visible
 
 SPACE = "{http://www.w3.org/1999/xhtml}"

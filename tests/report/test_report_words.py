@@ -16,9 +16,8 @@ import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, audit_outputs, bounds, cli, published
 from dpcore.attacks import Coordinatewise, MajorityVote, Threshold, Timing, candidates
 from dpcore.errors import AssumptionWarning
-from dpcore.report.page import make_page
-from dpcore.report.text import list_report_rows, more_rows, next_step
-from dpcore.results.audits import propose_trace
+from dpcore.results.audit_page import make_page
+from dpcore.results.audit_text import list_report_rows, more_rows, next_step, propose_trace
 
 PAIR = Pair(0.0, 1.0)
 LAPLACE = published.LaplaceMechanism(1.0)

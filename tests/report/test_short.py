@@ -15,8 +15,9 @@ from shared_records import reachable
 
 import dpcore
 from dpcore import Counts, Laplace, Pair, calibration, divergence, pairs, sensitivity, structure
-from dpcore.records import Record, Shown
-from dpcore.report.card import make_card, record_to_html
+from dpcore.records import Record
+from dpcore.report.card import make_card
+from dpcore.report.shown import Shown, record_to_html
 
 WORKINGS = (
     "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.arrays.Grain",

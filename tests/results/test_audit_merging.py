@@ -13,8 +13,8 @@ import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit
 from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.bounds import clopper_pearson
-from dpcore.results.audits import trials_needed
 from dpcore.results.evidence import Finding
+from dpcore.results.need import trials_needed
 
 
 def noisy(x, size, rng):

@@ -15,7 +15,7 @@ import dpcore
 from dpcore import audit, audit_outputs, bounds, claims, command, pairs, published, repeat
 from dpcore.attacks import Coordinatewise, Timing
 from dpcore.cli import main
-from dpcore.report.text import list_report_rows
+from dpcore.results.audit_text import list_report_rows
 from dpcore.sampling.columns import describe_pilot
 
 P = ([0.0], [1.0])

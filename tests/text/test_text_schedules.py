@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.report.encoding import encode_value
+from dpcore.report.plain import encode_value
 from dpcore.text import schedules
 from dpcore.text.schedules import Constant, LogUniformEpsilon, OverEpochs, Stretched, UniformEpsilon
 

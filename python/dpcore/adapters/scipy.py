@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import invalid, list_to_floats, mistyped, numeric
 from ..mechanisms.callables import catch_of
 from ..packages import has_all
-from ..records import Shown
+from ..report.shown import Shown
 from ..streams import check_size
 
 

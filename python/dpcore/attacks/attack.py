@@ -23,9 +23,9 @@ from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
 from ..events.event import Score, score_attribute, scores_of
-from ..mechanisms.declarations import name_of
 from ..packages import one_blas_thread
-from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, Rows, SeenOutput, Shown
+from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, Rows, SeenOutput
+from ..report.shown import Shown, name_of
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
 from .arrays import EXACT, Grain, grain_of, grains_of, read_both_sides

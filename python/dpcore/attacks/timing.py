@@ -36,7 +36,8 @@ from ..errors import choice, confidence_level, count, integer, invalid, suggest_
 from ..events import Above
 from ..events.event import score_attribute
 from ..pairs.differences import differing_points
-from ..records import Array, Flags, Floats, Pair, frozen_array, qualified_name
+from ..records import Array, Flags, Floats, Pair, frozen_array
+from ..report.shown import qualified_name
 from ..sampling.sources import Call, Clock, Timed, time_calls
 from .additive import Additive
 from .arrays import Merged, freeze_arrays

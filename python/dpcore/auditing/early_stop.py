@@ -35,7 +35,8 @@ from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared
 from ..progress import interrupted_again
 from ..records import Counts, PartsRead, SeenOutput
-from ..results.evidence import Slice, name_field, numerator_first
+from ..report.plain import decode_value, encode_value, name_field, read_as
+from ..results.evidence import Slice, numerator_first
 from ..sampling.columns import PilotFacts, describe_pilot
 from ..sampling.driver import Source
 from ..sampling.rows import Evidence, evidence_from_dict, evidence_to_dict, list_doubts
@@ -191,8 +192,6 @@ class Sequence:
         Raises:
             ValueError: if JSON cannot hold the event.
         """
-        from ..report.encoding import encode_value
-
         chosen = self.chosen
         event = None if chosen is None else encode_value(chosen.event)
         if isinstance(event, Mapping) and "repr" in event:
@@ -414,8 +413,6 @@ def read_state(held: Mapping[str, Any]) -> dict[str, Any]:
         TypeError: if an entry is of another kind.
         ValueError: if an entry is missing or is not what `to_dict` returned.
     """
-    from ..report.encoding import decode_value, read_as
-
     state: dict[str, Any] = {}
     for name, hint in _STATE.items():
         with name_field(name, held.get(name)):

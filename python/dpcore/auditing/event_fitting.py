@@ -43,8 +43,8 @@ from ..mechanisms.callables import (
     makes_tensors,
     one_by_one,
 )
-from ..mechanisms.declarations import name_of
-from ..records import Array, Counts, Floats, Pair, SeenOutput, one_line
+from ..records import Array, Counts, Floats, Pair, SeenOutput
+from ..report.shown import name_of, one_line
 from ..results.evidence import numerator_first
 from ..sampling.columns import PilotFacts, describe_pilot
 from ..sampling.driver import Source

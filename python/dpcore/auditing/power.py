@@ -27,10 +27,11 @@ from ..errors import (
     suggest_arguments,
 )
 from ..events.event import Event
-from ..mechanisms.declarations import is_native, name_of
+from ..mechanisms.declarations import is_native
 from ..pairs import Search
 from ..progress import Progress
 from ..records import Counts, Pair
+from ..report.shown import name_of
 from ..results.evidence import numerator_first, per_distance
 from ..results.planned import Plan, middle_of
 from ..sampling.rows import list_doubts

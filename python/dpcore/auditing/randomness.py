@@ -28,7 +28,7 @@ from ..attacks.arrays import grains_of, tolerances_at
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import one_by_one
-from ..mechanisms.declarations import name_of
+from ..report.shown import name_of
 from ..sampling.replay import encode_rows
 from ..sampling.sources import CallableDraws, Course, Place
 from ..sampling.workers import runs_in

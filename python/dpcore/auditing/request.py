@@ -35,7 +35,6 @@ from ..mechanisms.declarations import (
     inputs_of,
     is_native,
     mechanism_attribute,
-    name_of,
     notes_on,
     stated_log_ratio,
 )
@@ -45,6 +44,7 @@ from ..pairs import Search, Searched, distance
 from ..pairs.differences import inputs_equal, pair_to_floats
 from ..pairs.neighbours import NeighbourArgument, neighbour_of
 from ..records import Counts, Pair
+from ..report.shown import name_of
 from ..results.audits import point_of
 from ..results.evidence import Provenance, per_distance
 from ..sampling.driver import Source

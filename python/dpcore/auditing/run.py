@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any, Final, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from ..attacks import AttackName
 from ..attacks.attack import Attack, AuditAttack, Fitted, attack_name, require_scores
@@ -27,26 +26,23 @@ from ..bounds import BoundName
 from ..claims.trade_off import Claim
 from ..errors import (
     AssumptionWarning,
-    choice,
-    integer,
     invalid,
-    mistyped,
     suggest_arguments,
     suggest_word,
 )
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
-from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import explain_failures, make_generator, one_by_one, runs_on
-from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute, name_of
+from ..mechanisms.declarations import inputs_of, mechanism_attribute
 from ..pairs import Search
 from ..pairs.neighbours import NeighbourArgument
 from ..progress import Progress, interrupted_again
 from ..records import Counts, Pair, attribute_of
+from ..report.shown import name_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Scored, Spent, numerator_first, unite_digests
 from ..sampling.columns import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
-from ..sampling.driver import Done, Range, Source, digest_bits, draw_shard, list_places
+from ..sampling.driver import Done, Range, Source, digest_bits, draw_shard
 from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
@@ -775,26 +771,3 @@ def audit_timing(request: Request) -> Audit:
     counts = Counts(found.k, calls, found.k_prime, calls)
     course.drew(calls + found.pilot)
     return make_audit(request, source, fitted, counts, bound="conditional", notes=found.notes)
-
-
-def drawn_again(audit: Audit, side: str, start: int, size: int) -> npt.NDArray[Any]:
-    """Draw again the outputs that an audit counted, see `Audit.outputs`."""
-    choice("side", side, ("x", "x_prime"))
-    start, size = integer("start", start, 0), integer("size", size, 0)
-    if not any(low <= start and start + size <= high for low, high in audit.ranges):
-        raise invalid("start, size", f"within the counted trials {audit.ranges}", (start, size))
-    mechanism = audit.mechanism
-    if not callable(mechanism):
-        raise mistyped("mechanism", "the callable itself (JSON keeps its name)", mechanism)
-    if audit.route == "timed":
-        raise invalid("attack", "another than Timing: latencies do not repeat", audit.attack)
-    if audit.randomness == "own":
-        requirement = "of a mechanism whose outputs the seed repeats"
-        raise invalid("audit", requirement, f"one of {audit.name}, which draws its own randomness")
-    name = (mechanism, audit.pair, audit.seed, audit.block)
-    draws: NativeDraws | CallableDraws
-    draws = NativeDraws(*name) if is_native(mechanism) else CallableDraws(*name, audit.shape)
-    task = Source(draws, 1, audit.end).task(COUNT, start, start + size)
-    places = list_places(task, audit.block)
-    parts = [draws.draw(COUNT, 0 if side == "x" else 1, place) for place in places]
-    return join_outputs(parts) if parts else np.empty((0, *audit.shape))

@@ -37,9 +37,11 @@ from ..errors import (
 )
 from ..events import SIDES, EventRecord
 from ..mechanisms.declarations import is_native
-from ..records import attribute_of, write_atomically
+from ..records import attribute_of
+from ..report.plain import decode_value, encode_value, name_field, parse_object, read_as, read_field
+from ..report.writing import write_atomically
 from ..results.audits import Audit
-from ..results.evidence import name_field, read_field, read_ranges
+from ..results.evidence import read_ranges
 from ..sampling.driver import Done, Edge, Range
 from ..sampling.replay import Collisions, Replays
 from ..sampling.rows import blocks_apart, evidence_from_dict, evidence_to_dict
@@ -105,8 +107,6 @@ class FixedFields:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
-        from ..report.encoding import encode_value
-
         record = {name: encode_value(value) for name, value in self.audit.items()}
         record["seed"] = str(self.audit["seed"])
         names = [one.name for one in fields(self) if one.name not in ("audit", "whole")]
@@ -115,8 +115,6 @@ class FixedFields:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> FixedFields:
         """Read the fields from plain data."""
-        from ..report.encoding import decode_value
-
         held = instance("fixed.audit", instance("fixed", record, dict)["audit"], dict)
         audit = {f.name: read_field(f, held[f.name], decode_value) for f in _FIELDS}
         with name_field("fixed.thresholds", record["thresholds"]):
@@ -401,8 +399,6 @@ class RunFile:
         Raises:
             ValueError: if it is not a run file, or its counts contradict each other.
         """
-        from ..report.encoding import parse_object
-
         try:
             record = parse_object(self.place.read_text(encoding="utf-8"))
             if record.get("format") != RUN_FORMAT:
@@ -576,8 +572,6 @@ def _read_names(value: Any) -> Any:
 
 def _read_as(record: Mapping[str, Any], name: str, hint: Any) -> Any:
     """Read an entry of a file as an annotation says."""
-    from ..report.encoding import read_as
-
     return read_as(name, hint, record[name])
 
 

@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Any, Final, Literal, TypeVar, get_args
 
 from .. import errors
-from ..records import Counts, Shown
+from ..records import Counts
+from ..report.shown import Shown
 
 _BoundFunction = TypeVar("_BoundFunction", bound=Callable[..., float])
 

@@ -39,8 +39,6 @@ _EXACT_TRIALS, _LOOSE_PARTS = 10**8, 500
 """A number of trials is found exactly up to here, else to one part in so many."""
 _MIN_SMOOTH_DEVIATION = 1e5
 """Standard deviation from which on a count more or less is nothing."""
-_MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
-"""Digits after the first two of the numbers of draws that are tried."""
 MOST_TRIALS: Final = 2**53
 """Trials of the largest plan: up to here a float counts every one."""
 
@@ -591,45 +589,3 @@ def gaussian_event(
         if trials is not None and trials < best:
             found, best = (p, q), trials
     return found
-
-
-def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
-    """Return the least number of two digits and zeros that is enough; None if 10^15 is not."""
-    for digits in range(14):
-        if is_enough(99 * 10**digits):
-            unit = 10**digits
-            trials = range(10 * unit if digits else 1, 100 * unit, unit)
-            return next(number for number in trials if is_enough(number))
-    return None
-
-
-def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    """Compute the trials needed from counts with the numerator's side first."""
-    if not exceeds_claim(seen, claim, delta):
-        return None
-
-    def enough(trials: int) -> bool:
-        k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
-        counts = Counts(k, trials, k_prime, trials)
-        return clopper_pearson(counts, delta, confidence) > claim
-
-    # Beyond these the limits of a double fail, those of an event that never happened later.
-    for digits in range(_MAX_DIGITS_ONE_SIDED if seen.k_prime == 0 else _MAX_DIGITS):
-        if enough(99 * 10**digits):
-            return next(n for n in range(10 * 10**digits, 10**18, 10**digits) if enough(n))
-    return None
-
-
-def exceeds_claim(seen: Counts, claim: float, delta: float) -> bool:
-    """Return True if the frequencies show more than the claim, so that enough draws refute it.
-
-    Where the event never happened on the other side they do: the bound then grows with the
-    logarithm of the number of draws.
-
-    Args:
-        seen: counts with the numerator's side first.
-        claim: the claimed epsilon, whole.
-        delta: delta of the claim.
-    """
-    share, share_prime = seen.k / seen.n - delta, seen.k_prime / seen.n_prime
-    return share > 0.0 and (share_prime == 0.0 or math.log(share / share_prime) > claim)

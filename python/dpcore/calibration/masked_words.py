@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from ..errors import choice, flag, instance, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import positive
-from ..mechanisms.declarations import name_of
-from ..records import Floats, Pair, Shown
+from ..records import Floats, Pair
+from ..report.shown import Shown, name_of
 from ..streams import Rng, check_size
 from .pure import Entries, make_generator
 

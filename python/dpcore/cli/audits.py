@@ -44,8 +44,8 @@ from ..pairs.neighbours import NORM_BALLS
 from ..published import System
 from ..recorded.run import audit_outputs
 from ..records import Pair
-from ..report.encoding import decode_value, encode_value, read_as
 from ..report.figures import save_picture
+from ..report.plain import decode_value, encode_value, read_as
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..results.planned import Plan

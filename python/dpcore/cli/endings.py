@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from ..errors import FileWarning, argument_of
 from ..mechanisms.declarations import is_native
-from ..records import write_file
 from ..report.figures import save_picture, use_own_style
+from ..report.writing import write_file
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..tables.table_audit import TableAudit

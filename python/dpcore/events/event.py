@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, real, suggest_arguments
 from ..packages import imported_module
-from ..records import Pair, Record, attribute_of, qualified_name
+from ..records import Pair, Record, attribute_of
+from ..report.shown import qualified_name
 
 _FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}

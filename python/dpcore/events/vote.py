@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import choice, invalid, mistyped, suggest_arguments, vector
 from ..records import Pair, frozen_array, pair_of, set_fields
+from ..report.plain import Form, declare_form
 from . import event
 
 Side = Literal["x_prime", "x"]
@@ -226,3 +227,6 @@ class Vote(event.EventRecord, word="Vote"):
             raise invalid("record", f"a mapping with the keys {sorted(keys)}", sorted(record))
         choice("event", record["event"], ("Vote",))
         return cls(record["threshold"], record["towards"], record["vote"])
+
+
+declare_form("event", Form(lambda value: type(value) is Vote, Vote.to_dict, Vote.from_dict))

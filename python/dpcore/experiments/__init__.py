@@ -18,7 +18,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import choice, flag, invalid, mistyped, name_path_errors, suggest_arguments
-from ..records import write_file
+from ..report.writing import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

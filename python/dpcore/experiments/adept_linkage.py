@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from ..errors import choice
 from ..mechanisms import positive
-from ..records import Shown
 from ..report.figures import BLUE, GREY, RED, apply_style
+from ..report.shown import Shown
 from ..text import DocumentLinkage, LinkedOutputs, link, lm, words_of
 from .adept_rewrite import DELTA, StudyTexts, corpus_title, read_corpora
 from .base import SEED, Column, Settings, align_columns, encode_attributes, setting

@@ -22,9 +22,9 @@ import numpy as np
 from ..errors import choice, integer, invalid
 from ..mechanisms import positive
 from ..packages import require_module
-from ..records import Shown
 from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
-from ..report.text import align_rows
+from ..report.rows import align_rows
+from ..report.shown import Shown
 from ..streams import threads_of
 from ..text import Corpus, generated, words_of
 from ..text.inference.metrics import Judge, Measured

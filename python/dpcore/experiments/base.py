@@ -10,9 +10,9 @@ from typing import Any, Final, get_args
 
 from .. import errors
 from ..bounds import BoundName
-from ..records import Shown
-from ..report.encoding import encode_value
-from ..report.text import align_rows
+from ..report.plain import encode_value
+from ..report.rows import align_rows
+from ..report.shown import Shown
 
 SEED = 2022
 """The seed of the published files: the year of the paper."""

@@ -20,9 +20,9 @@ from ..divergence import Estimate, closed_forms
 from ..divergence.reliability import DIRECTIONS
 from ..errors import choice, integer
 from ..records import Floats, Record, frozen_array
-from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
-from ..report.text import align_rows
+from ..report.plain import encode_value
+from ..report.rows import align_rows
 from . import drawing
 from .base import SEED, Settings, encode_attributes, setting
 from .running import Tabled, cell_seed, estimate_renyi, group_answers, run_jobs, time_run

@@ -27,9 +27,10 @@ from ..claims import GDP
 from ..errors import AssumptionWarning
 from ..mechanisms.callables import repeat
 from ..packages import require_module
-from ..records import Floats, Shown
+from ..records import Floats
 from ..report.figures import BLUE, INK, RED, apply_style
-from ..report.text import align_rows
+from ..report.rows import align_rows
+from ..report.shown import Shown
 from ..training import audit_run, audit_step
 from .base import SeededSettings
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes

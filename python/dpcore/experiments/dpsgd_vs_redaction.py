@@ -25,9 +25,9 @@ import numpy as np
 
 from ..divergence import renyi
 from ..errors import AssumptionWarning, instance, invalid
-from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE, apply_style
-from ..report.text import align_rows
+from ..report.rows import align_rows
+from ..report.shown import Shown
 from ..streams import threads_of
 from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
 from ..text.corpus import likeness, training_texts

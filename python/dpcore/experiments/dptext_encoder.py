@@ -17,9 +17,10 @@ import numpy as np
 
 from ..bounds import limits
 from ..errors import choice, integer, invalid
-from ..records import Counts, Shown
+from ..records import Counts
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
-from ..report.text import align_rows
+from ..report.rows import align_rows
+from ..report.shown import Shown
 from ..structure import inspect
 from ..text import Corpus
 from ..text.inference import Attacker, infer, usual

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..records import Record
-from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_style
-from ..report.text import align_rows
+from ..report.plain import encode_value
+from ..report.rows import align_rows
 from ..streams import threads_of
 from ..text import Corpus, FrontierCell, frontiers, studies
 from ..text.corpus import likeness

@@ -28,9 +28,10 @@ from ..errors import choice
 from ..events import event_of
 from ..mechanisms import Gaussian, Laplace
 from ..packages import imported_module
-from ..records import Pair, Shown
+from ..records import Pair
 from ..report.figures import BLUE, GREY, INK, RED, apply_style
-from ..report.text import align_rows, format_epsilon
+from ..report.rows import align_rows, format_epsilon
+from ..report.shown import Shown
 from ..results.audits import Audit
 from .base import Column, SeededSettings, align_columns, encode_attributes, setting
 from .drawing import SMALL, Figure, add_legend, make_canvas, make_line, make_patch, tidy_axes

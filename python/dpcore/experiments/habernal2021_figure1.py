@@ -20,9 +20,10 @@ import numpy as np
 from .. import _core
 from ..bounds.binomial import limits
 from ..errors import integer, real
-from ..records import Floats, Shown
+from ..records import Floats
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
-from ..report.text import align_rows
+from ..report.rows import align_rows
+from ..report.shown import Shown
 from ..sensitivity import Clip, laplace_scale, sensitivity
 from ..streams import threads_of
 from .base import SEED, Settings, encode_attributes, setting

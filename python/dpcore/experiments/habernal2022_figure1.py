@@ -25,9 +25,9 @@ from ..exact import VoteLaw, loss, vote_log_probabilities
 from ..mechanisms import Identity, Native, RandomBits
 from ..pairs import zeros_ones
 from ..published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
-from ..records import Shown
 from ..report.figures import INK, PALE, apply_style
-from ..report.text import align_rows
+from ..report.rows import align_rows
+from ..report.shown import Shown
 from ..results.audits import Audit
 from . import drawing
 from .base import SeededSettings, encode_attributes, setting

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..mechanisms import DPTextNoise, Laplace
-from ..records import Floats, Shown
+from ..records import Floats
 from ..report.figures import BLUE, INK, RED, apply_style
+from ..report.shown import Shown
 from ..sampling.sources import sample
 from .base import Column, SeededSettings, align_columns, encode_attributes
 from .drawing import SMALL, TEXT, Axes, Figure, make_canvas, make_line, make_patch, tidy_axes

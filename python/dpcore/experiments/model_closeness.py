@@ -18,9 +18,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from ..errors import choice, invalid
-from ..records import Floats, Record, list_shown_fields
+from ..records import Floats, Record
 from ..report.figures import BLUE, GREY, INK, RED, apply_style
-from ..report.text import align_rows
+from ..report.rows import align_rows
+from ..report.shown import list_shown_fields
 from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
 from .base import setting

@@ -18,9 +18,10 @@ from typing import Any
 
 from ..errors import choice
 from ..mechanisms.callables import set_torch_threads
-from ..records import Counts, Shown
+from ..records import Counts
 from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
-from ..report.text import align_rows, format_epsilon
+from ..report.rows import align_rows, format_epsilon
+from ..report.shown import Shown
 from ..results.audits import Audit
 from ..streams import threads_of
 from ..structure import inspect

@@ -21,9 +21,9 @@ from ..errors import integer
 from ..mechanisms.native import law_of
 from ..pairs import distance
 from ..published import SYSTEMS, System
-from ..records import Shown
 from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
-from ..report.text import format_epsilon
+from ..report.rows import format_epsilon
+from ..report.shown import Shown
 from ..results.audits import Audit
 from . import drawing
 from .base import Column, SeededSettings, align_columns, encode_attributes, setting

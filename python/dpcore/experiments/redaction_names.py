@@ -18,9 +18,10 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ..packages import require_module
-from ..records import Floats, Shown
+from ..records import Floats
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
-from ..report.text import align_rows
+from ..report.rows import align_rows
+from ..report.shown import Shown
 from ..text import Corpus, TfidfSVD, redaction, split
 from ..text.inference import Attacker, infer
 from .base import setting

@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from ..divergence import Estimate, Line, line
 from ..divergence.reliability import ESTIMATE
-from ..records import Flags, Floats, Shown
+from ..records import Flags, Floats
 from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, apply_style
-from ..report.text import align_rows
+from ..report.rows import align_rows
+from ..report.shown import Shown
 from ..text import TfidfSVD
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, make_line, tidy_axes

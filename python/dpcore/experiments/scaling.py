@@ -28,9 +28,10 @@ from ..auditing.run import audit
 from ..errors import integer
 from ..mechanisms import Laplace
 from ..progress import format_time
-from ..records import Counts, Pair, Shown
+from ..records import Counts, Pair
 from ..report.figures import BLUE, GREY, INK, ORANGE, RED, apply_style
-from ..report.text import align_rows
+from ..report.rows import align_rows
+from ..report.shown import Shown
 from ..sampling.driver import Shard, Source, Task, run_shards
 from ..sampling.sources import NativeDraws
 from ..sampling.tally import Tally

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..bounds import BoundName
 from ..pairs import Box, Linf, distance, search
-from ..records import Shown
 from ..report.figures import BLUE, GREY, INK, WHITE, apply_style
-from ..report.text import format_epsilon
+from ..report.rows import format_epsilon
+from ..report.shown import Shown
 from ..results.audits import Audit
 from .base import Column, SeededSettings, align_columns
 from .dp_sniper_table import exact_supremum

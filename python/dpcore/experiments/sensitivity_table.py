@@ -18,8 +18,9 @@ from .. import sensitivity
 from ..errors import integer
 from ..pairs import NORMS, Box
 from ..pairs.differences import Norm
-from ..records import Floats, Shown
+from ..records import Floats
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
+from ..report.shown import Shown
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere
 from ..sensitivity.refutation import Refutation, refute
 from .base import SEED, Column, Settings, align_columns, encode_attributes, setting

@@ -23,8 +23,9 @@ import numpy.typing as npt
 from ..divergence.reliability import ESTIMATE
 from ..errors import invalid
 from ..packages import require_module
-from ..records import Floats, Ints, Shown
+from ..records import Floats, Ints
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE, apply_style
+from ..report.shown import Shown
 from ..text import Corpus, words
 from ..text.corpus import words_of
 from ..text.inference import Attacker, infer

@@ -21,7 +21,7 @@ from ..errors import choice, flag, invalid, mistyped, passes_user_code, suggest_
 from ..events.event import Held, numpy_of
 from ..packages import converts_to_array, has_all, imported_module, is_tensor
 from ..progress import count_with_progress
-from ..records import Shown
+from ..report.shown import Shown, dotted_name, name_of
 from ..streams import seeded_globals
 from .answers import (
     AnswerKeeper,
@@ -39,7 +39,7 @@ from .answers import (
     to_object_array,
     with_signature,
 )
-from .declarations import dotted_name, mechanism_attribute, name_of
+from .declarations import mechanism_attribute
 
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)

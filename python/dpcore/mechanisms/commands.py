@@ -20,7 +20,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from ..errors import about, invalid, mistyped, real, show, suggest_arguments
-from ..records import Shown
+from ..report.shown import Shown
 from ..visible import make_visible
 from .callables import Raised
 from .spellings import Lines, parse_line, parse_lines

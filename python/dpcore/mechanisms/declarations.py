@@ -10,15 +10,17 @@ declares, and `notes_on(pair)`, what a reader of a report should know. An audit 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import instance, mistyped
+from ..errors import instance, invalid, mistyped
 from ..pairs.differences import list_to_array, pair_to_floats
-from ..records import Pair, Record, attribute_of, qualified_name
+from ..records import Pair, Record, attribute_of
+from ..report.plain import Form, declare_form, decode_fields, encode_fields
 
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
 """Methods that mark a mechanism whose `loss` and `notes_on` are about privacy."""
@@ -132,6 +134,23 @@ def is_native(mechanism: Any) -> bool:
     return NATIVE.get(type(mechanism).__name__) is type(mechanism)
 
 
+def _decode_native(record: Mapping[str, Any]) -> Any:
+    name = record["native"]
+    if not isinstance(name, str) or name not in NATIVE:
+        raise invalid("native", "the name of one of dpcore's mechanisms", name)
+    return NATIVE[name](**decode_fields(record, "native"))
+
+
+declare_form(
+    "native",
+    Form(
+        is_native,
+        lambda mechanism: {"native": type(mechanism).__name__, **encode_fields(mechanism)},
+        _decode_native,
+    ),
+)
+
+
 def inputs_of(mechanism: Any, pair: Pair) -> Pair:
     """Return the inputs as a mechanism is called with them.
 
@@ -151,19 +170,6 @@ def inputs_of(mechanism: Any, pair: Pair) -> Pair:
         return pair_to_floats(pair)
     x, x_prime = list_to_array(pair.x), list_to_array(pair.x_prime)
     return pair if x is pair.x and x_prime is pair.x_prime else replace(pair, x=x, x_prime=x_prime)
-
-
-def dotted_name(fn: Any) -> str:
-    """Return the dotted name of a function, as messages and reports show it."""
-    name = qualified_name(fn)
-    module = getattr(fn, "__module__", None)
-    return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
-
-
-def name_of(mechanism: Any) -> str:
-    """Return the name that reports use for a mechanism that is not one of dpcore's."""
-    own = mechanism_attribute(mechanism, "name")
-    return own if isinstance(own, str) else dotted_name(mechanism)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

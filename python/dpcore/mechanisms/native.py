@@ -18,7 +18,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import choice, mistyped, real, vector
 from ..pairs.differences import Norm
-from ..records import Shown
+from ..report.shown import Shown
 from ..streams import SAMPLE, Rng, array_for, block_of, check_size, seed_of, threads_of
 from .declarations import NATIVE
 

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from ..errors import about, choice, invalid, mistyped, real, suggest_arguments
 from ..packages import has_all, is_tensor
-from ..records import Record, Shown
+from ..records import Record
+from ..report.shown import Shown, name_of
 from ..streams import Generators, check_size, quiet_seed
-from .declarations import mechanism_attribute, name_of
+from .declarations import mechanism_attribute
 
 _PROBE_SENTENCE: Final = (
     "he has the flu but she was at a good film with all of them last week and then it rained so "

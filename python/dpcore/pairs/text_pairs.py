@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import instance, invalid, mistyped, suggest_arguments
 from ..packages import has_all
 from ..progress import Progress
-from ..records import Pair, Record, Shown, set_fields
+from ..records import Pair, Record, set_fields
+from ..report.shown import Shown
 
 CHANGES: Final = ("number", "name", "negation", "rare word", "capital letters", "word")
 """Kinds of changes, in the order in which a search tries them."""

@@ -29,7 +29,8 @@ from ..mechanisms.answers import rows_of, to_object_array
 from ..pairs.differences import inputs_equal, pair_to_floats
 from ..progress import Progress
 from ..records import Array, Counts, Pair
-from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
+from ..results.guesses import OUTPUTS_BOUNDS, ROWS, Guesses, Rows
+from ..results.outputs_audits import UNKNOWN, OutputsAudit
 from ..sampling.columns import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
 from .independent_rows import (

@@ -3,6 +3,7 @@
 from .audits import Audit
 from .evidence import Finding, Provenance, Scored
 from .evidence import Slice as Slice
-from .outputs_audits import Guesses, OutputsAudit
+from .guesses import Guesses
+from .outputs_audits import OutputsAudit
 
 __all__ = ["Audit", "Finding", "Guesses", "OutputsAudit", "Provenance", "Scored"]

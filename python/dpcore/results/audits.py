@@ -13,17 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import bounds, exact
-from ..bounds import power
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import delta_level, instance, integer, invalid, mistyped, suggest_arguments
 from ..events import event_of
-from ..mechanisms.callables import is_own_code
-from ..mechanisms.declarations import is_native, mechanism_attribute, name_of
-from ..records import Counts, one_line
-from ..sampling.driver import unite_ranges
+from ..mechanisms.declarations import is_native, mechanism_attribute
+from ..records import Counts
+from ..report.rows import Row
+from ..report.shown import name_of, one_line
+from ..sampling.driver import draw_again, unite_ranges
 from ..sampling.rows import blocks_apart
 from . import evidence
+from .audit_figures import draw_bounds, profile_figure, tradeoff_figure
+from .audit_json import list_audit_figures
+from .audit_page import make_page
+from .audit_text import list_all_rows
+from .need import find_fewest, single_bound_level, tells_nothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -355,7 +360,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
         A perfect event refutes it: one that always happens on one side and never on the other.
         """
-        return power.find_fewest(lambda trials: self._with_perfect_event(trials)._refutes())
+        return find_fewest(lambda trials: self._with_perfect_event(trials)._refutes())
 
     @property
     def undecided(self) -> str:
@@ -492,9 +497,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             >>> int(report.event(drawn).sum()) == report.counts.k
             True
         """
-        from ..auditing.run import drawn_again
-
-        return drawn_again(self, side, start, size)
+        return draw_again(self, side, start, size)
 
     def __add__(self, other: object) -> Audit:
         """Return the audit of both ranges of trials.
@@ -548,25 +551,21 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         found = one_line(self.verdict, 60) + bound
         return f"<Audit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
 
-    def _lines(self) -> list[tuple[str, str]]:
-        from ..report.text import list_all_rows
-
+    def _lines(self) -> list[Row]:
         return list_all_rows(self)
 
     def _plot(self, ax: Any) -> Figure:
-        from ..report.figures import draw_bounds
-
         return draw_bounds(self, ax)
 
     def _to_page(self) -> str:
-        from ..report.page import make_page
-
         return make_page(self)
 
     def _to_figures(self) -> dict[str, Any]:
-        from ..report.encoding import list_audit_figures
-
         return list_audit_figures(self)
+
+    @property
+    def _is_verdict_slow(self) -> bool:
+        return find_declaration(bounds.BOUNDS[self.bound]).slow
 
     def _require_consistency(self) -> None:
         total, counts = sum(stop - start for start, stop in self.ranges), self.counts
@@ -592,14 +591,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     def plot_tradeoff(self, ax: Any = None) -> Figure:
         """Plot `tradeoff`, the type II against the type I error, with matplotlib; see `plot`."""
-        from ..report.figures import tradeoff_figure
-
         return tradeoff_figure(self, ax)
 
     def plot_profile(self, ax: Any = None) -> Figure:
         """Plot the certified profile, delta against epsilon, with matplotlib; see `plot`."""
-        from ..report.figures import profile_figure
-
         return profile_figure(self, ax)
 
 
@@ -674,14 +669,6 @@ def _check_block_ends(first: Audit, second: Audit) -> None:
             raise invalid("end of a range of trials", requirement, stop)
 
 
-def single_bound_level(audit: Audit) -> float:
-    """Return the confidence of a single bound.
-
-    With a counted floating-point bound, each of the two bounds gets half of alpha.
-    """
-    return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
-
-
 def _iterate_grid(claim: float) -> Iterator[float]:
     """Yield epsilons fixed by the claim alone: tenths of it, then steps of 2 per cent up to 64."""
     if claim > 0.0:
@@ -728,38 +715,3 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
 def parameter_of_points(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
     """Return the largest parameter whose curve lies above one of some points."""
     return claim.largest(lambda curve: any(two < curve.trade_off(q) for q, two in points))
-
-
-def tells_nothing(counts: Counts) -> str:
-    """Explain why an event that happened always or never shows nothing; else return ""."""
-    if counts.k == 0 and counts.k_prime == 0:
-        return "this event happened in no draw on either side"
-    if counts.k == counts.n and counts.k_prime == counts.n_prime:
-        return "this event happened in every draw on both sides"
-    return ""
-
-
-def trials_needed(audit: Audit) -> int | None:
-    """Return the trials on each side with which the frequencies of an audit refute its claim.
-
-    Args:
-        audit: an audit with a claim.
-
-    Returns:
-        The number, rounded up to two digits; None if 10**16 are not enough (10**18 where the
-        event never happened on the other side).
-    """
-    claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
-    return power.draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))
-
-
-def propose_trace(audit: Audit) -> str:
-    """Return one line that proposes a trace where the claim of a user's function is refuted.
-
-    It is empty for latencies and last bits, which no trace sees.
-    """
-    if not audit.refuted or audit.route == "timed" or audit.floats:
-        return ""
-    if not is_own_code(audit.mechanism):
-        return ""
-    return "dpcore.trace(mechanism, pair) computes which line loses how much on a pair."

@@ -9,11 +9,10 @@ folder; only the command line, which its user typed, may hold a path.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
@@ -26,6 +25,7 @@ from ..claims.trade_off import Claim
 from ..events import SIDES
 from ..pairs import Searched
 from ..records import Counts, Pair, PartsRead, Record, Result, SeenOutput, frozen_array
+from ..report.plain import Reading, as_it_stands
 
 Randomness = Literal["seed", "rounding", "own", "not known"]
 RANDOMNESS: Final[tuple[Randomness, ...]] = get_args(Randomness)
@@ -33,9 +33,6 @@ RANDOMNESS: Final[tuple[Randomness, ...]] = get_args(Randomness)
 
 _RANDOMNESS_FROM_WORST: Final = ("own", "rounding", "seed", "not known")
 """Values of `Audit.randomness` from worst to best: two merged audits get the worse one."""
-
-Reading = Callable[[str, Any], Any]
-"""From the name of a field and what a file holds to its value; raises where that is wrong."""
 
 Merging = Callable[[Any, Any], Any]
 """From the values of the earlier and the later trials to that of both."""
@@ -173,7 +170,7 @@ class Finding(Record, word="Finding"):
         Mironov (2012), On significance of the least significant bits for differential privacy.
     """
 
-    event: Any
+    event: Any = field(metadata={"named": True})
     direction: str
     counts: Counts
     delta: float
@@ -247,8 +244,8 @@ class Slice(Record, word="Slice"):
         guess: the probabilities (numerator's side, other side) expected before the slice.
     """
 
-    pair: Pair
-    event: Any
+    pair: Pair = field(metadata={"named": True})
+    event: Any = field(metadata={"named": True})
     direction: str
     counts: Counts
     guess: tuple[float, float]
@@ -292,11 +289,6 @@ def unite_digests(early: tuple[str, ...], late: tuple[str, ...]) -> tuple[str, .
     return tuple(sorted({*early, *late})[:MOST_DIGESTS])
 
 
-def as_it_stands(name: str, value: Any) -> Any:
-    """Accept any value; no figure depends on it."""
-    return value
-
-
 def require_equal(early: Any, late: Any) -> Any:
     """Return the value that both audits have in common; `merge` refuses other audits."""
     return early
@@ -329,25 +321,6 @@ def field_rule(
     return {"read": read, "merge": merge, "always": always}
 
 
-def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> Any:
-    """Read the value of a field from the value in a file; `decode` makes its objects."""
-    read: Reading = field.metadata.get("read", as_it_stands)
-    with name_field(field.name, held):
-        return read(field.name, decode(held))
-
-
-@contextlib.contextmanager
-def name_field(name: str, held: Any) -> Iterator[None]:
-    """Name the field in errors about what a file holds there that name no argument."""
-    try:
-        yield
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
-            RecursionError, MemoryError) as error:  # fmt: skip
-        if errors.argument_of(error):
-            raise
-        raise errors.invalid(name, "what a result holds there", held) from error
-
-
 def may_lack(field: Field[Any]) -> bool:
     """Return True if files may omit the field; its default is used."""
     optional = field.default is not MISSING or field.default_factory is not MISSING
@@ -358,11 +331,6 @@ def merging_of(field: Field[Any]) -> Merging:
     """Return the function that merges two values of a field."""
     found: Merging = field.metadata.get("merge", require_equal)
     return found
-
-
-def lists_to_tuples(value: Any) -> Any:
-    """Convert lists to tuples, nested ones too: a record holds no list."""
-    return tuple(lists_to_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def read_checked(check: Callable[[Any], Any]) -> Reading:

@@ -6,19 +6,21 @@ The counts are those of an event on both sides, or of guesses about the canaries
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from ..bounds import BOUNDS, ONE_RUN, guesses_needed, one_run_mu, one_run_refutes
+from ..bounds import guesses_needed
 from ..bounds.binomial import find_declaration
-from ..bounds.canaries import fewest_guesses
-from ..bounds.power import find_fewest
-from ..claims.trade_off import GDP, Claim
-from ..errors import choice, confidence_level, delta_level, instance, integer, invalid, real
+from ..claims.trade_off import Claim
+from ..errors import choice, confidence_level, delta_level, instance, invalid, real
 from ..events import SIDES
-from ..records import Counts, Pair, PartsRead, Result, SeenOutput, Shown, declare, one_line
+from ..records import Counts, Pair, PartsRead, Result, SeenOutput
+from ..report.rows import Row
+from ..report.shown import one_line
+from .audit_figures import draw_bounds
+from .audit_json import list_outputs_figures
+from .audit_page import make_page
+from .audit_text import list_outputs_rows
 from .audits import parameter_of_points, parameter_on_grid, point_of
 from .evidence import (
     Provenance,
@@ -39,28 +41,11 @@ from .evidence import (
     read_optional,
     read_seed,
 )
+from .guesses import OUTPUTS_BOUNDS, ROWS, Guesses, guesses_needed_for
+from .need import find_fewest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-ROWS: Final = {
-    "independent": "each row is an output of its own run, drawn independently of all others",
-    "one_run": "all rows are scores of canaries from a single run, each of them included or left "
-    "out by its own fair coin",
-}
-"""Kinds of rows and their meanings."""
-
-Rows = Literal["independent", "one_run"]
-
-OUTPUTS_BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
-    "independent": {name: of for name, of in BOUNDS.items() if find_declaration(of).recorded},
-    "one_run": ONE_RUN,
-}
-"""The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""
-
-_PARAMETER_RELATIVE_WIDTH: Final = 5e-3
-"""Relative width at which the search for a rho ends: each step computes a curve anew."""
-_MAX_GUESSES: Final = 2**16
 
 UNKNOWN: Final = Pair("x", "x_prime")
 """Stands for inputs that nobody gave; an attack that needs them cannot use it."""
@@ -72,105 +57,6 @@ _REVERSED_SCORES_NOTE: Final = (
     "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
     "that are turned round after a look need fresh canaries)"
 )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Guesses(Shown):
-    """Numbers of right and wrong guesses of which canaries had been included in a run.
-
-    Args:
-        guessed_in: canaries guessed to be included.
-        correct_in: how many of those were.
-        guessed_out: canaries guessed to be left out.
-        correct_out: how many of those were.
-        canaries: all canaries, guessed or not.
-
-    Raises:
-        TypeError: if one of them is not an integer.
-        ValueError: if one of them is out of range, or there is no guess at all.
-
-    Example:
-        >>> found = Guesses(50, 40, 50, 35, 1000)
-        >>> found.guesses, found.correct
-        (100, 75)
-    """
-
-    guessed_in: int
-    correct_in: int
-    guessed_out: int
-    correct_out: int
-    canaries: int
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        integer("canaries", self.canaries, 1)
-        integer("guessed_in", self.guessed_in, 0, self.canaries)
-        # At least one guess in all.
-        low = 0 if self.guessed_in else 1
-        integer("guessed_out", self.guessed_out, low, self.canaries - self.guessed_in)
-        integer("correct_in", self.correct_in, 0, self.guessed_in)
-        integer("correct_out", self.correct_out, 0, self.guessed_out)
-
-    @property
-    def guesses(self) -> int:
-        """Guesses made; the other canaries are abstentions."""
-        return self.guessed_in + self.guessed_out
-
-    @property
-    def correct(self) -> int:
-        """Guesses that were right."""
-        return self.correct_in + self.correct_out
-
-    def bound(self, name: str, delta: float, confidence: float) -> float:
-        """Compute the lower limit on epsilon, by the bound of that name."""
-        bound = OUTPUTS_BOUNDS["one_run"][choice("name", name, [*OUTPUTS_BOUNDS["one_run"]])]
-        return bound(self.guesses, self.correct, self.canaries, delta, confidence)
-
-    def refutes(self, claim: Claim, confidence: float) -> bool:
-        """Return True if the guesses refute a claim that is a curve."""
-        return one_run_refutes(
-            claim.least_type_one, self.guesses, self.correct, self.canaries, confidence
-        )
-
-    def parameter(self, claim: Claim, confidence: float) -> float:
-        """Return the largest mu or rho of a claim of that kind that the guesses refute."""
-        return _certified_parameter(claim, self.guesses, self.correct, self.canaries, confidence)
-
-
-declare("Guesses", Guesses)
-
-
-@lru_cache(maxsize=256)
-def _certified_parameter(
-    claim: Claim, guesses: int, correct: int, canaries: int, confidence: float
-) -> float:
-    if isinstance(claim, GDP):
-        return one_run_mu(guesses, correct, canaries, confidence)
-
-    def refuted(one: Claim) -> bool:
-        return one_run_refutes(one.least_type_one, guesses, correct, canaries, confidence)
-
-    return claim.largest(refuted, _PARAMETER_RELATIVE_WIDTH)
-
-
-@lru_cache(maxsize=256)
-def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | None:
-    """Compute the fewest guesses that can refute a curve, all of them right.
-
-    Args:
-        claim: the curve.
-        canaries: canaries of the run; as many more are assumed as the guesses need.
-        confidence: probability that the bound holds.
-
-    Returns:
-        The number; None where not even 65,536 are enough.
-    """
-
-    def refutes(guesses: int) -> bool:
-        many = max(canaries, guesses)
-        return one_run_refutes(claim.least_type_one, guesses, guesses, many, confidence)
-
-    return fewest_guesses(refutes, _MAX_GUESSES)
 
 
 def _read_share(name: str, value: Any) -> Any:
@@ -492,25 +378,21 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         found = one_line(self.verdict, 60) + bound
         return f"<OutputsAudit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
 
-    def _lines(self) -> list[tuple[str, str]]:
-        from ..report.text import list_outputs_rows
-
+    def _lines(self) -> list[Row]:
         return list_outputs_rows(self)
 
     def _plot(self, ax: Any) -> Figure:
-        from ..report.figures import draw_bounds
-
         return draw_bounds(self, ax)
 
     def _to_page(self) -> str:
-        from ..report.page import make_page
-
         return make_page(self)
 
     def _to_figures(self) -> dict[str, Any]:
-        from ..report.encoding import list_outputs_figures
-
         return list_outputs_figures(self)
+
+    @property
+    def _is_verdict_slow(self) -> bool:
+        return find_declaration(OUTPUTS_BOUNDS[self.rows][self.bound]).slow
 
     def _require_consistency(self) -> None:
         instance("evidence", self.evidence, Guesses if self.rows == "one_run" else Counts)

@@ -8,17 +8,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+import numpy as np
+
 from ..bounds import clopper_pearson, one_run
-from ..bounds.canaries import guesses_power
-from ..bounds.power import certifies
+from ..bounds.canaries import guesses_for, guesses_power
+from ..bounds.power import AUTO_FACTOR, certifies
 from ..claims.trade_off import Claim
 from ..errors import count, invalid
 from ..records import Counts, Result
+from ..report.figures import (
+    annotate_point,
+    axes_of,
+    finish_axes,
+    relative_size,
+    text_colour,
+)
+from ..report.rows import Row
 from .evidence import per_distance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_POWER_GRID_POINTS: Final = 41
 _DERIVED_FIGURES: Final = ("mass", "mass_prime", "reached", "certifiable")
 
 
@@ -164,15 +175,127 @@ class Plan(Result, word="dpcore.plan/1"):
     def _title(self) -> str:
         return "Plan" if self.mechanism is None else f"Plan for {self.mechanism}"
 
-    def _lines(self) -> list[tuple[str, str]]:
-        from ..report.figures import list_plan_rows
-
+    def _lines(self) -> list[Row]:
         return list_plan_rows(self)
 
     def _plot(self, ax: Any) -> Figure:
-        from ..report.figures import draw_power
-
         return draw_power(self, ax)
 
     def _to_figures(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _DERIVED_FIGURES}
+
+
+def list_plan_rows(plan: Plan) -> list[Row]:
+    """List the rows (label, text) of the plan; with a mechanism, the last one is the time."""
+    delta = f", delta = {plan.delta:g}" if plan.delta else ""
+    percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
+    claim = f"epsilon <= {plan.claim:.4g}{delta}"
+    claim = claim if plan.curve is None else f"{plan.curve}; its tangent {claim}"
+    if plan.guesses is None:
+        who = ", for an attacker who knows the event" if _is_event_known(plan) else ""
+        size = [
+            ("trials", f"{plan.trials:,} on each side refute the claim with {percent}{who}"),
+            *_list_event_rows(plan),
+        ]
+        best = "the event as often as expected on one side, never on the other"
+    else:
+        size = [
+            ("canaries", f"{plan.canaries:,}, each included by its own fair coin"),
+            ("guesses", f"{plan.guesses:,} refute the claim with {percent}"),
+            ("assuming", f"a guess is right with probability {plan.guess_rate:.6g}"),
+        ]
+        best = "all guesses right"
+    return [
+        ("claim", claim),
+        ("true loss", _describe_true_loss(plan)),
+        *size,
+        ("at most", f"epsilon >= {plan.certifiable:.4f} could be certified: {best}"),
+        *([("needed", _describe_need(plan))] if plan.reached < plan.power else []),
+        ("next", _format_audit_call(plan)),
+        *([] if plan.seconds is None else [("time", _describe_planned_time(plan.seconds))]),
+    ]
+
+
+def _describe_true_loss(plan: Plan) -> str:
+    loss = f"{plan.true_epsilon:.4g}"
+    if plan.factor is not None:
+        kind = "Gaussian noise" if plan.delta else "noise"
+        return f"{loss}, of {kind} {plan.factor:g} times as large as the claim needs"
+    return f"{loss} at least, as pilots show" if plan.seen else loss
+
+
+def _is_event_known(plan: Plan) -> bool:
+    """Return True if the plan takes an event as given, which `auto` would have to find."""
+    return plan.event is None and plan.guesses is None
+
+
+def _count_auto_trials(plan: Plan) -> int:
+    """Return the trials that `auto` usually takes, since it must find its event itself."""
+    return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
+
+
+def _list_event_rows(plan: Plan) -> list[Row]:
+    p, q = middle_of(plan.rates)
+    rates = f"probability {p:.4g} on one side, {q:.4g} on the other"
+    if plan.event is None:
+        auto = f"up to {_count_auto_trials(plan):,}, usually: it chooses the event on pilot draws"
+        return [("event", rates), ("auto", auto)]
+    seed = f"{plan.pilots:,} pilot draws a side, seed {plan.seed}"
+    return [("event", f"such as {plan.event}"), ("rates", f"{rates} (limits from {seed})")]
+
+
+def _describe_need(plan: Plan) -> str:
+    rate, settings = plan.guess_rate, (plan.delta, plan.confidence, plan.power)
+    found = guesses_for(
+        lambda guesses: max(guesses, plan.canaries or 1), plan.claim, rate, *settings
+    )
+    wanted = f"for {100 * plan.power:g} % probability"
+    if found is None:
+        return f"another attack or a smaller delta: a million guesses are too few {wanted}"
+    return f"{found:,} guesses (and at least as many canaries) {wanted}"
+
+
+def _format_audit_call(plan: Plan) -> str:
+    stated = f"claim={plan.claim:g}" + (f", delta={plan.delta:g}" if plan.delta else "")
+    if plan.curve is not None:
+        name = plan.curve.parameter
+        kind = f"dpcore.claims.{type(plan.curve).__name__}"
+        stated = f"claim={kind}({getattr(plan.curve, name):g})" if name else "claim=claim"
+    stated += "" if plan.confidence == 0.95 else f", confidence={plan.confidence:g}"
+    if plan.guesses is None:
+        return f"dpcore.audit(mechanism, pair, {stated}, trials={_count_auto_trials(plan)})"
+    rows = f'rows="one_run", guesses={plan.guesses}'
+    return f"dpcore.audit_outputs(scores_in, scores_out, {rows}, {stated})"
+
+
+def _describe_planned_time(seconds: float) -> str:
+    return f"about {_format_duration(seconds)}, at the speed of the pilots"
+
+
+def _format_duration(seconds: float) -> str:
+    """Format a time in words, to two digits."""
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("min", 60.0)):
+        if seconds >= 2.0 * length:
+            return f"{seconds / length:.2g} {unit}"
+    return f"{seconds:.2g} s"
+
+
+def draw_power(plan: Plan, ax: Any = None) -> Figure:
+    """Draw power against size: the curve, the planned size, the requested power."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axes = axes_of(ax, relative_size(0.9, 0.7))
+    what = "trials on each side" if plan.guesses is None else "guesses"
+    spread = np.linspace(math.log(0.1), math.log(3.0), _POWER_GRID_POINTS)
+    sizes = np.unique(np.maximum(1.0, np.rint(plan.size * np.exp(spread))).astype(np.int64))
+    [line] = axes.plot(sizes, [plan.power_at(int(size)) for size in sizes])
+    axes.plot([plan.size], [plan.reached], "o", color=line.get_color())
+    label = f"{plan.size:,} {what}"
+    annotate_point(axes, label, (plan.size, plan.reached), (6, -12), va="top")
+    axes.axhline(plan.power, color=text_colour(), alpha=0.6, linewidth=0.8, linestyle="--")
+    annotate_point(axes, f"{100 * plan.power:g} %", (sizes[0], plan.power), (0, 3), alpha=0.8)
+    axes.set(xscale="log", ylim=(0.0, 1.05), xlabel=what, ylabel="probability of refuting")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}" if size < 1e7 else f"{size:.0e}")
+    return finish_axes(axes, f"epsilon <= {plan.claim:g}, in truth {plan.true_epsilon:.4g}")

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from ..claims.trade_off import Claim
 from ..errors import about, list_to_floats
 from ..events.event import Held
-from ..records import Array, Pair, one_line
+from ..records import Array, Pair
+from ..report.shown import one_line
 from .replay import encode_rows
 
 MOST_COLUMNS: Final = 4

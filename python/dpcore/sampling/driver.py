@@ -20,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import invalid
+from ..errors import choice, integer, invalid, mistyped
 from ..events import event_of
 from ..events.event import Ballot, Event
 from ..mechanisms.answers import get_signature, join_outputs, rows_to_objects
 from ..mechanisms.callables import one_by_one, torch_threads
-from ..mechanisms.declarations import mechanism_attribute, name_of
+from ..mechanisms.declarations import is_native, mechanism_attribute
+from ..report.shown import name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
 from . import replay
 from .rows import WAY_TO_DRAW, Calls, Same, probe_calls, same_rows
@@ -636,3 +637,26 @@ def _split_lost_task(task: Task, source: Source, error: LostError) -> list[Task]
             f"block {number} of {source.name} was lost {_MAX_LOSSES} times with its worker: {error}"
         ) from error
     return [task._replace(losses=task.losses + 1)]
+
+
+def draw_again(audit: Any, side: str, start: int, size: int) -> npt.NDArray[Any]:
+    """Draw again the outputs that an `Audit` counted, see `Audit.outputs`."""
+    choice("side", side, ("x", "x_prime"))
+    start, size = integer("start", start, 0), integer("size", size, 0)
+    if not any(low <= start and start + size <= high for low, high in audit.ranges):
+        raise invalid("start, size", f"within the counted trials {audit.ranges}", (start, size))
+    mechanism = audit.mechanism
+    if not callable(mechanism):
+        raise mistyped("mechanism", "the callable itself (JSON keeps its name)", mechanism)
+    if audit.route == "timed":
+        raise invalid("attack", "another than Timing: latencies do not repeat", audit.attack)
+    if audit.randomness == "own":
+        requirement = "of a mechanism whose outputs the seed repeats"
+        raise invalid("audit", requirement, f"one of {audit.name}, which draws its own randomness")
+    name = (mechanism, audit.pair, audit.seed, audit.block)
+    draws: NativeDraws | CallableDraws
+    draws = NativeDraws(*name) if is_native(mechanism) else CallableDraws(*name, audit.shape)
+    task = Source(draws, 1, audit.end).task(COUNT, start, start + size)
+    places = list_places(task, audit.block)
+    parts = [draws.draw(COUNT, 0 if side == "x" else 1, place) for place in places]
+    return join_outputs(parts) if parts else np.empty((0, *audit.shape))

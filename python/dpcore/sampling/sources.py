@@ -44,10 +44,11 @@ from ..mechanisms.callables import (
     tensor_of,
     torch_threads,
 )
-from ..mechanisms.declarations import inputs_of, is_native, name_of
+from ..mechanisms.declarations import inputs_of, is_native
 from ..mechanisms.native import Native, describe_natively, fill_outputs
 from ..progress import Progress
 from ..records import Array, Flags, Floats, Ints, Pair
+from ..report.shown import name_of
 from ..streams import Rng, seeded_globals
 
 Call = Callable[[Any], Any]

@@ -17,7 +17,8 @@ from ..pairs import NORMS, Domain
 from ..pairs.differences import Norm, format_changes
 from ..pairs.neighbours import NeighbourArgument, domain_attribute, domain_of, format_neighbour
 from ..progress import interrupted_again
-from ..records import Answer, Pair, Record, one_line
+from ..records import Answer, Pair, Record
+from ..report.shown import one_line
 from ..streams import Rng, seed_of
 from . import search
 from .closed_forms import Sensitivity, in_norm, sensitivity

@@ -19,12 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped, show
-from ..mechanisms.declarations import dotted_name
 from ..packages import imported_module, is_tensor
 from ..pairs import Domain, distance
 from ..pairs.differences import Norm
 from ..pairs.neighbours import NeighbourArgument, domain_attribute, neighbour_of
 from ..records import Floats, Pair, Record
+from ..report.shown import dotted_name
 from .domains import row_lengths, unit_vector
 
 Inputs = tuple[Any, Any]

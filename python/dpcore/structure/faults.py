@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, vector
 from ..mechanisms import DPTextNoise, Identity, Laplace, Native
-from ..records import Record, Shown, frozen_array
+from ..records import Record, frozen_array
+from ..report.shown import Shown
 from .checks import CHECKS
 
 _EXAMPLE_ROW = np.array([0.0, 0.25, 1.0, 0.5])

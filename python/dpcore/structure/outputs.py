@@ -19,10 +19,11 @@ import numpy.typing as npt
 from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
 from ..mechanisms.callables import call_mechanism, make_generator, mechanism_of
-from ..mechanisms.declarations import is_native, name_of
+from ..mechanisms.declarations import is_native
 from ..mechanisms.native import Native, law_of
 from ..packages import has_all, is_tensor
 from ..records import Floats
+from ..report.shown import name_of
 from ..streams import SAMPLE
 
 _HASH_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)

@@ -16,7 +16,12 @@ from ..auditing.provenance import provenance_of
 from ..errors import AssumptionWarning, flag, invalid, real, suggest_arguments
 from ..mechanisms.declarations import mechanism_attribute
 from ..pairs.neighbours import format_neighbour
-from ..records import Floats, Result, frozen_array, one_line
+from ..records import Floats, Result, frozen_array
+from ..report import figures
+from ..report.page import AUDIT_KIND, make_data, make_plain_page
+from ..report.rows import Row, format_epsilon
+from ..report.shown import one_line
+from ..results.audit_page import make_origins
 from ..results.evidence import (
     Provenance,
     field_rule,
@@ -209,26 +214,25 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         found = f"{self.verdict}, epsilon={self.epsilon:.6g}"
         return f"<TableAudit of {one_line(self.name, 60)}: {found}>"
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def _lines(self) -> list[Row]:
         return list_rows(self)
 
     def _plot(self, ax: Any) -> Figure:
         return draw_figure(self, ax)
 
     def _to_page(self) -> str:
-        from ..report.page import AUDIT_KIND, make_plain_page
-        from ..report.text import format_epsilon
 
         claim = "none" if self.claim is None else f"{self.claim:g}"
         exact = format_epsilon(self.epsilon)
-        figures = [
+        key_figures = [
             ("epsilon claimed", claim),
             ("epsilon, exact", exact),
             ("infinite pairs", f"{100 * self.infinite_share:.3g} %"),
         ]
         picture = "Worst loss of every input", f"Exact epsilon {exact}, claim {claim}."
         meaning = _TABLE_VERDICT_SENTENCES[self.refuted]
-        return make_plain_page(self, self.name, AUDIT_KIND, meaning, figures, picture)
+        parts = [("How this was made", make_origins(self.provenance)), ("Data", make_data(self))]
+        return make_plain_page(self, self.name, AUDIT_KIND, meaning, key_figures, picture, parts)
 
     def _to_figures(self) -> dict[str, Any]:
         return {
@@ -392,10 +396,8 @@ def _label_witness(table: Table, witness: tuple[int, int, int]) -> tuple[str, ..
     return str(inputs[x]), str(inputs[x_prime]), str(outputs[output])
 
 
-def list_rows(audit: TableAudit) -> list[tuple[str, str]]:
+def list_rows(audit: TableAudit) -> list[Row]:
     """Return the report as (label, text) rows, verdict first."""
-    from ..report.text import format_epsilon
-
     unit = " per unit of distance" if audit.metric else ""
     at = f" at distance {audit.distance:g}" if audit.metric else ""
     claim = "none given" if audit.claim is None else f"epsilon <= {audit.claim:g}{unit}"
@@ -430,8 +432,6 @@ def _format_witness(audit: TableAudit) -> str:
 
 def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     """Draw the greatest loss of every input in falling order, and the claim."""
-    from ..report import figures
-
     axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
     found = np.sort(audit.per_input)[::-1]
     infinite = int(np.count_nonzero(np.isinf(found)))

@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from ..errors import choice, instance, integer, invalid, masked, mistyped, real, suggest_arguments
 from ..mechanisms.texts import texts_of
-from ..records import Shown, set_fields
+from ..records import set_fields
+from ..report.shown import Shown
 from ..streams import Rng, seed_of
 
 SPLITS: Final = ("train", "valid", "test")

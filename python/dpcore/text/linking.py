@@ -17,11 +17,12 @@ import numpy.typing as npt
 from .. import errors
 from ..calibration import L2Laplace
 from ..mechanisms import DPTextNoise, Gaussian, Laplace
-from ..mechanisms.declarations import mechanism_attribute, name_of
+from ..mechanisms.declarations import mechanism_attribute
 from ..mechanisms.texts import Rewriter, owner_of, texts_of
 from ..packages import has_all, is_tensor
 from ..records import Floats, Ints, Result
 from ..report import figures as drawing
+from ..report.shown import name_of
 from .corpus import words_of
 from .linkage import LinkedOutputs, Score, list_first_rows, rank_truth, read_truth
 from .redaction.masking import MASK, index_originals, split_words

@@ -18,7 +18,7 @@ from ..packages import has_all, require_module
 from ..progress import Progress
 from ..records import Record, Result
 from ..report import figures as drawing
-from ..report.text import align_rows
+from ..report.rows import align_rows
 from . import lm
 from .corpus import words_of
 from .inference import Attacker, Inference

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..errors import choice, integer, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import positive
-from ..mechanisms.declarations import name_of
 from ..records import Record, attribute_of
+from ..report.shown import name_of
 
 __all__ = [
     "Constant", "Every", "LogUniformEpsilon", "OverEpochs", "Schedule", "Stretched",

@@ -13,7 +13,9 @@ import numpy as np
 from ..errors import about, flag, integer, invalid, message, suggest_arguments
 from ..mechanisms.texts import texts_of
 from ..packages import load_arrays, require_module
-from ..records import Floats, Shown, write_file
+from ..records import Floats
+from ..report.shown import Shown
+from ..report.writing import write_file
 from .corpus import training_texts
 
 _CLASS_WORD: Final = "text.TfidfSVD"

@@ -33,7 +33,8 @@ from ..mechanisms.texts import (
     texts_of,
 )
 from ..packages import has_all, imported_attribute, torch
-from ..records import Shown, attribute_of, qualified_name
+from ..records import attribute_of
+from ..report.shown import Shown, qualified_name
 from ..streams import Generators, quiet_seed
 from .module_calls import eval_mode
 from .transforms import count_zeroed

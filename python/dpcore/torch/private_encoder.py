@@ -30,7 +30,8 @@ from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
 from ..packages import has_all, torch
 from ..progress import Progress
-from ..records import Pair, Shown
+from ..records import Pair
+from ..report.shown import Shown
 from ..sensitivity.closed_forms import show_pair
 from ..streams import Rng, quiet_seed, seed_of, seeded_torch
 from .encoders import check_batches, check_transform, encoder_of, probe_texts, tensor_to_array

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..calibration import noise_errors
 from ..errors import choice, flag, invalid, message, mistyped
 from ..packages import load_arrays
-from ..records import write_file
+from ..report.writing import write_file
 from .encoders import Encoder, Pooled, encoder_of
 from .layers import (
     DPTextNoiseLayer,

@@ -18,7 +18,7 @@ from .. import structure
 from ..errors import integer, invalid, mistyped
 from ..mechanisms.callables import make_generator
 from ..packages import has_all, torch
-from ..records import Shown
+from ..report.shown import Shown
 from ..streams import SAMPLE, Generators, Rng, seed_of, seeded_globals
 from .layers import LearntScale, NoiseLayer
 from .module_calls import (

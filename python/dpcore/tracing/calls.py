@@ -17,8 +17,9 @@ from ..adapters import adapt
 from ..errors import mistyped
 from ..mechanisms.answers import refuse_unreadable
 from ..mechanisms.callables import Repeated, refuse_signature
-from ..mechanisms.declarations import inputs_of, name_of
+from ..mechanisms.declarations import inputs_of
 from ..records import Pair
+from ..report.shown import name_of
 from ..streams import seeded_globals
 from .draws import ENTROPY, RUN_HOOKS, TracedGenerator, restore_sources
 from .replay import EarlyReading, TracedRun, activate_run

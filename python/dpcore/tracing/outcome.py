@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..attacks import Threshold
 from ..errors import choice, invalid
-from ..records import Record, Result, one_line
+from ..records import Record, Result
+from ..report import figures
+from ..report.rows import Row
+from ..report.shown import one_line
 from .combinations import OutputCombination
 
 if TYPE_CHECKING:
@@ -160,7 +163,7 @@ class Trace(Result, word="dpcore.trace/1"):
         if self.outcome == OUTCOMES[0] and (self.loss or 0.0) <= (self.claim or 0.0):
             raise invalid("loss", "above the claim with this outcome", self.loss)
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def _lines(self) -> list[Row]:
         return list_trace_rows(self)
 
     def _to_figures(self) -> dict[str, Any]:
@@ -179,7 +182,7 @@ def format_loss(trace: Trace) -> str:
     return f"{size}{parts}, computed for this pair, not certified"
 
 
-def list_trace_rows(trace: Trace) -> list[tuple[str, str]]:
+def list_trace_rows(trace: Trace) -> list[Row]:
     """Return the report as (label, text) rows."""
     rows = [("outcome", trace.verdict)]
     rows += [("finding", str(finding)) for finding in trace.findings]
@@ -198,8 +201,6 @@ def list_trace_rows(trace: Trace) -> list[tuple[str, str]]:
 
 def draw_steps(trace: Trace, ax: Any = None) -> Figure:
     """Draw the loss of each line, and the claim."""
-    from ..report import figures
-
     axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
     steps = trace.steps[:_MAX_LINES][::-1]
     sizes = [step.mu or step.loss for step in steps]

@@ -28,10 +28,11 @@ from ..bounds import gdp_epsilon
 from ..claims import GDP
 from ..errors import integer, invalid, mistyped, numeric, real, suggest_arguments
 from ..events.event import numpy_of
-from ..mechanisms.declarations import mechanism_attribute, name_of
+from ..mechanisms.declarations import mechanism_attribute
 from ..packages import has_all, require_module
 from ..pairs.differences import fingerprint_input
-from ..records import Pair, Record, Shown
+from ..records import Pair, Record
+from ..report.shown import Shown, name_of
 from ..results.audits import Audit
 from ..streams import Rng, seed_of, seeded_globals
 from .run import check_function, count_records, read_numbers

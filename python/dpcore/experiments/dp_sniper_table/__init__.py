@@ -27,9 +27,10 @@ import numpy as np
 from ...bounds.unconditional import berger_boos
 from ...errors import choice, integer
 from ...pairs.differences import pair_to_floats
-from ...records import Counts, Floats, Pair, Shown
+from ...records import Counts, Floats, Pair
 from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
-from ...report.text import format_epsilon
+from ...report.rows import format_epsilon
+from ...report.shown import Shown
 from ...results.audits import Audit
 from ...streams import threads_of
 from .. import drawing

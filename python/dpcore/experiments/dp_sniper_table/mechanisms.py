@@ -26,7 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import invalid, vector
-from ...records import Floats, Pair, Shown
+from ...records import Floats, Pair
+from ...report.shown import Shown
 
 EPSILON = 0.1
 """The privacy parameter of the whole benchmark."""

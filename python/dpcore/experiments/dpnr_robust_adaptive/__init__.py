@@ -22,10 +22,10 @@ import numpy as np
 from ... import calibration
 from ...errors import choice, integer, real
 from ...mechanisms import Laplace
-from ...records import Shown
-from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
-from ...report.text import align_rows
+from ...report.plain import encode_float
+from ...report.rows import align_rows
+from ...report.shown import Shown
 from ...sensitivity import MinMaxRows
 from ...text import Corpus
 from ..base import encode_attributes, encode_fields, setting

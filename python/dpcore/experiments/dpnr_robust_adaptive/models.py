@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 import numpy as np
 
 from ...errors import AssumptionWarning
-from ...records import Shown
+from ...report.shown import Shown
 from ...streams import seeded_torch
 from ...text import schedules
 from ..running import cell_seed, require_whole

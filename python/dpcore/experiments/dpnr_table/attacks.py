@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from ...errors import about, invalid
 from ...packages import require_module
-from ...records import Array, Counts, Flags, Ints, Pair, Shown
+from ...records import Array, Counts, Flags, Ints, Pair
+from ...report.shown import Shown
 from ...structure import inspect
 from ...text import Corpus, TfidfSVD
 from ...text.corpus import likeness

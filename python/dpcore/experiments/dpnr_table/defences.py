@@ -15,7 +15,8 @@ import numpy as np
 from ...errors import instance, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.texts import texts_of
 from ...packages import torch
-from ...records import Array, Shown
+from ...records import Array
+from ...report.shown import Shown
 from ...streams import Rng, seeded_torch
 from ...text.corpus import Corpus
 from ...text.systems.dpnr import TextClassifier

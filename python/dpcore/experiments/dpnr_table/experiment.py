@@ -16,9 +16,9 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ...errors import integer
-from ...records import Shown
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
-from ...report.text import align_rows
+from ...report.rows import align_rows
+from ...report.shown import Shown
 from .. import drawing
 from ..base import Column, align_columns, check_positive, encode_attributes, setting
 from ..corpora import TextOptions

@@ -20,9 +20,9 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ...errors import integer, invalid
-from ...records import Shown
 from ...report.figures import BLUE, GREEN, GREY, RED, WHITE, apply_style
-from ...report.text import align_rows
+from ...report.rows import align_rows
+from ...report.shown import Shown
 from ...text import Corpus
 from ...text.words import Embedding
 from .. import drawing

@@ -37,7 +37,8 @@ from ...mechanisms.texts import (
 )
 from ...packages import has_all, is_tensor, require_module
 from ...progress import LONG_SECONDS
-from ...records import Ints, Shown
+from ...records import Ints
+from ...report.shown import Shown
 from ...streams import Generators
 from .targets import MANY_VALUES, Target, rank_values
 

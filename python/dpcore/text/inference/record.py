@@ -13,7 +13,8 @@ from ...errors import invalid, real, suggest_arguments
 from ...mechanisms.texts import BatchCheck
 from ...records import Record, Result, frozen_array
 from ...report import figures as drawing
-from ...report.text import format_claim, format_counts, format_epsilon
+from ...report.rows import format_epsilon
+from ...results.audit_text import format_claim, format_counts
 from ...results.evidence import numerator_first
 from ...results.outputs_audits import OutputsAudit
 from .encodings import Encodings

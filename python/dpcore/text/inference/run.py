@@ -20,7 +20,8 @@ from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import owner_of, takes_rng
 from ...progress import Progress
 from ...recorded.run import audit_outputs
-from ...records import Ints, Pair, declare
+from ...records import Ints, Pair
+from ...report.plain import declare
 from ...results.outputs_audits import OutputsAudit
 from ...streams import Rng, seed_of
 from . import metrics, record

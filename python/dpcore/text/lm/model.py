@@ -21,8 +21,9 @@ from ...claims import of as claim_of
 from ...errors import choice, confidence_level, instance, integer, invalid, real, suggest_arguments
 from ...mechanisms.texts import texts_of
 from ...packages import require_module
-from ...records import Floats, Record, list_shown_fields
-from ...report.encoding import encode_value
+from ...records import Floats, Record
+from ...report.plain import encode_value
+from ...report.shown import list_shown_fields
 from ...streams import Rng, seed_of
 from ..corpus import Vocabulary, training_texts, words_of
 from ..redaction.masking import MASK, fingerprint_texts

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from ...errors import invalid
 from ...packages import require_module
-from ...records import Floats, Shown
+from ...records import Floats
+from ...report.shown import Shown
 from ..corpus import Vocabulary
 
 Ids = npt.NDArray[np.int64]

@@ -13,9 +13,10 @@ import numpy as np
 
 from ...errors import instance, invalid, numeric, suggest_arguments
 from ...mechanisms.texts import texts_of
-from ...records import Floats, Record, list_shown_fields
-from ...report.encoding import encode_value
-from ...report.text import align_rows
+from ...records import Floats, Record
+from ...report.plain import encode_value
+from ...report.rows import align_rows
+from ...report.shown import list_shown_fields
 from .model import NextWordModel
 
 _MIN_SINGULAR_VALUE: Final = 1e-10

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import choice, flag, integer, invalid, mistyped, numeric, real, suggest_arguments
-from ...mechanisms.declarations import name_of
 from ...mechanisms.texts import texts_of
 from ...packages import has_all
-from ...records import Shown, attribute_of
+from ...records import attribute_of
+from ...report.shown import Shown, name_of
 from ...streams import Rng, check_size, seed_of
 from ..words import Linkage
 

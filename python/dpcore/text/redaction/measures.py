@@ -14,7 +14,8 @@ import numpy.typing as npt
 from ...divergence import Estimate, renyi
 from ...errors import suggest_arguments
 from ...packages import require_module
-from ...records import Floats, Ints, Record, Shown, frozen_array
+from ...records import Floats, Ints, Record, frozen_array
+from ...report.shown import Shown
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import TRANSFORMS, attackers_of, vectors_of

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import flag, instance, integer, invalid, mistyped, numeric, real, suggest_arguments
-from ...mechanisms.declarations import name_of
 from ...mechanisms.texts import texts_of
 from ...packages import has_all, require_module
 from ...records import Floats, Record, frozen_array
+from ...report.shown import name_of
 from ...streams import Rng, seed_of
 from ..corpus import words_of
 from ..words.embedding import Embedding

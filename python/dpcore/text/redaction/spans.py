@@ -12,7 +12,7 @@ from ... import errors
 from ...packages import has_all
 from ...records import Record, Result
 from ...report import figures as drawing
-from ...report.text import align_rows
+from ...report.rows import align_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ from ...progress import Progress
 from ...records import Record, Result
 from ...report import figures as drawing
 from ...report.page import page_of_table
-from ...report.text import align_rows
+from ...report.rows import align_rows
 from ...streams import Rng, seed_of
 from ..corpus import likeness
 from ..inference import Inference

@@ -20,7 +20,9 @@ import numpy.typing as npt
 from ...calibration import RealEpsilon
 from ...errors import instance, invalid, mistyped, numeric, suggest_arguments
 from ...packages import load_arrays, require_module, torch
-from ...records import Pair, Shown, write_file
+from ...records import Pair
+from ...report.shown import Shown
+from ...report.writing import write_file
 from ...streams import Rng
 from ...torch import PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of

@@ -20,7 +20,7 @@ from ...mechanisms.callables import set_torch_threads
 from ...mechanisms.texts import texts_of
 from ...packages import torch
 from ...progress import Progress
-from ...records import Shown
+from ...report.shown import Shown
 from ...streams import seeded_torch
 from .. import schedules
 from ..corpus import Corpus, Vocabulary

@@ -16,7 +16,7 @@ from ...divergence import canonne_kamath_steinke
 from ...errors import choice, confidence_level, invalid, suggest_arguments
 from ...mechanisms.declarations import mechanism_attribute
 from ...records import Floats, Ints, Record
-from ...report.encoding import encode_value
+from ...report.plain import encode_value
 from ...sensitivity import Ball
 from ...streams import Rng, seed_of
 

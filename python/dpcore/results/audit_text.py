@@ -1,4 +1,4 @@
-"""Reports as text and as HTML: of an audit, and of an audit of recorded outputs.
+"""Reports of an audit and of an audit of recorded outputs, as rows.
 
 They include the distances of the inputs, and the next step after a claim was not refuted.
 """
@@ -6,10 +6,8 @@ They include the distances of the inputs, and the next step after a claim was no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,15 +15,34 @@ from ..bounds import BOUNDS, clopper_pearson, power
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
+from ..mechanisms.callables import is_own_code
 from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute
 from ..pairs import distances, patterns
 from ..pairs.differences import MOST_CHANGES, inputs_equal
-from ..records import Counts, Pair, one_line
-from ..results import audits
-from ..results.evidence import numerator_first
-from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Guesses, OutputsAudit
+from ..records import Counts, Pair
+from ..report.rows import Row, format_epsilon
+from ..report.shown import one_line
 from ..streams import shared_block
-from ..visible import make_visible
+from .evidence import numerator_first
+from .guesses import OUTPUTS_BOUNDS, ROWS, Guesses
+from .need import (
+    certifies_little,
+    count_per_side,
+    draws_needed,
+    exceeds_claim,
+    is_direction_wrong,
+    is_event_too_weak,
+    is_recorded,
+    keeps_claim,
+    plan_draws,
+    single_bound_level,
+    trials_needed,
+    whole_claim,
+)
+
+if TYPE_CHECKING:
+    from .audits import Audit
+    from .outputs_audits import OutputsAudit
 
 _NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "Linf"}
 
@@ -42,15 +59,8 @@ _ALL_PATTERNS: Final = 'pairs in which every entry changes (dpcore.pairs.pattern
 _MANY_CHANGED_ENTRIES: Final = 8
 """From so many entries on, spreading costs `auto` a third of the loss or more (measured: .69 of 1
 at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
-_EXAMPLE_SCALE_FACTOR: Final = 0.9
-"""Ratio of the scale to the right one in the violation that a report uses as its example."""
-_SMALL_CLAIM_SHARE: Final = 0.5
-"""Share of the claim below which a report suggests a score of the user's own."""
 _MAX_DRAWABLE_TRIALS: Final = 10**13
 """Trials that the fastest sampler draws in some hours."""
-_WRONG_DIRECTION_FACTOR: Final = 10
-"""A direction is called wrong where the other one would refute with so many times the trials."""
-
 ROUNDING = (
     "the last bits of raw floats give the input away, as they do for every textbook sampler of "
     "continuous noise (Mironov 2012): where outputs are released, round them to a coarse grid or "
@@ -72,7 +82,7 @@ REPEATED = {
 """Notes on how far the seed repeats a callable's draws, by `Audit.randomness`."""
 
 
-def describe_neighbours(audit: audits.Audit) -> str:
+def describe_neighbours(audit: Audit) -> str:
     """Describe in one sentence which inputs are neighbours; return "" without a claim.
 
     Args:
@@ -95,7 +105,7 @@ def describe_neighbours(audit: audits.Audit) -> str:
     return f"not given: the claim is read as one about these two inputs{apart}{own}"
 
 
-def _describe_own_neighbours(audit: audits.Audit) -> str:
+def _describe_own_neighbours(audit: Audit) -> str:
     """Describe the neighbours that the mechanism states, if its own claim was tested."""
     norm, most = (mechanism_attribute(audit.mechanism, name) for name in ("norm", "sensitivity"))
     if audit.own_claim != audit.claim or norm not in _NORM_NAMES or most is None:
@@ -132,7 +142,7 @@ def _format_plural_count(number: int, what: str) -> str:
     return f"{number:,} {what if number == 1 else plural}"
 
 
-def next_step(audit: audits.Audit) -> str:
+def next_step(audit: Audit) -> str:
     """Return one line on steps that may refute a claim not yet refuted, the most promising first.
 
     Args:
@@ -147,18 +157,18 @@ def next_step(audit: audits.Audit) -> str:
         return ""
     pair = _OTHER_TEXTS if isinstance(audit.pair.x, str) else _OTHER_PAIR
     pair = _OTHER_ROWS if mechanism_attribute(audit.mechanism, "log_rows") else pair
-    if _keeps_claim(audit):
+    if keeps_claim(audit):
         return f"{pair}: on this one the declared noise keeps the claim."
     other = _list_other_steps(audit, pair)
     steps = " or ".join(other)
     if audit.pooled:
         return f"{steps}."
-    if _is_event_too_weak(audit):
+    if is_event_too_weak(audit):
         seen = f"This attack sees a loss of {audit.exact:.4g} on this pair"
         return f"{steps}. {seen}, with any number of trials."
-    trials = audits.trials_needed(audit)
-    claim = _whole_claim(audit)
-    if trials is None and not power.exceeds_claim(audit.bound_counts, claim, audit.delta):
+    trials = trials_needed(audit)
+    claim = whole_claim(audit)
+    if trials is None and not exceeds_claim(audit.bound_counts, claim, audit.delta):
         return _describe_step_without_trials(audit, steps)
     more = _describe_more_trials(audit, trials)
     if audit.bound_counts.k_prime == 0 or trials is None:
@@ -169,7 +179,7 @@ def next_step(audit: audits.Audit) -> str:
     return f"{more}; or {steps}."
 
 
-def describe_reach_step(audit: audits.Audit | OutputsAudit) -> str:
+def describe_reach_step(audit: Audit | OutputsAudit) -> str:
     """Describe what would test a claim that was not tested.
 
     Args:
@@ -180,7 +190,7 @@ def describe_reach_step(audit: audits.Audit | OutputsAudit) -> str:
         pair = _OTHER_TEXTS if texts else "another pair (dpcore.pairs.search)"
         return f"{pair}: on this one no output differed."
     others = "a smaller claim or a claim with a delta"
-    if isinstance(audit, OutputsAudit):
+    if is_recorded(audit):
         if isinstance(audit.evidence, Guesses):
             return f"{_format_guesses(audit.guesses_needed)}, or a smaller claim or confidence."
         rows, unit = audit.rows_to_reach, "counted rows" if audit.groups is None else "groups"
@@ -194,9 +204,9 @@ def describe_reach_step(audit: audits.Audit | OutputsAudit) -> str:
     return f"at least {_format_large_number(rows)} {unit} on each side, or {others}."
 
 
-def _describe_step_without_trials(audit: audits.Audit, steps: str) -> str:
+def _describe_step_without_trials(audit: Audit, steps: str) -> str:
     """Describe the next step if the frequencies of the event show no more than the claim."""
-    if _is_direction_wrong(audit):
+    if is_direction_wrong(audit):
         pilot = f"a larger pilot than {audit.pilot:,} draws a side: it chose the wrong direction"
         return f"{pilot}. Or {steps}."
     if audit.exact is not None:
@@ -205,12 +215,12 @@ def _describe_step_without_trials(audit: audits.Audit, steps: str) -> str:
     return f"{_add_more_draws(audit, steps, 'trials')}. {_TOO_WEAK}"
 
 
-def _add_more_draws(audit: audits.Audit | OutputsAudit, steps: str, rows: str) -> str:
+def _add_more_draws(audit: Audit | OutputsAudit, steps: str, rows: str) -> str:
     """Return the steps, after more draws where `plan` says that these are few.
 
     More draws let an attack choose another event. That of a vote stays the same.
     """
-    planned, counts = _plan_draws(audit), numerator_first(_count_per_side(audit), audit.direction)
+    planned, counts = plan_draws(audit), numerator_first(count_per_side(audit), audit.direction)
     is_enough = planned is not None and planned[2] is not None and planned[2] <= counts.n
     is_vote = audit.attack.lower().startswith("majority")
     if is_enough or is_vote or steps.startswith((_ONE_ENTRY, _ALL_PATTERNS[:9])):
@@ -218,7 +228,7 @@ def _add_more_draws(audit: audits.Audit | OutputsAudit, steps: str, rows: str) -
     return f"more {rows}, which choose another event; or {steps}"
 
 
-def _describe_more_trials(audit: audits.Audit, trials: int | None) -> str:
+def _describe_more_trials(audit: Audit, trials: int | None) -> str:
     """Describe the number of trials that would refute the claim."""
     if trials is None:
         return _TOO_MANY_TRIALS.format(rows="trials")
@@ -232,7 +242,7 @@ def _describe_more_trials(audit: audits.Audit, trials: int | None) -> str:
     return f"about {_format_large_number(trials)} trials on each side, {same}"
 
 
-def _list_other_steps(audit: audits.Audit, pair: str) -> list[str]:
+def _list_other_steps(audit: Audit, pair: str) -> list[str]:
     """Return the two most promising steps other than more trials, the better one first."""
     usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
     tried = audit.attack.partition("(")[0].lower()
@@ -246,25 +256,20 @@ def _list_other_steps(audit: audits.Audit, pair: str) -> list[str]:
         return [_ALL_PATTERNS.format(dim=np.size(audit.pair.x)), pair]
     if tried != "auto":
         return [attacks, pair]
-    return [pair, _OWN_SCORE if _certifies_little(audit) or not left else attacks]
-
-
-def _whole_claim(audit: audits.Audit | OutputsAudit) -> float:
-    """Return the claim on the pair at its distance, 0 without a claim."""
-    return (audit.claimed_epsilon or 0.0) * audit.pair.distance
+    return [pair, _OWN_SCORE if certifies_little(audit) or not left else attacks]
 
 
 def _format_large_number(number: int) -> str:
     return f"{number:,}" if number < 10**10 else f"{number:.2g}"
 
 
-def _differs_in_many_entries(audit: audits.Audit) -> bool:
+def _differs_in_many_entries(audit: Audit) -> bool:
     """Return True if an L1 claim's pair differs in many entries, not in one."""
     l1 = mechanism_attribute(audit.mechanism, "norm") == "l1" or audit.neighbour.startswith("L1(")
     return l1 and distances(audit.pair).get("changed", 0) >= _MANY_CHANGED_ENTRIES
 
 
-def _may_change_all_entries(audit: audits.Audit) -> bool:
+def _may_change_all_entries(audit: Audit) -> bool:
     """Return True if a claim lets every entry change and the pair is none of those patterns."""
     linf = mechanism_attribute(audit.mechanism, "norm") == "linf"
     linf = linf or audit.neighbour.startswith("Linf(")
@@ -272,12 +277,6 @@ def _may_change_all_entries(audit: audits.Audit) -> bool:
         return False
     size = len(audit.pair.x)
     return size > 1 and audit.pair not in patterns(size, "all")
-
-
-def _keeps_claim(audit: audits.Audit) -> bool:
-    """Return True if the declared noise keeps the claim on this pair."""
-    whole = (audit.claimed_epsilon or 0.0) * (1.0 if audit.delta else audit.pair.distance)
-    return audit.declared_loss is not None and audit.declared_loss <= whole
 
 
 def more_rows(audit: OutputsAudit) -> str:
@@ -296,14 +295,14 @@ def more_rows(audit: OutputsAudit) -> str:
         return ""
     if audit.counts is None:
         better = "canaries that stand out more, or scores that separate them better."
-        return better if _certifies_little(audit) else ""
+        return better if certifies_little(audit) else ""
     seen = numerator_first(audit.counts, audit.direction)
-    claim = _whole_claim(audit)
-    rows = power.draws_needed(seen, claim, audit.delta, audit.confidence)
+    claim = whole_claim(audit)
+    rows = draws_needed(seen, claim, audit.delta, audit.confidence)
     other = "outputs of another pair, or another attack"
-    if _certifies_little(audit):
+    if certifies_little(audit):
         other = f"outputs of another pair, another attack or {_OWN_SCORE}"
-    if rows is None and not power.exceeds_claim(seen, claim, audit.delta):
+    if rows is None and not exceeds_claim(seen, claim, audit.delta):
         return f"{_add_more_draws(audit, other, 'rows')}. {_TOO_WEAK}"
     if rows is None:
         return f"{_TOO_MANY_TRIALS.format(rows='counted rows')}."
@@ -312,7 +311,7 @@ def more_rows(audit: OutputsAudit) -> str:
     return f"{more}." if seen.k_prime == 0 else f"{more}; or {other}."
 
 
-def size_for_a_tenth(audit: audits.Audit | OutputsAudit) -> str:
+def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
     """Describe the trials that find noise a tenth too small, if the claim is not refuted.
 
     For an event as likely as the one that was counted, which shows all of the loss; for Gaussian
@@ -326,13 +325,13 @@ def size_for_a_tenth(audit: audits.Audit | OutputsAudit) -> str:
     """
     if audit.refuted is not False or not audit.claimed_epsilon or audit.counts is None:
         return ""
-    planned, delta = _plan_draws(audit), audit.delta
+    planned, delta = plan_draws(audit), audit.delta
     if planned is None:
         return ""
     true, mass, trials = planned
     shown = true if delta else true / audit.pair.distance
     noise = f"{'Gaussian ' if delta else ''}noise a tenth too small (loss {shown:.4g})"
-    rows = "trials" if isinstance(audit, audits.Audit) else "counted rows"
+    rows = "counted rows" if is_recorded(audit) else "trials"
     if trials is None:
         return f"{noise} takes more than {power.MOST_TRIALS:.0e} {rows} on each side."
     plan = (
@@ -341,123 +340,10 @@ def size_for_a_tenth(audit: audits.Audit | OutputsAudit) -> str:
     )
     # Where the attack saw little, it takes far more.
     auto = f" `auto` usually takes up to {power.AUTO_FACTOR} times as many."
-    return plan if _certifies_little(audit) else f"{plan}{auto}"
+    return plan if certifies_little(audit) else f"{plan}{auto}"
 
 
-def _count_per_side(audit: audits.Audit | OutputsAudit) -> Counts:
-    """Return the counts; of timed calls on either side, half are on each."""
-    counts = audit.counts
-    assert counts is not None
-    if isinstance(audit, audits.Audit) and audit.route == "timed":
-        return Counts(counts.k, counts.n // 2, counts.k_prime, counts.n_prime // 2)
-    return counts
-
-
-def _plan_draws(audit: audits.Audit | OutputsAudit) -> tuple[float, float, int | None] | None:
-    """Return the loss of noise a tenth too small, an event's mass, and the draws to refute it.
-
-    None where the claim is 0. The draws are None where too many are needed.
-    """
-    claim, delta = _whole_claim(audit), audit.delta
-    if not claim:
-        return None
-    seen = numerator_first(_count_per_side(audit), audit.direction)
-    true = power.loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
-    frequency = _event_frequency(seen, true)
-    return true, *_mass_and_trials(claim, true, frequency, delta, audit.confidence)
-
-
-def _certifies_little(audit: audits.Audit | OutputsAudit) -> bool:
-    """Return True if less than half of the claim was certified."""
-    return audit.epsilon_lower < _SMALL_CLAIM_SHARE * (audit.claimed_epsilon or 0.0)
-
-
-def _event_frequency(seen: Counts, true: float) -> float:
-    """Return the frequency of the event, .5 if it shows nothing, limited to a useful maximum."""
-    if audits.tells_nothing(seen) or seen.k == 0:
-        return 0.5
-    # An event of a larger mass whose quotient is e^true shows more on its complement.
-    return min(seen.k / seen.n, 1.0 / (1.0 + math.exp(-true)))
-
-
-@lru_cache(maxsize=64)
-def _mass_and_trials(
-    claim: float, true: float, mass: float, delta: float, confidence: float
-) -> tuple[float, int | None]:
-    """Return the mass of the event that shows a loss, and the trials that refute the claim by it.
-
-    Trials are rounded up to two digits; None where too many are needed.
-    """
-    rates = mass, mass * math.exp(-true)
-    if delta:
-        rates = power.gaussian_event(claim, true, delta, confidence, 0.95)
-    trials = power.trials_for(claim, [rates], delta, confidence, rough=True)
-    if trials is None:
-        return rates[0], None
-    unit: int = 10 ** max(0, len(str(trials)) - 2)
-    return rates[0], -(-trials // unit) * unit
-
-
-def _is_event_too_weak(audit: audits.Audit) -> bool:
-    """Return True if the closed form says that this event cannot refute the claim."""
-    claim = (audit.claimed_epsilon or 0.0) * (audit.pair.distance if audit.delta else 1.0)
-    return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
-
-
-def _is_direction_wrong(audit: audits.Audit) -> bool:
-    """Return True if the other direction would soon refute the claim."""
-    other = replace(audit, direction="x_prime" if audit.direction == "x" else "x")
-    trials = audits.trials_needed(other)
-    return trials is not None and trials <= _WRONG_DIRECTION_FACTOR * audit.counts.n
-
-
-def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Format rows of text as a table, with two spaces between columns.
-
-    Args:
-        rows: the cells, every row equally long.
-        left: columns set flush left; the others are flush right.
-
-    Returns:
-        Lines of text without trailing blanks.
-
-    Example:
-        >>> print(align_rows([("a", "1"), ("bc", "10")]))
-        a    1
-        bc  10
-    """
-    rows = [list(map(make_visible, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            text.ljust(width) if i in left else text.rjust(width)
-            for i, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def format_rows(name: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Format the rows of a report as lines of text below the name of what it is about.
-
-    Example:
-        >>> print(format_rows("a < b", [("verdict", "not refuted")]))
-        a < b
-          verdict      not refuted
-    """
-    lines = [(make_visible(label), make_visible(text)) for label, text in rows]
-    return "\n".join([make_visible(name), *(f"  {label:<12} {text}" for label, text in lines)])
-
-
-def format_epsilon(value: float | None) -> str:
-    """Format an epsilon for a report: four decimals, or the word infinite."""
-    if value is None:
-        return "none"
-    return f"{value:.4f}" if math.isfinite(value) else "infinite"
-
-
-def list_report_rows(audit: audits.Audit) -> list[tuple[str, str]]:
+def list_report_rows(audit: Audit) -> list[Row]:
     """List the rows (label, text) of the report, without time and speed."""
     table = [
         ("verdict", audit.verdict),
@@ -484,19 +370,19 @@ def list_report_rows(audit: audits.Audit) -> list[tuple[str, str]]:
         ("device", audit.runs_on),
         ("needed", next_step(audit)),
         ("plan", size_for_a_tenth(audit)),
-        ("note", audits.propose_trace(audit)),
+        ("note", propose_trace(audit)),
         ("note", "interrupted: only the trials shown were counted" if audit.partial else ""),
         *(("note", one) for one in (by_itself(audit), audit.power, *audit.notes, *audit.checks)),
     ]
     return [(label, text) for label, text in table if text]
 
 
-def has_nan(audit: audits.Audit) -> bool:
+def has_nan(audit: Audit) -> bool:
     """Return True if an output entry was NaN."""
     return audit.nan + audit.nan_prime > 0
 
 
-def _describe_closed_form(audit: audits.Audit) -> str:
+def _describe_closed_form(audit: Audit) -> str:
     if audit.exact is not None:
         return f"{format_epsilon(audit.exact)} (the loss this attack can see)"
     is_explained = is_native(audit.mechanism)
@@ -504,13 +390,13 @@ def _describe_closed_form(audit: audits.Audit) -> str:
     return f"infinite loss: {reason}" if reason else ""
 
 
-def _format_bound(audit: audits.Audit | OutputsAudit, level: str) -> str:
+def _format_bound(audit: Audit | OutputsAudit, level: str) -> str:
     """Format the certified figure with its unit and its level of confidence."""
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
     return f"{format_certified(audit)}{unit} ({level})"
 
 
-def format_certified(audit: audits.Audit | OutputsAudit) -> str:
+def format_certified(audit: Audit | OutputsAudit) -> str:
     """Return the certified figure: mu or rho of such a claim, the epsilon at its tangent."""
     shown = f"epsilon >= {format_epsilon(audit.epsilon_lower)}"
     if not isinstance(audit.claim, Claim):
@@ -527,12 +413,12 @@ def format_certified(audit: audits.Audit | OutputsAudit) -> str:
     )
 
 
-def _describe_read(audit: audits.Audit | OutputsAudit) -> str:
+def _describe_read(audit: Audit | OutputsAudit) -> str:
     """Describe how much of the outputs was read; return "" for outputs of a single number."""
     return str(audit.read) if audit.read is not None and audit.read.found > 1 else ""
 
 
-def _describe_declared_loss(audit: audits.Audit) -> str:
+def _describe_declared_loss(audit: Audit) -> str:
     """Describe the loss of the pair under the declared noise, or return ""."""
     if audit.declared_loss is None:
         return ""
@@ -541,7 +427,7 @@ def _describe_declared_loss(audit: audits.Audit) -> str:
     return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
 
 
-def _describe_search(audit: audits.Audit) -> str:
+def _describe_search(audit: Audit) -> str:
     """Describe the cost of the search for the pair; return "" without a search."""
     found = audit.searched
     if found is None:
@@ -552,7 +438,7 @@ def _describe_search(audit: audits.Audit) -> str:
     return f"{_format_plural_count(found.evaluations, 'pilot')} compared, {rounds}{ended}{change}"
 
 
-def _describe_budget(audit: audits.Audit) -> str:
+def _describe_budget(audit: Audit) -> str:
     """Describe the number of trials that a budget of seconds gave; return "" without a budget."""
     if audit.budget is None:
         return ""
@@ -562,7 +448,7 @@ def _describe_budget(audit: audits.Audit) -> str:
     )
 
 
-def by_itself(audit: audits.Audit) -> str:
+def by_itself(audit: Audit) -> str:
     """Describe the joint confidence of bound and floating-point finding; else return ""."""
     if audit.floating_point is None or audit.floats or audit.checks:
         return ""
@@ -571,7 +457,7 @@ def by_itself(audit: audits.Audit) -> str:
     return f"`certified` and `rounding` have {level}."
 
 
-def describe_bound(audit: audits.Audit) -> str:
+def describe_bound(audit: Audit) -> str:
     """Describe confidence, bound and stopping rule in a few words."""
     stops = {
         "refuted": f", test martingale over {_format_plural_count(len(audit.slices), 'slice')}",
@@ -593,7 +479,7 @@ def _name_bound(bound: Callable[..., float], counts: Counts) -> str:
     return f"{usual}, since {declared.title} ends at {most:,} draws"
 
 
-def _list_pooled_rows(audit: audits.Audit) -> list[tuple[str, str]]:
+def _list_pooled_rows(audit: Audit) -> list[Row]:
     """List the assumption of pooled coordinates and the counts of each group."""
     if not audit.pooled:
         return []
@@ -602,14 +488,14 @@ def _list_pooled_rows(audit: audits.Audit) -> list[tuple[str, str]]:
     return [("assuming", audit.event.assumption), *rows]
 
 
-def _describe_other_finding(audit: audits.Audit) -> list[tuple[str, str]]:
+def _describe_other_finding(audit: Audit) -> list[Row]:
     """List rows on the finding that was not reported as the witness, and on rounding."""
     finding = audit.floating_point
     if finding is None or audit.checks:
         return []
     # Where it counts it has half of the error probability, as the certified bound says.
     bound = BOUNDS[audit.bound] if audit.floats else clopper_pearson
-    lower = bound(finding.bound_counts, finding.delta, audits.single_bound_level(audit))
+    lower = bound(finding.bound_counts, finding.delta, single_bound_level(audit))
     counts = f"{finding.event}; {format_counts(finding.counts)}"
     if audit.rounding_won:
         text = f"epsilon >= {format_epsilon(lower)}: {counts}"
@@ -620,7 +506,7 @@ def _describe_other_finding(audit: audits.Audit) -> list[tuple[str, str]]:
     return [("rounding", text), ("meaning", ROUNDING)]
 
 
-def format_claim(audit: audits.Audit | OutputsAudit) -> str:
+def format_claim(audit: Audit | OutputsAudit) -> str:
     """Format the claim in words."""
     if audit.claimed_epsilon is None:
         return "none given"
@@ -632,12 +518,12 @@ def format_claim(audit: audits.Audit | OutputsAudit) -> str:
     return f"epsilon <= {audit.claimed_epsilon:g}{delta}"
 
 
-def _describe_claim(audit: audits.Audit) -> str:
+def _describe_claim(audit: Audit) -> str:
     text = format_claim(audit)
     if audit.claimed_epsilon is None:
         return text
     if audit.delta and audit.pair.distance != 1.0:
-        text += f" (metric: epsilon <= {_whole_claim(audit):g} at distance {audit.pair.distance:g})"
+        text += f" (metric: epsilon <= {whole_claim(audit):g} at distance {audit.pair.distance:g})"
     own = audit.own_claim
     return text if own is None or own == audit.claim else f"{text} (the mechanism's own: {own:g})"
 
@@ -658,7 +544,7 @@ def _shorten_value(value: Any) -> str:
     return f"{' '.join(text.split())}{entries}"
 
 
-def _describe_seed(audit: audits.Audit) -> str:
+def _describe_seed(audit: Audit) -> str:
     trials = " and ".join(f"{start:,} to {stop:,}" for start, stop in audit.ranges)
     repeated = REPEATED[audit.randomness if audit.route == "callable" else "seed"]
     # Outputs that never differ show nothing of the seed.
@@ -669,7 +555,7 @@ def _describe_seed(audit: audits.Audit) -> str:
     )
 
 
-def _describe_time(audit: audits.Audit) -> str:
+def _describe_time(audit: Audit) -> str:
     """Describe the time of each step, the number of outputs, and the speed of counting."""
     threads = _format_plural_count(audit.threads, "thread") + _describe_idle_threads(audit)
     speed = f"{audit.draws_per_second:.3g} draws/s on {threads}"
@@ -681,7 +567,7 @@ def _describe_time(audit: audits.Audit) -> str:
     return f"{total:.3g} s, {made:,} outputs in all ({steps}); counted {speed}"
 
 
-def _describe_idle_threads(audit: audits.Audit) -> str:
+def _describe_idle_threads(audit: Audit) -> str:
     """Describe threads that had no work, and the setting that would give them work."""
     blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
     if audit.route != "callable" or audit.threads <= blocks:
@@ -689,12 +575,12 @@ def _describe_idle_threads(audit: audits.Audit) -> str:
     return f", of which {blocks} had work: block={shared_block(audit.trials, audit.threads)}"
 
 
-def list_all_rows(audit: audits.Audit) -> list[tuple[str, str]]:
+def list_all_rows(audit: Audit) -> list[Row]:
     """List the rows (label, text) of the report; the last one has time and speed."""
     return [*list_report_rows(audit), ("time", _describe_time(audit))]
 
 
-def list_outputs_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
+def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
     """List the rows (label, text) of the report.
 
     Args:
@@ -724,7 +610,7 @@ def list_outputs_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
     return [(label, text) for label, text in table if text]
 
 
-def describe_event(audit: audits.Audit | OutputsAudit) -> str:
+def describe_event(audit: Audit | OutputsAudit) -> str:
     """Describe in words the event or the guesses that were counted."""
     if audit.counts is None:
         return audit.attack
@@ -751,7 +637,7 @@ def format_outputs_counts(audit: OutputsAudit) -> str:
     return format_counts(c)
 
 
-def _describe_reach(audit: audits.Audit | OutputsAudit) -> str:
+def _describe_reach(audit: Audit | OutputsAudit) -> str:
     """Describe the largest bound that the trials, rows or guesses can certify.
 
     Without it a large claim seems to have withstood a test.
@@ -763,7 +649,7 @@ def _describe_reach(audit: audits.Audit | OutputsAudit) -> str:
         most += f" at delta {audit.delta:g}"
         if audit.parameter_ceiling is not None:
             most = f"{audit.claim.parameter} >= {format_epsilon(audit.parameter_ceiling)}; {most}"
-    if isinstance(audit, audits.Audit):
+    if not is_recorded(audit):
         return f"{audit.reach_size} certify at most {most}"
     reach = f"{audit.size} certify at most {most}"
     if audit.guesses is None or audit.claimed_epsilon is None:
@@ -796,3 +682,15 @@ def _describe_seed_use(audit: OutputsAudit) -> str:
     if audit.rows == "one_run":
         return "decides ties between scores"
     return f"of the shuffle; {audit.pilot[0]:,} and {audit.pilot[1]:,} rows chose the event"
+
+
+def propose_trace(audit: Audit) -> str:
+    """Return one line that proposes a trace where the claim of a user's function is refuted.
+
+    It is empty for latencies and last bits, which no trace sees.
+    """
+    if not audit.refuted or audit.route == "timed" or audit.floats:
+        return ""
+    if not is_own_code(audit.mechanism):
+        return ""
+    return "dpcore.trace(mechanism, pair) computes which line loses how much on a pair."

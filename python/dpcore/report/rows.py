@@ -1,0 +1,57 @@
+"""Reports as rows: a label and a text each, aligned below the name of what they are about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from ..visible import make_visible
+
+Row = tuple[str, str]
+"""Row of a report: a label of a word or two, and what the report states, as plain text."""
+
+
+def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    """Format rows of text as a table, with two spaces between columns.
+
+    Args:
+        rows: the cells, every row equally long.
+        left: columns set flush left; the others are flush right.
+
+    Returns:
+        Lines of text without trailing blanks.
+
+    Example:
+        >>> print(align_rows([("a", "1"), ("bc", "10")]))
+        a    1
+        bc  10
+    """
+    rows = [list(map(make_visible, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            text.ljust(width) if i in left else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def format_rows(name: str, rows: Iterable[Row]) -> str:
+    """Format the rows of a report as lines of text below the name of what it is about.
+
+    Example:
+        >>> print(format_rows("a < b", [("verdict", "not refuted")]))
+        a < b
+          verdict      not refuted
+    """
+    lines = [(make_visible(label), make_visible(text)) for label, text in rows]
+    return "\n".join([make_visible(name), *(f"  {label:<12} {text}" for label, text in lines)])
+
+
+def format_epsilon(value: float | None) -> str:
+    """Format an epsilon for a report: four decimals, or the word infinite."""
+    if value is None:
+        return "none"
+    return f"{value:.4f}" if math.isfinite(value) else "infinite"

@@ -1,0 +1,234 @@
+"""Display of any record: one line, its fields in full, and a card in a notebook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..advice import advise_on_attribute
+from ..errors import suggest_in_methods
+from ..visible import make_visible
+from .card import escape_html, fold_html, frame_html, make_card_table
+from .rows import Row, format_rows
+
+_MAX_REPR_WIDTH: Final = 180
+"""Characters of a `repr` at most: what a cell of a notebook shows without scrolling."""
+_MAX_RECORD_DEPTH: Final = 3
+"""Depth to which records in records are opened."""
+
+
+def qualified_name(value: Any) -> str:
+    """Return the qualified name of a function or class; of another object, that of its class."""
+    return str(getattr(value, "__qualname__", None) or type(value).__qualname__)
+
+
+def dotted_name(fn: Any) -> str:
+    """Return the dotted name of a function, as messages and reports show it."""
+    name = qualified_name(fn)
+    module = getattr(fn, "__module__", None)
+    return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
+
+
+def name_of(mechanism: Any) -> str:
+    """Return the name that reports use for a mechanism that is not one of dpcore's."""
+    own = getattr(mechanism, "name", None)
+    return own if isinstance(own, str) else dotted_name(mechanism)
+
+
+class Shown:
+    """Display of a result or model: `repr` is one line, `str` complete, a notebook shows a table.
+
+    A dataclass gets all three; any other class has its own `repr` and `str`. An inner error of a
+    method names the argument or the field that is not of its annotated type.
+    """
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # for mypy every name would be an attribute
+
+        def __getattr__(self, name):
+            """Raise an error that names the attribute that was meant; any other is the usual."""
+            if meant := advise_on_attribute(type(self), name):
+                text = f"{type(self).__name__!r} object has no attribute {name!r}: use {meant}"
+                raise AttributeError(text.format(self))
+            return object.__getattribute__(self, name)
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Let the errors of methods name the argument or field that is wrong."""
+        super().__init_subclass__(**more)
+        suggest_in_methods(cls)
+
+    def __repr__(self) -> str:
+        """Return the constructor call; if it is not a short line, as much of it as fits."""
+        text = full(self)
+        return (
+            text
+            if len(text) <= _MAX_REPR_WIDTH and "\n" not in text
+            else _format_call(self, _shorten_field, _MAX_REPR_WIDTH)
+        )
+
+    @property
+    def _title(self) -> str:
+        """Name above the rows of the report."""
+        return repr(self)
+
+    def _lines(self) -> list[Row]:
+        """List the rows (label, text) of the report; an object without a report has none."""
+        return []
+
+    def __str__(self) -> str:
+        """Return the report, or the class's own `repr`, or the constructor call with all fields."""
+        if rows := self._lines():
+            return format_rows(self._title, rows)
+        return full(self) if type(self).__repr__ is Shown.__repr__ else repr(self)
+
+    def _repr_html_(self) -> str:
+        return record_to_html(self)
+
+
+suggest_in_methods(Shown)
+
+
+def full(record: Any) -> str:
+    """Return the constructor call of a dataclass; only long arrays are shortened."""
+    return _format_call(record, _show_field)
+
+
+def one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
+    """Return text on one visible line, cut off if it is too long."""
+    text = make_visible(" ".join(text.split()))
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def _format_call(record: Any, show: Callable[[Any], str], longest: float = math.inf) -> str:
+    """Format the constructor call with as many fields as fit."""
+    parts, size = [], len(type(record).__name__) + len("(, ...)")
+    for name, value in list_shown_fields(record):
+        part = f"{name}={show(value)}"
+        size += len(part) + len(", ")
+        if size > longest:
+            parts.append("...")
+            break
+        parts.append(part)
+    return f"{type(record).__name__}({', '.join(parts)})"
+
+
+def list_shown_fields(record: Any) -> list[tuple[str, Any]]:
+    """Return names and values of the fields of a record that are shown.
+
+    A field may be hidden at one value, such as the distance 1 of a pair.
+
+    Example:
+        >>> from dpcore import Pair
+        >>> [name for name, _ in list_shown_fields(Pair([0.0], [2.0]))]
+        ['x', 'x_prime']
+        >>> [name for name, _ in list_shown_fields(Pair([0.0], [2.0], distance=2.0))]
+        ['x', 'x_prime', 'distance']
+    """
+    shown = ((field, getattr(record, field.name)) for field in fields(record) if field.repr)
+    return [
+        (field.name, value)
+        for field, value in shown
+        if "hidden" not in field.metadata or value != field.metadata["hidden"]
+    ]
+
+
+def _shorten_field(value: Any) -> str:
+    """Format a field of a record that is too long to be shown whole."""
+    if type(value) is np.ndarray and value.size > 8:
+        kind = "str" if value.dtype.kind == "U" else value.dtype
+        return f"<{kind} array of shape {value.shape}>"
+    if isinstance(value, str):
+        return repr(one_line(value, 40))
+    text = _show_field(value)
+    if len(text) <= 40 and "\n" not in text:
+        return text
+    if isinstance(value, (tuple, list, dict, set, frozenset)):
+        return f"<{type(value).__name__} of {len(value):,}>"
+    if isinstance(value, Shown) and not text.startswith("<"):
+        return f"{type(value).__name__}(...)"
+    return one_line(text, 40)
+
+
+def _show_field(value: Any) -> str:
+    if isinstance(value, Shown) and type(value).__repr__ is Shown.__repr__:
+        return full(value)
+    if type(value) is tuple and any(isinstance(item, Shown) for item in value):
+        return f"({', '.join(map(_show_field, value))}{',' if len(value) == 1 else ''})"
+    if type(value) is not np.ndarray:
+        return repr(value)
+    text = np.array2string(value, separator=", ", threshold=8, edgeitems=3, floatmode="unique")
+    text = " ".join(text.split())
+    if value.size > 8:
+        return f"array({text}, shape={value.shape}, dtype={value.dtype})"
+    return f"array({text})" if value.dtype == np.float64 else f"array({text}, dtype={value.dtype})"
+
+
+def record_to_html(record: Any) -> str:
+    """Format any record as HTML for a notebook.
+
+    It shows the rows of the report, or the lines of the class's own `str`, and the fields.
+
+    Args:
+        record: an object, mostly a dataclass.
+
+    Returns:
+        One element that carries its style.
+
+    Example:
+        >>> from dpcore import Counts
+        >>> record_to_html(Counts(3, 10, 1, 10)).count("<tr>")
+        4
+    """
+    return frame_html(_make_body(record, _MAX_RECORD_DEPTH))
+
+
+def _make_body(record: Any, depth: int) -> str:
+    kind = type(record).__name__
+    shown_fields = list_shown_fields(record) if is_dataclass(record) else []
+    inner = [(name, _show_value(value, depth), False) for name, value in shown_fields]
+    rows = record._lines() if isinstance(record, Shown) else []
+    # Without a text of its own it would be a list of the same fields.
+    is_plain = type(record).__str__ in (Shown.__str__, object.__str__) and is_dataclass(record)
+    text = "" if is_plain or rows else str(record)
+    if rows:
+        cells = [(label, escape_html(words), label == "verdict") for label, words in rows]
+        report = make_card_table("", cells, getattr(record, "refuted", None))
+        shown = _put_name_above(record._title, report)
+    elif text:
+        tag = "pre" if "\n" in text else "div"
+        shown = _put_name_above(kind, f"<{tag}>{escape_html(text)}</{tag}>")
+    else:
+        return make_card_table(kind, inner)
+    return shown + (fold_html("fields", make_card_table("", inner)) if inner else "")
+
+
+def _put_name_above(name: str, inner: str) -> str:
+    return f'<div class="name">{escape_html(name)}</div>{inner}'
+
+
+def _show_value(value: Any, depth: int) -> str:
+    """Format a field: records as an element that opens, any other value on one line."""
+    if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
+        return fold_html(one_line(repr(value), 80), _make_body(value, depth - 1))
+    many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)
+    if many and depth > 1:
+        inner = "".join(
+            f"<div>{escape_html(one_line(str(item), 300))}</div>" for item in value[:50]
+        )
+        more = f"<div>and {len(value) - 50:,} more</div>" if len(value) > 50 else ""
+        kinds = {type(item).__name__ for item in value}
+        return fold_html(f"{len(value):,} of {' and '.join(sorted(kinds)[:3])}", inner + more)
+    if type(value) is np.ndarray and 8 < value.size <= 100:
+        return f"<pre>{escape_html(np.array2string(value, max_line_width=80, precision=4))}</pre>"
+    if isinstance(value, str):
+        return escape_html(one_line(value, 300))
+    if type(value) is np.ndarray:
+        shown = np.array2string(value, threshold=8, edgeitems=3, precision=5)
+        shape = f", shape {value.shape}, {value.dtype}" if value.size > 8 else ""
+        return escape_html(" ".join(shown.split()) + shape)
+    return escape_html(one_line(repr(value), 300))

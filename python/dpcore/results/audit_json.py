@@ -1,0 +1,263 @@
+"""An audit as JSON, and as the Python code that repeats it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from .. import attacks, pairs
+from ..attacks.attack import AuditAttack
+from ..bounds import BOUNDS
+from ..bounds.binomial import find_declaration
+from ..claims.renyi import RDP
+from ..claims.trade_off import Claim
+from ..mechanisms.commands import Tool
+from ..mechanisms.declarations import inputs_of, is_native
+from ..packages import imported_module
+from ..pairs import distances
+from ..pairs.differences import inputs_equal
+from ..published import SYSTEMS
+from ..records import attribute_of, have_one_content
+from ..report.plain import declare_packages, encode_value
+from ..report.shown import one_line
+from ..streams import block_of
+from .audit_text import describe_event, describe_neighbours
+from .evidence import LEFT_OUT
+
+if TYPE_CHECKING:
+    from .audits import Audit
+    from .outputs_audits import OutputsAudit
+
+declare_packages("dpcore.calibration", "dpcore.sensitivity", "dpcore.mechanisms.texts")
+
+_MAX_SHOWN_ENTRIES = 16
+"""Entries of an array that are written out; beyond, a reader is helped by its name alone."""
+
+_PARTIAL_RUN_COMMENT = (
+    "# Not one whole run: the same trials again, but event and direction may be chosen on other "
+    "pilot draws."
+)
+_UNREPEATED_COMMENTS = {
+    "own": (
+        "# The mechanism draws its own randomness: the seed does not repeat it, and the counts "
+        "will be others."
+    ),
+    "rounding": "# The outputs repeat up to rounding, not bit for bit: counts may differ slightly.",
+}
+
+_DERIVED_FIGURES = (
+    "epsilon_lower", "epsilon_hat", "ceiling", "exact", "verdict", "power", "draws_per_second",
+)  # fmt: skip
+_DERIVED_OUTPUTS_FIGURES: Final = (
+    "epsilon_lower", "epsilon_hat", "ceiling", "guesses_needed", "refuted", "verdict",
+)  # fmt: skip
+
+
+def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
+    """Format the call of `dpcore.audit` that repeats an audit, on one line.
+
+    Args:
+        audit: the audit.
+        mechanism: what stands for the mechanism where no expression gives it, such as a lambda.
+        pair: what stands for the pair where it is too long to write out, or any object.
+
+    Returns:
+        Python source; audits of several ranges of trials are added. It gives the same counts
+        unless `Audit.randomness` says that they are not the seed's.
+
+    Example:
+        >>> import dpcore
+        >>> report = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
+        >>> print(format_call(report))  # doctest: +NORMALIZE_WHITESPACE
+        dpcore.audit(dpcore.Laplace(scale=1.0, variant='two_branch'),
+            dpcore.Pair(np.array([0.0]), np.array([1.0])), attack=dpcore.attacks.Auto(),
+            trials=1000, claim=1.0, confidence=0.95, rng=1, pilot=512)
+        >>> eval(format_call(report)) == report
+        True
+    """
+    inputs = [mechanism_expression(audit.mechanism) or mechanism, pair_expression(audit) or pair]
+    calls = [f"dpcore.audit({', '.join(inputs + one)})" for one in list_call_keywords(audit)]
+    return " + ".join(calls)
+
+
+def make_script(audit: Audit) -> str:
+    """Write a script that repeats an audit, as far as its record allows.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        Python source. What a record cannot hold (a lambda, an attack's own options) is left as
+        `...` with a comment that names it; a long pair is read from the audit's JSON. A comment
+        says where the seed does not repeat the draws.
+    """
+    mechanism = mechanism_expression(audit.mechanism)
+    pair = pair_expression(audit) or _stored_pair_code(audit)
+    imports = [*["import numpy as np"] * ("np." in pair), "import dpcore"]
+    if mechanism is not None and not mechanism.startswith("dpcore."):
+        imports.insert(0, f"import {audit.mechanism.__module__}")
+    lines = [*imports, ""]
+    lines.append(f"mechanism = {mechanism or f'...  # {one_line(audit.name, 200)}'}")
+    lines.append(f"pair = {pair}")
+    if attack_expression(audit) is None:
+        lines.append(f"attack = ...  # {one_line(audit.attack, 200)}")
+    if audit.neighbour and neighbour_expression(audit) is None:
+        lines.append(f"neighbour = ...  # {one_line(audit.neighbour, 200)}")
+    is_whole = len(audit.ranges) == 1 and audit.ranges[0][1] == audit.end and not audit.partial
+    lines += [] if is_whole else [_PARTIAL_RUN_COMMENT]
+    lines += filter(None, [_UNREPEATED_COMMENTS.get(audit.randomness)])
+    calls = []
+    for arguments in list_call_keywords(audit):
+        body = "".join(f"    {argument},\n" for argument in ["mechanism", "pair", *arguments])
+        calls.append(f"dpcore.audit(\n{body})")
+    return "\n".join([*lines, f"report = {' + '.join(calls)}"])
+
+
+def list_call_keywords(audit: Audit) -> list[list[str]]:
+    """List the keyword arguments of the calls that repeat an audit, one call per trial range."""
+    common = [f"claim={_claim_to_code(audit.claim)}"] if audit.claim is not None else []
+    common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
+    common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
+    common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
+    if attribute_of(AuditAttack, getattr(attacks, audit.attack, None), "by_ballot"):
+        # The integer route has the same counts, but only one of the two is the default.
+        common += ["route='sampled'"] if audit.route == "sampled" else []
+    else:
+        common += [f"pilot={audit.pilot}"]
+    common += [] if find_declaration(BOUNDS[audit.bound]).implied else [f"bound={audit.bound!r}"]
+    common += ["stop='refuted'"] if audit.stop == "refuted" else []
+    common += ["floats=True"] if audit.floats else []
+    common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)
+    inputs = inputs_of(audit.mechanism, audit.pair)
+    common += ["null=True"] if inputs_equal(inputs.x, inputs.x_prime) else []
+    common += ["source=False"] * any(one.origin == LEFT_OUT for one in audit.provenance)
+    attack = f"attack={attack_expression(audit) or 'attack'}"
+    return [
+        [attack, f"trials={stop - start}", *([f"start={start}"] if start else []), *common]
+        for start, stop in audit.ranges
+    ]
+
+
+def _claim_to_code(claim: Any) -> str:
+    """Return the claim as Python, or the name `claim` if it is a long table."""
+    if isinstance(claim, RDP) and claim.alphas.size <= _MAX_SHOWN_ENTRIES:
+        return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
+    if isinstance(claim, Claim) and claim.parameter is not None:
+        return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter)!r})"
+    return "claim" if isinstance(claim, Claim) else repr(claim)
+
+
+def attack_expression(audit: Audit) -> str | None:
+    """Return the attack as Python code, or None if its name does not determine it."""
+    text = audit.attack if audit.attack.endswith(")") else f"{audit.attack}()"
+    return f"dpcore.attacks.{text}" if _is_plain_call(text, attacks.__all__) else None
+
+
+def neighbour_expression(audit: Audit) -> str | None:
+    """Return the neighbour relation as Python code, or None if its text does not determine it."""
+    text = audit.neighbour
+    return f"dpcore.pairs.{text}" if _is_plain_call(text, pairs.__all__) else None
+
+
+def _is_plain_call(text: str, names: Iterable[str]) -> bool:
+    """Return True if a text is one call of one of the names, with literals as keyword arguments.
+
+    The text may come from a file of somebody else, and a script of it is run.
+    """
+    try:
+        call = ast.parse(text, mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            return False
+        for keyword in call.keywords:
+            ast.literal_eval(keyword.value)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return call.func.id in names and text.isprintable()
+
+
+def mechanism_expression(mechanism: Any) -> str | None:
+    """Return a mechanism as Python code, or None.
+
+    A native mechanism is written by its fields, any other by the name under which it is imported.
+
+    Example:
+        >>> import numpy as np
+        >>> mechanism_expression(np.linalg.norm), mechanism_expression(lambda x, size, rng: x)
+        ('numpy.linalg.norm', None)
+    """
+    if is_native(mechanism):
+        place = type(mechanism).__module__ if type(mechanism) in SYSTEMS else "dpcore"
+        return f"{place}.{mechanism!r}"
+    if isinstance(mechanism, Tool):
+        return f"dpcore.{mechanism!r}"
+    module, name = (getattr(mechanism, key, None) for key in ("__module__", "__qualname__"))
+    if not (isinstance(module, str) and isinstance(name, str)) or module == "__main__":
+        return None
+    found = imported_module(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return f"{module}.{name}" if found is mechanism else None
+
+
+def pair_expression(audit: Audit) -> str | None:
+    """Return the pair as Python code, or None if it is long or not plain data."""
+    inputs = [_value_to_code(audit.pair.x), _value_to_code(audit.pair.x_prime)]
+    if None in inputs:
+        return None
+    apart = [f"distance={audit.pair.distance!r}"] if audit.pair.distance != 1.0 else []
+    return f"dpcore.Pair({', '.join([str(text) for text in inputs] + apart)})"
+
+
+def _value_to_code(value: Any) -> str | None:
+    if isinstance(value, np.ndarray):
+        return _vector_to_code(value)
+    try:
+        shown = repr(value)
+        same = len(shown) <= 200 and have_one_content(ast.literal_eval(shown), value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    return shown if same else None
+
+
+def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
+    """Return a vector of float64 as code, or None."""
+    if array.dtype != np.float64 or array.ndim != 1 or not array.size:
+        return None
+    entries: list[float] = array.tolist()
+    if not all(map(math.isfinite, entries)):
+        return None
+    # By its text: 0.0 and -0.0 differ.
+    if len(entries) > 4 and len(set(map(repr, entries))) == 1:
+        return f"np.array([{entries[0]!r}] * {len(entries)})"
+    return f"np.array({entries!r})" if len(entries) <= _MAX_SHOWN_ENTRIES else None
+
+
+def _stored_pair_code(audit: Audit) -> str:
+    if '"repr"' not in json.dumps(encode_value(audit.pair)):
+        return "dpcore.Audit.from_json(text).pair  # text: the JSON of this audit"
+    return f"...  # {one_line(repr((audit.pair.x, audit.pair.x_prime)), 200)}"
+
+
+def list_audit_figures(audit: Audit) -> dict[str, Any]:
+    """Return the figures that follow from the fields of an audit."""
+    apart = {name: encode_value(value) for name, value in distances(audit.pair).items()}
+    return {
+        **{name: getattr(audit, name) for name in _DERIVED_FIGURES},
+        "source_sha256": [one.sha256 for one in audit.provenance],
+        "distances": apart or None,
+        "neighbours": describe_neighbours(audit),
+    }
+
+
+def list_outputs_figures(audit: OutputsAudit) -> dict[str, Any]:
+    """Return the figures that follow from the fields of an audit of recorded outputs."""
+    return {
+        **{name: getattr(audit, name) for name in _DERIVED_OUTPUTS_FIGURES},
+        "source_sha256": [one.sha256 for one in audit.provenance],
+        "witness": describe_event(audit),
+    }

@@ -1,0 +1,309 @@
+"""Page of an audit: verdict, evidence, proof, pictures, how it was made, and the data.
+
+One audit always gives the same page, except the lines with times. The proof lists steps that can
+be checked by hand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..bounds import limits
+from ..bounds.binomial import find_declaration
+from ..claims.trade_off import Claim
+from ..records import Counts
+from ..report.page import (
+    LINES,
+    Subject,
+    escape_text,
+    fold_data,
+    list_versions,
+    make_data,
+    make_document,
+    make_figure_table,
+    make_header,
+    make_picture,
+    make_table,
+)
+from ..report.rows import Row, format_epsilon
+from .audit_json import make_script
+from .audit_text import has_nan
+from .evidence import numerator_first
+from .guesses import OUTPUTS_BOUNDS, Guesses
+from .need import is_recorded
+
+if TYPE_CHECKING:
+    from .audits import Audit
+    from .evidence import Provenance
+    from .outputs_audits import OutputsAudit
+
+_PAGE_PICTURES = (
+    ("plot", "Certified, estimated, claimed", 2.8),
+    ("plot_tradeoff", "Trade-off curve", 4.2),
+    ("plot_profile", "Privacy profile", 4.2),
+)
+"""Method of an audit, heading, height in inches on a screen."""
+_VERDICT_SENTENCES = {
+    None: "No claim was given, so none was tested.",
+    True: "The mechanism loses more privacy than it claims. The counts below are the evidence.",
+    False: (
+        "This attack did not refute the claim. That does not show that the claim is true: no audit "
+        "of a black box can."
+    ),
+}
+_UNDECIDED_SENTENCE = "The claim was not tested: this audit could not have refuted it."
+_INVALID_SENTENCE = (
+    "No bound holds: the draws are not what it takes them to be. The claim was not tested."
+)
+_SEPARATE_CONFIDENCE_NOTE = (
+    '<p class="soft">The certified epsilon holds at {level} by itself, and so does the trade-off '
+    "band, from which the privacy profile follows; not all of them at once.</p>"
+)
+
+
+def make_page(audit: Audit | OutputsAudit) -> str:
+    """Make the page of an audit.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        HTML, one self-contained document, to be written as UTF-8.
+
+    Example:
+        >>> import dpcore
+        >>> audit = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
+        >>> text = make_page(audit)
+        >>> text.splitlines()[0], "not refuted by this attack" in text
+        ('<!DOCTYPE html>', True)
+    """
+    footer, script = list_versions(f"Seed {audit.seed}. "), ""
+    rows = audit.lines()
+    if not is_recorded(audit):
+        script = f"<pre><code>{escape_text(make_script(audit), LINES)}</code></pre>"
+        footer += f'\n<p class="soft">Time: {escape_text(rows.pop()[1])}</p>'
+    sections = [
+        ("Pictures", _make_pictures(audit)),
+        ("Report", make_table(rows)),
+        ("Counts", "" if audit.counts is None else _make_count_table(audit, audit.counts)),
+        ("How the bound is proved", _make_proof(audit)),
+        ("Repeat it", script),
+        ("How this was made", make_origins(audit.provenance)),
+        ("Data", make_data(audit)),
+    ]
+    shown = [(title, part) for title, part in sections if part]
+    return make_document(_name_subject(audit), _make_head(audit), shown, footer)
+
+
+def make_origins(provenance: Sequence[Provenance]) -> str:
+    """Make the part on how every run was made; a text that several had is shown once."""
+    parts, shown = [], set()
+    for number, run in enumerate(provenance, 1):
+        if len(provenance) > 1:
+            parts.append(f"<h3>Run {number} of {len(provenance)}</h3>")
+        parts.append(make_table(_list_run_rows(run)))
+        if run.source and run.source not in shown:
+            shown.add(run.source)
+            parts.append(fold_data(f"Source text of {escape_text(run.origin)}", run.source))
+    return "\n".join(parts) or '<p class="soft">This record does not tell.</p>'
+
+
+def _list_run_rows(provenance: Provenance) -> list[Row]:
+    """List the rows (label, text) of one run, without its source text."""
+    cores = f"{provenance.cores:,} core{'s' if provenance.cores != 1 else ''}"
+    machine = (provenance.cpu, cores, provenance.system, provenance.architecture)
+    rows = [
+        ("begun", provenance.date),
+        ("command", provenance.command),
+        ("source", provenance.origin),
+        ("SHA-256", provenance.sha256),
+        ("versions", ", ".join(" ".join(each) for each in provenance.versions)),
+        ("machine", ", ".join(part for part in machine if part)),
+    ]
+    return [(label, text) for label, text in rows if text]
+
+
+def _make_head(audit: Audit | OutputsAudit) -> str:
+    claimed, apart = "epsilon claimed", audit.pair.distance
+    invalid = audit.verdict.startswith("invalid")
+    claim = "none" if audit.claimed_epsilon is None else f"{audit.claimed_epsilon:g}"
+    if audit.claimed_epsilon is not None and audit.delta and apart != 1.0:
+        claimed, claim = f"{claimed} at distance {apart:g}", f"{audit.claimed_epsilon * apart:g}"
+    figures = [
+        (claimed, claim),
+        ("epsilon certified", "none" if invalid else format_epsilon(audit.epsilon_lower)),
+        ("epsilon estimated", format_epsilon(audit.epsilon_hat)),
+        ("confidence", _format_confidence(audit)),
+    ]
+    curve = isinstance(audit.claim, Claim)
+    if audit.delta or (is_recorded(audit) and not curve and claim != "none"):
+        figures.insert(1, (f"delta of the {'tangent' if curve else 'claim'}", f"{audit.delta:.4g}"))
+    if curve:
+        figures[0] = ("epsilon of the claim's tangent", claim)
+        figures.insert(0, ("claim", str(audit.claim)))
+    sentence = _UNDECIDED_SENTENCE if audit.undecided else _VERDICT_SENTENCES[audit.refuted]
+    meaning = _INVALID_SENTENCE if invalid else sentence
+    return make_header(_name_subject(audit), meaning, figures)
+
+
+def _name_subject(audit: Audit | OutputsAudit) -> Subject:
+    return Subject(audit.name, audit.verdict, audit.refuted)
+
+
+def _make_count_table(audit: Audit | OutputsAudit, c: Counts) -> str:
+    table = [
+        ("event happened", f"{c.k:,}", f"{c.k_prime:,}"),
+        ("draws", f"{c.n:,}", f"{c.n_prime:,}"),
+        ("share", f"{c.k / c.n:.6g}", f"{c.k_prime / c.n_prime:.6g}"),
+    ]
+    if not is_recorded(audit) and has_nan(audit):
+        table.append(("NaN entries", f"{audit.nan:,}", f"{audit.nan_prime:,}"))
+    rows = [
+        f'<th scope="row">{label}</th><td>{on_x}</td><td>{on_x_prime}</td>'
+        for label, on_x, on_x_prime in table
+    ]
+    header = "".join(f'<th scope="col">{escape_text(side)}</th>' for side in ("input", "x", "x'"))
+    event = f"<p>The event: {escape_text(audit.event)}.</p>"
+    return f"{event}\n{make_figure_table(header, rows)}"
+
+
+def _make_proof(audit: Audit | OutputsAudit) -> str:
+    """Write the steps from pilot draws to the bound, or the reason why no bound holds."""
+    steps = audit.checks or list_proof_steps(audit)
+    shown = "\n".join(f"<li>{escape_text(step)}</li>" for step in steps)
+    if audit.checks:
+        return f"<p>{_INVALID_SENTENCE}</p>\n<ol>\n{shown}\n</ol>"
+    taken = "The draws are taken to be independent."
+    if audit.counts is None:
+        taken = "Each canary is taken to have been included by a fair coin of its own."
+    elif is_recorded(audit) and audit.paired:
+        taken = "The rows of each side are taken to be independent of one another."
+    return (
+        f"<ol>\n{shown}\n</ol>\n"
+        f'<p class="soft">{taken} The statement is about this audit on its own, not about the best '
+        "of many.</p>"
+    )
+
+
+def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
+    """List the steps from pilot draws or recorded rows, or from guesses, to the bound."""
+    if is_recorded(audit) and isinstance(audit.evidence, Guesses):
+        guesses = audit.evidence
+        title = find_declaration(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title
+        return [
+            f"Of {guesses.canaries:,} canaries, each in or out by its own fair coin, "
+            f"{guesses.guesses:,} were guessed: {audit.attack}.",
+            f"{guesses.correct:,} of {guesses.guesses:,} guesses are right.",
+            f"{_format_certified(audit)} ({title}).",
+            *_list_verdict_steps(audit),
+        ]
+    if is_recorded(audit):
+        x, x_prime = audit.pilot
+        where = "On the other rows"
+        chosen = f"on {x:,} rows on x and {x_prime:,} on x', which were not counted"
+    else:
+        where, chosen = "On fresh draws", "by rule, without a look at any draw"
+        if audit.pilot:
+            chosen = f"on {audit.pilot:,} pilot draws a side, which were then thrown away"
+    assert audit.counts is not None
+    counts = numerator_first(audit.counts, audit.direction)
+    up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
+    return [
+        f"The event E and the side of the numerator, {up}, were chosen {chosen}.",
+        f"{where} E happened {counts.k:,} times in {counts.n:,} on {up} and "
+        f"{counts.k_prime:,} times in {counts.n_prime:,} on {down}.",
+        *_list_quotient_steps(audit, counts, up, down),
+        *_list_verdict_steps(audit),
+    ]
+
+
+def _list_quotient_steps(
+    audit: Audit | OutputsAudit, counts: Counts, up: str, down: str
+) -> list[str]:
+    """List the two limits and their quotient if the audit's bound follows from them."""
+    level, alpha = _format_confidence(audit), (1.0 - audit.confidence) / 2.0
+    p_low = limits(counts.k, counts.n, alpha)[0]
+    q_high = limits(counts.k_prime, counts.n_prime, alpha)[1]
+    value = math.log((p_low - audit.delta) / q_high) if p_low > audit.delta else -math.inf
+    apart = 1.0 if audit.delta else audit.pair.distance
+    if not math.isclose(max(0.0, value) / apart, audit.epsilon_lower, rel_tol=1e-9, abs_tol=1e-12):
+        # Another bound than the quotient of two limits.
+        return [f"{_format_certified(audit)}."]
+    top = f"({p_low:.6g} - {audit.delta:g})" if audit.delta else f"{p_low:.6g}"
+    limit = (
+        f"With probability at least {level} both hold: P(E | {up}) >= {p_low:.6g} and "
+        f"P(E | {down}) <= {q_high:.6g}, the one-sided Clopper-Pearson limits at {alpha:.6g} each."
+    )
+    law = (
+        f"(epsilon, delta)-differential privacy says P(E | {up}) <= e^epsilon P(E | {down}) + "
+        f"delta, so epsilon >= ln({top} / {q_high:.6g})"
+    )
+    if value <= 0.0:
+        return [limit, f"{law}, which is not above 0: nothing is certified."]
+    result = f" = {value:.4f}"
+    if apart != 1.0:
+        result += f"; over the distance {apart:g} that is {format_epsilon(audit.epsilon_lower)}"
+    return [limit, f"{law}{result}."]
+
+
+def _list_verdict_steps(audit: Audit | OutputsAudit) -> list[str]:
+    if audit.claimed_epsilon is None:
+        return []
+    if isinstance(audit.claim, Claim):
+        return [_describe_curve_step(audit)]
+    claim, apart = audit.claimed_epsilon, audit.pair.distance
+    claimed = f"the claim {claim:g}"
+    if audit.delta and apart != 1.0:
+        claimed += f" x distance {apart:g} = {claim * apart:g}"
+    relation = "exceeds" if audit.refuted else "does not exceed"
+    return [f"The certified {format_epsilon(audit.epsilon_lower)} {relation} {claimed}."]
+
+
+def _describe_curve_step(audit: Audit | OutputsAudit) -> str:
+    """Return the step from limits to a claim that is a curve."""
+    relation = "refuted" if audit.refuted else "not refuted"
+    if audit.point is not None:
+        one, two, least = audit.point
+        return (
+            f"A test that says x where E happened has a type I error of at most {one:.6g} and a "
+            f"type II error of at most {two:.6g}. The claim ({audit.claim}) allows none below "
+            f"{least:.6g} there: it is {relation}."
+        )
+    return (
+        f"The claim ({audit.claim}) implies epsilon <= {audit.claimed_epsilon:.6g} at delta "
+        f"{audit.delta:.6g}, the tangent that the pilot chose: it is {relation}."
+    )
+
+
+def _format_certified(audit: Audit | OutputsAudit) -> str:
+    bound = format_epsilon(audit.epsilon_lower)
+    return f"With {_format_confidence(audit)} confidence epsilon >= {bound}"
+
+
+def _format_confidence(audit: Audit | OutputsAudit) -> str:
+    return f"{100 * audit.confidence:g} %"
+
+
+def _make_pictures(audit: Audit | OutputsAudit) -> str:
+    shown: list[str] = []
+    for name, title, height in _PAGE_PICTURES:
+        words = _describe_picture(audit) if name == "plot" else audit.name
+        shown += filter(None, [make_picture(audit, name, (title, words), height)])
+    if len(shown) > 1:
+        shown.insert(0, _SEPARATE_CONFIDENCE_NOTE.format(level=_format_confidence(audit)))
+    return "\n".join(shown)
+
+
+def _describe_picture(audit: Audit | OutputsAudit) -> str:
+    """Describe the content of a picture for readers who cannot see it."""
+    parts = [
+        f"certified {'none' if audit.checks else format_epsilon(audit.epsilon_lower)}",
+        f"estimate {format_epsilon(audit.epsilon_hat)}",
+    ]
+    if audit.exact is not None:
+        parts.append(f"closed form {format_epsilon(audit.exact)}")
+    claim = audit.claimed_epsilon
+    parts.append("no claim" if claim is None else f"claim {claim:g}")
+    return f"Epsilon: {', '.join(parts)}."

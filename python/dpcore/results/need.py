@@ -1,0 +1,184 @@
+"""Draws that an audit needs: what its frequencies would refute, and with how many draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from ..bounds import clopper_pearson, power
+from ..records import Counts
+from .evidence import numerator_first
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from .audits import Audit
+    from .outputs_audits import OutputsAudit
+
+_EXAMPLE_SCALE_FACTOR: Final = 0.9
+"""Ratio of the scale to the right one in the violation that a report uses as its example."""
+_SMALL_CLAIM_SHARE: Final = 0.5
+"""Share of the claim below which a report suggests a score of the user's own."""
+_WRONG_DIRECTION_FACTOR: Final = 10
+"""A direction is called wrong where the other one would refute with so many times the trials."""
+_MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
+"""Digits after the first two of the numbers of draws that are tried."""
+
+
+def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
+    """Return True for an audit of recorded outputs."""
+    return hasattr(audit, "rows")
+
+
+def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
+    """Return the least number of two digits and zeros that is enough; None if 10^15 is not."""
+    for digits in range(14):
+        if is_enough(99 * 10**digits):
+            unit = 10**digits
+            trials = range(10 * unit if digits else 1, 100 * unit, unit)
+            return next(number for number in trials if is_enough(number))
+    return None
+
+
+def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
+    """Compute the trials needed from counts with the numerator's side first."""
+    if not exceeds_claim(seen, claim, delta):
+        return None
+
+    def enough(trials: int) -> bool:
+        k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
+        counts = Counts(k, trials, k_prime, trials)
+        return clopper_pearson(counts, delta, confidence) > claim
+
+    # Beyond these the limits of a double fail, those of an event that never happened later.
+    for digits in range(_MAX_DIGITS_ONE_SIDED if seen.k_prime == 0 else _MAX_DIGITS):
+        if enough(99 * 10**digits):
+            return next(n for n in range(10 * 10**digits, 10**18, 10**digits) if enough(n))
+    return None
+
+
+def exceeds_claim(seen: Counts, claim: float, delta: float) -> bool:
+    """Return True if the frequencies show more than the claim, so that enough draws refute it.
+
+    Where the event never happened on the other side they do: the bound then grows with the
+    logarithm of the number of draws.
+
+    Args:
+        seen: counts with the numerator's side first.
+        claim: the claimed epsilon, whole.
+        delta: delta of the claim.
+    """
+    share, share_prime = seen.k / seen.n - delta, seen.k_prime / seen.n_prime
+    return share > 0.0 and (share_prime == 0.0 or math.log(share / share_prime) > claim)
+
+
+def trials_needed(audit: Audit) -> int | None:
+    """Return the trials on each side with which the frequencies of an audit refute its claim.
+
+    Args:
+        audit: an audit with a claim.
+
+    Returns:
+        The number, rounded up to two digits; None if 10**16 are not enough (10**18 where the
+        event never happened on the other side).
+    """
+    claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
+    return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))
+
+
+def single_bound_level(audit: Audit) -> float:
+    """Return the confidence of a single bound.
+
+    With a counted floating-point bound, each of the two bounds gets half of alpha.
+    """
+    return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
+
+
+def tells_nothing(counts: Counts) -> str:
+    """Explain why an event that happened always or never shows nothing; else return ""."""
+    if counts.k == 0 and counts.k_prime == 0:
+        return "this event happened in no draw on either side"
+    if counts.k == counts.n and counts.k_prime == counts.n_prime:
+        return "this event happened in every draw on both sides"
+    return ""
+
+
+def whole_claim(audit: Audit | OutputsAudit) -> float:
+    """Return the claim on the pair at its distance, 0 without a claim."""
+    return (audit.claimed_epsilon or 0.0) * audit.pair.distance
+
+
+def certifies_little(audit: Audit | OutputsAudit) -> bool:
+    """Return True if less than half of the claim was certified."""
+    return audit.epsilon_lower < _SMALL_CLAIM_SHARE * (audit.claimed_epsilon or 0.0)
+
+
+def count_per_side(audit: Audit | OutputsAudit) -> Counts:
+    """Return the counts; of timed calls on either side, half are on each."""
+    counts = audit.counts
+    assert counts is not None
+    if not is_recorded(audit) and audit.route == "timed":
+        return Counts(counts.k, counts.n // 2, counts.k_prime, counts.n_prime // 2)
+    return counts
+
+
+def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] | None:
+    """Return the loss of noise a tenth too small, an event's mass, and the draws to refute it.
+
+    None where the claim is 0. The draws are None where too many are needed.
+    """
+    claim, delta = whole_claim(audit), audit.delta
+    if not claim:
+        return None
+    seen = numerator_first(count_per_side(audit), audit.direction)
+    true = power.loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
+    frequency = _event_frequency(seen, true)
+    return true, *_mass_and_trials(claim, true, frequency, delta, audit.confidence)
+
+
+def _event_frequency(seen: Counts, true: float) -> float:
+    """Return the frequency of the event, .5 if it shows nothing, limited to a useful maximum."""
+    if tells_nothing(seen) or seen.k == 0:
+        return 0.5
+    # An event of a larger mass whose quotient is e^true shows more on its complement.
+    return min(seen.k / seen.n, 1.0 / (1.0 + math.exp(-true)))
+
+
+@lru_cache(maxsize=64)
+def _mass_and_trials(
+    claim: float, true: float, mass: float, delta: float, confidence: float
+) -> tuple[float, int | None]:
+    """Return the mass of the event that shows a loss, and the trials that refute the claim by it.
+
+    Trials are rounded up to two digits; None where too many are needed.
+    """
+    rates = mass, mass * math.exp(-true)
+    if delta:
+        rates = power.gaussian_event(claim, true, delta, confidence, 0.95)
+    trials = power.trials_for(claim, [rates], delta, confidence, rough=True)
+    if trials is None:
+        return rates[0], None
+    unit: int = 10 ** max(0, len(str(trials)) - 2)
+    return rates[0], -(-trials // unit) * unit
+
+
+def is_event_too_weak(audit: Audit) -> bool:
+    """Return True if the closed form says that this event cannot refute the claim."""
+    claim = (audit.claimed_epsilon or 0.0) * (audit.pair.distance if audit.delta else 1.0)
+    return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
+
+
+def is_direction_wrong(audit: Audit) -> bool:
+    """Return True if the other direction would soon refute the claim."""
+    other = replace(audit, direction="x_prime" if audit.direction == "x" else "x")
+    trials = trials_needed(other)
+    return trials is not None and trials <= _WRONG_DIRECTION_FACTOR * audit.counts.n
+
+
+def keeps_claim(audit: Audit) -> bool:
+    """Return True if the declared noise keeps the claim on this pair."""
+    whole = (audit.claimed_epsilon or 0.0) * (1.0 if audit.delta else audit.pair.distance)
+    return audit.declared_loss is not None and audit.declared_loss <= whole
