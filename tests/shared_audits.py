@@ -13,7 +13,7 @@ import dpcore
 from dpcore import Counts, Pair, published
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
-from dpcore.report import encoding
+from dpcore.report import plain
 
 ALPHA = 1e-4
 AUDITS = 200
@@ -92,6 +92,6 @@ def assert_kept(score):
     for one in (score, event):
         assert pickle.loads(pickle.dumps(one)) == one
         assert hash(pickle.loads(pickle.dumps(one))) == hash(one)
-    text = json.dumps(encoding.encode_value(event), allow_nan=False)
-    assert encoding.decode_value(json.loads(text)) == event
-    assert hash(encoding.decode_value(json.loads(text))) == hash(event)
+    text = json.dumps(plain.encode_value(event), allow_nan=False)
+    assert plain.decode_value(json.loads(text)) == event
+    assert hash(plain.decode_value(json.loads(text))) == hash(event)

@@ -181,7 +181,7 @@ def find_fault(call: HostileCall) -> str | None:
             result = call.function(**call.arguments)
             if inspect.isgenerator(result):
                 next(result, None)
-            if isinstance(result, dpcore.records.Shown):
+            if isinstance(result, dpcore.report.shown.Shown):
                 repr(result), str(result), result._repr_html_()
         return None
     except PlantedError:

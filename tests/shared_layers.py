@@ -17,6 +17,7 @@ LAYERS = [
     "packages",
     "advice annotations visible",
     "errors",
+    "report",
     "records progress streams",
     "pairs events bounds",
     "claims",
@@ -24,8 +25,9 @@ LAYERS = [
     "published",
     "adapters exact sensitivity",
     "calibration sampling",
-    "attacks results structure",
-    "files report",
+    "attacks",
+    "results structure",
+    "files",
     "auditing divergence",
     "recorded runs tables",
     "tracing training",
@@ -70,7 +72,7 @@ OTHERS = {
     "packages.py": "the module that its caller names",
     # Whose objects an audit was handed is seen by what is loaded; nothing is imported for it.
     "adapters/__init__.py": "places of other packages",
-    "report/encoding.py": "the module of the user's mechanism",
+    "results/audit_json.py": "the module of the user's mechanism",
     "auditing/provenance.py": "the libraries of the user's mechanism",
     # A trace replaces what draws in the package's layers of torch, if they are loaded.
     "tracing/own_noise.py": "the noise layers",

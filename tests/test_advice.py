@@ -328,7 +328,7 @@ def test_the_help_of_recorded_outputs_states_no_claim_of_their_own(capsys):
 
 # All strings of the package that propose something.
 
-CALLS_OF = ("encoding.py", "figures.py")
+CALLS_OF = ("audit_json.py", "planned.py")
 """They write the call that repeats an audit, which tests of the report run."""
 
 PACKAGE = Path(dpcore.__file__).parent

@@ -30,7 +30,7 @@ from dpcore.bounds.binomial import Declared, find_declaration
 from dpcore.mechanisms import native
 from dpcore.mechanisms.declarations import NATIVE
 from dpcore.mechanisms.native import Law, Primitive
-from dpcore.report import encoding
+from dpcore.results import audit_json
 from dpcore.results.guesses import OUTPUTS_BOUNDS
 from dpcore.sensitivity import Ball
 from dpcore.structure import inspect
@@ -194,7 +194,7 @@ def test_a_bound(load, monkeypatch, audit_everywhere, without):
     command = "half-noise --epsilon 1 --attack majority --bound toy"
     asked = {"bound": "toy", "attack": attacks.MajorityVote()}
     first, _ = audit_everywhere(HALF, None, title, command, **asked)
-    assert (first.bound, "bound='toy'" in encoding.format_call(first)) == ("toy", True)
+    assert (first.bound, "bound='toy'" in audit_json.format_call(first)) == ("toy", True)
     second = dpcore.audit(HALF, trials=20_000, start=20_000, rng=1, **asked)
     looked = first.merge(second, looked=True)
     assert (looked.bound, looked.stop, bool(str(looked))) == ("anytime", "looked", True)
@@ -456,7 +456,11 @@ EDITS = (
     # A field with the value of the argument: declared, filled, shown.
     ("results/evidence.py", "    threads: int = field(", REMARK),
     ("auditing/run.py", '        "notes": (*', '        "remark": request.remark,\n'),
-    ("report/text.py", '        ("seed", _describe_seed', '        ("remark", audit.remark),\n'),
+    (
+        "results/audit_text.py",
+        '        ("seed", _describe_seed',
+        '        ("remark", audit.remark),\n',
+    ),
 )  # fmt: skip
 """File, the text before which a step is inserted, and the step."""
 

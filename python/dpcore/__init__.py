@@ -7,6 +7,7 @@ lower bound on epsilon with the evidence behind it.
 from typing import TYPE_CHECKING, Any
 
 from ._core import __version__
+from .report import WORD_PACKAGES
 
 if TYPE_CHECKING:
     from . import (
@@ -54,6 +55,17 @@ if TYPE_CHECKING:
     from .tables.table_audit import TableAudit, audit_table
     from .tracing.outcome import Trace
     from .tracing.run import trace
+
+WORD_PACKAGES.extend(
+    (
+        "dpcore.calibration",
+        "dpcore.sensitivity",
+        "dpcore.tracing",
+        "dpcore.training",
+        "dpcore.mechanisms.texts",
+        "dpcore.text.inference",
+    )
+)
 
 __all__ = [
     "AssumptionWarning",

@@ -28,7 +28,7 @@ from dpcore.attacks.classifier import Boosted, Linear, features_of
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts
-from dpcore.report import encoding
+from dpcore.report import plain
 
 pytest.importorskip("sklearn")
 
@@ -181,7 +181,7 @@ def test_both_scores_are_records():
     again = pickle.loads(pickle.dumps(event))
     assert (again(sides[0]) == event(sides[0])).all()
     # JSON keeps the regression, and names the trees.
-    named = json.dumps(encoding.encode_value(event), allow_nan=False)
+    named = json.dumps(plain.encode_value(event), allow_nan=False)
     assert "log odds of boosted trees on 2 features" in named
 
 

@@ -179,7 +179,6 @@ CLASSES = {
 } | {"AuditAttack", "EventRecord", "Own", "Given"}
 EXCEPTIONS = {
     # JSON keeps the vote in a form of its own.
-    ("report/encoding.py", "Vote"),
     # The screen of wide outputs makes what these members make of whole outputs.
     ("auditing/wide_outputs.py", "Auto"),
     ("auditing/wide_outputs.py", "Discriminant"),

@@ -391,7 +391,7 @@ def test_every_word_is_found_by_a_process_that_imported_nothing_but_dpcore():
     words = json.dumps([word_of(cls) for cls in RECORDS])
     code = """
 import dpcore, json, sys
-from dpcore.report.encoding import decode_value
+from dpcore.report.plain import decode_value
 for word in json.load(sys.stdin):
     try:
         decode_value({"record": word, "no such field": 1})

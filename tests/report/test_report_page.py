@@ -24,9 +24,8 @@ import dpcore
 from dpcore import Audit, Counts, Laplace, Pair
 from dpcore.bounds import limits
 from dpcore.mechanisms.declarations import is_native
-from dpcore.report import encoding, figures
-from dpcore.report import page as report_proof
-from dpcore.report import text as report
+from dpcore.report import figures, rows
+from dpcore.results import audit_json, audit_page, audit_text
 from dpcore.results.audit_page import make_page
 from dpcore.visible import make_visible
 
@@ -65,10 +64,10 @@ def known(text):
 @every
 def test_every_row_of_the_report_is_in_the_page(name):
     found, shown = AUDITS[name], words(name)
-    for label, line in report.list_report_rows(found):
+    for label, line in audit_text.list_report_rows(found):
         assert known(f"{label} {line}") in shown
     assert known(found.name) in shown
-    lower, hat = map(report.format_epsilon, (found.epsilon_lower, found.epsilon_hat))
+    lower, hat = map(rows.format_epsilon, (found.epsilon_lower, found.epsilon_hat))
     assert f"confidence {100 * found.confidence:g} %" in shown
     assert not find_missing(shown, f"epsilon certified {lower}", f"epsilon estimated {hat}")
     assert (f"delta of the claim {found.delta:g}" in shown) is (found.delta > 0)
@@ -156,10 +155,10 @@ def test_the_comparison_follows_the_verdict(name):
 
 
 def test_a_bound_of_another_kind_is_not_explained_as_a_quotient(monkeypatch):
-    monkeypatch.setattr(report_proof, "limits", lambda k, n, alpha: (0.5, 0.6))
+    monkeypatch.setattr(audit_page, "limits", lambda k, n, alpha: (0.5, 0.6))
     shown = make_page(AUDITS["refuted"])
     assert "Clopper-Pearson limits" not in shown
-    bound = report.format_epsilon(AUDITS["refuted"].epsilon_lower)
+    bound = rows.format_epsilon(AUDITS["refuted"].epsilon_lower)
     assert f"With 95 % confidence epsilon &gt;= {bound}." in shown
 
 
@@ -232,9 +231,9 @@ def test_pictures(name):
     assert len(drawings) == 1
     for node in drawings:
         assert node.get("role") == "img"
-        assert f"certified {report.format_epsilon(found.epsilon_lower)}" in node.get("aria-label")
+        assert f"certified {rows.format_epsilon(found.epsilon_lower)}" in node.get("aria-label")
         texts = ["".join(text.itertext()).strip() for text in node.iter(f"{SVG}text")]
-        epsilons = map(report.format_epsilon, (found.epsilon_lower, found.epsilon_hat))
+        epsilons = map(rows.format_epsilon, (found.epsilon_lower, found.epsilon_hat))
         assert not find_missing(texts, *epsilons)
         assert ("closed form" in texts) is (found.exact is not None)
         assert not any("script" in text for text in texts)
@@ -304,7 +303,7 @@ def test_counts_of_every_kind_have_a_page():
 
 
 def run(found, **space):
-    exec(encoding.make_script(found), space)
+    exec(audit_json.make_script(found), space)
     return space["report"]
 
 
@@ -315,16 +314,16 @@ REPEATED = ("refuted", "not refuted", "no claim", "no pilot", "nan", "distance",
 def test_the_code_repeats_the_audit(name):
     found = AUDITS[name]
     assert run(found) == found
-    assert html.escape(encoding.make_script(found)) in PAGES[name]
-    assert eval(encoding.format_call(found)) == found
+    assert html.escape(audit_json.make_script(found)) in PAGES[name]
+    assert eval(audit_json.format_call(found)) == found
 
 
 def test_the_code_repeats_an_audit_of_a_function():
     found = audit(noisy, ([0.0], [1.0]), trials=1000, start=0, claim=1.0, rng=3, block=100)
-    assert "import shared_pages\n" in encoding.make_script(found)
+    assert "import shared_pages\n" in audit_json.make_script(found)
     assert run(found) == found
     modules = {"dpcore": dpcore, "shared_pages": sys.modules["shared_pages"]}
-    assert eval(encoding.format_call(found), modules) == found
+    assert eval(audit_json.format_call(found), modules) == found
 
 
 def test_the_code_keeps_start_block_route_and_every_range():
@@ -332,26 +331,26 @@ def test_the_code_keeps_start_block_route_and_every_range():
     first = audit(Laplace(1.0), trials=1000, **options)
     later = audit(Laplace(1.0), trials=500, start=2048, **options)
     assert run(later) == later
-    assert "start=2048" in encoding.format_call(later)
+    assert "start=2048" in audit_json.format_call(later)
     both = first + later
     assert run(both).counts == both.counts
-    assert encoding.format_call(both).count("dpcore.audit(") == 2
+    assert audit_json.format_call(both).count("dpcore.audit(") == 2
     for audited, whole in ((both, False), (AUDITS["partial"], False), (first, True)):
-        assert ("# Not one whole run" in encoding.make_script(audited)) != whole
+        assert ("# Not one whole run" in audit_json.make_script(audited)) != whole
 
 
 def test_what_no_record_holds_is_left_open():
     own = AUDITS["own objects"]
-    code = encoding.make_script(own)
+    code = audit_json.make_script(own)
     known = {"mechanism": r".*<lambda>$", "attack": r"shared_pages\.positive$", "pair": r"\("}
     for name, comment in known.items():
         assert re.search(rf"^{name} = \.\.\.  # {comment}", code, re.M)
     assert "attack=attack" in code
-    line = encoding.format_call(own, mechanism="mine", pair="ours")
+    line = audit_json.format_call(own, mechanism="mine", pair="ours")
     assert line.startswith("dpcore.audit(mine, ours, attack=attack, ")
     # A name with a line break must not end the comment.
     broken = replace(AUDITS["refuted"], mechanism="a\nimport nothing")
-    compile(encoding.make_script(broken), "", "exec")
+    compile(audit_json.make_script(broken), "", "exec")
 
 
 def test_a_long_pair_is_read_from_the_data():
@@ -359,8 +358,8 @@ def test_a_long_pair_is_read_from_the_data():
     found = audit(noisy, pair, trials=1000, claim=1.0, rng=1)
     assert run(found, text=found.to_json()) == found
     ones = audit(Laplace(1.0), dpcore.pairs.zeros_ones(200), trials=100, claim=1.0, rng=1)
-    assert "np.array([0.0] * 200), np.array([1.0] * 200)" in encoding.format_call(ones)
-    assert eval(encoding.format_call(ones)) == ones
+    assert "np.array([0.0] * 200), np.array([1.0] * 200)" in audit_json.format_call(ones)
+    assert eval(audit_json.format_call(ones)) == ones
 
 
 @pytest.mark.parametrize(
@@ -374,7 +373,7 @@ def test_a_long_pair_is_read_from_the_data():
 )  # fmt: skip
 def test_pairs_as_python(x, x_prime, text):
     found = replace(AUDITS["refuted"], pair=Pair(x, x_prime))
-    shown = encoding.pair_expression(found)
+    shown = audit_json.pair_expression(found)
     if text is not None:
         assert shown == text
     assert shown is None or eval(shown) == found.pair

@@ -41,7 +41,7 @@ def test_every_dataclass_that_users_meet_is_shown():
         "HeldOut", "Fitted", "Corpus", "MajorityVote", "Above", "Declaration", "CalibratedGaussian",
     }  # fmt: skip
     bare = sorted(cls.__qualname__ for cls in found if not issubclass(cls, Shown))
-    assert not bare, "give them the base dpcore.records.Shown, or Record"
+    assert not bare, "give them the base dpcore.report.shown.Shown, or Record"
     # The repr that a dataclass makes holds every digit of every field; made so, it is wrapped.
     made = sorted(
         cls.__name__

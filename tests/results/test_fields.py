@@ -192,7 +192,7 @@ def find_unshown(names):
 def test_every_field_is_shown_or_said_to_be_elsewhere():
     names = {field.name for field in fields(Audit)}
     unshown = find_unshown(names)
-    assert not unshown, f"show {unshown} in report/text.py, and change it here"
+    assert not unshown, f"show {unshown} in results/audit_text.py, and change it here"
     assert set(CHANGED) | set(UNSEEN) == names
     assert find_unshown(names | {"remark"}) == {"remark"}
 

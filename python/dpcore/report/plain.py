@@ -11,7 +11,19 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import Field, fields
 from importlib import import_module
 from types import UnionType
-from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
@@ -24,8 +36,30 @@ from ..errors import (
     name_path_errors,
     require_path,
 )
+from . import WORD_PACKAGES
 from .shown import name_of
 from .writing import write_file
+
+
+class PlainResult(Protocol):
+    """A result as this file sees it: a dataclass that writes and reads itself."""
+
+    @property
+    def _is_verdict_slow(self) -> bool:
+        """True if the verdict takes minutes."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain data."""
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Make the result of plain data."""
+
+    def _require_consistency(self) -> None:
+        """Refuse fields that no result has together."""
+
+
+AnyResult = TypeVar("AnyResult", bound=PlainResult)
 
 Reading = Callable[[str, Any], Any]
 """From the name of a field and what a file holds to its value; raises where that is wrong."""
@@ -37,9 +71,6 @@ _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _JSON_TYPES: Final = (bool, int, float, str)
 _WORD_HOMES: Final[dict[str, tuple[str, str]]] = {}
 """Module and name of the class that declares a word."""
-
-_LATE_PACKAGES: Final[list[str]] = []
-"""Packages that declare words and that are imported when a file has an unknown word."""
 
 
 class Form(NamedTuple):
@@ -66,11 +97,6 @@ They are tried in the order in which they are declared, that of results first: t
 def declare_form(key: str, form: Form) -> None:
     """Declare the key by which files recognise a form."""
     _FORMS[key] = form
-
-
-def declare_packages(*names: str) -> None:
-    """Declare packages with words of their own, which are imported when a file needs them."""
-    _LATE_PACKAGES.extend(names)
 
 
 def declare(word: str, cls: type) -> None:
@@ -216,7 +242,7 @@ def _find_class(word: Any) -> type:
     No file can name a module: only modules of this package are imported.
     """
     cls = class_of(word)
-    for package in _LATE_PACKAGES:
+    for package in WORD_PACKAGES:
         if cls is None:
             import_module(package)
             cls = class_of(word)
@@ -311,7 +337,7 @@ def decode_fields(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {key: decode_value(item) for key, item in value.items() if key != kind}
 
 
-def result_to_dict(result: Any, figures: Mapping[str, Any]) -> dict[str, Any]:
+def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a result as plain data, with its format and figures that follow.
 
     Args:
@@ -355,23 +381,23 @@ def parse_object(text: Any) -> dict[str, Any]:
     return record
 
 
-def write_json(result: Any, indent: int | None) -> str:
+def write_json(result: PlainResult, indent: int | None) -> str:
     """Write the result of `to_dict` as strict JSON."""
     spaces = None if indent is None else integer("indent", indent, 0, 64)
     return json.dumps(result.to_dict(), allow_nan=False, indent=spaces)
 
 
-def read_json(cls: Any, text: Any) -> Any:
+def read_json(cls: type[AnyResult], text: Any) -> AnyResult:
     """Read a result from the text of a JSON object, by `from_dict`."""
     return cls.from_dict(parse_object(text))
 
 
-def save_json(result: Any, path: Any) -> None:
+def save_json(result: PlainResult, path: Any) -> None:
     """Write a result to a file."""
     write_file(path, write_json(result, None) + "\n")
 
 
-def load_json(cls: Any, path: Any) -> Any:
+def load_json(cls: type[AnyResult], path: Any) -> AnyResult:
     """Read a result from a file; an error about its content names the file."""
     place = require_path("path", path)
     with name_path_errors(place, "read"):
@@ -383,7 +409,7 @@ def load_json(cls: Any, path: Any) -> Any:
         raise
 
 
-def result_from_dict(cls: Any, record: Mapping[str, Any]) -> Any:
+def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResult:
     """Make a result from its plain data, each field read as its class declares.
 
     Args:

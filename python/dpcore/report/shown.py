@@ -193,7 +193,8 @@ def _make_body(record: Any, depth: int) -> str:
     inner = [(name, _show_value(value, depth), False) for name, value in shown_fields]
     rows = record._lines() if isinstance(record, Shown) else []
     # Without a text of its own it would be a list of the same fields.
-    is_plain = type(record).__str__ in (Shown.__str__, object.__str__) and is_dataclass(record)
+    methods: tuple[Any, ...] = Shown.__str__, object.__str__
+    is_plain = type(record).__str__ in methods and is_dataclass(record)
     text = "" if is_plain or rows else str(record)
     if rows:
         cells = [(label, escape_html(words), label == "verdict") for label, words in rows]

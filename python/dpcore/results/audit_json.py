@@ -23,7 +23,7 @@ from ..pairs import distances
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS
 from ..records import attribute_of, have_one_content
-from ..report.plain import declare_packages, encode_value
+from ..report.plain import encode_value
 from ..report.shown import one_line
 from ..streams import block_of
 from .audit_text import describe_event, describe_neighbours
@@ -32,8 +32,6 @@ from .evidence import LEFT_OUT
 if TYPE_CHECKING:
     from .audits import Audit
     from .outputs_audits import OutputsAudit
-
-declare_packages("dpcore.calibration", "dpcore.sensitivity", "dpcore.mechanisms.texts")
 
 _MAX_SHOWN_ENTRIES = 16
 """Entries of an array that are written out; beyond, a reader is helped by its name alone."""

@@ -31,6 +31,7 @@ from ..mechanisms.texts import texts_of
 from ..packages import has_all, torch
 from ..progress import Progress
 from ..records import Pair
+from ..report.rows import Row
 from ..report.shown import Shown
 from ..sensitivity.closed_forms import show_pair
 from ..streams import Rng, quiet_seed, seed_of, seeded_torch
@@ -384,10 +385,13 @@ class PrivateEncoder(Shown):
         """Return the arguments, and the largest loss that `worst_pair` has found so far."""
         return f"PrivateEncoder({self._arguments}{self.worst_found})"
 
-    def __str__(self) -> str:
-        """Return what is claimed, what is true, for whom, and what was encoded so far."""
-        lines = [f"  {label:<12} {line}" for label, line in list_rows(self)]
-        return "\n".join([f"PrivateEncoder of {self.encoder.name}", *lines])
+    @property
+    def _title(self) -> str:
+        return f"PrivateEncoder of {self.encoder.name}"
+
+    def _lines(self) -> list[Row]:
+        """List what is claimed, what is true, for whom, and what was encoded so far."""
+        return list_rows(self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
         """Write config.json and, of what is torch's, safetensors; see `from_pretrained`.
@@ -486,7 +490,7 @@ def _false_claim_error(private: PrivateEncoder) -> ValueError:
     return ValueError(f"{text}; {'; '.join(reasons)} ({hint})")
 
 
-def list_rows(private: PrivateEncoder) -> list[tuple[str, str]]:
+def list_rows(private: PrivateEncoder) -> list[Row]:
     """List what there is to know of an encoder, as (label, text)."""
     delta = f", delta {private.delta:g}" if private.delta else ""
     public = private.public

@@ -16,6 +16,7 @@ from ...errors import instance, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.texts import texts_of
 from ...packages import torch
 from ...records import Array
+from ...report.rows import Row
 from ...report.shown import Shown
 from ...streams import Rng, seeded_torch
 from ...text.corpus import Corpus
@@ -375,17 +376,17 @@ class Defended(Shown, TextClassifier):
             f"strength={self.strength:g}{''.join(more)}; claims no epsilon)"
         )
 
-    def __str__(self) -> str:
-        """Describe the missing claim, the training and the labels."""
+    def _lines(self) -> list[Row]:
+        """List the missing claim, the training and the labels."""
         control = "strength 0: plain training" if not self.strength else "its own opponent only"
         lines = [
             ("claim", "claims no epsilon: nothing holds for any two texts"),
             ("hides", f"{self.hidden}, from {control}; an attacker trained afresh reads more"),
-            ("trained", "not yet: model.fit(corpus)" if self.trained is None else self.trained),
+            ("trained", str(self.trained or "not yet: model.fit(corpus)")),
         ]
         if self.trained is not None:
             lines.append(("labels", ", ".join(map(str, self.labels.tolist()))))
-        return "\n".join([repr(self), *(f"  {label:<12} {line}" for label, line in lines)])
+        return lines
 
 
 class MinMaxOpponent(Opponent):

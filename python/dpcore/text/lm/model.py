@@ -23,6 +23,7 @@ from ...mechanisms.texts import texts_of
 from ...packages import require_module
 from ...records import Floats, Record
 from ...report.plain import encode_value
+from ...report.rows import Row
 from ...report.shown import list_shown_fields
 from ...streams import Rng, seed_of
 from ..corpus import Vocabulary, training_texts, words_of
@@ -402,10 +403,9 @@ class NextWordModel(FitPlan):
         plain = {name: encode_value(value) for name, value in list_shown_fields(self)}
         return plain | dict.fromkeys(_EXACT_FIGURES if self.is_private else ())
 
-    def __str__(self) -> str:
-        """Return what is guaranteed, what is not covered, and the perplexities."""
-        lines = (f"  {label:<11}  {text}" for label, text in self._describe())
-        return "\n".join([repr(self), *lines])
+    def _lines(self) -> list[Row]:
+        """List what is guaranteed, what is not covered, and the perplexities."""
+        return [*self._describe()]
 
     def __repr__(self) -> str:
         """Format kind, sizes and epsilon, in one line."""

@@ -21,6 +21,7 @@ from ...calibration import RealEpsilon
 from ...errors import instance, invalid, mistyped, numeric, suggest_arguments
 from ...packages import load_arrays, require_module, torch
 from ...records import Pair
+from ...report.rows import Row
 from ...report.shown import Shown
 from ...report.writing import write_file
 from ...streams import Rng
@@ -412,13 +413,12 @@ class TextSystem(Saved, Shown):
         found = "" if self.private is None else self.private.worst_found
         return f"{self.name[:-1]}; {self.verdict}{found})"
 
-    def __str__(self) -> str:
-        """Return what is claimed, what is true, for whom, and how it was trained."""
+    def _lines(self) -> list[Row]:
+        """List what is claimed, what is true, for whom, and how it was trained."""
         if self.private is None:
             claim = "none" if self.claim is None else f"epsilon {self.claim:g}, for any two texts"
-            found = {"claim": claim, "true": self.verdict, "trained": "not yet: model.fit(corpus)"}
-        else:
-            found = dict(list_rows(self.private))
-            found["not covered"] = "the texts that the weights were fitted to"
-            found |= self.details()
-        return "\n".join([repr(self), *(f"  {label:<12} {line}" for label, line in found.items())])
+            untrained = "not yet: model.fit(corpus)"
+            return [("claim", claim), ("true", self.verdict), ("trained", untrained)]
+        rows = dict(list_rows(self.private))
+        rows["not covered"] = "the texts that the weights were fitted to"
+        return [*(rows | self.details()).items()]
