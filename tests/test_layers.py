@@ -41,7 +41,7 @@ OFFENCES = {
         ("bounds/binomial", "import dpcore.attacks.auto", "attacks/auto"),
         ("errors", "from dpcore import records", "errors.py:"),
         ("pairs/differences", "from ..events import Vote", "pairs/differences.py:"),
-        ("results/findings", "def text(self):\n    from ..report import page", "report"),
+        ("results/findings", "def text(self):\n    from ..auditing import run", "auditing"),
         ("extra/thing", "x = 1", "give extra a layer in LAYERS"),
     ],
     "find_private_imports": [

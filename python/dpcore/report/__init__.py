@@ -2,6 +2,8 @@
 
 from typing import Final
 
+__all__ = ["WORD_PACKAGES"]
+
 WORD_PACKAGES: Final[list[str]] = []
 """Packages that declare words of files, and that are imported when a file has an unknown word.
 
