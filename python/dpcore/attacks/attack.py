@@ -28,9 +28,10 @@ from ..packages import one_blas_thread
 from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, Rows, SeenOutput, Shown
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
-from .arrays import EXACT, Grain, grain_of, grains_of, read_both_sides
+from .arrays import read_both_sides
 from .bins import Marks, marks_of, place_between, scale_of, sorted_values
 from .candidates import OfParts, read_candidates
+from .grains import EXACT, Grain, grain_of, grains_of
 from .parts import DERIVED, Part, Parts, remember_parts
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)

@@ -13,8 +13,8 @@ from .additive import Additive
 from .attack import Choice, CrossScored, Goal, ScoreAttack, merit_of
 from .classifier import Discriminant
 from .histogram import Histogram
-from .lattice import Residues
 from .products import Products
+from .residues import Residues
 from .support import Support
 from .threshold import Threshold
 from .words import Words

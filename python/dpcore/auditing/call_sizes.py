@@ -27,7 +27,7 @@ from typing import Final
 
 import numpy as np
 
-from ..attacks.arrays import grains_of
+from ..attacks.grains import grains_of
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import make_generator, one_by_one
 from ..records import Array, Floats

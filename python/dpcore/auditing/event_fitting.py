@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attacks import FloatLattice
-from ..attacks.arrays import use_threads
 from ..attacks.attack import (
     Choice,
     Fitted,
@@ -30,6 +29,7 @@ from ..attacks.attack import (
     remarks_on,
 )
 from ..attacks.candidates import has_rare_presence, read_candidates
+from ..attacks.grains import use_threads
 from ..attacks.parts import OfColumns, Part
 from ..attacks.threshold import sign_scores
 from ..claims.trade_off import Claim

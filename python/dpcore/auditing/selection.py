@@ -15,7 +15,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.arrays import Grain
 from ..attacks.attack import (
     Choice,
     Goal,
@@ -33,6 +32,7 @@ from ..attacks.attack import (
 )
 from ..attacks.bins import Marks, marks_of, sorted_values
 from ..attacks.candidates import read_candidates
+from ..attacks.grains import Grain
 from ..attacks.parts import remember_parts
 from ..bounds.tail import find_tail_threshold
 from ..errors import about, flag, invalid, message, mistyped, vector
