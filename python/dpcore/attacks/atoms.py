@@ -29,7 +29,7 @@ def first_rows(rows: Array) -> Array:
     return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
 
 
-def find_runs(breaks: Flags) -> tuple[Places, Places]:
+def _find_runs(breaks: Flags) -> tuple[Places, Places]:
     """Return first and last places of the runs that breaks between neighbours leave."""
     ends = np.flatnonzero(breaks)
     return np.append(0, ends + 1), np.append(ends, breaks.size)
@@ -68,7 +68,7 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     if not values.size:
         return Atoms(values, values, np.zeros(0, np.int64))
     steps = steps_of(values, grain)
-    first, last = find_runs(steps == APART)
+    first, last = _find_runs(steps == APART)
     counts = last - first + 1
     frequent = counts >= least
     first, last, counts = first[frequent], last[frequent], counts[frequent]

@@ -18,17 +18,7 @@ from ..pairs.differences import is_exact_in_float64
 from ..records import Array, Flags, Floats, Ints, Pair, frozen_array
 from . import arrays
 from .arrays import Words
-from .grains import (
-    APART,
-    EXACT,
-    SAME,
-    THREADS,
-    Grain,
-    coarsest_grain,
-    largest_moves,
-    split_grains,
-    steps_of,
-)
+from .grains import APART, EXACT, SAME, THREADS, Grain, steps_of, transform_grains
 
 SHARE: Final = 0.381966011250105
 """Place of a threshold in its gap: not at a simple fraction, where an unseen atom may sit."""
@@ -197,17 +187,6 @@ def transform_columns(rows: Array, transform: str) -> Floats:
     return columns
 
 
-def _transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Floats, Floats]:
-    """Return bits, middles and absolutes of the grains of transformed columns."""
-    if transform == "sorted":
-        grains = [coarsest_grain(grains)] * len(grains)
-    bits, middles, absolutes = split_grains(grains)
-    if transform == "differences":
-        moves = largest_moves(grains)
-        bits[1:], middles[1:], absolutes[1:] = 53, 0.0, moves[1:] + moves[:-1]
-    return bits, middles, absolutes
-
-
 def _slice_classes(sizes: Ints) -> Iterator[slice]:
     """Cut classes of so many numbers into slices that are copied and sorted at a time."""
     numbers = np.cumsum(sizes) // arrays.SLICE_NUMBERS
@@ -268,7 +247,7 @@ class Layout(NamedTuple):
         rows = np.sort(sample, axis=1) if transform == "sorted" else sample
         rows = np.require(rows, np.float64, ("C", "A"))
         members, sizes = np.argsort(classes, kind="stable"), np.bincount(classes)
-        bits, *magnitudes = _transform_grains(grains, transform)
+        bits, *magnitudes = transform_grains(grains, transform)
         starts = np.cumsum(sizes) - sizes
         # The coarsest grain of each class; bits of 0 are the finest.
         bits = np.minimum.reduceat(np.where(bits > 0, bits, 64)[members], starts) % 64

@@ -144,16 +144,16 @@ def coarsest_grain(grains: Sequence[Grain]) -> Grain:
     return Grain(bits, middle, max((grain.absolute for grain in grains), default=0.0))
 
 
-def split_grains(grains: Sequence[Grain]) -> tuple[Ints, Floats, Floats]:
+def _split_grains(grains: Sequence[Grain]) -> tuple[Ints, Floats, Floats]:
     """Return bits, middles and absolutes of grains, as the core reads them."""
     bits = np.array([grain.bits for grain in grains], np.int64)
     floats = np.array([(grain.middle, grain.absolute) for grain in grains]).reshape(-1, 2).T
     return bits, floats[0].copy(), floats[1].copy()
 
 
-def largest_moves(grains: Sequence[Grain]) -> Floats:
+def _largest_moves(grains: Sequence[Grain]) -> Floats:
     """Return what a number of each column can move a sum in doubles by."""
-    bits, middles, absolutes = split_grains(grains)
+    bits, middles, absolutes = _split_grains(grains)
     places = PLACES * _last_place(middles)
     own = np.where(bits > 0, np.ldexp(places, _FLOAT64_BITS - bits), 0.0)
     return np.asarray(np.maximum(absolutes + own, places))
@@ -161,9 +161,20 @@ def largest_moves(grains: Sequence[Grain]) -> Floats:
 
 def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
     """Return the grain of a sum of columns in doubles: what all of them can move it by."""
-    each = largest_moves(grains)
+    each = _largest_moves(grains)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Grain(_FLOAT64_BITS, 0.0, float(total))
+
+
+def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Floats, Floats]:
+    """Return bits, middles and absolutes of the grains of transformed columns."""
+    if transform == "sorted":
+        grains = [coarsest_grain(grains)] * len(grains)
+    bits, middles, absolutes = _split_grains(grains)
+    if transform == "differences":
+        moves = _largest_moves(grains)
+        bits[1:], middles[1:], absolutes[1:] = 53, 0.0, moves[1:] + moves[:-1]
+    return bits, middles, absolutes
 
 
 def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:

@@ -34,7 +34,7 @@ from ..records import Array, Floats
 from ..sampling.columns import entries_differ, split_by_kind
 from ..sampling.sources import Place
 from ..streams import PROBE
-from .event_fitting import represent_value
+from .pilot import represent_value
 from .randomness import Heard
 
 _MAX_CALLS: Final = 64

@@ -37,7 +37,7 @@ from ..sampling.rows import list_doubts
 from ..sampling.sources import Course
 from ..sampling.tally import Hits, Tally, Watch
 from ..streams import COUNT, Rng, seed_of
-from .event_fitting import PilotDraws
+from .pilot import PilotDraws
 from .request import Request, request_of, settle_request
 from .run import collect_arguments
 

@@ -52,8 +52,9 @@ from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
 from .early_stop import Sequence, read_state
-from .event_fitting import PilotDraws, name_columns
 from .forecast import settle_trials
+from .pair_choice import watch_inputs
+from .pilot import PilotDraws, name_columns
 from .request import (
     BLOCK,
     OTHER_BITS_NOTE,
@@ -65,7 +66,6 @@ from .request import (
     settle_request,
 )
 from .run_files import FixedFields, RunFile, open_run
-from .selection import watch_inputs
 
 SETTLED_FIELDS: Final = (
     "mechanism", "pair", "claim", "tangent", "delta", "confidence", "bound", "seed", "floats",

@@ -17,7 +17,7 @@ import numpy as np
 from .. import errors
 from ..attacks import Attack, AttackName, Auto, named
 from ..attacks.threshold import Coordinate
-from ..auditing.event_fitting import name_columns
+from ..auditing.pilot import name_columns
 from ..auditing.provenance import provenance_of
 from ..bounds.binomial import RecordedBound, find_declaration
 from ..claims.trade_off import GDP, Claim, find_remote_tangent
