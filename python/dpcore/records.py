@@ -21,15 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .advice import advise_on_attribute
-from .errors import (
-    instance,
-    integer,
-    name_path_errors,
-    real,
-    require_path,
-    suggest_arguments,
-    suggest_in_methods,
-)
+from .errors import instance, integer, real
+from .paths import name_path_errors, require_path
+from .suggestions import suggest_arguments, suggest_in_methods
 from .visible import make_visible
 
 if TYPE_CHECKING:

@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, integer, invalid, suggest_arguments
+from ..errors import choice, integer, invalid
 from ..events.event import Score
 from ..pairs.differences import is_exact_in_float64
 from ..records import Array, Codes, Flags, Floats, Ints, Pair
+from ..suggestions import suggest_arguments
 from . import arrays
 from .arrays import Merged, Places, Words, read_both_sides, read_numbers
 from .attack import ScoreAttack

@@ -17,10 +17,11 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 import numpy as np
 
 from .. import _core
-from ..errors import choice, instance, integer, invalid, suggest_arguments
+from ..errors import choice, instance, integer, invalid
 from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
 from ..packages import require_module
 from ..records import Array, Floats, Ints, Record, Rows
+from ..suggestions import suggest_arguments
 from . import arrays
 from .arrays import Merged, has_frequent_rows, read_numbers
 from .atoms import atoms_of, first_rows, loose_of

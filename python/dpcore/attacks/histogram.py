@@ -17,9 +17,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ..errors import choice, instance, integer, invalid, mistyped, real, suggest_arguments
+from ..errors import choice, instance, integer, invalid, mistyped, real
 from ..events.event import Score
 from ..records import Array, Flags, Floats, Ints, Pair, Record, set_fields
+from ..suggestions import suggest_arguments
 from . import arrays
 from .arrays import Merged, read_numbers
 from .atoms import Atoms, atoms_of, first_rows, loose_of

@@ -15,10 +15,11 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from .. import _core
-from ..errors import choice, integer, invalid, mistyped, suggest_arguments, vector
+from ..errors import choice, integer, invalid, mistyped, vector
 from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
 from ..pairs.differences import differing_points
 from ..records import Array, Floats, Ints, Pair, Record, frozen_array, set_fields
+from ..suggestions import suggest_arguments
 from . import arrays
 from .arrays import Merged, Places, read_both_sides, read_numbers
 from .attack import ScoreAttack

@@ -21,19 +21,12 @@ from typing import Any, Final, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from ..advice import suggest_word
 from ..attacks import AttackName
 from ..attacks.attack import Attack, AuditAttack, Fitted, attack_name, require_scores
 from ..bounds import BoundName
 from ..claims.trade_off import Claim
-from ..errors import (
-    AssumptionWarning,
-    choice,
-    integer,
-    invalid,
-    mistyped,
-    suggest_arguments,
-    suggest_word,
-)
+from ..errors import AssumptionWarning, choice, integer, invalid, mistyped
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
 from ..mechanisms.answers import join_outputs
@@ -51,6 +44,7 @@ from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
+from ..suggestions import suggest_arguments
 from .early_stop import Sequence, read_state
 from .forecast import settle_trials
 from .pair_choice import watch_inputs

@@ -22,21 +22,10 @@ from typing import Any, Final, NoReturn, get_type_hints
 
 import numpy as np
 
-from ..errors import (
-    FileWarning,
-    about,
-    choice,
-    flag,
-    instance,
-    integer,
-    invalid,
-    mistyped,
-    name_path_errors,
-    real,
-    require_path,
-)
+from ..errors import FileWarning, about, choice, flag, instance, integer, invalid, mistyped, real
 from ..events import SIDES, EventRecord
 from ..mechanisms.declarations import is_native
+from ..paths import name_path_errors, require_path
 from ..records import attribute_of, write_atomically
 from ..results.audits import Audit
 from ..results.evidence import name_field, read_field, read_ranges

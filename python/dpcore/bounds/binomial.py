@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 from .. import errors
 from ..records import Counts, Shown
+from ..suggestions import suggest_arguments
 
 _BoundFunction = TypeVar("_BoundFunction", bound=Callable[..., float])
 
@@ -135,7 +136,7 @@ def find_declaration(bound: Callable[..., Any]) -> Declared:
 
 
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True, curves="point")
-@errors.suggest_arguments
+@suggest_arguments
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon from an event's counts on the two sides.
 
@@ -175,7 +176,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
     return max(0.0, math.log(p_low - delta) - math.log(q_high))
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
     """Compute one-sided limits for the probability of an event seen k times in n draws.
 
@@ -245,7 +246,7 @@ def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
 
 
 @Declared(title="conditional binomial", deltas="zero")
-@errors.suggest_arguments
+@suggest_arguments
 def conditional(
     counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: Sides = "fixed"
 ) -> float:
@@ -311,7 +312,7 @@ def conditional(
     return max(0.0, math.log(share) - math.log(rest) - trials)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def every_coordinate(
     pooled: Sequence[Counts],
     multiplicities: Sequence[int],

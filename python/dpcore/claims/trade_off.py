@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from ..bounds.canaries import gdp_mu
 from ..bounds.tradeoff import check_array, epsilon_of, log_delta
-from ..errors import delta_level, invalid, mistyped, numeric, real, show, suggest_arguments
+from ..errors import delta_level, invalid, mistyped, numeric, real, show
 from ..records import Counts, Floats, Record, frozen_array, one_line, set_fields
+from ..suggestions import suggest_arguments
 
 _CURVE_ERROR: Final = 1e-13
 """Relative error of the functions that a curve is computed with; rounding goes to the safe side."""

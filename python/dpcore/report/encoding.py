@@ -22,13 +22,14 @@ from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
-from ..errors import instance, integer, invalid, mistyped, name_path_errors, require_path
+from ..errors import instance, integer, invalid, mistyped
 from ..events import Vote
 from ..mechanisms.commands import Tool
 from ..mechanisms.declarations import NATIVE, inputs_of, is_native, name_of
 from ..packages import imported_module
 from ..pairs import distances
 from ..pairs.differences import inputs_equal
+from ..paths import name_path_errors, require_path
 from ..published import SYSTEMS
 from ..results.audits import Audit
 from ..results.evidence import (

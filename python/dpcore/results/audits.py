@@ -16,13 +16,14 @@ from .. import bounds, exact
 from ..bounds import power
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
-from ..errors import delta_level, instance, integer, invalid, mistyped, suggest_arguments
+from ..errors import delta_level, instance, integer, invalid, mistyped
 from ..events import event_of
 from ..mechanisms.callables import is_own_code
 from ..mechanisms.declarations import is_native, mechanism_attribute, name_of
 from ..records import Counts, one_line
 from ..sampling.driver import unite_ranges
 from ..sampling.rows import blocks_apart
+from ..suggestions import suggest_arguments
 from . import evidence
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from .. import _core
-from ..errors import count, invalid, mistyped, suggest_arguments, vector
+from ..errors import count, invalid, mistyped, vector
 from ..events.event import Held
 from ..mechanisms.answers import (
     copy_answer,
@@ -49,6 +49,7 @@ from ..mechanisms.native import Native, describe_natively, fill_outputs
 from ..progress import Progress
 from ..records import Array, Flags, Floats, Ints, Pair
 from ..streams import Rng, seeded_globals
+from ..suggestions import suggest_arguments
 
 Call = Callable[[Any], Any]
 """A function called once per output, `input -> output`."""

@@ -16,10 +16,11 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, instance, integer, invalid, masked, mistyped, real, suggest_arguments
+from ..errors import choice, instance, integer, invalid, masked, mistyped, real
 from ..mechanisms.texts import texts_of
 from ..records import Shown, set_fields
 from ..streams import Rng, seed_of
+from ..suggestions import suggest_arguments
 
 SPLITS: Final = ("train", "valid", "test")
 """The names of the parts: fitted on, chosen on, evaluated on."""

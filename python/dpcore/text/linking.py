@@ -22,6 +22,7 @@ from ..mechanisms.texts import Rewriter, owner_of, texts_of
 from ..packages import has_all, is_tensor
 from ..records import Floats, Ints, Result
 from ..report import figures as drawing
+from ..suggestions import suggest_arguments
 from .corpus import words_of
 from .linkage import LinkedOutputs, Score, list_first_rows, rank_truth, read_truth
 from .redaction.masking import MASK, index_originals, split_words
@@ -36,7 +37,7 @@ _ROUNDING: Final = 1e-5
 _LAWS: Final = (Laplace, Gaussian, L2Laplace, DPTextNoise)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
     """Share of outputs that were linked to the documents that they came from; made by `link`.
@@ -100,7 +101,7 @@ class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
         return drawing.finish_axes(axes, self._title)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def link(
     mechanism: Any,
     candidates: Any,

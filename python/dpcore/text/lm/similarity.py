@@ -11,11 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import instance, invalid, numeric, suggest_arguments
+from ...errors import instance, invalid, numeric
 from ...mechanisms.texts import texts_of
 from ...records import Floats, Record, list_shown_fields
 from ...report.encoding import encode_value
 from ...report.text import align_rows
+from ...suggestions import suggest_arguments
 from .model import NextWordModel
 
 _MIN_SINGULAR_VALUE: Final = 1e-10

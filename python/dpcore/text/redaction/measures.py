@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...divergence import Estimate, renyi
-from ...errors import suggest_arguments
 from ...packages import require_module
 from ...records import Floats, Ints, Record, Shown, frozen_array
+from ...suggestions import suggest_arguments
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import TRANSFORMS, attackers_of, vectors_of

@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...calibration import RealEpsilon
-from ...errors import instance, invalid, mistyped, numeric, suggest_arguments
+from ...errors import instance, invalid, mistyped, numeric
 from ...packages import load_arrays, require_module, torch
 from ...records import Pair, Shown, write_file
 from ...streams import Rng
+from ...suggestions import suggest_arguments
 from ...torch import PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of
 from ...torch.private_encoder import list_rows
