@@ -17,6 +17,7 @@ LAYERS = [
     "packages",
     "advice annotations visible",
     "errors",
+    "paths suggestions",
     "report",
     "records progress streams",
     "pairs events bounds",
@@ -50,8 +51,8 @@ REPORT_METHODS = re.compile(
 """Names of methods through which a result reaches higher layers, such as its reports."""
 
 INNER = {
-    "advice", "annotations", "auditing", "cli", "errors", "files", "packages", "progress",
-    "recorded", "records", "report", "sampling", "streams", "tables", "visible",
+    "advice", "annotations", "auditing", "cli", "errors", "files", "packages", "paths", "progress",
+    "recorded", "records", "report", "sampling", "streams", "suggestions", "tables", "visible",
 }  # fmt: skip
 """Packages that users reach through others; `__all__` of the others says what is public."""
 

@@ -23,10 +23,10 @@ import dpcore
 from dpcore import Counts, Laplace, attacks, bounds, calibration, divergence, exact, pairs
 from dpcore.auditing.run import AuditOptions
 from dpcore.bounds.binomial import BoundName, RecordedBound
-from dpcore.errors import suggest_arguments
 from dpcore.recorded.run import OutputsOptions
 from dpcore.results.guesses import OUTPUTS_BOUNDS, ROWS, Rows
 from dpcore.sensitivity import Ball, refute, sensitivity
+from dpcore.suggestions import suggest_arguments
 from dpcore.text.reading import KINDS, Kind
 from dpcore.text.templates import GENERATED
 from dpcore.text.templates import Kind as Generated

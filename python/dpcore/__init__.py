@@ -151,7 +151,7 @@ def __getattr__(name: str) -> Any:
     if name not in (*__all__, "torch"):
         meant = ""
         if not name.startswith("_"):
-            from .errors import suggest_word
+            from .advice import suggest_word
 
             meant = suggest_word(name, __all__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")

@@ -9,7 +9,7 @@ each bin adds to a row's pattern, or nothing. Its *table* is (keys, first, group
 the order of their hash, the k top bits of key * 0x9e3779b97f4a7c15, where the patterns of each
 hash begin (2^k + 1 places), and the group of bin weights that each names.
 
-A *grain* is (bits, middle, absolute), see `dpcore.attacks.arrays.Grain`; *grains* are an array of
+A *grain* is (bits, middle, absolute), see `dpcore.attacks.grains.Grain`; *grains* are an array of
 each.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 FOREIGN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
@@ -107,3 +108,39 @@ def advise_on_attribute(cls: type, name: str) -> str:
     """
     answers = next((answers for names, answers in _ATTRIBUTES if name in names.split()), ())
     return " or ".join(words for attribute, words in answers if hasattr(cls, attribute))
+
+
+def find_closest_word(word: str, words: Iterable[str]) -> str | None:
+    """Find the word that is most similar to a word, ignoring case; None if none is similar.
+
+    Example:
+        >>> find_closest_word("Trails", ["trials", "threads"])
+        'trials'
+    """
+    # Only somebody who is mistaken pays for the import.
+    from difflib import get_close_matches
+
+    spelled = {other.lower(): other for other in words}
+    closest = get_close_matches(word.lower(), spelled, n=1)
+    return spelled[closest[0]] if closest else None
+
+
+def suggest_word(word: str, words: Iterable[str]) -> str:
+    """Format the end of an error message that suggests the intended word; "" without one.
+
+    Example:
+        >>> suggest_word("indep", ["independent", "one_run"])
+        " (did you mean 'independent'?)"
+    """
+    closest = find_closest_word(word, words)
+    return "" if closest is None else f" (did you mean {closest!r}?)"
+
+
+def called_here(name: str, names: Sequence[str]) -> str | None:
+    """Return the name that an argument of another name has among these, or None.
+
+    Example:
+        >>> called_here("seed", ["claim", "rng"])
+        'rng'
+    """
+    return next((other for other in FOREIGN_ARGUMENTS.get(name, ()) if other in names), None)

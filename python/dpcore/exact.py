@@ -13,13 +13,14 @@ from typing import Any, Final
 import numpy as np
 
 from . import _core
-from .errors import instance, mistyped, suggest_arguments
+from .errors import instance, mistyped
 from .events import Vote
 from .mechanisms.declarations import is_native
 from .mechanisms.native import ClipStep, Logs, Native, law_of, log_complement, log_votes
 from .pairs import distance
 from .records import Pair, pair_of
 from .report.shown import Shown
+from .suggestions import suggest_arguments
 
 __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
 

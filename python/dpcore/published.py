@@ -14,13 +14,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from .errors import real, suggest_arguments
+from .errors import real
 from .mechanisms import LARGEST, ClipStep, DPTextNoise, Laplace, Native, Steps, positive
 from .mechanisms.declarations import NATIVE
 from .mechanisms.dptext import Undefined
 from .pairs import dimension, distance, zeros_ones
 from .pairs.differences import Norm
 from .records import Pair
+from .suggestions import suggest_arguments
 
 __all__ = [
     "SYSTEMS",

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 import pytest
 
 from . import errors
+from .suggestions import suggest_arguments
 from .visible import make_visible
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ class DPAudit:
         self._node, self._settings = node, settings
         self._calls = 0
 
-    @errors.suggest_arguments
+    @suggest_arguments
     def __call__(
         self,
         mechanism: Any,
@@ -269,7 +270,7 @@ class DPAudit:
         """
         return self._standing(self._audit(mechanism, pair, claim, options))
 
-    @errors.suggest_arguments
+    @suggest_arguments
     def outputs(
         self,
         outputs: Any,
@@ -303,7 +304,7 @@ class DPAudit:
         found = audit_outputs(outputs, outputs_prime, claim=claim, **settings)
         return self._standing(self._told(found))
 
-    @errors.suggest_arguments
+    @suggest_arguments
     def refutes(
         self,
         mechanism: Any,
@@ -334,7 +335,7 @@ class DPAudit:
             self._fail(audit, "is not refuted")
         return self._kept(audit)
 
-    @errors.suggest_arguments
+    @suggest_arguments
     def table(
         self,
         table: Any,
@@ -367,7 +368,7 @@ class DPAudit:
             self._fail(found, "is refuted")
         return self._kept(found)
 
-    @errors.suggest_arguments
+    @suggest_arguments
     def refutes_table(
         self,
         table: Any,
@@ -398,7 +399,7 @@ class DPAudit:
             self._fail(found, "is not refuted")
         return self._kept(found)
 
-    @errors.suggest_arguments
+    @suggest_arguments
     def trace(
         self,
         f: Callable[..., Any],

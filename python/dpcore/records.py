@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
-from .errors import instance, integer, real, suggest_arguments
+from .errors import instance, integer, real
 from .report.card import make_card
 from .report.figures import show_hidden_characters
 from .report.page import make_plain_page, save_page
@@ -33,6 +33,7 @@ from .report.plain import (
 )
 from .report.rows import Row
 from .report.shown import Shown
+from .suggestions import suggest_arguments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

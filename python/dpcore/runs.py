@@ -16,11 +16,13 @@ from .auditing.registered_parts import read_registered_parts, register_look, reg
 from .auditing.request import Arguments
 from .auditing.run import collect_arguments, count_shards, finish_audit, run_arguments
 from .auditing.run_files import RunFile, open_run, read_run
-from .errors import about, flag, integer, invalid, mistyped, require_path, suggest_arguments
+from .errors import about, flag, integer, invalid, mistyped
+from .paths import require_path
 from .results.audits import Audit
 from .results.evidence import unite_digests
 from .sampling.driver import Done, Range
 from .sampling.rows import blocks_apart
+from .suggestions import suggest_arguments
 
 __all__ = ["MissingPartsError", "begin_run", "count_part", "merge_parts"]
 

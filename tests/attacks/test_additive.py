@@ -11,11 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpcore.attacks import additive, arrays
+from dpcore.attacks import additive
 from dpcore.attacks.additive import Additive, AdditiveScore, fit_scores
-from dpcore.attacks.arrays import EXACT, Grain
 from dpcore.attacks.attack import Goal, choose_events
 from dpcore.attacks.bins import Layout, classes_of_columns
+from dpcore.attacks.grains import EXACT, Grain
+from dpcore.attacks.ratios import (
+    clear_runs,
+    even_runs,
+    log_ratios,
+    round_weights,
+    shrink_log_ratios,
+    smooth_bins,
+)
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
 from dpcore.records import Counts, Pair
@@ -163,7 +171,7 @@ def test_runs_are_the_best_of_all_partitions():
     k = random.integers(0, 60, size=(40, 7)).astype(float)
     k_prime = random.integers(0, 60, size=(40, 7)).astype(float)
     k[:5], k_prime[:3] = 0.0, 0.0
-    found = arrays.clear_runs(k, k_prime)
+    found = clear_runs(k, k_prime)
     for row in range(40):
         assert found[row].tolist() == brute_runs(k[row], k_prime[row]).tolist()
     assert {len(set(row)) for row in found.tolist()} > {1}
@@ -172,43 +180,43 @@ def test_runs_are_the_best_of_all_partitions():
 def test_equal_histograms_are_one_run_and_weigh_nothing():
     k, k_prime = np.random.default_rng(1).poisson(1000.0, size=(2, 200, 40)).astype(float)
     n = k.sum(axis=1, keepdims=True), k_prime.sum(axis=1, keepdims=True)
-    runs = arrays.clear_runs(k, k_prime)
+    runs = clear_runs(k, k_prime)
     # A second run must add 5 to a statistic that the best of 39 cuts does not often reach.
     assert (runs.max(axis=1) == 0).mean() > 0.5
-    for some in (runs, arrays.even_runs(k, k_prime, 4), None):
-        weights = arrays.smooth_bins(k, k_prime, *n, some)
+    for some in (runs, even_runs(k, k_prime, 4), None):
+        weights = smooth_bins(k, k_prime, *n, some)
         # The standard deviation of a raw log ratio is .045.
         assert np.sqrt((weights**2).mean()) < 0.02
     # The control: a difference of ten deviations is kept.
     k[:, :20] *= 1.5
     n = k.sum(axis=1, keepdims=True), n[1]
-    weights = arrays.smooth_bins(k, k_prime, *n, arrays.clear_runs(k, k_prime))
+    weights = smooth_bins(k, k_prime, *n, clear_runs(k, k_prime))
     gaps = weights[:, :20].mean(axis=1) - weights[:, 20:].mean(axis=1)
     assert np.abs(gaps - np.log(1.5)).mean() < 0.02
 
 
 def test_even_runs_have_even_mass():
     k, k_prime = np.ones((1, 12)), np.ones((1, 12))
-    assert arrays.even_runs(k, k_prime, 4)[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-    assert arrays.even_runs(np.zeros((1, 3)), np.zeros((1, 3)), 4).tolist() == [[0, 0, 0]]
+    assert even_runs(k, k_prime, 4)[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert even_runs(np.zeros((1, 3)), np.zeros((1, 3)), 4).tolist() == [[0, 0, 0]]
 
 
 def test_shrinking_keeps_signs_and_what_is_clear():
     random = np.random.default_rng(1)
     truth = np.where(np.arange(1000) < 10, 3.0, 0.0)
     noisy = truth + random.normal(size=1000) * 0.2
-    found = arrays.shrink_log_ratios(noisy, np.full(1000, 0.04))
+    found = shrink_log_ratios(noisy, np.full(1000, 0.04))
     assert (np.abs(found) <= np.abs(noisy)).all()
     assert (found * noisy >= 0.0).all()
     assert np.allclose(found[:10], noisy[:10], rtol=0.05)
     assert np.square(found[10:]).mean() / np.square(noisy[10:]).mean() < 0.5
     # Nothing but noise is shrunk to next to nothing.
-    alone = arrays.shrink_log_ratios(noisy[10:], np.full(990, 0.045))
+    alone = shrink_log_ratios(noisy[10:], np.full(990, 0.045))
     assert np.square(alone).mean() < 0.05 * np.square(noisy[10:]).mean()
 
 
 def test_log_ratios_are_those_of_the_shares():
-    ratios, variances = arrays.log_ratios(np.array([200, 0, 0]), np.array([100, 5, 0]), 1000, 500)
+    ratios, variances = log_ratios(np.array([200, 0, 0]), np.array([100, 5, 0]), 1000, 500)
     assert (ratios[0], ratios[2]) == (pytest.approx(0.0, abs=0.01), 0.0)
     assert ratios[1] < -2.0
     assert variances == pytest.approx([1 / 200.5 + 1 / 100.5, 2 + 1 / 5.5, 4.0])
@@ -216,10 +224,10 @@ def test_log_ratios_are_those_of_the_shares():
 
 def test_sums_of_grained_weights_are_exact_in_any_order():
     random = np.random.default_rng(1)
-    weights = arrays.round_weights(random.normal(size=1000) * 5.0)
+    weights = round_weights(random.normal(size=1000) * 5.0)
     sums = {float(np.add.reduce(random.permutation(weights)[:, None])[0]) for _ in range(50)}
     assert len(sums) == 1
-    assert np.abs(weights - arrays.round_weights(weights)).max() == 0.0
+    assert np.abs(weights - round_weights(weights)).max() == 0.0
     raw = random.normal(size=1000)
     assert len({float(np.add.reduce(random.permutation(raw)[:, None])[0]) for _ in range(50)}) > 1
 

@@ -16,14 +16,15 @@ from shared_extras import needs
 
 import dpcore
 from dpcore.attacks import lattice
-from dpcore.attacks.arrays import FINEST, lowest_bit
 from dpcore.attacks.attack import Goal, choose_events
 from dpcore.attacks.lattice import (
+    FINEST,
     FinerThan,
     FloatLattice,
     LowBits,
     classify_exponents,
     find_cells,
+    lowest_bit,
 )
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Never

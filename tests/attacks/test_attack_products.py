@@ -14,8 +14,8 @@ import dpcore
 from dpcore import Pair
 from dpcore.attacks import Products, Residues, Threshold
 from dpcore.attacks.arrays import has_frequent_rows
-from dpcore.attacks.lattice import MODULI, ResidueRatio, residues_of
 from dpcore.attacks.products import MOST_COLUMNS, SignProducts, ValueProducts
+from dpcore.attacks.residues import MODULI, ResidueRatio, residues_of
 
 XOR, CORRELATED = 2.935, 7.93
 """What the score of somebody who knows the pair certifies with 10^6 trials at 95 %."""

@@ -11,8 +11,8 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, assert_kept, count_ove
 
 import dpcore
 from dpcore.attacks import Support, support
-from dpcore.attacks.arrays import EXACT, Grain
 from dpcore.attacks.attack import Goal
+from dpcore.attacks.grains import EXACT, Grain
 from dpcore.attacks.support import AtAtoms, Outside, Repeats
 from dpcore.attacks.threshold import RowMax, RowMin, Special
 from dpcore.bounds import clopper_pearson

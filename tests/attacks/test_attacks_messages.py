@@ -14,8 +14,9 @@ from dpcore.attacks.attack import attack_of
 from dpcore.attacks.classifier import Boosted, Classifier, Features, Linear, LinearScore
 from dpcore.attacks.entrywise import Coordinatewise
 from dpcore.attacks.histogram import Cells, Histogram, Letters, Outcomes
-from dpcore.attacks.lattice import FinerThan, LowBits, ResidueRatio
+from dpcore.attacks.lattice import FinerThan, LowBits
 from dpcore.attacks.products import SignProducts
+from dpcore.attacks.residues import ResidueRatio
 from dpcore.attacks.support import AtAtoms, AtRows, Outside, Repeats
 from dpcore.attacks.threshold import Closer, Coordinate, RowMin, RowSum, Special, Threshold
 from dpcore.attacks.timing import ExcessLatency, OutputEntry, Timing

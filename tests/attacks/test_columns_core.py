@@ -12,8 +12,20 @@ import pytest
 import dpcore
 from dpcore import _core
 from dpcore.attacks import Discriminant, arrays
-from dpcore.attacks.arrays import APART, EXACT, NEAR, SAME, Grain
 from dpcore.attacks.bins import SHARE, TRANSFORMS, Layout, place_between, transform_columns
+from dpcore.attacks.grains import (
+    APART,
+    EXACT,
+    NEAR,
+    SAME,
+    THREADS,
+    Grain,
+    coarsest_grain,
+    cuts_of,
+    grains_of,
+    steps_of,
+    sum_grains,
+)
 from dpcore.attacks.parts import _round_to_16_bits
 
 GENERATOR = np.random.default_rng(53)
@@ -181,9 +193,9 @@ def test_steps_and_cuts_are_those_of_the_definition(kind):
         values = make_column(kind, size)
         values = np.sort(values[np.isfinite(values)])
         if values.size:
-            assert arrays.steps_of(values, grain).tolist() == plain_steps(values, grain)
-            assert arrays.cuts_of(values, grain).tolist() == plain_cuts(values, grain)
-    for function in (arrays.steps_of, arrays.cuts_of):
+            assert steps_of(values, grain).tolist() == plain_steps(values, grain)
+            assert cuts_of(values, grain).tolist() == plain_cuts(values, grain)
+    for function in (steps_of, cuts_of):
         assert function(np.empty(0), grain).size == 0
 
 
@@ -195,15 +207,15 @@ def test_bins_of_all_columns_are_those_of_each(transform):
         columns = np.arange(len(KINDS))
         grains = [GRAINS[i % len(GRAINS)] for i in columns]
         values = transform_columns(rows, transform)
-        pairs = [grains[0], *map(arrays.sum_grains, itertools.pairwise(grains))]
+        pairs = [grains[0], *map(sum_grains, itertools.pairwise(grains))]
         moved = {"values": grains, "differences": pairs}
-        moved["sorted"] = [arrays.coarsest_grain(grains)] * len(KINDS)
+        moved["sorted"] = [coarsest_grain(grains)] * len(KINDS)
         for classes in (columns, columns // 3) if transform != "sorted" else (columns,):
             layout = Layout.of_sample(rows, transform, grains, bins, classes)
             edges, symbols = [], []
             for kind in classes:
                 own = np.flatnonzero(classes == kind)
-                grain = arrays.coarsest_grain([moved[transform][i] for i in own])
+                grain = coarsest_grain([moved[transform][i] for i in own])
                 column_edges, column_symbols = plain_bins(values[:, own].ravel(), grain, bins)
                 edges.append(column_edges)
                 symbols.append(column_symbols)
@@ -235,7 +247,7 @@ def test_grains_of_all_columns_are_those_of_each(dtype):
             rows = np.stack([make_column(kind, size) for kind in KINDS], axis=1)
             sides = rows.astype(dtype)[: size // 3], rows[size // 3 :]
             expected = [plain_grain([side[:, i] for side in sides]) for i in range(len(KINDS))]
-            assert list(arrays.grains_of(*sides)) == expected
+            assert list(grains_of(*sides)) == expected
 
 
 def test_remainders_are_compared_as_numpys_are():
@@ -272,11 +284,11 @@ def test_the_fit_takes_the_threads_of_the_audit(monkeypatch, threads, used):
     numbers = []
 
     def make_scores(self, *rows):
-        numbers.append(arrays.THREADS.get())
+        numbers.append(THREADS.get())
         return []
 
     monkeypatch.setattr(Discriminant, "make_scores", make_scores)
     pair = ([0.0, 0.0], [1.0, 1.0])
     dpcore.audit(dpcore.Laplace(2.0), pair, claim=2.0, trials=1000, rng=1, threads=threads)
     assert {*numbers} == {used}
-    assert arrays.THREADS.get() == 1
+    assert THREADS.get() == 1

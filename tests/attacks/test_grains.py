@@ -9,7 +9,20 @@ from shared_formats import FORMATS, PLACES, farthest
 
 import dpcore
 from dpcore.attacks import arrays
-from dpcore.attacks.arrays import APART, EXACT, NEAR, SAME, Grain
+from dpcore.attacks.atoms import atoms_of, first_rows, loose_of
+from dpcore.attacks.grains import (
+    APART,
+    EXACT,
+    NEAR,
+    SAME,
+    Grain,
+    coarsest_grain,
+    cuts_of,
+    grain_of,
+    grains_of,
+    steps_of,
+    sum_grains,
+)
 from dpcore.events.event import BITS, of_format, stated_bits
 
 RNG = np.random.default_rng(20)
@@ -24,7 +37,7 @@ def sides(made, offset=0.0):
 @pytest.mark.parametrize("kept_as", [None, np.float64])
 def test_a_format_is_found_whatever_holds_it(name, kept_as):
     made = sides(FORMATS[name])
-    grain = arrays.grain_of(*(side if kept_as is None else side.astype(kept_as) for side in made))
+    grain = grain_of(*(side if kept_as is None else side.astype(kept_as) for side in made))
     assert grain.bits == PLACES[name] == BITS[name]
     assert grain.middle == pytest.approx(np.median(np.abs(np.concatenate(made))), rel=0.1)
     last = 2.0 ** -(PLACES[name] - 1)
@@ -36,9 +49,9 @@ def test_a_format_is_found_whatever_holds_it(name, kept_as):
 def test_the_coarser_side_decides():
     plain, _ = sides(FORMATS["float64"])
     _, narrow = sides(FORMATS["float32"])
-    assert arrays.grain_of(plain, narrow.astype(np.float64)).bits == 24
+    assert grain_of(plain, narrow.astype(np.float64)).bits == 24
     # One number may be short by chance.
-    assert arrays.grain_of(plain, np.full(1000, 0.5)).bits == 53
+    assert grain_of(plain, np.full(1000, 0.5)).bits == 53
 
 
 EXACTLY = [
@@ -55,22 +68,22 @@ ROUNDED = [
 
 def test_what_was_never_rounded_is_exact_and_what_was_is_not():
     for values in map(np.asarray, EXACTLY):
-        assert arrays.grain_of(values, values) == EXACT, values
+        assert grain_of(values, values) == EXACT, values
     assert (EXACT.exact, EXACT.at(1e9)) == (True, 0.0)
     for values in map(np.asarray, ROUNDED):
-        assert arrays.grain_of(values, values).bits == 53, values
+        assert grain_of(values, values).bits == 53, values
 
 
 def test_a_rare_number_that_is_not_whole_is_seen_beyond_the_sample():
     values = np.zeros(100_000)
     values[-1] = 0.1
-    assert arrays.grain_of(values, values).bits == 53
+    assert grain_of(values, values).bits == 53
 
 
 def test_each_column_has_its_own_grain():
     bit, noise = np.repeat([0.0, 1.0], 500), NOISE[0][:1000]
     rows = np.column_stack([bit, 2.5e9 + noise, noise])
-    grains = arrays.grains_of(rows, rows)
+    grains = grains_of(rows, rows)
     assert (grains[0], grains[1].typical) == (EXACT, pytest.approx(8 * np.spacing(2.5e9)))
     assert grains[2].typical < 1e-14
 
@@ -81,57 +94,57 @@ def test_an_adapter_says_which_format_it_converted():
     told = of_format(few, "bfloat16")
     assert stated_bits(told) == stated_bits(told[:1]) == stated_bits(told[:, np.newaxis]) == 8
     assert np.array_equal(told, few)
-    assert arrays.grain_of(told, told) == Grain(8, 100.25)
+    assert grain_of(told, told) == Grain(8, 100.25)
 
 
 def test_grains_of_sums_and_of_the_coarsest():
     fine, coarse = Grain(53, 1.0), Grain(24, 4.0)
-    assert arrays.coarsest_grain([fine, coarse, EXACT]) == Grain(24, 4.0)
-    assert arrays.coarsest_grain([EXACT, EXACT]) == EXACT
-    total = arrays.sum_grains([fine, coarse])
+    assert coarsest_grain([fine, coarse, EXACT]) == Grain(24, 4.0)
+    assert coarsest_grain([EXACT, EXACT]) == EXACT
+    total = sum_grains([fine, coarse])
     assert (total.bits, total.absolute) == (53, fine.typical + coarse.typical)
-    weighted = arrays.sum_grains([fine, coarse], np.array([0.0, -2.0]))
+    weighted = sum_grains([fine, coarse], np.array([0.0, -2.0]))
     assert weighted.absolute == 2 * coarse.typical
     # A sum in doubles rounds even what was exact.
-    assert 0.0 < arrays.sum_grains([Grain(0, 100.0)]).absolute < 1e-12
+    assert 0.0 < sum_grains([Grain(0, 100.0)]).absolute < 1e-12
 
 
 def test_steps():
     grain = Grain(53, 1.0)
     values = np.array([1.0, 1.0, 1.0 + 4e-16, 1.5, 2.0])
-    assert arrays.steps_of(values, grain).tolist() == [SAME, SAME, APART, APART]
-    assert arrays.steps_of(values, EXACT).tolist() == [SAME, APART, APART, APART]
-    assert (arrays.steps_of(1.0 + np.arange(40) * 4e-16, grain) == NEAR).all()
-    assert arrays.steps_of(np.array([1.0]), grain).size == 0
+    assert steps_of(values, grain).tolist() == [SAME, SAME, APART, APART]
+    assert steps_of(values, EXACT).tolist() == [SAME, APART, APART, APART]
+    assert (steps_of(1.0 + np.arange(40) * 4e-16, grain) == NEAR).all()
+    assert steps_of(np.array([1.0]), grain).size == 0
 
 
 def test_a_long_computation_leaves_one_number_where_nothing_is_near():
     grain = Grain(53, 1.0)
     atom = 1.0 + np.array([0.0, 100.0, 900.0]) * np.spacing(1.0)
     alone = np.concatenate([[0.5], atom, [1.5]])
-    assert arrays.steps_of(alone, grain).tolist() == [APART, SAME, SAME, APART]
+    assert steps_of(alone, grain).tolist() == [APART, SAME, SAME, APART]
     # Exact numbers are never joined, nor are those that others lie near, nor wider runs.
-    assert (arrays.steps_of(alone, EXACT) == APART).all()
+    assert (steps_of(alone, EXACT) == APART).all()
     beside = np.insert(alone, 4, 1.0 + 1e5 * np.spacing(1.0))
-    assert (arrays.steps_of(beside, grain) == APART).all()
+    assert (steps_of(beside, grain) == APART).all()
     wide = np.concatenate([[0.5], 1.0 + np.array([0.0, 3000.0, 6000.0]) * np.spacing(1.0), [1.5]])
-    assert (arrays.steps_of(wide, grain) == APART).all()
+    assert (steps_of(wide, grain) == APART).all()
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_noise_of_64_last_places_is_no_single_number(name):
     values, _ = sides(FORMATS[name], farthest(name))
     values = np.unique(values.astype(np.float64))
-    assert (arrays.steps_of(values, Grain(PLACES[name], farthest(name))) != SAME).all()
+    assert (steps_of(values, Grain(PLACES[name], farthest(name))) != SAME).all()
 
 
 def test_cuts_lie_apart_or_are_16_tolerances_from_each_other():
-    assert arrays.cuts_of(np.sort(NOISE[0][:500]), Grain(53, 1.0)).size == 499
+    assert cuts_of(np.sort(NOISE[0][:500]), Grain(53, 1.0)).size == 499
     dense = np.unique(FORMATS["bfloat16"](NOISE[0]).astype(np.float64))
     grain = Grain(8, 1.0)
     middle = dense[np.abs(dense) < 2.0]
-    assert 3 <= arrays.cuts_of(middle, grain).size <= 4.0 / (16 * grain.typical) + 2
-    assert arrays.cuts_of(np.array([1.0]), grain).size == 0
+    assert 3 <= cuts_of(middle, grain).size <= 4.0 / (16 * grain.typical) + 2
+    assert cuts_of(np.array([1.0]), grain).size == 0
 
 
 # What all attacks on numbers share: columns and atoms.
@@ -156,23 +169,23 @@ def test_atoms_are_values_that_repeat_and_stand_apart():
     atom = np.full(200, 0.1 + 0.2) + generator.integers(-2, 3, 200) * 1e-16
     values = arrays.finite_values(np.concatenate([plain, atom, [np.nan, np.inf]]))
     assert values.size == 5200
-    atoms = arrays.atoms_of(values, arrays.grain_of(values, values))
+    atoms = atoms_of(values, grain_of(values, values))
     assert atoms.counts.tolist() == [200]
     assert atoms.lows[0] < 0.3 < atoms.highs[0] < 0.3 + 1e-6
-    assert arrays.loose_of(values, atoms).sum() == 5000
-    assert arrays.atoms_of(np.empty(0), arrays.EXACT).counts.size == 0
-    assert arrays.atoms_of(np.zeros(3), arrays.EXACT).counts.size == 0
-    assert arrays.atoms_of(np.zeros(4), arrays.EXACT).counts.tolist() == [4]
+    assert loose_of(values, atoms).sum() == 5000
+    assert atoms_of(np.empty(0), EXACT).counts.size == 0
+    assert atoms_of(np.zeros(3), EXACT).counts.size == 0
+    assert atoms_of(np.zeros(4), EXACT).counts.tolist() == [4]
 
 
 def test_a_huge_outlier_does_not_make_everything_one_atom():
     values = arrays.finite_values(np.append(rng(16).normal(size=5000), 1e7))
-    assert arrays.atoms_of(values, arrays.grain_of(values, values)).counts.sum() < 100
+    assert atoms_of(values, grain_of(values, values)).counts.sum() < 100
 
 
 def test_atoms_are_looked_for_in_part_of_the_pilot():
-    assert len(arrays.first_rows(np.zeros((2**18, 1)))) == 2**17
-    assert len(arrays.first_rows(np.zeros((2**18, 1), np.float32))) == 2**13
+    assert len(first_rows(np.zeros((2**18, 1)))) == 2**17
+    assert len(first_rows(np.zeros((2**18, 1), np.float32))) == 2**13
 
 
 def test_thresholds_keep_away_from_the_atoms_of_float32():

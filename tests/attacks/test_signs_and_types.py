@@ -8,7 +8,7 @@ import pytest
 import dpcore
 from dpcore import Pair
 from dpcore.attacks.threshold import NegativeZeros
-from dpcore.auditing.event_fitting import types_apart
+from dpcore.auditing.output_forms import types_apart
 
 UNIT = Pair([0.0], [1.0])
 

@@ -13,7 +13,7 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, TRUTH, UNIT, noisy, respond
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, pairs
 from dpcore.attacks import Auto, Threshold
-from dpcore.auditing.event_fitting import outputs_inside
+from dpcore.auditing.pilot import outputs_inside
 from dpcore.bounds import BOUNDS, Martingale, tradeoff_band
 from dpcore.published import DPText, HalfNoise
 

@@ -19,7 +19,7 @@ import dpcore
 from dpcore import audit, repeat
 from dpcore.attacks import MajorityVote, Threshold, Timing
 from dpcore.auditing import forecast, run
-from dpcore.auditing.selection import parse_pair, plan_rounds
+from dpcore.auditing.pair_choice import parse_pair, plan_rounds
 from dpcore.pairs import L1, Box, search
 from dpcore.results.audit_json import format_call
 from dpcore.sampling.sources import Course

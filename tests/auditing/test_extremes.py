@@ -17,7 +17,7 @@ import dpcore
 from dpcore import Counts, Pair
 from dpcore.attacks.attack import Goal
 from dpcore.attacks.bins import place_between
-from dpcore.auditing.selection import choose_as_stated
+from dpcore.auditing.event_choice import choose_as_stated
 from dpcore.bounds import clopper_pearson
 from dpcore.calibration import L2Laplace
 from dpcore.mechanisms.declarations import StatedLogRatio

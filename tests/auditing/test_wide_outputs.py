@@ -16,8 +16,8 @@ import pytest
 
 import dpcore
 from dpcore.attacks import Threshold
-from dpcore.attacks.arrays import Grain
 from dpcore.attacks.classifier import LinearScore
+from dpcore.attacks.grains import Grain
 from dpcore.attacks.threshold import Closer, Coordinate, RowSum
 from dpcore.auditing import wide_outputs
 from dpcore.auditing.column_screen import ColumnSums, choose_columns, lay_out_bins, weigh_columns

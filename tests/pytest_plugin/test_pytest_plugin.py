@@ -298,7 +298,8 @@ def loaded(name):
 def test_the_plugin_loads_messages_alone():
     found = loaded("dpcore.pytest_plugin") - loaded("dpcore")
     inner = {
-        f"dpcore.{name}" for name in ("advice", "annotations", "errors", "packages", "visible")
+        f"dpcore.{name}"
+        for name in ["advice", "annotations", "errors", "packages", "suggestions", "visible"]
     }
     assert found == {"dpcore.pytest_plugin", *inner}
     assert {"dpcore.auditing.run", "scipy"} <= loaded("dpcore.auditing.run, scipy")
@@ -356,6 +357,7 @@ def test_mechanism(dp_audit):
     assert "in raising" in shown or "def raising" in shown
     assert "RuntimeError: from the mechanism" in shown
     assert "errors.py" not in shown
+    assert "suggestions.py" not in shown
     assert "request.py" not in shown
     # The control: pytest's own option shows all frames.
     whole = inner(body, "--full-trace").stdout.str()

@@ -12,8 +12,9 @@ from .auto import Auto
 from .classifier import Classifier, Discriminant
 from .entrywise import Coordinatewise, MajorityVote, choose
 from .histogram import Histogram
-from .lattice import FloatLattice, Residues
+from .lattice import FloatLattice
 from .products import Products
+from .residues import Residues
 from .support import Support
 from .threshold import Threshold
 from .timing import Timing

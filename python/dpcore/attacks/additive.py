@@ -20,14 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, integer, invalid, suggest_arguments
+from ..errors import choice, integer, invalid
 from ..events.event import Score
 from ..pairs.differences import is_exact_in_float64
 from ..records import Array, Codes, Flags, Floats, Ints, Pair
+from ..suggestions import suggest_arguments
 from . import arrays
 from .arrays import Merged, Places, Words, read_both_sides, read_numbers
 from .attack import ScoreAttack
 from .bins import TRANSFORMS, Layout, classes_of_columns, float_blocks, scale_of
+from .grains import grains_of
+from .ratios import clear_runs, even_runs, log_ratios, round_weights, shrink_log_ratios, smooth_bins
 
 _KEY_BITS: Final = 52
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -181,7 +184,7 @@ class Patterns(NamedTuple):
         for part in self.parts:
             which = self._number_restrictions(part.columns)
             k, k_prime = (np.bincount(which, side) for side in (self.k, self.k_prime))
-            weights += arrays.shrink_log_ratios(*arrays.log_ratios(k, k_prime, *self.sizes))[which]
+            weights += shrink_log_ratios(*log_ratios(k, k_prime, *self.sizes))[which]
         return weights
 
     def groups(self) -> Ints:
@@ -291,7 +294,7 @@ class Pilot:
         self.pair, self.bins, self.columns = pair, bins, rows.shape[1]
         most = int(np.clip(_BIN_SAMPLE_NUMBERS // self.columns, *_BIN_SAMPLE_ROWS))
         heads = [side[:most] for side in self.sides]
-        self.grains = arrays.grains_of(*heads)
+        self.grains = grains_of(*heads)
         self.sample = np.concatenate([head.astype(np.float64) for head in heads])
         self.own = np.arange(self.columns)
         self.layouts: dict[tuple[str, bytes], Layout] = {}
@@ -350,16 +353,16 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
         members = np.bincount(some)[:, None]
         sides = pilot.counts(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
         k, k_prime = (_sum_by_class(side[0], some) for side in sides)
-        runs: list[Places | None] = [arrays.clear_runs(k, k_prime)]
+        runs: list[Places | None] = [clear_runs(k, k_prime)]
         if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
             # Few bins are for weak signals, and best where several columns share them.
             if some is kinds[-1]:
-                runs += [arrays.even_runs(k, k_prime, 2), arrays.even_runs(k, k_prime, 4)]
+                runs += [even_runs(k, k_prime, 2), even_runs(k, k_prime, 4)]
             if some is pilot.own and transform == "values":
                 runs.append(None)
         n, n_prime = (members * len(side) for side in pilot.sides)
         for each in runs:
-            flat = found.flat(arrays.smooth_bins(k, k_prime, n, n_prime, each)[some])[None]
+            flat = found.flat(smooth_bins(k, k_prime, n, n_prime, each)[some])[None]
             yield AdditiveScore.of(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
 
 
@@ -410,17 +413,17 @@ def _weights_given_symbol(sides: list[Floats], kinds: Ints) -> Floats:
     """Compute weights of ordinary values given that they are such, shape `(classes, bins)`."""
     k, k_prime = (_sum_by_class(side.sum(axis=0), kinds) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
-    return arrays.smooth_bins(k, k_prime, n, n_prime, arrays.clear_runs(k, k_prime))
+    return smooth_bins(k, k_prime, n, n_prime, clear_runs(k, k_prime))
 
 
 def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
     """Compute weights given the pattern: the usual ones and what surely differs from them."""
     k, k_prime = sides
     n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
-    ratios, variances = arrays.log_ratios(k, k_prime, n, n_prime)
+    ratios, variances = log_ratios(k, k_prime, n, n_prime)
     seen = k + k_prime > 0
     moved = np.where(seen, ratios - usual, 0.0)
-    beyond = arrays.shrink_log_ratios(moved, variances, axis=(0, 2), live=seen)
+    beyond = shrink_log_ratios(moved, variances, axis=(0, 2), live=seen)
     # The group of all other patterns keeps the usual weights.
     beyond[0] = 0.0
     return usual + beyond
@@ -527,10 +530,10 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
             pattern_weights: one for each pattern.
             weights: of every bin, shape `(groups, bins)`; no rows if bins weigh nothing.
         """
-        pattern_weights = arrays.round_weights(pattern_weights)
+        pattern_weights = round_weights(pattern_weights)
         kept = (pattern_weights != 0.0) | (groups > 0)
         codes, keys = groups[kept].astype(np.uint32), keys if kept.any() else keys[:0]
-        tables = patterns[kept], codes, pattern_weights[kept], arrays.round_weights(weights)
+        tables = patterns[kept], codes, pattern_weights[kept], round_weights(weights)
         return cls(layout.transform, layout.edges, layout.offsets, keys, *tables)
 
     def __call__(self, outputs: Array) -> Floats:

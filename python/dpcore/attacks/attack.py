@@ -28,9 +28,10 @@ from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, Rows, SeenOu
 from ..report.shown import Shown, name_of
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
-from .arrays import EXACT, Grain, grain_of, grains_of, read_both_sides
-from .bins import Marks, marks_of, place_between, scale_of, sorted_values
+from .arrays import read_both_sides
+from .bins import Marks, marks_of, place_between, sorted_values
 from .candidates import OfParts, read_candidates
+from .grains import EXACT, Grain, grain_of, grains_of
 from .parts import DERIVED, Part, Parts, remember_parts
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
@@ -39,19 +40,6 @@ of thresholds is looked for, and a rare event is good by luck among so many."""
 _ROUNDING_REMARK_MARGIN: Final = 1.1, 0.05
 """An event that rounding explains is spoken of from so many times the merit of the other, plus
 so much."""
-ROUNDED: Final = (
-    "all that tells the two sides apart is smaller than rounding explains (8 last places of the "
-    "outputs' format): no event is left for the law that was meant"
-)
-"""Message to the reader if rounding has left no event."""
-SIGNED: Final = (
-    "the two sides differ in the signs of their zeros: -0.0 and 0.0 are equal numbers, and no "
-    "event of the law that was meant distinguishes them"
-)
-WIDE: Final = (
-    "such outputs are compared as float64: what differs beyond its 53 bits, or beyond "
-    "its range, is not seen"
-)
 _LOWERED_CAUTION_PENALTY: Final = 1000.0
 """Penalty of an event that needs a smaller caution than the first: it ranks below the rest."""
 _MIN_GAP_SPREADS: Final = 3.0
@@ -351,30 +339,6 @@ def _place_in_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
     event = replace(choice.event, threshold=float(place_between(low[-1], high[0])))
     exact = replace(own, k=own.n, k_prime=0)
     return replace(choice, event=event, counts=exact if is_x else exact.swapped(), is_clear=True)
-
-
-def remarks_on(
-    found: Sequence[Choice],
-    outputs: Array,
-    signs: Sequence[Choice] = (),
-    exact_up_to: float = math.inf,
-) -> tuple[str, ...]:
-    """Return remarks on the choices; the best of them is to be counted.
-
-    Args:
-        found: the choices.
-        outputs: pilot outputs on x, shape `(size, ...)`.
-        signs: choices of the scores of the signs of zeros.
-        exact_up_to: magnitude up to which outputs in float64 are sure to be what was written.
-    """
-    if max(choice.merit for choice in found) > 0.0:
-        return ()
-    remarks = [ROUNDED] if any(choice.rounding for choice in found) else []
-    remarks += [SIGNED] if any(choice.merit > 0.0 for choice in signs) else []
-    if outputs.dtype.kind in "fc":
-        is_wide = np.finfo(outputs.dtype).nmant > np.finfo(np.float64).nmant
-        remarks += [WIDE] if is_wide or scale_of(outputs) > exact_up_to else []
-    return tuple(remarks)
 
 
 def rounded_merit(merit: float) -> float:
@@ -680,29 +644,14 @@ class NumericAttack(ScoreAttack):
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Return the scores that the pilot suggests, or those of an attack that finds nothing.
 
-        Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on (not used).
-
-        Returns:
-            The scores; none where the attack does not apply.
+        Other outputs than rows of `least_columns` numbers or more have no scores.
         """
         return self.telling(outputs, outputs_prime, self.fallback)
 
     def telling(
         self, outputs: Array, outputs_prime: Array, fallback: tuple[Score, ...] = ()
     ) -> tuple[Score, ...]:
-        """Return the scores that the pilot suggests.
-
-        Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            fallback: returned where the attack applies and finds nothing.
-
-        Returns:
-            The scores; none where the attack does not apply.
-        """
+        """Return the scores that the pilot suggests, or `fallback` where the attack finds none."""
         rows = read_both_sides(outputs, outputs_prime)
         if rows is None or rows[0].shape[1] < self.least_columns:
             return ()

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from ..errors import mistyped, suggest_arguments
+from ..errors import mistyped
 from ..events.event import Score
 from ..records import Array, Floats, Pair
+from ..suggestions import suggest_arguments
 from .additive import Additive
 from .attack import Choice, CrossScored, Goal, ScoreAttack, merit_of
 from .classifier import Discriminant
 from .histogram import Histogram
-from .lattice import Residues
 from .products import Products
+from .residues import Residues
 from .support import Support
 from .threshold import Threshold
 from .words import Words

@@ -17,7 +17,8 @@ from ..packages import is_tensor
 from ..pairs.differences import is_exact_in_float64
 from ..records import Array, Flags, Floats, Ints, Pair, frozen_array
 from . import arrays
-from .arrays import Grain, Words
+from .arrays import Words
+from .grains import APART, EXACT, SAME, THREADS, Grain, steps_of, transform_grains
 
 SHARE: Final = 0.381966011250105
 """Place of a threshold in its gap: not at a simple fraction, where an unseen atom may sit."""
@@ -102,7 +103,7 @@ class Marks(NamedTuple):
         return Marks(points, lows[first], highs[first], self.grain)
 
 
-def marks_of(values: Floats, values_prime: Floats, grain: Grain = arrays.EXACT) -> Marks:
+def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
     """Find thresholds worth trying: between numbers that are surely two, dense in both tails.
 
     Where values lie too close for that, some between them are tried as well: an event is worth
@@ -122,14 +123,14 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = arrays.EXACT) 
     # one and the largest double.
     reach = min(2.0 * max(1.0, scale_of(finite)), LARGEST)
     pooled = np.clip(pooled, -reach, reach)
-    steps = arrays.steps_of(pooled, grain)
-    gaps = np.flatnonzero(steps == arrays.APART)
+    steps = steps_of(pooled, grain)
+    gaps = np.flatnonzero(steps == APART)
     if gaps.size > _MAX_THRESHOLDS:
         places = np.searchsorted(gaps, _list_ranks(pooled.size))
         gaps = np.unique(gaps[np.minimum(places, gaps.size - 1)])
     clean = gaps.size
     if clean + 1 < pooled.size:
-        rounded = np.flatnonzero(steps != arrays.APART)
+        rounded = np.flatnonzero(steps != APART)
         rounded = rounded[pooled[rounded + 1] > pooled[rounded]]
         places = np.searchsorted(rounded, _list_ranks(pooled.size))
         gaps = np.append(gaps, np.unique(rounded[places[places < rounded.size]]))
@@ -139,12 +140,12 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = arrays.EXACT) 
     if clean == gaps.size:
         return Marks(points, points, points, grain)
     # Between two copies of one number nothing is left of an event.
-    moved = np.where(steps[gaps[order]] == arrays.SAME, np.inf, grain.at(points))
+    moved = np.where(steps[gaps[order]] == SAME, np.inf, grain.at(points))
     tolerance = np.where(order < clean, 0.0, moved)
     return Marks(points, points - tolerance, points + tolerance, grain)
 
 
-def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = arrays.EXACT) -> Floats:
+def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
     """Return the thresholds of `marks_of` that lie in wide gaps; all of them where none does."""
     marks = marks_of(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]
@@ -184,17 +185,6 @@ def transform_columns(rows: Array, transform: str) -> Floats:
         elif transform == "sorted":
             columns.sort(axis=1)
     return columns
-
-
-def _transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Floats, Floats]:
-    """Return bits, middles and absolutes of the grains of transformed columns."""
-    if transform == "sorted":
-        grains = [arrays.coarsest_grain(grains)] * len(grains)
-    bits, middles, absolutes = arrays.split_grains(grains)
-    if transform == "differences":
-        moves = arrays.largest_moves(grains)
-        bits[1:], middles[1:], absolutes[1:] = 53, 0.0, moves[1:] + moves[:-1]
-    return bits, middles, absolutes
 
 
 def _slice_classes(sizes: Ints) -> Iterator[slice]:
@@ -257,7 +247,7 @@ class Layout(NamedTuple):
         rows = np.sort(sample, axis=1) if transform == "sorted" else sample
         rows = np.require(rows, np.float64, ("C", "A"))
         members, sizes = np.argsort(classes, kind="stable"), np.bincount(classes)
-        bits, *magnitudes = _transform_grains(grains, transform)
+        bits, *magnitudes = transform_grains(grains, transform)
         starts = np.cumsum(sizes) - sizes
         # The coarsest grain of each class; bits of 0 are the finest.
         bits = np.minimum.reduceat(np.where(bits > 0, bits, 64)[members], starts) % 64
@@ -269,7 +259,7 @@ class Layout(NamedTuple):
             ends = np.cumsum(sizes[part] * len(rows))
             _sort_pieces(values, ends)
             own = bits[part], middles[part], absolutes[part]
-            parts.append(_core.bin_columns(values, ends, own, bins, arrays.THREADS.get()))
+            parts.append(_core.bin_columns(values, ends, own, bins, THREADS.get()))
         edges, counts, symbols = map(np.concatenate, zip(*parts, strict=True))
         offsets = np.append(0, np.cumsum(counts[classes]))
         lengths = (counts[classes] + 2)[:, np.newaxis]

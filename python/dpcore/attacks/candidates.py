@@ -64,9 +64,6 @@ _MAX_NUMBER_WORDS: Final = 16
 _FEW_VALUES_LIMIT: Final = 16
 _MIN_MEAN_REPEATS: Final = 8
 """Other objects are compared whole where there are few, or each comes so often on average."""
-_SELDOM_LIMIT: Final = 4
-_MAX_PRESENCE_OUTPUTS: Final = 2**14
-"""Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
 _MAX_DERIVED_NUMBERS: Final = 2**20
 """Numbers of each side whose bits and remainders are compared."""
 _DERIVED_MEASURES: Final = ("bit", "modulo")
@@ -222,27 +219,6 @@ def _explore_sides(
     found = screen.compared + screen.skipped
     read = PartsRead(found, screen.compared, min(map(len, sides)))
     return screen.best(*sides), read, screen
-
-
-@remember_parts()
-def has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
-    """Return True if one side shows a kind, a length or a key that the other has seldom or never.
-
-    Args:
-        outputs: pilot outputs on x; the first 16,384 are read.
-        outputs_prime: the same on x'.
-    """
-    if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
-        return False
-    sides = [side[:_MAX_PRESENCE_OUTPUTS] for side in (outputs, outputs_prime)]
-    parts = presence_parts(*sides)
-    for own in zip(*(parts(side).T for side in sides), strict=True):
-        values, codes = np.unique(np.concatenate(own), return_inverse=True)
-        halves = np.split(codes, [len(own[0])])
-        counts = np.sort([np.bincount(half, minlength=values.size) for half in halves], axis=0)
-        if ((counts[0] < _SELDOM_LIMIT) & (counts[1] > 2 * counts[0])).any():
-            return True
-    return False
 
 
 def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:

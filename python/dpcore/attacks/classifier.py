@@ -17,13 +17,16 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 import numpy as np
 
 from .. import _core
-from ..errors import choice, instance, integer, invalid, suggest_arguments
+from ..errors import choice, instance, integer, invalid
 from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
 from ..packages import require_module
 from ..records import Array, Floats, Ints, Record, Rows
+from ..suggestions import suggest_arguments
 from . import arrays
-from .arrays import Grain, Merged, atoms_of, has_frequent_rows, loose_of, read_numbers
+from .arrays import Merged, has_frequent_rows, read_numbers
+from .atoms import atoms_of, first_rows, loose_of
 from .attack import CrossScored, NumericAttack
+from .grains import Grain, grains_of, sum_grains
 
 _MAX_DISCRIMINANT_COLUMNS: Final = 512
 _MAX_MOMENT_PRODUCTS: Final = 2**32
@@ -112,7 +115,7 @@ class LinearScore(Record, word="LinearScore"):
 
     def rounding(self, grains: tuple[Grain, ...]) -> Grain:
         """Return what the entries' own rounding can move the sum by."""
-        return arrays.sum_grains([grains[i] for i in self.entries.tolist()], self.weights)
+        return sum_grains([grains[i] for i in self.entries.tolist()], self.weights)
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores, shape `(size,)`; NaN where infinite entries cancel."""
@@ -389,8 +392,8 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
     Returns:
         The features.
     """
-    sides = arrays.first_rows(rows), arrays.first_rows(rows_prime)
-    grains = arrays.grains_of(*sides)
+    sides = first_rows(rows), first_rows(rows_prime)
+    grains = grains_of(*sides)
     flags: list[tuple[int, float, float]] = []
     fill, unit = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for i in range(rows.shape[1]):

@@ -18,16 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds import clopper_pearson, predicted
-from ..errors import instance, invalid, suggest_arguments, vector
+from ..errors import instance, invalid, vector
 from ..events import Event, Vote
 from ..events.event import hits_of
 from ..events.every_coordinate import EveryCoordinate, Intervals, read_rows
 from ..events.vote import Side
 from ..pairs.differences import group_columns
 from ..records import Array, Counts, Floats, Pair
-from .arrays import Places, grain_of
+from ..suggestions import suggest_arguments
+from .arrays import Places
 from .attack import AuditAttack, Fitted, Goal, Pilot, power_below
 from .bins import list_thresholds, sorted_values
+from .grains import grain_of
 
 LEVEL: Final = 1e-6
 """Probability that a pilot with independent coordinates is refused, all tests together."""

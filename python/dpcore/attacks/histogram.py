@@ -17,13 +17,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ..errors import choice, instance, integer, invalid, mistyped, real, suggest_arguments
+from ..errors import choice, instance, integer, invalid, mistyped, real
 from ..events.event import Score
 from ..records import Array, Flags, Floats, Ints, Pair, Record, set_fields
+from ..suggestions import suggest_arguments
 from . import arrays
-from .arrays import Atoms, Grain, Merged, atoms_of, loose_of, read_numbers
+from .arrays import Merged, read_numbers
+from .atoms import Atoms, atoms_of, first_rows, loose_of
 from .attack import ScoreAttack
 from .bins import place_between
+from .grains import Grain, cuts_of, grain_of, grains_of
 from .objects import as_hashable
 
 _OBJECT_LETTERS: Final[dict[str, tuple[type, Any]]] = {
@@ -240,7 +243,7 @@ class RealColumn(NamedTuple):
 
     def cuts(self, bins: int) -> Floats:
         """Return edges of bins of the values that are no atoms, in gaps between pilot values."""
-        gaps = arrays.cuts_of(self.values, self.grain)
+        gaps = cuts_of(self.values, self.grain)
         ranks = np.cumsum(loose_of(self.values, self.atoms))
         if bins < 2 or not gaps.size or not self.loose:
             return np.empty(0)
@@ -274,9 +277,9 @@ def _edge_shares(bins: int) -> Floats:
 
 def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
     """Return every column of real numbers as the pilot shows it."""
-    sides = arrays.first_rows(rows), arrays.first_rows(rows_prime)
+    sides = first_rows(rows), first_rows(rows_prime)
     found = []
-    for *both, grain in zip(*(side.T for side in sides), arrays.grains_of(*sides), strict=True):
+    for *both, grain in zip(*(side.T for side in sides), grains_of(*sides), strict=True):
         values = arrays.finite_values(*both)
         found.append(RealColumn(values, atoms_of(values, grain), grain))
     return found
@@ -361,7 +364,7 @@ def _round_to_grid(value: float, grid: Grid) -> float:
 def grid_of(*sides: Array) -> Grid:
     """Return the grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
     found = [list(_iterate_floats(items_of(side))) for side in sides]
-    grain = arrays.grain_of(*(np.array(values, np.float64) for values in found))
+    grain = grain_of(*(np.array(values, np.float64) for values in found))
     return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.typical, grain.middle)
 
 

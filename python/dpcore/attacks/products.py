@@ -17,9 +17,12 @@ from ..errors import invalid
 from ..events.event import BITS, Score
 from ..records import Array, Flags, Floats, Ints, Record, Rows, set_fields
 from . import arrays
-from .arrays import MAX_CLUSTER_TOLERANCES, Grain, Places, has_frequent_rows, read_numbers
+from .arrays import Places, has_frequent_rows, read_numbers
+from .atoms import MAX_CLUSTER_TOLERANCES
 from .attack import Choice, Goal, NumericAttack
 from .bins import place_between
+from .grains import Grain, cuts_of, grain_of
+from .ratios import round_weights
 from .threshold import Special
 from .triples import find_empty_box, find_telling_groups, has_box_columns, make_table
 
@@ -73,7 +76,7 @@ def frame_of(rows: Array, rows_prime: Array) -> Frame:
         # Columns that depend on each other are neighbours more often than not.
         starts = np.linspace(0, entries.size - 2, MOST_COLUMNS // 2).astype(np.int64)
         entries = np.unique(entries[np.concatenate([starts, starts + 1])])
-    every = [_measure_column(some[:, i], arrays.grain_of(some[:, i], some[:0, i])) for i in entries]
+    every = [_measure_column(some[:, i], grain_of(some[:, i], some[:0, i])) for i in entries]
     found = np.array([(i, *made) for i, made in zip(entries, every, strict=True) if made])
     kept, cuts, centres, scales, many = found.reshape(-1, 5).T.astype(np.float64)
     return Frame(kept.astype(np.int64), cuts, centres, scales, many > 0.0)
@@ -83,7 +86,7 @@ def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, f
     """Return sign change, median, spread, and 1 for three values or more; None of a constant."""
     known = np.sort(values.astype(np.float64))
     known = known[np.isfinite(known)]
-    gaps, slack = arrays.cuts_of(known, grain), grain.typical
+    gaps, slack = cuts_of(known, grain), grain.typical
     if not gaps.size and (not known.size or np.ptp(known) <= MAX_CLUSTER_TOLERANCES * slack):
         return None
     middle = float(known[known.size // 2])
@@ -229,7 +232,7 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check that they fit."""
-        set_fields(self, weights=arrays.round_weights(np.asarray(self.weights, np.float64)))
+        set_fields(self, weights=round_weights(np.asarray(self.weights, np.float64)))
         self._freeze("centres")
         if self.third.size and self.third.shape != self.first.shape:
             raise invalid("third", f"empty or of shape {self.first.shape}", self.third)

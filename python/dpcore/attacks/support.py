@@ -19,10 +19,12 @@ from ..errors import invalid, real
 from ..events.event import Above, Score
 from ..records import Array, Counts, Floats, Ints, Rows, set_fields
 from . import arrays
-from .arrays import Atoms, Grain, Merged, Words, atoms_of, read_both_sides, read_numbers
+from .arrays import Merged, Words, read_both_sides, read_numbers
+from .atoms import Atoms, atoms_of, first_rows, may_have_atoms
 from .attack import Choice, Goal, NumericAttack, merit_of
 from .bins import SHARE
 from .candidates import OfParts, presence_parts
+from .grains import PLACES, Grain, coarsest_grain, grains_of, tolerances_at
 from .parts import Parts, remember_parts
 from .threshold import Coordinate, RowMax, RowMin, Special
 
@@ -339,7 +341,7 @@ class Support(NumericAttack):
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
         """Make scores that are small whole numbers or extremes, one for each hypothesis."""
         sides = rows, rows_prime
-        grains = arrays.grains_of(*sides)
+        grains = grains_of(*sides)
         for kind, is_special in (("nan", np.isnan), ("inf", np.isinf)):
             if any(side.dtype.kind == "f" and is_special(side).any() for side in sides):
                 yield Special(kind)
@@ -383,7 +385,7 @@ def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Flo
         values = np.partition(values, (order - 1, size - order), axis=1)
         lowest, highest = values[:, :order], values[:, size - order :]
         first, last = lowest.min(axis=1), highest.max(axis=1)
-        tolerances = arrays.tolerances_at(
+        tolerances = tolerances_at(
             [grains[i] for i in same.tolist()], np.stack([first, last], axis=1)
         )
         reaches = np.stack([lowest.max(axis=1) - first, last - highest.min(axis=1)], axis=1)
@@ -394,13 +396,13 @@ def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Flo
 
 def _count_repeats(grains: Sequence[Grain]) -> Repeats:
     """Return the score that counts entries that repeat another, up to rounding."""
-    grain = arrays.coarsest_grain(grains)
-    relative = 2.0 * arrays.PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
+    grain = coarsest_grain(grains)
+    relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
     return Repeats(2.0 * grain.typical, relative)
 
 
 def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
-    counts = [repeats(arrays.first_rows(side)) for side in (rows, rows_prime)]
+    counts = [repeats(first_rows(side)) for side in (rows, rows_prime)]
     for events in (counts, [count > 0 for count in counts]):
         noise = math.sqrt(sum(float(np.var(event)) / event.size for event in events))
         means = [float(np.mean(event)) for event in events]
@@ -416,7 +418,7 @@ def _columns_with_atoms(
     columns: list[int] = []
     for part, blocks in arrays.column_blocks(*sides):
         ordered = np.sort(np.concatenate(blocks, axis=1), axis=1)
-        flags = arrays.may_have_atoms(ordered, grains[part], least)
+        flags = may_have_atoms(ordered, grains[part], least)
         columns += (np.flatnonzero(flags) + part.start).tolist()
     return columns
 
@@ -516,7 +518,7 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
 
 def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
     """Yield a score of the atoms that one side alone shows, the most frequent ones of each side."""
-    sides = arrays.first_rows(rows), arrays.first_rows(rows_prime)
+    sides = first_rows(rows), first_rows(rows_prime)
     lists = [
         _find_one_sided_atoms(*sides, i, grains[i])[1] for i in _columns_with_atoms(sides, grains)
     ]
@@ -557,7 +559,7 @@ def find_rare_values(
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None:
         return None
-    grains = arrays.grains_of(*rows)
+    grains = grains_of(*rows)
     columns = enumerate(grains)
     found = [_find_one_sided_atoms(*rows, i, grain, _MIN_RARE_COUNT) for i, grain in columns]
     repeated = [atoms for atoms, _ in found]

@@ -15,14 +15,16 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from .. import _core
-from ..errors import choice, integer, invalid, mistyped, suggest_arguments, vector
+from ..errors import choice, integer, invalid, mistyped, vector
 from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
 from ..pairs.differences import differing_points
 from ..records import Array, Floats, Ints, Pair, Record, frozen_array, set_fields
+from ..suggestions import suggest_arguments
 from . import arrays
-from .arrays import Grain, Merged, Places, read_both_sides, read_numbers
+from .arrays import Merged, Places, read_both_sides, read_numbers
 from .attack import ScoreAttack
 from .candidates import OfParts
+from .grains import Grain, coarsest_grain, grains_of, sum_grains, tolerances_at
 from .parts import Parts
 
 ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
@@ -170,7 +172,7 @@ class Closer(Record, word="Closer"):
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """Return the sum of what the entries may move by, in L2 times their distances."""
-        return arrays.sum_grains(grains, None if self.norm == "l1" else self.x - self.x_prime)
+        return sum_grains(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
     def __str__(self) -> str:
         """Return one line for a report."""
@@ -184,7 +186,7 @@ class OfRow(Record):
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """Return that of the coarsest entry."""
-        return arrays.coarsest_grain(grains)
+        return coarsest_grain(grains)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -203,7 +205,7 @@ class RowSum(OfRow, word="RowSum"):
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """Return the sum of what the entries may move by."""
-        return arrays.sum_grains(grains)
+        return sum_grains(grains)
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the sum of every output, shape `(size,)`."""
@@ -463,7 +465,7 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
         return [0]
     most = max(_MIN_SCREENED_ROWS, _SCREENED_NUMBERS // dim)
     sides = rows[:most], rows_prime[:most]
-    merits, grains = np.zeros(dim), arrays.grains_of(*sides)
+    merits, grains = np.zeros(dim), grains_of(*sides)
     for part, columns in arrays.column_blocks(*sides):
         ordered = [np.sort(side, axis=1) for side in columns]
         held = np.stack([side.shape[1] - np.isnan(side).sum(axis=1) for side in ordered], axis=1)
@@ -482,7 +484,7 @@ def _log_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int
     # Just below an order statistic: all of its atom is above the threshold, on both sides.
     points = np.concatenate([side[:, _choose_ranks(side.shape[1])] for side in ordered], axis=1)
     with np.errstate(invalid="ignore"):
-        points = np.ascontiguousarray(points - 2.0 * arrays.tolerances_at(grains, points))
+        points = np.ascontiguousarray(points - 2.0 * tolerances_at(grains, points))
     below = [_core.count_below(np.ascontiguousarray(side), points) for side in ordered]
     above = [side.shape[1] - count for side, count in zip(ordered, below, strict=True)]
     return np.maximum(_lower_log_ratios(below, rows), _lower_log_ratios(above, rows))

@@ -32,13 +32,14 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 from numpy.random import Generator
 
-from ..errors import choice, confidence_level, count, integer, invalid, suggest_arguments, vector
+from ..errors import choice, confidence_level, count, integer, invalid, vector
 from ..events import Above
 from ..events.event import score_attribute
 from ..pairs.differences import differing_points
 from ..records import Array, Flags, Floats, Pair, frozen_array
 from ..report.shown import qualified_name
 from ..sampling.sources import Call, Clock, Timed, time_calls
+from ..suggestions import suggest_arguments
 from .additive import Additive
 from .arrays import Merged, freeze_arrays
 from .attack import AuditAttack, Goal, TimingCounts, choose_events

@@ -22,7 +22,9 @@ from . import arrays
 from .arrays import Merged, Places, read_both_sides, read_numbers
 from .attack import Choice, Goal
 from .bins import SHARE, place_between
-from .lattice import residues_of
+from .grains import cuts_of, grain_of
+from .ratios import round_weights, smooth_bins
+from .residues import residues_of
 
 _MAX_VALUES: Final = 4
 """Values of a column that each have a code; a table of three such columns has 64 cells."""
@@ -184,7 +186,7 @@ def _read_as_few(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
     for i, centre in enumerate(centres.tolist()):
         heads = [side[i, :_HEAD_ROWS] for side in columns]
         values = arrays.finite_values(*heads)
-        gaps = arrays.cuts_of(values, arrays.grain_of(*heads))
+        gaps = cuts_of(values, grain_of(*heads))
         cuts = tuple(place_between(values[gaps], values[gaps + 1]).tolist())
         if len(cuts) < _MAX_VALUES:
             ways += [(0, FewValued(i, 0, cuts))] if cuts else []
@@ -289,8 +291,8 @@ def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: In
         flat = np.ravel_multi_index(codes, shape)
         tables.append(np.bincount(flat, minlength=radix ** len(group))[np.newaxis].astype(float))
     sizes = [np.array([[side.shape[1]]]) for side in columns]
-    smooth = arrays.smooth_bins(tables[0], tables[1], sizes[0], sizes[1], None)
-    weights = arrays.round_weights(smooth)
+    smooth = smooth_bins(tables[0], tables[1], sizes[0], sizes[1], None)
+    weights = round_weights(smooth)
     cuts = np.array([[*way.cuts, *[np.nan] * (most - len(way.cuts))] for way in group])
     moduli = np.array([way.modulus for way in group])
     used = entries[[way.column for way in group]]

@@ -20,6 +20,7 @@ from ..records import Array, Floats, Ints, Pair
 from . import arrays
 from .arrays import Merged
 from .attack import ScoreAttack
+from .ratios import clear_runs, log_ratios, round_weights, shrink_log_ratios, smooth_bins
 
 NO_ROW: Final = -1
 """The size of an output that is no text."""
@@ -220,8 +221,8 @@ def ratios_of(sides: Sequence[Array]) -> TokenRatios:
     k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in found)
     starts, lengths = _weigh_lengths([sizes for _, sizes in found])
     often = k + k_prime >= _MIN_TOKEN_OUTPUTS
-    ratios = arrays.log_ratios(k, k_prime, n, n_prime)
-    values = arrays.round_weights(arrays.shrink_log_ratios(*ratios, live=often))
+    ratios = log_ratios(k, k_prime, n, n_prime)
+    values = round_weights(shrink_log_ratios(*ratios, live=often))
     # By what each adds to the score's variance; then the heaviest first.
     moved = np.argsort(-(values**2) * (k + k_prime), kind="stable")[:_MAX_TOKENS]
     kept = moved[values[moved] != 0.0]
@@ -258,9 +259,9 @@ def _weigh_lengths(sizes: list[Ints]) -> tuple[Ints, Floats]:
         for side in sizes
     )
     runs = np.zeros(k.shape, dtype=np.intp)
-    runs[:, 1:] = 1 + arrays.clear_runs(k[:, 1:], k_prime[:, 1:])
+    runs[:, 1:] = 1 + clear_runs(k[:, 1:], k_prime[:, 1:])
     n, n_prime = (np.array([[side.size]]) for side in sizes)
-    values = arrays.round_weights(arrays.smooth_bins(k, k_prime, n, n_prime, runs))[0]
+    values = round_weights(smooth_bins(k, k_prime, n, n_prime, runs))[0]
     first = np.flatnonzero(np.diff(runs[0])) + 1
     starts = different[first - 1]
     starts[:1] = 0

@@ -27,14 +27,14 @@ from typing import Final
 
 import numpy as np
 
-from ..attacks.arrays import grains_of
+from ..attacks.grains import grains_of
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import make_generator, one_by_one
 from ..records import Array, Floats
 from ..sampling.columns import entries_differ, split_by_kind
 from ..sampling.sources import Place
 from ..streams import PROBE
-from .event_fitting import represent_value
+from .pilot import represent_value
 from .randomness import Heard
 
 _MAX_CALLS: Final = 64

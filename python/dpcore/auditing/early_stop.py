@@ -23,7 +23,6 @@ from ..attacks.attack import (
     choose_events,
     choose_plainest,
     not_applicable,
-    remarks_on,
 )
 from ..attacks.candidates import read_candidates
 from ..bounds import Martingale
@@ -42,9 +41,9 @@ from ..sampling.driver import Source
 from ..sampling.rows import Evidence, evidence_from_dict, evidence_to_dict, list_doubts
 from ..sampling.workers import count_workers
 from ..streams import COUNT, PILOT
-from .event_fitting import outputs_inside
+from .event_choice import Sides, remarks_on, select_wide_event
+from .pilot import outputs_inside
 from .request import BLOCK, Request
-from .selection import Sides, select_wide_event
 from .wide_outputs import WideReading, is_wide, read_wide
 
 _SLICE_SHARE: Final = 0.25

@@ -24,10 +24,10 @@ from ..sampling.workers import count_workers
 from ..streams import MOST_DRAWS, PILOT, PROBE, shared_block
 from .call_sizes import MAX_CALL_SECONDS, plan_call_sizes
 from .early_stop import REFIT_RATIO
-from .event_fitting import PilotDraws
+from .pair_choice import plan_rounds
+from .pilot import PilotDraws
 from .randomness import compare_outputs
 from .request import BLOCK, MIN_BUDGET_TRIALS, UnsettledRequest, most_certified
-from .selection import plan_rounds
 
 _SLOW_OUTPUT_SECONDS: Final = 0.01
 """Seconds for an output from which on there is a forecast."""

@@ -16,16 +16,7 @@ from ..bounds import limits
 from ..bounds.canaries import gaussian_rate, gdp_epsilon, guesses_for
 from ..bounds.power import gaussian_event, loss_of_factor, trials_for
 from ..claims.trade_off import Claim, choose_tangent
-from ..errors import (
-    claim_level,
-    confidence_level,
-    delta_level,
-    integer,
-    invalid,
-    mistyped,
-    real,
-    suggest_arguments,
-)
+from ..errors import claim_level, confidence_level, delta_level, integer, invalid, mistyped, real
 from ..events.event import Event
 from ..mechanisms.declarations import is_native
 from ..pairs import Search
@@ -38,7 +29,8 @@ from ..sampling.rows import list_doubts
 from ..sampling.sources import Course
 from ..sampling.tally import Hits, Tally, Watch
 from ..streams import COUNT, Rng, seed_of
-from .event_fitting import PilotDraws
+from ..suggestions import suggest_arguments
+from .pilot import PilotDraws
 from .request import Request, request_of, settle_request
 from .run import collect_arguments
 

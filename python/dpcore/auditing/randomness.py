@@ -24,7 +24,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.arrays import grains_of, tolerances_at
+from ..attacks.grains import grains_of, tolerances_at
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import one_by_one

@@ -52,8 +52,9 @@ from ..sampling.sources import CallableDraws, Course, NativeDraws
 from ..sampling.workers import count_workers, is_dask_client, runs_in
 from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
 from .call_sizes import compare_call_sizes
-from .event_fitting import form_of
 from .list_forms import compare_list_forms, explain_list_errors
+from .output_forms import form_of
+from .pair_choice import PairCandidates, choose_pair, dim_of, parse_pair, watch_inputs
 from .provenance import provenance_of
 from .randomness import (
     Heard,
@@ -62,7 +63,6 @@ from .randomness import (
     refuse_threads,
     shared_globals,
 )
-from .selection import Asked, choose_pair, dim_of, parse_pair, watch_inputs
 
 _DISTANCE_SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
@@ -149,7 +149,7 @@ class UnsettledRequest(CommonArguments):
     start: int
     pilot: int | None
     block: int | None
-    wanted: Asked
+    wanted: PairCandidates
     probe_pair: Pair
     seed: int
     budget: float | None

@@ -20,16 +20,12 @@ from typing import Any, Final, TypedDict
 
 import numpy as np
 
+from ..advice import suggest_word
 from ..attacks import AttackName
 from ..attacks.attack import Attack, AuditAttack, Fitted, attack_name, require_scores
 from ..bounds import BoundName
 from ..claims.trade_off import Claim
-from ..errors import (
-    AssumptionWarning,
-    invalid,
-    suggest_arguments,
-    suggest_word,
-)
+from ..errors import AssumptionWarning, invalid
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
 from ..mechanisms.callables import explain_failures, make_generator, one_by_one, runs_on
@@ -47,9 +43,11 @@ from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
+from ..suggestions import suggest_arguments
 from .early_stop import Sequence, read_state
-from .event_fitting import PilotDraws, name_columns
 from .forecast import settle_trials
+from .pair_choice import watch_inputs
+from .pilot import PilotDraws, name_columns
 from .request import (
     BLOCK,
     OTHER_BITS_NOTE,
@@ -61,7 +59,6 @@ from .request import (
     settle_request,
 )
 from .run_files import FixedFields, RunFile, open_run
-from .selection import watch_inputs
 
 SETTLED_FIELDS: Final = (
     "mechanism", "pair", "claim", "tangent", "delta", "confidence", "bound", "seed", "floats",

@@ -22,21 +22,10 @@ from typing import Any, Final, NoReturn, get_type_hints
 
 import numpy as np
 
-from ..errors import (
-    FileWarning,
-    about,
-    choice,
-    flag,
-    instance,
-    integer,
-    invalid,
-    mistyped,
-    name_path_errors,
-    real,
-    require_path,
-)
+from ..errors import FileWarning, about, choice, flag, instance, integer, invalid, mistyped, real
 from ..events import SIDES, EventRecord
 from ..mechanisms.declarations import is_native
+from ..paths import name_path_errors, require_path
 from ..records import attribute_of
 from ..report.plain import decode_value, encode_value, name_field, parse_object, read_as, read_field
 from ..report.writing import write_atomically

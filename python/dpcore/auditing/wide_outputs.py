@@ -17,21 +17,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.arrays import (
-    EXACT,
-    PLACES,
-    Grain,
-    freeze_arrays,
-    grain_of,
-    grains_of,
-    read_columns,
-    read_numbers,
-)
+from ..attacks.arrays import freeze_arrays, read_columns, read_numbers
 from ..attacks.attack import Choice, Goal, ScoreAttack, best_threshold
 from ..attacks.auto import Auto
 from ..attacks.bins import Marks, marks_of, sorted_values
 from ..attacks.candidates import read_candidates
 from ..attacks.classifier import Discriminant, LinearScore
+from ..attacks.grains import EXACT, PLACES, Grain, grain_of, grains_of
 from ..attacks.parts import name_entries, name_sentences
 from ..attacks.threshold import Closer, Coordinate, RowSum, Threshold
 from ..errors import invalid, mistyped

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 from .. import errors
 from ..records import Counts
 from ..report.shown import Shown
+from ..suggestions import suggest_arguments
 
 _BoundFunction = TypeVar("_BoundFunction", bound=Callable[..., float])
 
@@ -136,7 +137,7 @@ def find_declaration(bound: Callable[..., Any]) -> Declared:
 
 
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True, curves="point")
-@errors.suggest_arguments
+@suggest_arguments
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon from an event's counts on the two sides.
 
@@ -176,7 +177,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
     return max(0.0, math.log(p_low - delta) - math.log(q_high))
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
     """Compute one-sided limits for the probability of an event seen k times in n draws.
 
@@ -246,7 +247,7 @@ def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
 
 
 @Declared(title="conditional binomial", deltas="zero")
-@errors.suggest_arguments
+@suggest_arguments
 def conditional(
     counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: Sides = "fixed"
 ) -> float:
@@ -312,7 +313,7 @@ def conditional(
     return max(0.0, math.log(share) - math.log(rest) - trials)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def every_coordinate(
     pooled: Sequence[Counts],
     multiplicities: Sequence[int],

@@ -11,7 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import confidence_level, delta_level, integer, real, suggest_arguments, whole
+from ..errors import confidence_level, delta_level, integer, real, whole
+from ..suggestions import suggest_arguments
 from .binomial import Declared, bound_of
 
 _MAX_EPSILON = 1e3

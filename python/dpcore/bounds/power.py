@@ -17,8 +17,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, count, delta_level, invalid, numeric, real, suggest_arguments
+from ..errors import confidence_level, count, delta_level, invalid, numeric, real
 from ..records import Counts, Floats
+from ..suggestions import suggest_arguments
 from .binomial import BoundName, bound_of, clopper_pearson
 from .canaries import gdp_epsilon, gdp_mu
 

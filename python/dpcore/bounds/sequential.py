@@ -30,8 +30,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import errors
-from ..errors import suggest_arguments
 from ..records import Counts, Floats
+from ..suggestions import suggest_arguments
 from .binomial import Declared
 from .canaries import bisect_largest
 
@@ -53,7 +53,7 @@ class _Bets(NamedTuple):
 
 
 @Declared(title="anytime valid", anytime=True, implied=True)
-@errors.suggest_arguments
+@suggest_arguments
 def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon that holds at every number of draws at once.
 
@@ -114,7 +114,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     return bisect_largest(rejects)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 class Martingale:
     """The evidence against one claim, multiplied up over slices of draws.
 

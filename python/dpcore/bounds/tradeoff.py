@@ -32,10 +32,10 @@ from ..errors import (
     integer,
     invalid,
     numeric,
-    suggest_arguments,
     vector,
 )
 from ..records import Counts, Floats, Record, frozen_array
+from ..suggestions import suggest_arguments
 from .binomial import BoundName, bound_of, clopper_pearson, limits
 
 _LOG_ROOT: Final = 0.5 * math.log(2.0 * math.pi)

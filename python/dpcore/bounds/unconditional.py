@@ -29,8 +29,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, delta_level, instance, suggest_arguments
+from ..errors import confidence_level, delta_level, instance
 from ..records import Counts, Floats
+from ..suggestions import suggest_arguments
 from .binomial import Declared, clopper_pearson, limits
 
 _CELLS_PER_DEVIATION = 512.0

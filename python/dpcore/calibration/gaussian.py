@@ -19,6 +19,7 @@ from ..published import noise_scale
 from ..records import Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, in_norm
 from ..streams import Rng
+from ..suggestions import suggest_arguments
 
 FORMULAS = ("classical", "analytic")
 
@@ -108,7 +109,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         return f"{line}; {self.note}" if self.note else line
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivity) -> float:
     """Compute the smallest delta that Gaussian noise has at an epsilon: its privacy profile.
 
@@ -140,7 +141,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
     return math.exp(log_delta(epsilon, mu))
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivity) -> float:
     """Compute Gaussian noise's smallest epsilon at a delta: the inverse of `gaussian_delta`.
 
@@ -169,7 +170,7 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
     return math.inf if delta == 0.0 else epsilon_of(mu, delta)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def gaussian_classical(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:
@@ -227,7 +228,7 @@ def gaussian_classical(
     return CalibratedGaussian(sigma, epsilon, delta, apart, true_delta, "classical", note)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def gaussian_analytic(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..bounds.tradeoff import epsilon_of, log_delta
-from ..errors import choice, delta_level, instance, invalid, mistyped, real, suggest_arguments
+from ..errors import choice, delta_level, instance, invalid, mistyped, real
 from ..mechanisms import ClipStep
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..mechanisms.native import Cost, law_of, over_scale
@@ -19,6 +19,7 @@ from ..pairs import Box, distance
 from ..pairs.differences import Norm
 from ..records import Pair, Record, set_fields
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere, sensitivity
+from ..suggestions import suggest_arguments
 from .gaussian import CalibratedGaussian, gaussian_analytic
 from .pure import L2Laplace, RandomisedResponse, l2_laplace, l2_laplace_delta, laplace
 

@@ -15,11 +15,12 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, flag, instance, invalid, mistyped, real, suggest_arguments
+from ..errors import choice, flag, instance, invalid, mistyped, real
 from ..mechanisms import positive
 from ..records import Floats, Pair
 from ..report.shown import Shown, name_of
 from ..streams import Rng, check_size
+from ..suggestions import suggest_arguments
 from .pure import Entries, make_generator
 
 Masks = Literal["bernoulli", "exact"]

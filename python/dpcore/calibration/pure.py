@@ -14,13 +14,14 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import instance, integer, invalid, numeric, suggest_arguments, vector
+from ..errors import instance, integer, invalid, numeric, vector
 from ..mechanisms import positive
 from ..pairs import dimension
 from ..published import noise_scale
 from ..records import Floats, Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, in_norm
 from ..streams import Rng, check_size, seed_of
+from ..suggestions import suggest_arguments
 
 _NOISE_CELLS: Final = 600
 _LOSS_LEVELS: Final = 2_000

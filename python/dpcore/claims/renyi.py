@@ -22,9 +22,10 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped, real, suggest_arguments
+from ..errors import invalid, mistyped, real
 from ..packages import has_all
 from ..records import Floats, frozen_array, set_fields
+from ..suggestions import suggest_arguments
 from . import trade_off
 
 _MAX_LOG_ODDS: Final = 800.0

@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from ..bounds.canaries import gdp_mu
 from ..bounds.tradeoff import check_array, epsilon_of, log_delta
-from ..errors import delta_level, invalid, mistyped, numeric, real, show, suggest_arguments
+from ..errors import delta_level, invalid, mistyped, numeric, real, show
 from ..records import Counts, Floats, Record, frozen_array, set_fields
 from ..report.shown import one_line
+from ..suggestions import suggest_arguments
 
 _CURVE_ERROR: Final = 1e-13
 """Relative error of the functions that a curve is computed with; rounding goes to the safe side."""

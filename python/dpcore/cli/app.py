@@ -26,9 +26,11 @@ import numpy as np
 import typer
 
 from .. import __version__, _core, experiments
-from ..errors import argument_of, called_here, suggest_arguments
+from ..advice import called_here
+from ..errors import argument_of
 from ..progress import RECEIVED_SIGNALS, WORDING, interrupt_on_signal
 from ..streams import threads_of
+from ..suggestions import suggest_arguments
 from ..visible import make_visible
 from . import options
 from .audits import (

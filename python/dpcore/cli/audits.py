@@ -21,20 +21,13 @@ from typing import Any, Final, get_type_hints
 import numpy as np
 
 from .. import attacks, published
+from ..advice import find_closest_word
 from ..auditing.power import plan
 from ..auditing.provenance import record_command
 from ..auditing.run import audit
 from ..auditing.run_files import RunFile, read_run
 from ..claims.trade_off import Claim
-from ..errors import (
-    AssumptionWarning,
-    argument_of,
-    choice,
-    count,
-    find_closest_word,
-    instance,
-    invalid,
-)
+from ..errors import AssumptionWarning, argument_of, choice, count, instance, invalid
 from ..events import Vote
 from ..files.formats import NUMPY_ERRORS
 from ..mechanisms.commands import command as make_tool

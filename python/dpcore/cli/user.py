@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..adapters import adapt
-from ..errors import invalid, mistyped, suggest_word
+from ..advice import suggest_word
+from ..errors import invalid, mistyped
 from ..mechanisms.callables import answers_once, repeat
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..packages import imported_module

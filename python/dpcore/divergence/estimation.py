@@ -11,9 +11,10 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, confidence_level, flag, integer, invalid, mistyped, suggest_arguments
+from ..errors import choice, confidence_level, flag, integer, invalid, mistyped
 from ..records import Floats, set_fields
 from ..streams import Rng, seed_of, threads_of
+from ..suggestions import suggest_arguments
 from . import reliability
 from .certificates import certify, epsilon_lower, hold_out
 from .estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper

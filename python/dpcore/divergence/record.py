@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, delta_level, integer, invalid, numeric, suggest_arguments
+from ..errors import confidence_level, delta_level, integer, invalid, numeric
 from ..records import Flags, Floats, Record, Result
+from ..suggestions import suggest_arguments
 from .certificates import Certificate, HeldOut, epsilon_hat, epsilon_lower
 from .points import freeze_arrays
 from .two_sample_tests import Checks, two_laws

@@ -17,10 +17,11 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, invalid, mistyped, real, suggest_arguments
+from ..errors import choice, invalid, mistyped, real
 from ..packages import imported_module
 from ..records import Pair, Record, attribute_of
 from ..report.shown import qualified_name
+from ..suggestions import suggest_arguments
 
 _FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import instance, integer, invalid, mistyped, suggest_arguments, vector
+from ..errors import instance, integer, invalid, mistyped, vector
 from ..records import Record, frozen_array, set_fields
+from ..suggestions import suggest_arguments
 from .event import EventRecord, group_rows
 
 _SHOWN_INTERVALS = 5

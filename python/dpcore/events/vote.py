@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, invalid, mistyped, suggest_arguments, vector
+from ..errors import choice, invalid, mistyped, vector
 from ..records import Pair, frozen_array, pair_of, set_fields
 from ..report.plain import Form, declare_form
+from ..suggestions import suggest_arguments
 from . import event
 
 Side = Literal["x_prime", "x"]

@@ -17,8 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import choice, flag, invalid, mistyped, name_path_errors, suggest_arguments
+from ..errors import choice, flag, invalid, mistyped
+from ..paths import name_path_errors
 from ..report.writing import write_file
+from ..suggestions import suggest_arguments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

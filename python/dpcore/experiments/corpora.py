@@ -18,7 +18,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import about, choice, invalid, message, mistyped, suggest_arguments
+from ..errors import about, choice, invalid, message, mistyped
+from ..suggestions import suggest_arguments
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, likeness
 from ..text.reading import File, Layout, Row, corpus_of, open_file, read_table_rows

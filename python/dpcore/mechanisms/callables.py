@@ -17,12 +17,13 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, flag, invalid, mistyped, passes_user_code, suggest_arguments
+from ..errors import choice, flag, invalid, mistyped
 from ..events.event import Held, numpy_of
 from ..packages import converts_to_array, has_all, imported_module, is_tensor
 from ..progress import count_with_progress
 from ..report.shown import Shown, dotted_name, name_of
 from ..streams import seeded_globals
+from ..suggestions import passes_user_code, suggest_arguments
 from .answers import (
     AnswerKeeper,
     copy_answer,

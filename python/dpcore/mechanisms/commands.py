@@ -19,8 +19,9 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from ..errors import about, invalid, mistyped, real, show, suggest_arguments
+from ..errors import about, invalid, mistyped, real, show
 from ..report.shown import Shown
+from ..suggestions import suggest_arguments
 from ..visible import make_visible
 from .callables import Raised
 from .spellings import Lines, parse_line, parse_lines

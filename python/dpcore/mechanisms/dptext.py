@@ -7,7 +7,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, suggest_arguments
+from ..errors import choice
+from ..suggestions import suggest_arguments
 from . import native
 from .exponential import log_tails
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import suggest_arguments
+from ..suggestions import suggest_arguments
 from . import native
 
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import suggest_arguments
+from ..suggestions import suggest_arguments
 from .native import Cost, Logs, Primitive, Tails, positive, whole_line, with_law
 
 

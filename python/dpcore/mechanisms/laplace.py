@@ -7,7 +7,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, invalid, suggest_arguments
+from ..errors import choice, invalid
+from ..suggestions import suggest_arguments
 from .native import LN2, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
 
 Variant = Literal["two_branch", "sign", "centred"]

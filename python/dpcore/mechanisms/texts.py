@@ -11,11 +11,12 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import about, choice, invalid, mistyped, real, suggest_arguments
+from ..errors import about, choice, invalid, mistyped, real
 from ..packages import has_all, is_tensor
 from ..records import Record
 from ..report.shown import Shown, name_of
 from ..streams import Generators, check_size, quiet_seed
+from ..suggestions import suggest_arguments
 from .declarations import mechanism_attribute
 
 _PROBE_SENTENCE: Final = (

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import invalid, real, suggest_arguments
+from ..errors import invalid, real
+from ..suggestions import suggest_arguments
 from .native import LARGEST, Logs, Primitive, Tails, make_unbounded_cost, with_law
 
 

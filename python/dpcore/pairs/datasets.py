@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import instance, invalid, mistyped, suggest_arguments
+from ..errors import instance, invalid, mistyped
 from ..records import Pair, Record
+from ..suggestions import suggest_arguments
 from .differences import added_or_removed, differing_places, dimension, inputs_equal, read_records
 from .neighbours import Domain
 from .text_pairs import Texts

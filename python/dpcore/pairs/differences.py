@@ -11,18 +11,10 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import (
-    choice,
-    integer,
-    invalid,
-    list_to_floats,
-    masked,
-    mistyped,
-    show,
-    suggest_arguments,
-)
+from ..errors import choice, integer, invalid, list_to_floats, masked, mistyped, show
 from ..packages import converts_to_array, has_all, is_tensor
 from ..records import Floats, Pair, frozen_array, pair_of
+from ..suggestions import suggest_arguments
 
 MAX_SHOWN_CHANGES: Final = 8
 """Entries or records of a pair that are listed with both their values."""

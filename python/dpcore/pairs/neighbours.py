@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .. import errors
 from ..records import Floats, Pair, Record, attribute_of
+from ..suggestions import suggest_arguments
 from .differences import Norm, dimension, distance, distances, pair_to_floats
 
 Which = Literal["one", "all"]
@@ -35,7 +36,7 @@ _MAX_SHIFT_HALVINGS: Final = 7
 """A move shifts entries by the domain's width times 2^-1 to 2^-7."""
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def zeros_ones(dim: int) -> Pair:
     """Make the pair of the reconstruction attack: all zeros against all ones.
 
@@ -60,7 +61,7 @@ def zeros_ones(dim: int) -> Pair:
     return Pair(np.zeros(dim), np.ones(dim))
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     """List the pairs of query answers that the literature tries, each in one order only.
 
@@ -226,7 +227,7 @@ def neighbour_of(value: Any) -> Neighbour:
     return cast(Neighbour, value)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record, word="Box"):
     """The vectors with all entries between two numbers.
@@ -411,7 +412,7 @@ class _NormBall(Record):
         return pair
 
 
-@errors.suggest_arguments
+@suggest_arguments
 class L1(_NormBall, word="L1"):
     """Neighbours at distance at most `radius` in the sum of absolute differences.
 
@@ -437,7 +438,7 @@ class L1(_NormBall, word="L1"):
     norm = "l1"
 
 
-@errors.suggest_arguments
+@suggest_arguments
 class L2(_NormBall, word="L2"):
     """Neighbours at Euclidean distance at most `radius`.
 
@@ -461,7 +462,7 @@ class L2(_NormBall, word="L2"):
     norm = "l2"
 
 
-@errors.suggest_arguments
+@suggest_arguments
 class Linf(_NormBall, word="Linf"):
     """Neighbours that differ by at most `radius` in every entry.
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import count, flag, instance, integer, invalid, mistyped, real, suggest_arguments
+from ..errors import count, flag, instance, integer, invalid, mistyped, real
 from ..records import Pair, Record
+from ..suggestions import suggest_arguments
 from .datasets import Replace, input_key
 from .neighbours import Domain, Neighbour, domain_attribute, domain_of, neighbour_of
 from .text_pairs import CHANGES, Texts

@@ -11,11 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import instance, invalid, mistyped, suggest_arguments
+from ..errors import instance, invalid, mistyped
 from ..packages import has_all
 from ..progress import Progress
 from ..records import Pair, Record, set_fields
 from ..report.shown import Shown
+from ..suggestions import suggest_arguments
 
 CHANGES: Final = ("number", "name", "negation", "rare word", "capital letters", "word")
 """Kinds of changes, in the order in which a search tries them."""

@@ -44,11 +44,11 @@ from ..attacks.attack import (
     choose_events,
     choose_plainest,
     not_applicable,
-    remarks_on,
 )
 from ..attacks.candidates import read_candidates
 from ..attacks.threshold import sign_scores
-from ..auditing.event_fitting import outputs_inside
+from ..auditing.event_choice import remarks_on
+from ..auditing.pilot import outputs_inside
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import invalid, real
 from ..events.event import Event, evaluate_event, hits_of

@@ -15,9 +15,10 @@ from typing import Any, Final, Literal, TypedDict
 import numpy as np
 
 from .. import errors
+from ..advice import suggest_word
 from ..attacks import Attack, AttackName, Auto, named
 from ..attacks.threshold import Coordinate
-from ..auditing.event_fitting import name_columns
+from ..auditing.pilot import name_columns
 from ..auditing.provenance import provenance_of
 from ..bounds.binomial import RecordedBound, find_declaration
 from ..claims.trade_off import GDP, Claim, find_remote_tangent
@@ -33,6 +34,7 @@ from ..results.guesses import OUTPUTS_BOUNDS, ROWS, Guesses, Rows
 from ..results.outputs_audits import UNKNOWN, OutputsAudit
 from ..sampling.columns import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
+from ..suggestions import suggest_arguments
 from .independent_rows import (
     count_event,
     doubts_of_order,
@@ -188,7 +190,7 @@ class OutputsOptions(TypedDict, total=False):
     progress: bool | None
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def audit_outputs(
     outputs: Any,
     outputs_prime: Any = None,
@@ -522,7 +524,7 @@ def _check_rows_kind(rows: Any) -> str:
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
     text = f"rows must be {' or '.join(map(repr, ROWS))}, got {errors.show(rows)} ({options})"
     if isinstance(rows, str):
-        raise errors.about(ValueError(text + errors.suggest_word(rows, ROWS)), "rows")
+        raise errors.about(ValueError(text + suggest_word(rows, ROWS)), "rows")
     raise errors.about(TypeError(text), "rows")
 
 

@@ -15,13 +15,14 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from ..errors import about, invalid, masked, mistyped, name_path_errors
+from ..errors import about, invalid, masked, mistyped
 from ..files import columns as frames
 from ..files.cells import Cells, Kind, join_kinds, place_dtypes
 from ..files.columns import Column, Request, Table
 from ..files.formats import Reader, is_path, read_again, read_table
 from ..files.opened import STDIN
 from ..packages import has_all
+from ..paths import name_path_errors
 from ..records import Array
 from .matching import add_missing_names, match_places, match_spellings, match_units
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..advice import advise_on_attribute
-from ..errors import suggest_in_methods
+from ..suggestions import suggest_in_methods
 from ..visible import make_visible
 from .card import escape_html, fold_html, frame_html, make_card_table
 from .rows import Row, format_rows

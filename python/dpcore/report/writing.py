@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from ..errors import name_path_errors, require_path
+from ..paths import name_path_errors, require_path
 
 
 def write_file(path: Any, content: str | bytes, name: str = "path") -> None:

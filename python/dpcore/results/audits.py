@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import bounds, exact
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
-from ..errors import delta_level, instance, integer, invalid, mistyped, suggest_arguments
+from ..errors import delta_level, instance, integer, invalid, mistyped
 from ..events import event_of
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..records import Counts
@@ -23,6 +23,7 @@ from ..report.rows import Row
 from ..report.shown import name_of, one_line
 from ..sampling.driver import draw_again, unite_ranges
 from ..sampling.rows import blocks_apart
+from ..suggestions import suggest_arguments
 from . import evidence
 from .audit_figures import draw_bounds, profile_figure, tradeoff_figure
 from .audit_json import list_audit_figures

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from .. import _core
-from ..errors import count, invalid, mistyped, suggest_arguments, vector
+from ..errors import count, invalid, mistyped, vector
 from ..events.event import Held
 from ..mechanisms.answers import (
     copy_answer,
@@ -50,6 +50,7 @@ from ..progress import Progress
 from ..records import Array, Flags, Floats, Ints, Pair
 from ..report.shown import name_of
 from ..streams import Rng, seeded_globals
+from ..suggestions import suggest_arguments
 
 Call = Callable[[Any], Any]
 """A function called once per output, `input -> output`."""

@@ -12,12 +12,13 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, instance, invalid, message, mistyped, real, suggest_arguments
+from ..errors import choice, instance, invalid, message, mistyped, real
 from ..mechanisms import positive
 from ..pairs import NORMS, Box, dimension, distance
 from ..pairs.differences import Norm
 from ..pairs.neighbours import domain_attribute, domain_of
 from ..records import Floats, Pair, Record
+from ..suggestions import suggest_arguments
 from . import domains
 
 Against = Literal["another", "absent"]

@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, instance, invalid, numeric, real, suggest_arguments, vector
+from ..errors import choice, instance, invalid, numeric, real, vector
 from ..mechanisms import positive
 from ..pairs import NORMS, dimension
 from ..pairs.differences import Norm
 from ..records import Floats, Record
+from ..suggestions import suggest_arguments
 
 Neighbours = Literal["replace", "add_remove"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)

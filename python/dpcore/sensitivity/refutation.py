@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, count, flag, integer, invalid, mistyped, real, show, suggest_arguments
+from ..errors import choice, count, flag, integer, invalid, mistyped, real, show
 from ..pairs import NORMS, Domain
 from ..pairs.differences import Norm, format_changes
 from ..pairs.neighbours import NeighbourArgument, domain_attribute, domain_of, format_neighbour
@@ -20,6 +20,7 @@ from ..progress import interrupted_again
 from ..records import Answer, Pair, Record
 from ..report.shown import one_line
 from ..streams import Rng, seed_of
+from ..suggestions import suggest_arguments
 from . import search
 from .closed_forms import Sensitivity, in_norm, sensitivity
 from .domains import has_range

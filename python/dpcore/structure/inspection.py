@@ -33,6 +33,7 @@ from ..mechanisms.declarations import mechanism_attribute
 from ..packages import has_all, imported_module, is_tensor
 from ..records import Floats, Pair
 from ..streams import Rng, seed_of
+from ..suggestions import suggest_arguments
 from .checks import CHECKS, DETERMINISTIC, Check, CheckOutcome, Inspection, make_check
 from .outputs import (
     MIN_INSPECTED_DRAWS,
@@ -55,7 +56,7 @@ _MEDIAN_LEVEL: Final = 1e-6
 """Chance that a centre is given up, or not taken, though it is the median of the noise."""
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def fork_reuse(
     mechanism: Any,
     x: Any = None,
@@ -329,7 +330,7 @@ def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(p > _MEDIAN_LEVEL / len(centre))
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def inspect(
     mechanism: Any,
     x: Any,

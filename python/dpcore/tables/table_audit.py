@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..auditing.provenance import provenance_of
-from ..errors import AssumptionWarning, flag, invalid, real, suggest_arguments
+from ..errors import AssumptionWarning, flag, invalid, real
 from ..mechanisms.declarations import mechanism_attribute
 from ..pairs.neighbours import format_neighbour
 from ..records import Floats, Result, frozen_array
@@ -33,6 +33,7 @@ from ..results.evidence import (
     read_whole_number,
 )
 from ..streams import threads_of
+from ..suggestions import suggest_arguments
 from .comparison import Comparison, Table, Tally, labels_of, read_neighbours
 
 if TYPE_CHECKING:

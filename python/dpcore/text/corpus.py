@@ -16,11 +16,12 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, instance, integer, invalid, masked, mistyped, real, suggest_arguments
+from ..errors import choice, instance, integer, invalid, masked, mistyped, real
 from ..mechanisms.texts import texts_of
 from ..records import set_fields
 from ..report.shown import Shown
 from ..streams import Rng, seed_of
+from ..suggestions import suggest_arguments
 
 SPLITS: Final = ("train", "valid", "test")
 """The names of the parts: fitted on, chosen on, evaluated on."""

@@ -20,6 +20,7 @@ from ..report import figures as drawing
 from ..report.page import page_of_table
 from ..report.rows import align_rows
 from ..streams import Rng, seed_of
+from ..suggestions import suggest_arguments
 from .corpus import Corpus
 from .inference import Inference, Measured
 from .rewriter_frontiers import measure_rewriters, read_rewriters
@@ -39,7 +40,7 @@ _NOISE_NAMES: Final = ("best", "laplace", "l2_laplace", "gaussian")
 """Those that `PrivateEncoder` makes for a claim; its module is not imported, for it needs torch."""
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record, word="FrontierCell"):
     """Figures of private vectors at one epsilon in one number of dimensions.
@@ -86,7 +87,7 @@ class FrontierCell(Record, word="FrontierCell"):
         )
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Frontier(Result, word="dpcore.text.frontier/2"):
     """Utility and attack against epsilon and the number of dimensions; made by `frontier`.
@@ -191,7 +192,7 @@ class Frontier(Result, word="dpcore.text.frontier/2"):
         return [*_answer_questions(self), *shown, *notes]
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def frontier(
     encoder: Any,
     corpus: Any,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import errors
 from ..bounds import limits
 from ..records import Floats, Ints, Record
+from ..suggestions import suggest_arguments
 
 _MAX_SCORES: Final = 2**23
 """Scores that are held at once, 8 bytes each."""
@@ -21,7 +22,7 @@ Score = Callable[[Ints], Floats]
 """From numbers of outputs to scores of all different candidates, shape `(outputs, candidates)`."""
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinkedOutputs(Record, word="LinkedOutputs"):
     """Ranks of the true document of each output, by one score.

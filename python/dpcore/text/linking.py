@@ -23,6 +23,7 @@ from ..packages import has_all, is_tensor
 from ..records import Floats, Ints, Result
 from ..report import figures as drawing
 from ..report.shown import name_of
+from ..suggestions import suggest_arguments
 from .corpus import words_of
 from .linkage import LinkedOutputs, Score, list_first_rows, rank_truth, read_truth
 from .redaction.masking import MASK, index_originals, split_words
@@ -37,7 +38,7 @@ _ROUNDING: Final = 1e-5
 _LAWS: Final = (Laplace, Gaussian, L2Laplace, DPTextNoise)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
     """Share of outputs that were linked to the documents that they came from; made by `link`.
@@ -101,7 +102,7 @@ class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
         return drawing.finish_axes(axes, self._title)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def link(
     mechanism: Any,
     candidates: Any,

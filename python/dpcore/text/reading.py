@@ -18,13 +18,14 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import about, choice, invalid, message, mistyped, suggest_arguments
+from ..errors import about, choice, invalid, message, mistyped
 from ..files.cells import read_rows
 from ..files.formats import KINDS as FILE_KINDS
 from ..files.json_files import parse_json
 from ..files.opened import HashedFile, Settings, read_whole
 from ..files.opened import open_file as open_text
 from ..mechanisms.answers import is_frame
+from ..suggestions import suggest_arguments
 from .corpus import Corpus
 
 _NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")

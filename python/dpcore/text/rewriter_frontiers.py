@@ -19,6 +19,7 @@ from ..progress import Progress
 from ..records import Record, Result
 from ..report import figures as drawing
 from ..report.rows import align_rows
+from ..suggestions import suggest_arguments
 from . import lm
 from .corpus import words_of
 from .inference import Attacker, Inference
@@ -43,7 +44,7 @@ _WORD_PATTERN: Final = rf"{re.escape(MASK.lower())}|\w+|[^\w\s]"
 """Masks, words and signs of texts in lower case."""
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterRow(Record, word="RewriterRow"):
     """Figures of one rewrite of every text.
@@ -88,7 +89,7 @@ class RewriterRow(Record, word="RewriterRow"):
         return self.certified > self.claimed
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterFrontier(Result, word="dpcore.text.rewriter_frontier/1"):
     """Utility, likeness, attack and linkage of rewriters; made by `frontier`.

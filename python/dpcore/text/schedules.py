@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, integer, invalid, mistyped, real, suggest_arguments
+from ..errors import choice, integer, invalid, mistyped, real
 from ..mechanisms import positive
 from ..records import Record, attribute_of
 from ..report.shown import name_of
+from ..suggestions import suggest_arguments
 
 __all__ = [
     "Constant", "Every", "LogUniformEpsilon", "OverEpochs", "Schedule", "Stretched",

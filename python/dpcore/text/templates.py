@@ -15,8 +15,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import choice, integer, suggest_arguments
+from ..errors import choice, integer
 from ..streams import Rng, seed_of
+from ..suggestions import suggest_arguments
 from .corpus import Corpus, parts_of
 
 Words = Mapping[str, Sequence[str]]

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import about, flag, integer, invalid, message, suggest_arguments
+from ..errors import about, flag, integer, invalid, message
 from ..mechanisms.texts import texts_of
 from ..packages import load_arrays, require_module
 from ..records import Floats
 from ..report.shown import Shown
 from ..report.writing import write_file
+from ..suggestions import suggest_arguments
 from .corpus import training_texts
 
 _CLASS_WORD: Final = "text.TfidfSVD"

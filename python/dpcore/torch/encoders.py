@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
-from ..errors import choice, invalid, mistyped, suggest_arguments
+from ..errors import choice, invalid, mistyped
 from ..mechanisms import texts as batches
 from ..mechanisms.texts import (
     PROBE_TEXTS,
@@ -36,6 +36,7 @@ from ..packages import has_all, imported_attribute, torch
 from ..records import attribute_of
 from ..report.shown import Shown, qualified_name
 from ..streams import Generators, quiet_seed
+from ..suggestions import suggest_arguments
 from .module_calls import eval_mode
 from .transforms import count_zeroed
 

@@ -16,12 +16,13 @@ import numpy.typing as npt
 from .. import mechanisms
 from ..calibration import L2Laplace, gaussian_epsilon
 from ..calibration import laplace as laplace_scale
-from ..errors import choice, delta_level, flag, invalid, mistyped, suggest_arguments, vector
+from ..errors import choice, delta_level, flag, invalid, mistyped, vector
 from ..mechanisms import positive
 from ..packages import has_all, torch
 from ..pairs import distance
 from ..pairs.differences import Norm
 from ..records import Floats, Pair
+from ..suggestions import suggest_arguments
 
 DTYPES: Final = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 """The dtypes that layers and transforms take, and give back."""

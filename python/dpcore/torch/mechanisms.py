@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
-from ..errors import AssumptionWarning, invalid, mistyped, suggest_arguments
+from ..errors import AssumptionWarning, invalid, mistyped
 from ..events.event import numpy_of
 from ..mechanisms.texts import BatchCheck, relative_distances, rounding_of, text_of, texts_of
 from ..packages import torch
 from ..records import Pair
 from ..streams import Rng, check_size, quiet_seed, seed_of, seeded_globals, seeded_torch
+from ..suggestions import suggest_arguments
 from . import encoders
 from .layers import NoiseLayer
 

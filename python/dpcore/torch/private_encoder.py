@@ -15,16 +15,7 @@ import numpy.typing as npt
 
 from .. import sensitivity
 from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, noise_errors, real_epsilon
-from ..errors import (
-    AssumptionWarning,
-    choice,
-    delta_level,
-    flag,
-    invalid,
-    message,
-    mistyped,
-    suggest_arguments,
-)
+from ..errors import AssumptionWarning, choice, delta_level, flag, invalid, message, mistyped
 from ..events.event import numpy_of
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
@@ -35,6 +26,7 @@ from ..report.rows import Row
 from ..report.shown import Shown
 from ..sensitivity.closed_forms import show_pair
 from ..streams import Rng, quiet_seed, seed_of, seeded_torch
+from ..suggestions import suggest_arguments
 from .encoders import check_batches, check_transform, encoder_of, probe_texts, tensor_to_array
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of

@@ -19,6 +19,7 @@ from ..pairs import NORMS
 from ..pairs.differences import Norm
 from ..sensitivity import Ball, MinMaxRows, Sphere
 from ..streams import Rng, seed_of
+from ..suggestions import suggest_arguments
 from . import layers
 
 _INTEGER_DTYPES = {8: torch.int64, 4: torch.int32, 2: torch.int16}
@@ -43,7 +44,7 @@ class _FittedTransform(torch.nn.Module):
             raise errors.invalid(name, requirement, value)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 class Clip(_FittedTransform):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
 
@@ -150,7 +151,7 @@ class Clip(_FittedTransform):
         return f"{shown}, centre of {many} that must be public"
 
 
-@errors.suggest_arguments
+@suggest_arguments
 class Project(_FittedTransform):
     """Project rows onto few directions, before `Clip`: ``directions (x - mean)``.
 
@@ -284,7 +285,7 @@ def count_zeroed(transform: Any) -> int:
     return transform.zeroed if has_all(transform, "zeroed") else 0
 
 
-@errors.suggest_arguments
+@suggest_arguments
 class TransformChain(torch.nn.Sequential):
     """Transforms one after the other, of which the last one bounds the rows.
 
@@ -321,7 +322,7 @@ def fitted_steps(transform: Any) -> list[Any]:
     ]  # fmt: skip
 
 
-@errors.suggest_arguments
+@suggest_arguments
 class MinMax(torch.nn.Module):
     """Shift and scale each row to smallest entry 0 and largest 1: ``(x - min) / (max - min)``.
 
@@ -379,7 +380,7 @@ class MinMax(torch.nn.Module):
         return MinMaxRows(dim)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 class Normalise(torch.nn.Module):
     """Divide each row by its norm: ``x / norm(x)``.
 

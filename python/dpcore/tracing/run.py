@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from ..claims import GDP, Claim
-from ..errors import claim_level, delta_level, integer, invalid, suggest_arguments
+from ..errors import claim_level, delta_level, integer, invalid
 from ..pairs.differences import inputs_equal
 from ..records import Pair, pair_of
 from ..streams import Rng, seed_of
+from ..suggestions import suggest_arguments
 from .analysis import (
     DrawTrace,
     find_loss,

@@ -22,13 +22,14 @@ import numpy.typing as npt
 
 from ..bounds.binomial import RecordedBound
 from ..claims import Claim
-from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric, suggest_arguments
+from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric
 from ..events.event import numpy_of
 from ..packages import has_all, imported_module, is_tensor
 from ..pairs.differences import fingerprint_input
 from ..recorded.run import audit_outputs
 from ..results.outputs_audits import OutputsAudit
 from ..streams import Rng, seed_of, threads_of
+from ..suggestions import suggest_arguments
 
 Losses = Callable[[Any], Any]
 Fit = Callable[[Any], Losses]

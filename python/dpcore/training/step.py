@@ -26,7 +26,7 @@ import numpy.typing as npt
 from ..auditing.run import audit
 from ..bounds import gdp_epsilon
 from ..claims import GDP
-from ..errors import integer, invalid, mistyped, numeric, real, suggest_arguments
+from ..errors import integer, invalid, mistyped, numeric, real
 from ..events.event import numpy_of
 from ..mechanisms.declarations import mechanism_attribute
 from ..packages import has_all, require_module
@@ -35,6 +35,7 @@ from ..records import Pair, Record
 from ..report.shown import Shown, name_of
 from ..results.audits import Audit
 from ..streams import Rng, seed_of, seeded_globals
+from ..suggestions import suggest_arguments
 from .run import check_function, count_records, read_numbers
 
 Vector = npt.NDArray[np.float64]

@@ -12,13 +12,14 @@ from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
-from ...errors import instance, invalid, mistyped, real, suggest_arguments
+from ...errors import instance, invalid, mistyped, real
 from ...mechanisms.texts import texts_of
 from ...packages import torch
 from ...records import Array
 from ...report.rows import Row
 from ...report.shown import Shown
 from ...streams import Rng, seeded_torch
+from ...suggestions import suggest_arguments
 from ...text.corpus import Corpus
 from ...text.systems.dpnr import TextClassifier
 from ...text.systems.dptext import Discriminator, codes_of, descend_loss, make_layers, values_of

@@ -27,6 +27,7 @@ from ...records import Floats, Ints, Record
 from ...sampling.sources import sample
 from ...sensitivity import MinMax, sensitivity
 from ...streams import Rng, seed_of
+from ...suggestions import suggest_arguments
 from ...text.corpus import Tokeniser, split_text, training_texts, words_of
 from ...text.inference.metrics import Measured
 from ...text.words.embedding import Embedding
@@ -44,7 +45,7 @@ _COSINES_PER_BLOCK: Final = 2**23
 """Cosines at a time: 64 MiB."""
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def split_in_halves(
     texts: Any, *, overlap: float = 0.0, rng: Rng = None, tokenise: Tokeniser = words_of
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -89,7 +90,7 @@ def split_in_halves(
     return tuple(kept[row] for row in first), tuple(kept[row] for row in second)
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def train_word2vec(
     texts: Any,
     *,
@@ -225,7 +226,7 @@ class _WatchedSentences:
             self._bar.advance(len(part))
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def add_noise(
     embedding: Any,
     epsilon: float,
@@ -366,7 +367,7 @@ def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ..
     return found
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def draw_anchors(
     victim: Any, *attackers: Any, anchors: int = 1500, rng: Rng = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -401,7 +402,7 @@ def draw_anchors(
     return words[:number], words[number:]
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def attack_embedding(
     victim: Any,
     attacker: Any,

@@ -14,16 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import (
-    about,
-    integer,
-    invalid,
-    message,
-    mistyped,
-    numeric,
-    part_of,
-    suggest_arguments,
-)
+from ...errors import about, integer, invalid, message, mistyped, numeric, part_of
 from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import (
     BatchCheck,
@@ -40,6 +31,7 @@ from ...progress import LONG_SECONDS
 from ...records import Ints
 from ...report.shown import Shown
 from ...streams import Generators
+from ...suggestions import suggest_arguments
 from .targets import MANY_VALUES, Target, rank_values
 
 Vectors = npt.NDArray[np.float64]

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import about, integer, invalid, suggest_arguments
+from ...errors import about, integer, invalid
 from ...mechanisms.texts import takes_rng
 from ...progress import LONG_SECONDS
 from ...records import Record
+from ...suggestions import suggest_arguments
 from .attackers import ENCODER_STREAM_KEY, Vectors, check_vectors, make_generator
 
 _MAX_COPIES: Final = 10

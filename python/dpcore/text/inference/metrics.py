@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import limits
-from ...errors import suggest_arguments
 from ...records import Flags, Ints, Record
+from ...suggestions import suggest_arguments
 from .attackers import Attacker, Vectors, fit_attacker, make_generator
 from .targets import Target
 

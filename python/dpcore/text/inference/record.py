@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import clopper_pearson
-from ...errors import invalid, real, suggest_arguments
+from ...errors import invalid, real
 from ...mechanisms.texts import BatchCheck
 from ...records import Record, Result, frozen_array
 from ...report import figures as drawing
@@ -17,6 +17,7 @@ from ...report.rows import format_epsilon
 from ...results.audit_text import format_claim, format_counts
 from ...results.evidence import numerator_first
 from ...results.outputs_audits import OutputsAudit
+from ...suggestions import suggest_arguments
 from .encodings import Encodings
 from .metrics import TOP, Group, MainTask, Measured
 from .targets import MANY_VALUES

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import predicted
-from ...errors import choice, claim_level, confidence_level, delta_level, invalid, suggest_arguments
+from ...errors import choice, claim_level, confidence_level, delta_level, invalid
 from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import owner_of, takes_rng
 from ...progress import Progress
@@ -24,6 +24,7 @@ from ...records import Ints, Pair
 from ...report.plain import declare
 from ...results.outputs_audits import OutputsAudit
 from ...streams import Rng, seed_of
+from ...suggestions import suggest_arguments
 from . import metrics, record
 from .attackers import (
     Attacker,

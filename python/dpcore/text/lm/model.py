@@ -18,7 +18,7 @@ import numpy as np
 
 from ...claims import Claim
 from ...claims import of as claim_of
-from ...errors import choice, confidence_level, instance, integer, invalid, real, suggest_arguments
+from ...errors import choice, confidence_level, instance, integer, invalid, real
 from ...mechanisms.texts import texts_of
 from ...packages import require_module
 from ...records import Floats, Record
@@ -26,6 +26,7 @@ from ...report.plain import encode_value
 from ...report.rows import Row
 from ...report.shown import list_shown_fields
 from ...streams import Rng, seed_of
+from ...suggestions import suggest_arguments
 from ..corpus import Vocabulary, training_texts, words_of
 from ..redaction.masking import MASK, fingerprint_texts
 from .rate_search import check_public, search_plan

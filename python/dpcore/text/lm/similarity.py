@@ -11,12 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import instance, invalid, numeric, suggest_arguments
+from ...errors import instance, invalid, numeric
 from ...mechanisms.texts import texts_of
 from ...records import Floats, Record
 from ...report.plain import encode_value
 from ...report.rows import align_rows
 from ...report.shown import list_shown_fields
+from ...suggestions import suggest_arguments
 from .model import NextWordModel
 
 _MIN_SINGULAR_VALUE: Final = 1e-10

@@ -17,12 +17,13 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import choice, flag, integer, invalid, mistyped, numeric, real, suggest_arguments
+from ...errors import choice, flag, integer, invalid, mistyped, numeric, real
 from ...mechanisms.texts import texts_of
 from ...packages import has_all
 from ...records import attribute_of
 from ...report.shown import Shown, name_of
 from ...streams import Rng, check_size, seed_of
+from ...suggestions import suggest_arguments
 from ..words import Linkage
 
 Levels = npt.NDArray[np.float64]

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...divergence import Estimate, renyi
-from ...errors import suggest_arguments
 from ...packages import require_module
 from ...records import Floats, Ints, Record, frozen_array
 from ...report.shown import Shown
+from ...suggestions import suggest_arguments
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import TRANSFORMS, attackers_of, vectors_of

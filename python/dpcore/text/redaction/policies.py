@@ -15,12 +15,13 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import flag, instance, integer, invalid, mistyped, numeric, real, suggest_arguments
+from ...errors import flag, instance, integer, invalid, mistyped, numeric, real
 from ...mechanisms.texts import texts_of
 from ...packages import has_all, require_module
 from ...records import Floats, Record, frozen_array
 from ...report.shown import name_of
 from ...streams import Rng, seed_of
+from ...suggestions import suggest_arguments
 from ..corpus import words_of
 from ..words.embedding import Embedding
 from .masking import Levels, fingerprint_texts, split_words, spread_levels

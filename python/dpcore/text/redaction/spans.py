@@ -13,6 +13,7 @@ from ...packages import has_all
 from ...records import Record, Result
 from ...report import figures as drawing
 from ...report.rows import align_rows
+from ...suggestions import suggest_arguments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +28,7 @@ _NOTES: Final = (
 )
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True)
 class SpanScore(Record, word="SpanScore"):
     """Counts of the predicted and the true spans of one type.
@@ -76,7 +77,7 @@ class SpanScore(Record, word="SpanScore"):
         return self.reached / self.gold if self.gold else np.nan
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
     """Precision and recall of spans by type of entity; made by `score_spans`.
@@ -142,7 +143,7 @@ def _list_scores(scores: Sequence[SpanScore]) -> list[tuple[str, ...]]:
     return rows
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def score_spans(predicted: Any, gold: Any) -> SpanScores:
     """Compare predicted spans with true ones: precision and recall by type of entity.
 

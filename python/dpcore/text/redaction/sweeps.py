@@ -23,6 +23,7 @@ from ...report import figures as drawing
 from ...report.page import page_of_table
 from ...report.rows import align_rows
 from ...streams import Rng, seed_of
+from ...suggestions import suggest_arguments
 from ..corpus import likeness
 from ..inference import Inference
 from ..inference.attackers import encoder_of
@@ -58,7 +59,7 @@ _COLUMN_NOTES: Final = (
 )
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SweepPoint(Record, word="SweepPoint"):
     """Measurements of one policy at one level.
@@ -129,7 +130,7 @@ class SweepPoint(Record, word="SweepPoint"):
         return f"<SweepPoint {self.policy}{level}: attack {self.mean('accuracy'):.3f}>"
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sweep(Result, word="dpcore.text.redaction.sweep/2"):
     """Measurements of redaction, policy by policy and level by level; made by `sweep`.
@@ -227,7 +228,7 @@ class Sweep(Result, word="dpcore.text.redaction.sweep/2"):
         return [*rows, *(("note", note) for note in list_notes(self))]
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def sweep(
     sensitive: Any,
     safe: Any,

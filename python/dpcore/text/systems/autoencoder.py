@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import calibration, sensitivity
-from ...errors import choice, delta_level, flag, integer, invalid, numeric, suggest_arguments
+from ...errors import choice, delta_level, flag, integer, invalid, numeric
 from ...mechanisms import positive
 from ...mechanisms.texts import Rewriter, texts_of
 from ...packages import torch
 from ...streams import Rng, seed_of, seeded_torch
+from ...suggestions import suggest_arguments
 from ...torch import Clip, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import device_of
 from ..corpus import Vocabulary, training_texts

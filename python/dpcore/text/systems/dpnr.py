@@ -20,12 +20,13 @@ import numpy.typing as npt
 
 from ... import calibration, sensitivity
 from ...calibration import RealEpsilon, real_epsilon
-from ...errors import choice, flag, instance, integer, invalid, mistyped, numeric, suggest_arguments
+from ...errors import choice, flag, instance, integer, invalid, mistyped, numeric
 from ...mechanisms import positive
 from ...mechanisms.texts import texts_of
 from ...packages import torch
 from ...records import Pair
 from ...streams import Rng, seed_of, seeded_torch
+from ...suggestions import suggest_arguments
 from ...torch import LaplaceNoise, MinMax, SharedNoise
 from ...torch.encoders import encoder_of
 from ...torch.mechanisms import device_of

@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import calibration, sensitivity
-from ...errors import about, choice, flag, instance, integer, invalid, mistyped, suggest_arguments
+from ...errors import about, choice, flag, instance, integer, invalid, mistyped
 from ...mechanisms import positive
 from ...packages import torch
 from ...streams import Rng, seed_of, seeded_torch
+from ...suggestions import suggest_arguments
 from ...torch import Clip, DPTextNoiseLayer, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of
 from ..corpus import Corpus, Vocabulary

@@ -18,13 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...calibration import RealEpsilon
-from ...errors import instance, invalid, mistyped, numeric, suggest_arguments
+from ...errors import instance, invalid, mistyped, numeric
 from ...packages import load_arrays, require_module, torch
 from ...records import Pair
 from ...report.rows import Row
 from ...report.shown import Shown
 from ...report.writing import write_file
 from ...streams import Rng
+from ...suggestions import suggest_arguments
 from ...torch import PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of
 from ...torch.private_encoder import list_rows

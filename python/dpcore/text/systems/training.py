@@ -15,13 +15,14 @@ from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 
-from ...errors import AssumptionWarning, choice, instance, integer, invalid, real, suggest_arguments
+from ...errors import AssumptionWarning, choice, instance, integer, invalid, real
 from ...mechanisms.callables import set_torch_threads
 from ...mechanisms.texts import texts_of
 from ...packages import torch
 from ...progress import Progress
 from ...report.shown import Shown
 from ...streams import seeded_torch
+from ...suggestions import suggest_arguments
 from .. import schedules
 from ..corpus import Corpus, Vocabulary
 

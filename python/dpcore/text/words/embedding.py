@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from ... import _core
 from ...calibration import RealEpsilon
-from ...errors import flag, integer, invalid, mistyped, numeric, suggest_arguments
+from ...errors import flag, integer, invalid, mistyped, numeric
 from ...packages import has_all
 from ...records import Floats, Record, set_fields
+from ...suggestions import suggest_arguments
 from ..reading import File, missing_file, open_file
 
 Vectors = dict[str, npt.NDArray[np.float64]]

@@ -17,11 +17,12 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import choice, flag, instance, integer, invalid, mistyped, real, suggest_arguments
+from ...errors import choice, flag, instance, integer, invalid, mistyped, real
 from ...mechanisms.texts import texts_of
 from ...progress import Progress
 from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, seed_of
+from ...suggestions import suggest_arguments
 from ...tables.table_audit import audit_table
 from ..corpus import training_texts, words_of
 from .embedding import Embedding

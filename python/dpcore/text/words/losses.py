@@ -13,12 +13,13 @@ from ...bounds import limits
 from ...calibration import L2Laplace, real_epsilon
 from ...calibration.pure import l2_laplace_divergences
 from ...divergence import canonne_kamath_steinke
-from ...errors import choice, confidence_level, invalid, suggest_arguments
+from ...errors import choice, confidence_level, invalid
 from ...mechanisms.declarations import mechanism_attribute
 from ...records import Floats, Ints, Record
 from ...report.plain import encode_value
 from ...sensitivity import Ball
 from ...streams import Rng, seed_of
+from ...suggestions import suggest_arguments
 
 UNKNOWN: Final = ("error", "drop", "keep", "uniform")
 

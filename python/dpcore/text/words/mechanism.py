@@ -16,6 +16,7 @@ from ... import _core, errors
 from ...mechanisms.texts import Rewriter, texts_of
 from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, check_size, seed_of
+from ...suggestions import suggest_arguments
 from ..corpus import Tokeniser, split_text, words_of
 from ..linkage import list_first_rows, rank_truth, share_interval
 from . import losses
@@ -569,7 +570,7 @@ def nearest_words(
     return places[at].astype(np.int64), squares[at]
 
 
-@errors.suggest_arguments
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linkage(Record, word="Linkage"):
     """Number of outputs that were linked to the original that they came from.
@@ -624,7 +625,7 @@ class Linkage(Record, word="Linkage"):
         return f"{self.right:,} of {texts} linked by {self.by}: {share}"
 
 
-@errors.suggest_arguments
+@suggest_arguments
 def link(
     mechanism: WordMechanism,
     originals: Sequence[Any],

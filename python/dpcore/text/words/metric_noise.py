@@ -10,8 +10,9 @@ from typing import Any, Final, Self
 import numpy as np
 
 from ... import _core
-from ...errors import invalid, real, suggest_arguments
+from ...errors import invalid, real
 from ...records import Floats, Ints
+from ...suggestions import suggest_arguments
 from .embedding import Embedding
 from .mechanism import MetricMechanism, TableMechanism, nearest_words
 

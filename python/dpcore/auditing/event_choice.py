@@ -1,21 +1,18 @@
-"""Choice of what an audit attacks: the pair of inputs, and the score and its threshold.
+"""Choice of the score and the threshold that an audit counts.
 
-Both are chosen on pilot draws, in rounds with more and more draws for fewer and fewer candidates.
+It is made on pilot draws, in rounds with more and more draws for fewer and fewer scores.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from ..attacks.arrays import Grain
 from ..attacks.attack import (
     Choice,
     Goal,
@@ -31,30 +28,35 @@ from ..attacks.attack import (
     rounded_merit,
     score_grain,
 )
-from ..attacks.bins import Marks, marks_of, sorted_values
-from ..attacks.candidates import read_candidates
+from ..attacks.bins import Marks, marks_of, scale_of, sorted_values
+from ..attacks.grains import Grain
 from ..attacks.parts import remember_parts
 from ..bounds.tail import find_tail_threshold
-from ..errors import about, flag, invalid, message, mistyped, vector
 from ..events.event import LARGEST, Above, Score, scores_of
-from ..mechanisms import Native
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.declarations import clean_pair, inputs_of, is_native, mechanism_attribute
-from ..packages import has_all
-from ..pairs import Search, Searched, Texts, explore, zeros_ones
-from ..pairs.differences import fingerprint_input, inputs_equal, pair_to_floats
-from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
-from ..records import Counts, Floats, Pair
+from ..records import Array, Counts, Floats
 from ..results.evidence import numerator_first
 from ..sampling.driver import Source
-from ..sampling.sources import Course
 from ..sampling.tally import Frame, Sketch
-from ..streams import PILOT, SELECTION
-from .wide_outputs import WholeScore, WideReading, is_wide, read_wide
+from ..streams import SELECTION
+from .wide_outputs import WholeScore, WideReading
 
-Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+Sides = tuple[Array, Array]
 """Outputs on x and on x'."""
 
+_ROUNDED: Final = (
+    "all that tells the two sides apart is smaller than rounding explains (8 last places of the "
+    "outputs' format): no event is left for the law that was meant"
+)
+"""Message to the reader if rounding has left no event."""
+_SIGNED: Final = (
+    "the two sides differ in the signs of their zeros: -0.0 and 0.0 are equal numbers, and no "
+    "event of the law that was meant distinguishes them"
+)
+_WIDE: Final = (
+    "such outputs are compared as float64: what differs beyond its 53 bits, or beyond "
+    "its range, is not seen"
+)
 _SCREENING_ELEMENTS: Final = 2**21
 """Numbers a side on which all scores are compared; at least and at most so many rows."""
 _SCREENING_ROWS: Final = (2**15, 2**17)
@@ -83,18 +85,6 @@ _STATED_RATE_DRAWS: Final = 2**40
 _MAX_STATED_DEVIATIONS: Final = 6.0
 """Standard errors by which a stated rate may differ from the draws."""
 
-_MIN_ROUND_ROWS: Final = 2**11
-_MAX_ROUND_ROWS: Final = 2**19
-"""Pilot draws a side on one pair in one round of a comparison."""
-_FINAL_ROUND_PAIRS: Final = 3
-_MAX_FINAL_ROUND_ROWS: Final = 2**22
-"""Pilot draws a side on one pair in the last rounds, with `_FINAL_ROUND_PAIRS` pairs or fewer."""
-_MAX_ROUND_TRAINING_ROWS: Final = 2**18
-_ROUND_DRAWS_PER_TRIAL: Final = 8
-_MIN_DRAWS_PER_PAIR: Final = 64
-"""Draws per side that all rounds may take together: the larger of so many for each counted trial
-and so many for each pair."""
-
 
 @dataclass(frozen=True, slots=True)
 class SketchScores:
@@ -108,7 +98,7 @@ class SketchScores:
     scores: tuple[Score, ...]
     frames: tuple[Frame, ...]
 
-    def __call__(self, outputs: npt.NDArray[Any], start: int) -> tuple[Sketch, ...]:
+    def __call__(self, outputs: Array, start: int) -> tuple[Sketch, ...]:
         """Return one sketch for each score."""
         with remember_parts():
             return tuple(
@@ -274,7 +264,7 @@ def _predict_rates(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
 
 
 def choose_crossed(
-    attack: ScoreAttack, wholes: Sequence[Sequence[npt.NDArray[Any]]], goal: Goal
+    attack: ScoreAttack, wholes: Sequence[Sequence[Array]], goal: Goal
 ) -> Choice | None:
     """Choose a threshold on a score of the whole pilot, by values that did not fit it.
 
@@ -345,6 +335,30 @@ def select_wide_event(
     return next(option for option in options if option[0].merit >= least)
 
 
+def remarks_on(
+    found: Sequence[Choice],
+    outputs: Array,
+    signs: Sequence[Choice] = (),
+    exact_up_to: float = math.inf,
+) -> tuple[str, ...]:
+    """Return remarks on the choices; the best of them is to be counted.
+
+    Args:
+        found: the choices.
+        outputs: pilot outputs on x, shape `(size, ...)`.
+        signs: choices of the scores of the signs of zeros.
+        exact_up_to: magnitude up to which outputs in float64 are sure to be what was written.
+    """
+    if max(choice.merit for choice in found) > 0.0:
+        return ()
+    remarks = [_ROUNDED] if any(choice.rounding for choice in found) else []
+    remarks += [_SIGNED] if any(choice.merit > 0.0 for choice in signs) else []
+    if outputs.dtype.kind in "fc":
+        is_wide = np.finfo(outputs.dtype).nmant > np.finfo(np.float64).nmant
+        remarks += [_WIDE] if is_wide or scale_of(outputs) > exact_up_to else []
+    return tuple(remarks)
+
+
 def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
     """Choose the best threshold on a log ratio that a mechanism states, without a check of it.
 
@@ -409,306 +423,3 @@ def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
     grains = part_grains(score, *outputs) or column_grains(*outputs)
     grain = score_grain(score, grains, *values)
     return marks_of(sorted_values(values[0]), sorted_values(values[1]), grain)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The pairs that an audit may choose from.
-
-    Args:
-        pairs: one or several; empty for a search.
-        search: a plan that proposes pairs, or None.
-        neighbour: the relation that the claim speaks of, or None for "these two inputs".
-        null: True if the two inputs may be equal.
-        mechanism: what is called with the inputs.
-    """
-
-    pairs: tuple[Pair, ...]
-    search: Search | None = None
-    neighbour: Any = None
-    null: bool = False
-    mechanism: Any = None
-
-    @property
-    def first(self) -> Pair:
-        """A pair to learn the shape of outputs from."""
-        if self.search is not None:
-            return self.search.start(np.random.default_rng(0))[0]
-        return self.pairs[0]
-
-    @property
-    def most_pilot(self) -> int | None:
-        """Largest default pilot: a search in texts states how many draws it may take."""
-        is_text = self.search is not None and isinstance(self.search.domain, Texts)
-        return self.search.budget if self.search and is_text else None
-
-    @property
-    def relation(self) -> str:
-        """The relation that the chosen pair is of, as text, or empty: a search may have its own."""
-        by = self.neighbour
-        if by is None and self.search is not None:
-            by = self.search.neighbour
-        return "" if by is None else format_neighbour(by)
-
-    def checked(self, pair: Pair) -> Pair:
-        """Return the pair if its inputs differ and are neighbours.
-
-        Raises:
-            TypeError: if the relation is one of inputs of another kind; if an input is, or holds,
-                an iterator.
-            ValueError: if the inputs are equal, which `null` allows; farther apart than
-                `neighbour` says; or given with their own distance and `neighbour`.
-        """
-        refuse_unreadable("x", pair.x)
-        refuse_unreadable("x_prime", pair.x_prime)
-        inputs = inputs_of(self.mechanism, pair)
-        if not self.null and inputs_equal(inputs.x, inputs.x_prime):
-            # Nothing tells equal inputs apart: every mechanism would pass.
-            is_rounded = not inputs_equal(pair.x, pair.x_prime)
-            need = "different in at least one entry" + " as float64" * is_rounded
-            text = message("pair", need, pair)
-            error = ValueError(f"{text} (null=True allows two equal inputs)")
-            raise about(error, "pair")
-        if self.neighbour is not None:
-            refuse_farther(pair, self.neighbour)
-            if pair.distance != 1.0:
-                # A metric claim speaks of any two inputs, per unit of their distance; one about
-                # neighbours of neighbours alone. A pair cannot stand for both.
-                requirement = "1 where neighbour= is given (leave one of them out)"
-                raise invalid("distance of the pair", requirement, pair.distance)
-        return pair
-
-
-def parse_pair(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False) -> Asked:
-    """Read the arguments `pair`, `neighbour` and `null` of an audit.
-
-    Raises:
-        TypeError: if one is none of the kinds allowed.
-        ValueError: if it is an empty list; if there is no pair; if a pair is refused, see
-            `Asked.checked`.
-    """
-    if neighbour is not None:
-        neighbour = neighbour_of(neighbour)
-    wanted = replace(
-        _list_candidates(mechanism, pair), neighbour=neighbour, null=flag("null", null),
-        mechanism=mechanism,
-    )  # fmt: skip
-    for one in wanted.pairs:
-        if is_native(mechanism):
-            dim_of(one)
-        wanted.checked(one)
-    return wanted
-
-
-def refuse_unreadable(name: str, x: Any) -> None:
-    """Refuse an input that not every call can read, or that holds itself.
-
-    Raises:
-        TypeError: if it is an iterator (a generator, an open file), a socket or a lock, or a list,
-            a tuple or a mapping with one among its items, at any depth.
-        ValueError: if it holds itself, or lists in lists beyond the depth that Python allows.
-    """
-    try:
-        _refuse_items(name, x, x, set(), set())
-    except RecursionError:
-        raise invalid(name, "an input that does not hold itself", x) from None
-
-
-def _refuse_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) -> None:
-    """Refuse items of an input; `path` are the containers that hold the item."""
-    is_lock = has_all(item, "acquire", "release")
-    if isinstance(item, Iterator) or is_lock or callable(getattr(item, "fileno", None)):
-        kind = f"not a {type(item).__name__}"
-        if isinstance(item, Iterator):
-            kind = "not an iterator, which the first call uses up"
-        requirement = (
-            f"an input that every call can read, {kind} "
-            "(list(...) of a generator, the text of an open file)"
-        )
-        raise mistyped(name, requirement, x)
-    if not isinstance(item, (list, tuple, dict)) or id(item) in done:
-        return
-    if id(item) in path:
-        raise RecursionError
-    inner = list(item.values()) if isinstance(item, dict) else item
-    # One object for each kind of plain items: a data set has many.
-    kinds = {type(part): part for part in inner}
-    containers = tuple(kind for kind in kinds if issubclass(kind, (list, tuple, dict)))
-    for part in kinds.values():
-        if not isinstance(part, containers):
-            _refuse_items(name, x, part, path, done)
-    for part in inner if containers else ():
-        if isinstance(part, containers):
-            _refuse_items(name, x, part, path | {id(item)}, done)
-    done.add(id(item))
-
-
-@contextmanager
-def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
-    """Compare the inputs before and after some calls of a mechanism; refuse a change.
-
-    Raises:
-        ValueError: if a call has changed an input, whatever else went wrong because of it.
-    """
-    sides = {"x": pair.x, "x'": pair.x_prime}
-    before = {side: fingerprint_input(x) for side, x in sides.items()}
-    cause = None
-    try:
-        yield
-    except Exception as error:
-        cause = error
-    for side, x in sides.items():
-        if fingerprint_input(x) != before[side]:
-            text = (
-                f"mechanism must leave its inputs as they are: {name} changes its input {side}; "
-                "copy it first (copy.deepcopy)"
-            )
-            raise about(ValueError(text), "mechanism") from cause
-    if cause is not None:
-        raise cause
-
-
-def dim_of(pair: Pair) -> int:
-    """Count the entries of a native mechanism's inputs, which are two vectors of one size.
-
-    Raises:
-        TypeError: if an input does not hold real numbers.
-        ValueError: if it is no vector of finite numbers, or the two differ in size.
-    """
-    x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
-    if x.shape != x_prime.shape:
-        raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))
-    return x.size
-
-
-def _list_candidates(mechanism: Any, pair: Any) -> Asked:
-    if pair is None:
-        return Asked((_get_default_pair(mechanism),))
-    if isinstance(pair, Search):
-        return Asked((), pair)
-    if isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], Pair):
-        return Asked((Pair(*pair),))
-    is_data = isinstance(pair, (str, bytes, dict, np.ndarray))
-    several = tuple(pair) if isinstance(pair, Iterable) and not is_data else (pair,)
-    if not all(isinstance(one, Pair) for one in several):
-        need = "a Pair, a tuple (x, x_prime), several Pairs, a pairs.search(...) or None"
-        raise mistyped("pair", need, pair)
-    if not several:
-        raise invalid("pair", "at least one Pair", pair)
-    return Asked(several)
-
-
-def _get_default_pair(mechanism: Any) -> Pair:
-    """Return the mechanism's own pair, or 0 and 1 for the package's noises and subclasses."""
-    make = mechanism_attribute(mechanism, "default_pair")
-    if make is None and not isinstance(mechanism, Native):
-        # 0 against 1 may be no neighbours, or as near as makes every mechanism pass.
-        requirement = (
-            "given for a mechanism without default_pair: two inputs that the claim calls "
-            "neighbours, as in audit(mechanism, ([0.0], [1.0]))"
-        )
-        raise invalid("pair", requirement, None)
-    found = zeros_ones(1) if make is None else make()
-    if not isinstance(found, Pair):
-        raise mistyped("default_pair()", "a Pair", found)
-    return found
-
-
-def choose_pair(
-    wanted: Asked,
-    source_of: Callable[[Pair], Source],
-    attack: ScoreAttack,
-    goal: Goal,
-    pilot: int,
-    trials: int,
-    seed: int,
-    course: Course,
-) -> tuple[Pair, Searched | None]:
-    """Choose the pair expected to certify most, by rounds of pilots.
-
-    The best third of the pairs reaches the next round.
-
-    Args:
-        wanted: the pairs to choose from.
-        source_of: makes the source of a pair.
-        attack: fitted anew on every pair.
-        goal: what is to be certified.
-        pilot: pilot draws a side that the last round may use.
-        trials: counted draws per side, which limit all rounds together.
-        seed: of the search.
-        course: records what is done.
-
-    Returns:
-        One pair, and what a search took. Nothing that was drawn here is counted.
-    """
-    rounds = plan_rounds(wanted, pilot, trials)
-    total = 2 * sum(many * size for many, size in rounds)
-    course.step("search", "searching the pair", total)
-
-    def evaluate(pair: Pair, size: int) -> float:
-        # A search proposes as it goes.
-        return _score_pair(source_of(wanted.checked(pair)), pair, attack, goal, size)
-
-    if wanted.search is not None:
-        return explore(wanted.search, evaluate, np.random.default_rng((seed, 0)))
-    left = list(wanted.pairs)
-    for many, size in rounds:
-        left = sorted(left[:many], key=lambda pair: -evaluate(pair, size))
-    return left[0], None
-
-
-def plan_rounds(wanted: Asked, pilot: int, trials: int) -> tuple[tuple[int, int], ...]:
-    """List for each round the number of pairs it tries and the draws per side for each pair.
-
-    A search has its own budget. The rounds of a list of pairs take at most eight draws for each
-    counted trial, or 64 for each pair if that is more.
-    """
-    if wanted.search is not None:
-        return wanted.search.schedule()
-    rounds, pairs = [], len(wanted.pairs)
-    limit = max(_ROUND_DRAWS_PER_TRIAL * trials, _MIN_DRAWS_PER_PAIR * pairs)
-    while pairs > 1:
-        # Every round costs half a pilot in all, and only the last ones may be long.
-        most = _MAX_ROUND_ROWS if pairs > _FINAL_ROUND_PAIRS else _MAX_FINAL_ROUND_ROWS
-        rounds.append((pairs, min(max(_MIN_ROUND_ROWS, pilot // (2 * pairs)), most)))
-        pairs = (pairs + 2) // 3
-    total = sum(many * size for many, size in rounds)
-    # In the same proportion, so that late rounds keep their longer pilots.
-    return tuple((many, size * min(limit, total) // total) for many, size in rounds)
-
-
-def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
-    vectors = pair_to_floats(clean_pair(source.draws.mechanism, pair) or pair)
-    merit = _score_wide_pair(source, vectors, attack, goal, size)
-    if merit is None:
-        merit = _score_narrow_pair(source, vectors, attack, goal, size)
-    # A metric claim is per unit of distance, and with delta nothing is ever divided.
-    return merit if goal.delta or merit < 0.0 else merit / pair.distance
-
-
-def _score_wide_pair(
-    source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
-) -> float | None:
-    """Return what a pair with wide outputs promises, or None for others."""
-    reading = None
-    if is_wide(source.elements, size):
-        reading = read_wide(source, attack, pair, size)
-    if reading is None:
-        return None
-    scores = reading.make_scores(f"outputs of {source.name}")
-    if not scores and not reading.whole:
-        return -math.inf
-    return select_wide_event(source, scores, reading, goal.bolder())[0].merit
-
-
-def _score_narrow_pair(
-    source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
-) -> float:
-    training = max(1, min(size // 2, _MAX_ROUND_TRAINING_ROWS))
-    sides = source.in_one_form(*source.outputs(PILOT, 0, training))
-    scores, _ = read_candidates(attack, *sides, pair, f"outputs of {source.name}")
-    if not scores:
-        return -math.inf
-    selection = size - training
-    first_look = draw_first_outputs(source, selection, selection)
-    return select_event(source, scores, first_look, selection, goal.bolder()).merit

@@ -1,0 +1,223 @@
+"""Form of the outputs of a mechanism: shape, fields, names of columns, and type.
+
+A fact that a call states once for all its rows, such as the names of columns, must not depend on
+the input; a type that does is a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import about, show
+from ..mechanisms import answers
+from ..mechanisms.callables import (
+    call_mechanism,
+    explain_failures,
+    make_generator,
+    makes_tensors,
+    one_by_one,
+)
+from ..records import Array, Pair
+from ..report.shown import name_of
+from ..sampling.driver import Source
+from ..sampling.sources import Course, Place
+from ..streams import PROBE
+
+_PROBE_ROWS: Final = 2
+_PROBE_ROWS_OF_LISTS: Final = 64
+"""Outputs of a call that tells their shape; of lists, whose lengths may differ, more."""
+_TRIALS_PER_PROBE_CALL: Final = 64
+"""Of a function of one answer, one call a side in so many trials at most: it may be slow, and where
+two lengths do not show there, outputs become objects as soon as they do."""
+
+_MAX_FACT_CALLS: Final = 20
+"""Short calls on each side that must say what the first ones said before it is called the input's:
+where it is a matter of chance, all of them do in at most one audit of 2^40."""
+
+_MAX_FACT_CHARACTERS: Final = 80
+"""Characters of what a side says that a message shows."""
+
+_NUMBER_KINDS = "biufc"
+"""Kinds of numbers, each able to hold those before it."""
+_TIMES: Final = (np.datetime64, np.timedelta64)
+TYPE_CHECK_CALLS: Final = 20
+"""Short calls on each side that must show the types that the pilot showed: where a type is a
+matter of chance, all of them do in at most one audit of 2^40."""
+
+
+def form_of(
+    mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
+) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
+    """Determine the shape of one output, the names of its fields, and those of its columns.
+
+    The shape is () for Python objects, such as lists of changing length.
+
+    Args:
+        mechanism: what is called.
+        pair: the two inputs.
+        seed: of all generators.
+        course: records every call.
+        trials: of the audit; they limit the calls of a function of one answer.
+
+    Raises:
+        ValueError: if a fact stated once per call distinguishes the two inputs, see
+            `call_facts`; if outputs hold themselves.
+    """
+
+    def make_rng(side: int, number: int) -> np.random.Generator:
+        return make_generator(seed, PROBE, side, number)
+
+    with explain_failures(mechanism, (pair.x, pair.x_prime), _PROBE_ROWS_OF_LISTS, make_rng):
+        return _read_form(mechanism, pair, seed, course, trials)
+
+
+def _read_form(
+    mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
+) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
+    name = f"outputs of {name_of(mechanism)}"
+
+    def ask(side: int, number: int = 0) -> Any:
+        # Streams that nothing else uses: these calls only tell the form.
+        begun = course.clock()
+        x = pair.x_prime if side else pair.x
+        answer = mechanism(x, _PROBE_ROWS, make_generator(seed, PROBE, side, number))
+        course.called(_PROBE_ROWS, course.clock() - begun)
+        return answer
+
+    answer = ask(0)
+    outputs = answers.outputs_of(name, answer, _PROBE_ROWS)
+    shape, fields = outputs.shape[1:], outputs.dtype.names or ()
+    if outputs.dtype == object:
+        answers.refuse_nested(name, outputs.tolist())
+    if not one_by_one(mechanism) and not makes_tensors(mechanism):
+        _refuse_facts(name, answers.call_facts(answer), ask)
+    of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or one_by_one(mechanism)
+    if answers.is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
+        # Two lists may be equally long by chance.
+        rows = _PROBE_ROWS_OF_LISTS
+        if one_by_one(mechanism):
+            rows = min(rows, max(_PROBE_ROWS, trials // _TRIALS_PER_PROBE_CALL))
+        for side, x in enumerate((pair.x, pair.x_prime)):
+            more = call_mechanism(mechanism, x, rows, make_generator(seed, PROBE, side, 1))
+            course.drew(rows)
+            shape = shape if more.shape[1:] == shape else ()
+            fields = max(fields, more.dtype.names or (), key=len)
+    return () if fields else shape, fields, () if fields else answers.column_names(answer)
+
+
+def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
+    """Refuse a mechanism if a fact stated once per call, for all its rows, shows the input."""
+    both = facts, answers.call_facts(ask(1, 0))
+    facts_prime = both[1]
+    differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
+    for number in range(_MAX_FACT_CALLS):
+        if not differing:
+            return
+        # Each side is the first in half of the calls: what alternates is not the input's.
+        order = (1, 0) if number % 2 else (0, 1)
+        again = {side: answers.call_facts(ask(side, number + 2)) for side in order}
+        differing = [w for w in differing if all(again[i].get(w) == both[i][w] for i in (0, 1))]
+    for what in differing:
+        one = _format_differences(facts[what], facts_prime[what])
+        other = _format_differences(facts_prime[what], facts[what])
+        tell = "tell" if what.startswith(("columns", "field names", "categories")) else "tells"
+        error = ValueError(
+            f"{name} must have the same {what} in every call, for the {what} {tell} the input: "
+            f"{one} on x, {other} on x'; a call says it once, so no count of rows may use it (to "
+            "have it counted, return one output a call and pass dpcore.repeat(function), or rows "
+            "as lists)"
+        )
+        raise about(error, name)
+
+
+def _format_differences(mine: Any, others: Any) -> str:
+    """Format the part of one side that the other lacks, cut if it is long."""
+    if not isinstance(mine, tuple):
+        return str(mine)
+    if all(isinstance(one, int) for one in mine):
+        return show(mine)
+    only = [one for one in mine if one not in others] or list(mine)
+    text = ", ".join(f'"{one}"' if isinstance(one, str) else show(one) for one in only)
+    return text if len(text) <= _MAX_FACT_CHARACTERS else text[: _MAX_FACT_CHARACTERS - 3] + "..."
+
+
+def types_apart(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
+    """Return a note if the outputs on x have another type than those on x'.
+
+    1 and 1.0 are equal, and an audit counts them as one value; a reader of the type does not.
+    Nothing is certified: a type is one observation for a call, of any number of rows.
+
+    Nothing is said where the values themselves explain the types (whole numbers became floats
+    with a NaN or a half, a list of strings is as wide as its longest), since scores see those.
+
+    Args:
+        outputs: outputs on `x`, shape `(size, ...)`.
+        outputs_prime: outputs on `x_prime`, shape `(size', ...)`.
+
+    Returns:
+        One sentence, or none.
+
+    Example:
+        >>> for note in types_apart(np.zeros(2), np.zeros(2, dtype=np.int64)):
+        ...     print(note.split(":")[0])
+        outputs on x are of type float64, those on x' of type int64
+    """
+    named: Any = _find_time_type(outputs), _find_time_type(outputs_prime)
+    if None in named or named[0] == named[1]:
+        named = outputs.dtype, outputs_prime.dtype
+        if not _types_differ(outputs, outputs_prime):
+            return ()
+    return (
+        f"outputs on x are of type {named[0]}, those on x' of type {named[1]}: equal values are "
+        "counted as one, but whoever sees the type sees the input",
+    )
+
+
+def _find_time_type(rows: Array) -> Any:
+    """Return the type of numpy's times among objects, if all rows have it; otherwise None."""
+    if rows.dtype != object or rows.ndim != 1:
+        return None
+    types = {row.dtype if isinstance(row, _TIMES) else None for row in rows}
+    return types.pop() if len(types) == 1 else None
+
+
+def _types_differ(outputs: Array, outputs_prime: Array) -> bool:
+    """Return True if two types differ for another reason than the values."""
+    one, other = outputs.dtype, outputs_prime.dtype
+    if one.kind not in _NUMBER_KINDS or other.kind not in _NUMBER_KINDS:
+        return False
+    if one.kind == other.kind:
+        return one.itemsize != other.itemsize
+    wide, kind = outputs, other.kind
+    if _NUMBER_KINDS.index(one.kind) < _NUMBER_KINDS.index(kind):
+        wide, kind = outputs_prime, one.kind
+    return _fits_kind(wide, kind)
+
+
+def _fits_kind(wide: Array, kind: str) -> bool:
+    """Return True if all values fit a narrower kind, so that they do not explain their type."""
+    if wide.dtype.kind == "c":
+        return bool((wide.imag == 0.0).all()) and (kind == "f" or _fits_kind(wide.real, kind))
+    if kind == "b":
+        return bool(((wide == 0) | (wide == 1)).all())
+    if wide.dtype.kind == "u":
+        return bool((wide <= np.uint64(np.iinfo(np.int64).max)).all())
+    return bool((wide == np.rint(wide)).all() and (np.abs(wide) < 2.0**63).all())
+
+
+def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
+    """Return True if the two types differ in every call, so that the input explains it.
+
+    A type may also change from call to call.
+    """
+    rows = 1 if one_by_one(source.draws.mechanism) else 2
+    for number in range(1, TYPE_CHECK_CALLS + 1):
+        place = Place(number, rows, 0, rows)
+        source.course.drew(2 * place.size)
+        sides: dict[int, Any] = dict(source.draws.draw_both(PROBE, place))
+        if types_apart(sides[0], sides[1]) != types:
+            return False
+    return True

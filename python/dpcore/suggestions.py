@@ -1,0 +1,195 @@
+"""Errors of calls: the argument that was meant, and the one that is of another type.
+
+Python names an argument only if no parameter has its name. Here the message has the parameter that
+the caller probably meant (see `dpcore.advice`), and an error from within a call names the argument
+or the field of another type than its annotation.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, TypeVar
+
+from .advice import ARGUMENT_ADVICE, MISSING_ADVICE, SUGGESTED_FORMS, called_here, suggest_word
+from .annotations import describe_hint, fits_hint, hints_of
+from .errors import argument_of, mistyped
+
+_Target = TypeVar("_Target", bound=Callable[..., Any])
+
+_UNEXPECTED_KEYWORD: Final = re.compile(r".*got an unexpected keyword argument '(.*?)'")
+_TOO_MANY_POSITIONAL: Final = re.compile(r".*takes .*positional arguments? but .* given")
+
+_OUR_PACKAGES: Final = {"dpcore", "numpy", "scipy", "torch", *sys.stdlib_module_names}
+"""Packages whose errors are not those of a user's code."""
+_INNER_ERRORS: Final = (
+    ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+"""Errors of a step within a call, which name no argument."""
+
+_CHECKED_METHODS: Final = {"__call__", "__post_init__", "__repr__", "__str__", "_repr_html_"}
+"""Methods with an underscore whose errors name the argument or field that caused them."""
+
+
+def suggest_arguments(target: _Target) -> _Target:
+    """Let the errors of a function name an argument: of an unknown name, or of another type.
+
+    An argument is compared with its annotation only after an inner error. Calls cost .1
+    microseconds more. Signature, types and documentation stay the function's.
+
+    Args:
+        target: a function or a method; of a class its own constructor and methods change, so
+            this decorator stands above `dataclass`.
+
+    Returns:
+        The function with the same arguments; the class itself.
+
+    Example:
+        >>> @suggest_arguments
+        ... def noisy(x: float, *, trials: int = 1, rng=None): return range(trials)
+        >>> noisy(0.0, seed=1)
+        Traceback (most recent call last):
+        TypeError: noisy() got an unexpected keyword argument 'seed' (did you mean 'rng'?)
+        >>> noisy(0.0, trials="many")
+        Traceback (most recent call last):
+        TypeError: trials must be an integer, got 'many'
+    """
+    if isinstance(target, type):
+        target.__init__ = suggest_arguments(target.__init__)  # type: ignore[misc]
+        suggest_in_methods(target)
+        return target
+
+    @functools.wraps(target)
+    def call(*args: Any, **named: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            result = target(*args, **named)
+        except _INNER_ERRORS as error:
+            # With a frame below this one the function has begun, and its errors are its own.
+            has_begun = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if isinstance(error, TypeError) and not has_begun:
+                raise TypeError(_explain_bad_call(target, str(error), args, named)) from None
+            _require_annotated_types(target, args, named, error)
+            raise
+        return iterate(result, args, named) if is_generator else result
+
+    def iterate(items: Iterator[Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        try:
+            yield from items
+        except _INNER_ERRORS as error:
+            _require_annotated_types(target, args, named, error)
+            raise
+
+    is_generator = inspect.isgeneratorfunction(target)
+    vars(call)["suggests"] = True
+    return call  # type: ignore[return-value]
+
+
+def suggest_in_methods(cls: type) -> None:
+    """Decorate the methods and properties that users call, see `suggest_arguments`."""
+    for name, method in list(vars(cls).items()):
+        function: Any = method.fget if isinstance(method, property) else method
+        function = getattr(function, "__func__", function)
+        # A dataclass with slots is made twice, from the same functions.
+        is_new = inspect.isfunction(function) and not hasattr(function, "suggests")
+        if is_new and (name in _CHECKED_METHODS or not name.startswith("_")):
+            decorated = suggest_arguments(function)
+            setattr(cls, name, decorated if function is method else type(method)(decorated))
+
+
+def _require_annotated_types(
+    target: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
+) -> None:
+    """Raise a TypeError for the argument, or the field of a record, that is of another type.
+
+    An error that names its argument stays as it is, and so does an error of a user's code.
+    """
+    if passes_user_code(error) or argument_of(error) is not None:
+        return
+    signature, hints = inspect.signature(target), hints_of(target)
+    for name, value in signature.bind(*args, **named).arguments.items():
+        parameter = signature.parameters[name]
+        is_single = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if is_single and value is not parameter.default:
+            _require_type(name, value, hints.get(name, Any), error)
+    record = args[0] if args and next(iter(signature.parameters)) == "self" else None
+    if is_dataclass(record):
+        hints = hints_of(record.__class__)
+        for field in fields(record):
+            # An error of its constructor may come before a field is set.
+            if hasattr(record, field.name):
+                _require_type(field.name, getattr(record, field.name), hints[field.name], error)
+
+
+def passes_user_code(error: BaseException) -> bool:
+    """Return True if an error passed through code that is not dpcore's or of what it stands on."""
+    trace = error.__traceback__
+    while trace is not None and _is_our_code(trace.tb_frame.f_globals):
+        trace = trace.tb_next
+    return trace is not None
+
+
+def _is_our_code(scope: Mapping[str, Any]) -> bool:
+    """Return True for the globals of a module of dpcore or of what dpcore stands on."""
+    return scope.get("__name__", "numpy").split(".")[0] in _OUR_PACKAGES
+
+
+def _require_type(name: str, value: Any, hint: Any, error: Exception) -> None:
+    """Raise a TypeError, caused by an error, for a value that is not of its annotated type."""
+    if not fits_hint(value, hint):
+        raise mistyped(name, describe_hint(hint), value) from error
+
+
+def _explain_bad_call(
+    target: Callable[..., Any], text: str, args: Sequence[Any], named: Mapping[str, Any]
+) -> str:
+    """Explain the error of a call and the correct call."""
+    parameters = inspect.signature(target).parameters
+    if match := _UNEXPECTED_KEYWORD.match(text):
+        # Later Pythons suggest a name themselves.
+        if match[1] == "dim" and "pair" in parameters:
+            owner = named.get("mechanism", args[0] if args else None)
+            return f"{match[0]} ({_write_pair_of(owner, named['dim'])})"
+        return match[0] + _suggest_argument(match[1], list(parameters))
+    if not _TOO_MANY_POSITIONAL.match(text):
+        advice = (words for ending, words in MISSING_ADVICE if f"missing {ending}" in text)
+        return text + next((f" ({words})" for words in advice), "")
+    if "scale" in parameters or "sigma" in parameters:
+        return f"{text} (noise has no place: the input is what it is added to)"
+    if "counts" in parameters:
+        return f"{text} (counts are one argument: dpcore.Counts(k, n, k_prime, n_prime))"
+    others = [
+        f"{parameter.name}="
+        for parameter in parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    if "pair" in parameters and "pair=" not in others:
+        return f"{text} (two inputs are one argument, a tuple: (x, x_prime))"
+    return f"{text} (by name: {', '.join(others[:3])})" if others else text
+
+
+def _write_pair_of(mechanism: Any, dim: Any) -> str:
+    """Write the argument that is the pair of a mechanism, its own if it has one."""
+    make = inspect.getattr_static(mechanism, "default_pair", None)
+    if make is None:
+        return f"pair=dpcore.pairs.zeros_ones({dim!r})"
+    shown = repr(dim) if "dim" in inspect.signature(make).parameters else ""
+    return f"pair=mechanism.default_pair({shown})"
+
+
+def _suggest_argument(argument: str, names: Sequence[str]) -> str:
+    """Format the end of an error message that suggests the intended argument; "" without one."""
+    argument = argument.lower() if argument.lower() in ("x", "x_prime") else argument
+    other = called_here(argument, names)
+    if other is not None:
+        return f" (did you mean {SUGGESTED_FORMS.get((argument, other), repr(other))}?)"
+    advice = (
+        f" ({words})"
+        for name, owner, words in ARGUMENT_ADVICE
+        if name == argument and owner in names
+    )
+    return next(advice, "") or suggest_word(argument, names)
