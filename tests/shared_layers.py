@@ -199,11 +199,13 @@ class PackageFiles:
         for name, text in (planted or {}).items():
             self.texts[name] = f"{self.texts.get(name, '')}\n{text}\n"
         self.trees = {name: parse_text(text) for name, text in self.texts.items()}
+        # The package itself re-exports what its stub imports.
+        listings = {name: text for name, text in self.texts.items() if name.endswith("__init__")}
+        listings |= {"__init__": (package / "__init__.pyi").read_text()}
         self.shown = {
             name: {alias.asname or alias.name: (base, alias.name) for base, alias in froms}
-            for name in self.texts
-            if name.endswith("__init__")
-            for froms in [[(b, a) for _, b, a in list_imported_names(name, self.texts[name])]]
+            for name, text in listings.items()
+            for froms in [[(b, a) for _, b, a in list_imported_names(name, text)]]
         }
 
     def _file(self, dotted: Iterable[str]) -> str | None:

@@ -278,8 +278,9 @@ def find_forgotten_noises():
             yield f"{place} is not in the table of rust/mechanisms/"
         for package in (mechanisms, dpcore):
             if name not in package.__all__ or getattr(package, name, None) is not cls:
-                folder = package.__name__.replace(".", "/")
-                yield f"{place} is not re-exported by {folder}/__init__.py"
+                file = mechanisms.__file__ if package is mechanisms else f"{dpcore.__file__}i"
+                listing = Path(file).relative_to(PACKAGE.parent).as_posix()
+                yield f"{place} is not re-exported by {listing}"
         law = native._LAWS.get(cls)
         if law is None:
             yield f"{place} is not declared by @with_law (above @dataclass)"
@@ -433,7 +434,7 @@ def test_nothing_is_forgotten_with_and_without_the_toy(load, monkeypatch, add):
         (add_noise, "law", f"{TOY} is not declared by @with_law (above @dataclass)"),
         (add_noise, "dpcore.mechanisms",
          f"{TOY} is not re-exported by dpcore/mechanisms/__init__.py"),
-        (add_noise, "dpcore", f"{TOY} is not re-exported by dpcore/__init__.py"),
+        (add_noise, "dpcore", f"{TOY} is not re-exported by dpcore/__init__.pyi"),
         (add_noise, "parts", f"{TOY} declares nothing of its law"),
         (add_experiment, "module", LINES),
         (add_experiment, "NAMES", LINES),

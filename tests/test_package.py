@@ -7,6 +7,7 @@ import inspect
 import subprocess
 import sys
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +24,9 @@ PACKAGE = Path(dpcore.__file__).parent
 def test_the_package_re_exports_and_nothing_else():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     kinds = {type(node) for node in tree.body}
-    assert kinds == {ast.Expr, ast.ImportFrom, ast.Assign, ast.If, ast.FunctionDef}
+    assert kinds == {ast.Expr, ast.ImportFrom, ast.Assign, ast.FunctionDef}
     functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    branches = [ast.unparse(node.test) for node in tree.body if isinstance(node, ast.If)]
-    assert (functions, branches) == (["__getattr__", "__dir__"], ["TYPE_CHECKING"])
-    assert dpcore.__all__ == sorted(dpcore.__all__)
+    assert functions == ["_read_homes", "__getattr__", "__dir__"]
     assert all(hasattr(dpcore, name) for name in dpcore.__all__)
     with pytest.raises(AttributeError, match=r"^module 'dpcore' has no attribute 'nothing'$"):
         dpcore.nothing  # noqa: B018
@@ -167,13 +166,21 @@ def loaded(code):
     return set(done.stdout.split())
 
 
-def test_the_lists_of_names_agree():
-    tree = ast.parse(Path(dpcore.__file__).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = [(one.module or "", alias.name) for one in block.body for alias in one.names]
-    loaded_later = [(home, name) for home, names in dpcore._NAMES_OF.items() for name in names]
-    assert sorted(one for one in seen if one[0]) == sorted(loaded_later)
-    assert {name for _, name in seen} == {*dpcore.__all__, "torch"} - {"__version__"}
+def test_the_stub_of_the_package_is_its_list_of_names():
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="ascii"))
+    first, *imports = tree.body
+    assert isinstance(first, ast.Expr)
+    assert all(isinstance(node, ast.ImportFrom) and len(node.names) == 1 for node in imports)
+    homes = {node.names[0].name: f".{node.module or ''}" for node in imports}
+    # Without the second name a type checker takes the first for private.
+    assert all(node.names[0].asname == node.names[0].name for node in imports)
+    assert (dpcore._HOMES, dir(dpcore)) == (homes, sorted(homes))
+    shown = {}
+    exec("from dpcore import *", shown)
+    assert {*shown} - {"__builtins__"} == {*dpcore.__all__} == {*homes} - {"torch"}
+    for name in dpcore.__all__:
+        home = import_module(homes[name], "dpcore")
+        assert shown[name] is getattr(home, name), name
 
 
 def test_import_loads_nothing_and_an_audit_nothing_heavy():

@@ -21,7 +21,7 @@ from ..report.figures import BLUE, GREY, RED, apply_style
 from ..report.shown import Shown
 from ..text import DocumentLinkage, LinkedOutputs, link, lm, words_of
 from .adept_rewrite import DELTA, StudyTexts, corpus_title, read_corpora
-from .base import SEED, Column, Settings, align_columns, encode_attributes, setting
+from .base import SEED, Column, Settings, align_columns, encode_fields, setting
 from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, require_whole, run_jobs, time_run
 
@@ -269,7 +269,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
         return self.make_record(
-            "corpus", delta=DELTA, rows=[_row_to_dict(row) for row in self.rows]
+            corpus=self.corpus, delta=DELTA, rows=[_row_to_dict(row) for row in self.rows]
         )
 
     def plot(self, ax: Any = None) -> Figure:
@@ -307,16 +307,18 @@ def _draw_line(
 
 
 def _linked_to_dict(linked: LinkedOutputs) -> dict[str, Any]:
-    names = "by right texts share low,high=interval floor median_rank"
-    return encode_attributes(linked, names)
+    low, high = linked.interval
+    entries = {"by": linked.by, "right": linked.right, "texts": linked.texts, "share": linked.share}
+    entries |= {"low": low, "high": high, "floor": linked.floor}
+    return entries | {"median_rank": linked.median_rank}
 
 
 def _row_to_dict(row: Row) -> dict[str, Any]:
     parts = {"vector": row.vector, "text": row.text}
     parts |= dict(zip(("other_vector", "other_text"), row.control, strict=True))
     linked = {name: list(map(_linked_to_dict, part.linkages)) for name, part in parts.items()}
-    victims = encode_attributes(row.victims, "rank shared random")
-    return encode_attributes(row, "variant claimed true") | linked | {"victims": victims}
+    entries = {"variant": row.variant, "claimed": row.claimed, "true": row.true}
+    return entries | linked | {"victims": encode_fields(row.victims)}
 
 
 def _format_linked(linked: LinkedOutputs) -> str:

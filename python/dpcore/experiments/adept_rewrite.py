@@ -30,7 +30,7 @@ from ..text import Corpus, generated, words_of
 from ..text.inference.metrics import Judge, Measured
 from ..text.inference.targets import Target
 from ..text.rewriter_frontiers import compute_bleu
-from .base import Column, SeededSettings, align_columns, encode_attributes, setting
+from .base import Column, SeededSettings, align_columns, encode_fields, setting
 from .corpora import read_corpus
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
 from .running import Tabled, audit_cell, cell_seed, gather_in_processes, group_answers, time_run
@@ -687,8 +687,10 @@ def _format_examples(rows: list[Row], texts: StudyTexts, models: list[Fitted]) -
 
 
 def _utility_to_dict(one: Any) -> dict[str, Any]:
-    names = "value low high how"
-    return {key: encode_attributes(getattr(one, key), names) for key in ("accuracy", "f1")}
+    return {
+        key: {"value": figure.value, "low": figure.low, "high": figure.high, "how": figure.how}
+        for key, figure in (("accuracy", one.accuracy), ("f1", one.f1))
+    }
 
 
 def _corpus_to_dict(texts: StudyTexts, result: Result) -> dict[str, Any]:
@@ -703,22 +705,32 @@ def _corpus_to_dict(texts: StudyTexts, result: Result) -> dict[str, Any]:
 
 
 def _fitted_to_dict(one: Fitted) -> dict[str, Any]:
-    found = encode_attributes(one.setup, "corpus clip hidden number")
-    found |= encode_attributes(one.trained, "seed threads losses cut")
-    found |= encode_attributes(one, "pair bleu memorised") | _utility_to_dict(one.plain)
-    return found | encode_attributes(one, "examples")
+    trained = one.trained
+    return (
+        encode_fields(one.setup)
+        | {"seed": trained.seed, "threads": trained.threads, "losses": trained.losses}
+        | {"cut": trained.cut, "pair": one.pair, "bleu": one.bleu, "memorised": one.memorised}
+        | _utility_to_dict(one.plain)
+        | {"examples": one.examples}
+    )
 
 
 def _rewriting_row_to_dict(row: Row) -> dict[str, Any]:
-    found = encode_attributes(row, "corpus hidden variant claimed true")
-    return found | _utility_to_dict(row) | {"runs": [_cell_to_dict(cell) for cell in row.cells]}
+    entries = {"corpus": row.corpus, "hidden": row.hidden, "variant": row.variant}
+    entries |= {"claimed": row.claimed, "true": row.true}
+    return entries | _utility_to_dict(row) | {"runs": [_cell_to_dict(cell) for cell in row.cells]}
 
 
 def _cell_to_dict(cell: Any) -> dict[str, Any]:
-    names = "seed exact certified_vector=on_vector certified_text=on_text event_text=event"
-    names += " refuted_vector,refuted_text=refuted bleu unchanged memorised"
-    found = encode_attributes(cell, names) | _utility_to_dict(cell.told)
-    return found | encode_attributes(cell, "examples partial")
+    refuted_vector, refuted_text = cell.refuted
+    return (
+        {"seed": cell.seed, "exact": cell.exact, "certified_vector": cell.on_vector}
+        | {"certified_text": cell.on_text, "event_text": cell.event}
+        | {"refuted_vector": refuted_vector, "refuted_text": refuted_text, "bleu": cell.bleu}
+        | {"unchanged": cell.unchanged, "memorised": cell.memorised}
+        | _utility_to_dict(cell.told)
+        | {"examples": cell.examples, "partial": cell.partial}
+    )
 
 
 _VARIANT_STYLES: dict[str, dict[str, Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, Final, get_args
@@ -162,23 +162,20 @@ def align_columns(columns: Sequence[Column], rows: Iterable[Any]) -> str:
     return align_rows([[one.head for one in columns], *lines], left)
 
 
-def encode_attributes(record: Any, names: str, **more: Any) -> dict[str, Any]:
-    """Return attributes of a record as plain data, a seed as text.
-
-    Args:
-        record: has the attributes.
-        names: their names, separated by blanks; `key=name` where the key differs, `key,key=name`
-            for the entries of a tuple, a dotted name for an attribute of an attribute.
-        **more: further entries, plain data.
+def encode_entries(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return entries as plain data, also those of dicts and lists inside; a seed is text.
 
     Example:
-        >>> encode_attributes(3 + 4j, "real size=imag", unit="m")
-        {'real': 3.0, 'size': 4.0, 'unit': 'm'}
+        >>> encode_entries({"seed": 1, "cells": [{"ends": (0.5, float("inf"))}]})
+        {'seed': '1', 'cells': [{'ends': [0.5, 'inf']}]}
     """
-    found: dict[str, Any] = {}
-    for one in names.split():
-        keys, _, name = one.rpartition("=")
-        value = attrgetter(name)(record)
-        parts = zip(keys.split(","), value, strict=True) if "," in keys else [(keys or name, value)]
-        found |= {key: str(v) if key.endswith("seed") else encode_value(v) for key, v in parts}
-    return found | more
+    return {
+        key: str(value) if key.endswith("seed") else _encode_entry(value)
+        for key, value in entries.items()
+    }
+
+
+def _encode_entry(value: Any) -> Any:
+    if isinstance(value, dict):
+        return encode_entries(value)
+    return list(map(_encode_entry, value)) if isinstance(value, list) else encode_value(value)

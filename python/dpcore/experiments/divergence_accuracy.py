@@ -21,10 +21,9 @@ from ..divergence.reliability import DIRECTIONS
 from ..errors import choice, integer
 from ..records import Floats, Record, frozen_array
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
-from ..report.plain import encode_value
 from ..report.rows import align_rows
 from . import drawing
-from .base import SEED, Settings, encode_attributes, setting
+from .base import SEED, Settings, setting
 from .running import Tabled, cell_seed, estimate_renyi, group_answers, run_jobs, time_run
 
 NAME = "divergence-accuracy"
@@ -700,32 +699,39 @@ def _make_certified_line(one: Trusted, direction: int) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _encode_arrays(record: Any, names: str) -> dict[str, Any]:
-    return {name: encode_value(getattr(record, name).tolist()) for name in names.split()}
+def _encode_arrays(**arrays: Any) -> dict[str, Any]:
+    return {name: array.tolist() for name, array in arrays.items()}
 
 
 def _case_to_dict(name: str) -> dict[str, Any]:
     case = CASES[name]
     published = [
-        encode_attributes(known, "method rows source", kind="bias" if known.biased else "mean")
-        | encode_attributes(known, "figures spread")
+        {"method": known.method, "rows": known.rows, "source": known.source}
+        | {"kind": "bias" if known.biased else "mean"}
+        | {"figures": known.figures, "spread": known.spread}
         for known in case.published
     ]
-    return {"case": name, **encode_attributes(case, "title truth", published=published)}
+    return {"case": name, "title": case.title, "truth": case.truth, "published": published}
 
 
 def _cell_to_dict(cell: Cell) -> dict[str, Any]:
-    found = encode_attributes(cell, "case method rows", repetitions=len(cell.values))
-    found |= {"refused": cell.refused, **_encode_arrays(cell, "mean bias spread")}
-    return found | {"not_finite": cell.infinite.tolist()}
+    return (
+        {"case": cell.case, "method": cell.method, "rows": cell.rows}
+        | {"repetitions": len(cell.values), "refused": cell.refused}
+        | _encode_arrays(mean=cell.mean, bias=cell.bias, spread=cell.spread)
+        | {"not_finite": cell.infinite.tolist()}
+    )
 
 
 def _estimate_to_dict(one: Trusted) -> dict[str, Any]:
-    return {
-        **encode_attributes(one, "case method=estimate.method"),
-        **_encode_arrays(one.estimate, "alphas value std_error certified belief"),
-        **encode_attributes(one, "misleading seed=estimate.seed"),
-    }
+    estimate = one.estimate
+    return (
+        {"case": one.case, "method": estimate.method}
+        | _encode_arrays(alphas=estimate.alphas, value=estimate.value)
+        | _encode_arrays(std_error=estimate.std_error, certified=estimate.certified)
+        | _encode_arrays(belief=estimate.belief)
+        | {"misleading": one.misleading, "seed": estimate.seed}
+    )
 
 
 _METHOD_STYLES: Final[dict[str, tuple[str, str]]] = {

@@ -25,7 +25,7 @@ from ..structure import inspect
 from ..text import Corpus
 from ..text.inference import Attacker, infer, usual
 from . import drawing
-from .base import check_positive, encode_attributes, setting
+from .base import check_positive, setting
 from .corpora import TextOptions, read_texts
 from .running import (
     VERDICT_WORDS,
@@ -387,7 +387,9 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
         rows = [_row_to_dict(row, self) for row in self.rows]
-        return self.make_record("corpus majority pair", rows=rows)
+        return self.make_record(
+            corpus=self.corpus, majority=self.majority, pair=list(self.pair), rows=rows
+        )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw certified against claimed epsilon, and learnt epsilon by epoch.
@@ -488,16 +490,24 @@ def _write_notes(result: Result) -> list[str]:
 
 
 def _row_to_dict(row: Row, result: Result) -> dict[str, Any]:
-    case = encode_attributes(row.case, "noise epsilon learnt=learn cap")
-    case |= {"claim": None if row.case.learn else row.case.epsilon, "flags": list(row.flags)}
+    case = row.case
+    entries = {"noise": case.noise, "epsilon": case.epsilon, "learnt": case.learn, "cap": case.cap}
     runs = [_training_to_dict(run) for run in row.runs]
-    return case | {"at_majority": row.useless(result.majority), "runs": runs}
+    return (
+        entries
+        | {"claim": None if case.learn else case.epsilon, "flags": list(row.flags)}
+        | {"at_majority": row.useless(result.majority), "runs": runs}
+    )
 
 
 def _training_to_dict(run: Any) -> dict[str, Any]:
-    names = "event refuted certified exact exact_if_right=right flags utility attacker auc floor"
-    seeds = encode_attributes(run, "seed audit_seed epsilons", counts=list(astuple(run.counts)))
-    return seeds | encode_attributes(run, f"{names} above_floor=beaten")
+    return (
+        {"seed": run.seed, "audit_seed": run.audit_seed, "epsilons": run.epsilons}
+        | {"counts": list(astuple(run.counts)), "event": run.event, "refuted": run.refuted}
+        | {"certified": run.certified, "exact": run.exact, "exact_if_right": run.right}
+        | {"flags": run.flags, "utility": run.utility, "attacker": run.attacker, "auc": run.auc}
+        | {"floor": run.floor, "above_floor": run.beaten}
+    )
 
 
 _NOISE_COLOURS: Final = dict(zip(NOISES, (RED, GREEN, BLUE), strict=True))

@@ -17,13 +17,12 @@ import numpy as np
 
 from ..records import Record
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_style
-from ..report.plain import encode_value
 from ..report.rows import align_rows
 from ..streams import threads_of
 from ..text import Corpus, FrontierCell, frontiers, studies
 from ..text.corpus import likeness
 from ..text.inference import Attacker, Inference, usual
-from .base import check_trials, encode_attributes, setting
+from .base import check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus, read_texts
 from .drawing import SMALL, Figure, add_legend, make_canvas, set_ticks, tidy_axes
 from .running import Tabled, cell_seed, gather_in_processes, load_minilm, time_run, write_mean
@@ -342,11 +341,16 @@ _LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PUR
 
 
 def _cell_to_dict(cell: Cell) -> dict[str, Any]:
-    names = "line number epsilon=release.epsilon dim=release.dim noise=release.noise"
+    release = cell.release
     figures = ("utility", *SHARES, "worst_loss", "signal")
-    figured = {name: encode_value(cell.figure(name)) for name in figures}
-    certified = {name: encode_value(cell.certified(name)) for name in SHARES}
-    return encode_attributes(cell, names, **figured, certified=certified)
+    figured = {name: cell.figure(name) for name in figures}
+    certified = {name: cell.certified(name) for name in SHARES}
+    return (
+        {"line": cell.line, "number": cell.number, "epsilon": release.epsilon}
+        | {"dim": release.dim, "noise": release.noise}
+        | figured
+        | {"certified": certified}
+    )
 
 
 def _write_row(result: Result, line: str, epsilon: float) -> list[str]:

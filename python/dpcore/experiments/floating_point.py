@@ -33,7 +33,7 @@ from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.rows import align_rows, format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
-from .base import Column, SeededSettings, align_columns, encode_attributes, setting
+from .base import Column, SeededSettings, align_columns, setting
 from .drawing import SMALL, Figure, add_legend, make_canvas, make_line, make_patch, tidy_axes
 from .running import Tabled, audit_cell, run_jobs, time_run
 
@@ -326,11 +326,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        names = "system=system.name package=system.package version lattice=system.lattice"
-        names += " seeded=system.seeded missing seconds"
-        audits = (None if row.audit is None else row.audit.to_dict() for row in self.rows)
-        pairs = zip(self.rows, audits, strict=True)
-        return self.make_record(rows=[encode_attributes(row, names, audit=a) for row, a in pairs])
+        return self.make_record(rows=[_row_to_dict(row) for row in self.rows])
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds as bars, one for each system, and the claims.
@@ -389,6 +385,15 @@ def _get_verdict(row: Row) -> str:
 
 def _format_seconds(row: Row) -> str:
     return "-" if row.audit is None or not math.isfinite(row.seconds) else f"{row.seconds:.2f}"
+
+
+def _row_to_dict(row: Row) -> dict[str, Any]:
+    system, audit = row.system, row.audit
+    return (
+        {"system": system.name, "package": system.package, "version": row.version}
+        | {"lattice": system.lattice, "seeded": system.seeded, "missing": row.missing}
+        | {"seconds": row.seconds, "audit": None if audit is None else audit.to_dict()}
+    )
 
 
 _COLUMNS: Final = (

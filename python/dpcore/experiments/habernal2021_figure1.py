@@ -26,7 +26,7 @@ from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..sensitivity import Clip, laplace_scale, sensitivity
 from ..streams import threads_of
-from .base import SEED, Settings, encode_attributes, setting
+from .base import SEED, Settings, setting
 from .drawing import SMALL, Axes, Figure, make_canvas, make_line, set_ticks, tidy_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
@@ -377,14 +377,21 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        excess = "dim claimed true attained factor"
-        remedy = "law clip=norm dim scale signal noise_to_signal=ratio"
-        count = "dim law clip=norm beyond pairs share low,high=interval compared p_value seed"
+        excesses = [
+            {"dim": row.dim, "claimed": row.claimed, "true": row.true, "attained": row.attained}
+            | {"factor": row.factor}
+            for row in self.excesses
+        ]
+        remedies = [
+            {"law": cost.law, "clip": cost.norm, "dim": cost.dim, "scale": cost.scale}
+            | {"signal": cost.signal, "noise_to_signal": cost.ratio}
+            for cost in self.costs
+        ]
         return self.make_record(
             smallest_p_value=self.smallest_p_value,
-            cells=[encode_attributes(cell, count) for cell in self.cells],
-            true_sensitivity=[encode_attributes(row, excess) for row in self.excesses],
-            remedies=[encode_attributes(cost, remedy) for cost in self.costs],
+            cells=[_cell_to_dict(cell) for cell in self.cells],
+            true_sensitivity=excesses,
+            remedies=remedies,
         )
 
     def plot(self, ax: Any = None) -> Figure:
@@ -477,6 +484,15 @@ _LAW_STYLES: Final[dict[str, tuple[str, str, Any]]] = {
 
 _REMEDY_LINES: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
 """Line of each remedy."""
+
+
+def _cell_to_dict(cell: Cell) -> dict[str, Any]:
+    low, high = cell.interval
+    return (
+        {"dim": cell.dim, "law": cell.law, "clip": cell.norm, "beyond": cell.beyond}
+        | {"pairs": cell.pairs, "share": cell.share, "low": low, "high": high}
+        | {"compared": cell.compared, "p_value": cell.p_value, "seed": cell.seed}
+    )
 
 
 def _draw_shares(axes: Axes, result: Result) -> None:

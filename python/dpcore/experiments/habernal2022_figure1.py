@@ -30,7 +30,7 @@ from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..results.audits import Audit
 from . import drawing
-from .base import SeededSettings, encode_attributes, setting
+from .base import SeededSettings, setting
 from .running import Tabled, audit_cell, run_jobs, time_run
 
 NAME = "habernal2022-figure1"
@@ -191,7 +191,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
         cells = [_audit_cell_to_dict(cell) for cell in self.cells]
-        return self.make_record("smallest_p_value", cells=cells)
+        return self.make_record(smallest_p_value=self.smallest_p_value, cells=cells)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw empirical loss against epsilon, a panel for each mechanism.
@@ -255,10 +255,14 @@ def _format_nats(value: float) -> str:
 
 
 def _audit_cell_to_dict(cell: Cell) -> dict[str, Any]:
-    found = encode_attributes(cell, "mechanism epsilon dim", counts=asdict(cell.audit.counts))
-    found |= encode_attributes(cell.audit, "vote=event.vote direction epsilon_hat epsilon_lower")
-    found |= encode_attributes(cell, "exact")
-    return found | encode_attributes(cell.audit, "verdict native=mechanism seed block partial")
+    audit = cell.audit
+    return (
+        {"mechanism": cell.mechanism, "epsilon": cell.epsilon, "dim": cell.dim}
+        | {"counts": asdict(audit.counts), "vote": audit.event.vote, "direction": audit.direction}
+        | {"epsilon_hat": audit.epsilon_hat, "epsilon_lower": audit.epsilon_lower}
+        | {"exact": cell.exact, "verdict": audit.verdict, "native": audit.mechanism}
+        | {"seed": audit.seed, "block": audit.block, "partial": audit.partial}
+    )
 
 
 _LINEAR_LOSS_RANGE = 0.01

@@ -22,7 +22,7 @@ from ..records import Floats
 from ..report.figures import BLUE, INK, RED, apply_style
 from ..report.shown import Shown
 from ..sampling.sources import sample
-from .base import Column, SeededSettings, align_columns, encode_attributes
+from .base import Column, SeededSettings, align_columns
 from .drawing import SMALL, TEXT, Axes, Figure, make_canvas, make_line, make_patch, tidy_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
@@ -206,7 +206,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        rows = [encode_attributes(drawn, _JSON_NAMES) for drawn in self.histograms]
+        rows = [_draws_to_dict(drawn) for drawn in self.histograms]
         return self.make_record(low=LOW, high=HIGH, bins=BINS, histograms=rows)
 
     def plot(self, ax: Any = None) -> Figure:
@@ -249,10 +249,18 @@ _COLUMNS = (
     Column("s = 0", lambda drawn: drawn.zeros / drawn.trials, ".4f"),
     Column("s < 0", lambda drawn: drawn.below / drawn.trials, ".4f"),
 )
-_JSON_NAMES = (
-    "name native=law.noise seed trials mean expected_mean=law.mean mean_error square "
-    "expected_square=law.square square_error zeros expected_zeros below outside counts"
-)
+
+
+def _draws_to_dict(drawn: PanelDraws) -> dict[str, Any]:
+    law = drawn.law
+    return (
+        {"name": drawn.name, "native": law.noise, "seed": drawn.seed, "trials": drawn.trials}
+        | {"mean": drawn.mean, "expected_mean": law.mean, "mean_error": drawn.mean_error}
+        | {"square": drawn.square, "expected_square": law.square}
+        | {"square_error": drawn.square_error, "zeros": drawn.zeros}
+        | {"expected_zeros": drawn.expected_zeros, "below": drawn.below}
+        | {"outside": drawn.outside, "counts": drawn.counts}
+    )
 
 
 def _draw_histogram(axes: Axes, drawn: PanelDraws) -> None:

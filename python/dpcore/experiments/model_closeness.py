@@ -386,13 +386,21 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; `values` as `Cell` has them."""
-        axes = {"comparisons": list(COMPARISONS), "measures": list(MEASURES)}
         cells = [
             {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells
         ]
-        names = "corpus dropped texts held_out words"
-        return self.make_record(names, **axes, cells=cells, findings=self.findings())
+        return self.make_record(
+            corpus=self.corpus,
+            dropped=self.dropped,
+            texts=self.texts,
+            held_out=self.held_out,
+            words=self.words,
+            comparisons=list(COMPARISONS),
+            measures=list(MEASURES),
+            cells=cells,
+            findings=self.findings(),
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the distances above, and the excess of sensitive/safe over the control below.

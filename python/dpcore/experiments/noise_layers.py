@@ -26,7 +26,7 @@ from ..results.audits import Audit
 from ..streams import threads_of
 from ..structure import inspect
 from . import drawing
-from .base import Column, SeededSettings, align_columns, encode_attributes, setting
+from .base import Column, SeededSettings, align_columns, setting
 from .running import Tabled, audit_cell, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
 
 NAME = "noise-layers"
@@ -394,13 +394,13 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
         rows = [
-            encode_attributes(row, "layer dtype fault repair", claim=self.config.epsilon)
-            | encode_attributes(row, "delta=case.delta exact certified rounding mean spread flags")
-            | {
-                "counts": [list(astuple(audit.counts)) for audit in row.audits],
-                "seeds": [str(audit.seed) for audit in row.audits],
-                "events": [audit.event for audit in row.audits],
-            }
+            {"layer": row.layer, "dtype": row.dtype, "fault": row.fault, "repair": row.repair}
+            | {"claim": self.config.epsilon, "delta": row.case.delta, "exact": row.exact}
+            | {"certified": row.certified, "rounding": row.rounding, "mean": row.mean}
+            | {"spread": row.spread, "flags": row.flags}
+            | {"counts": [list(astuple(audit.counts)) for audit in row.audits]}
+            | {"seeds": [str(audit.seed) for audit in row.audits]}
+            | {"events": [audit.event for audit in row.audits]}
             for row in self.rows
         ]
         names = ("faults_caught", "faults", "others_caught", "others")

@@ -26,7 +26,7 @@ from ..report.rows import format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
 from . import drawing
-from .base import Column, SeededSettings, align_columns, encode_attributes, setting
+from .base import Column, SeededSettings, align_columns, setting
 from .running import VERDICT_WORDS, Tabled, audit_cell, group_answers, run_jobs, time_run
 
 NAME = "published-systems"
@@ -221,8 +221,12 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data; `Audit.from_dict` reads each audit."""
-        names = "system dim attack sound fault=known.fault source=known.source true_loss"
-        rows = [encode_attributes(row, names, audit=row.audit.to_dict()) for row in self.rows]
+        rows = [
+            {"system": row.system, "dim": row.dim, "attack": row.attack, "sound": row.sound}
+            | {"fault": row.known.fault, "source": row.known.source, "true_loss": row.true_loss}
+            | {"audit": row.audit.to_dict()}
+            for row in self.rows
+        ]
         agreement = {
             str(dim): _agreement_to_dict(self, dim, None)
             | {"by_attack": {name: _agreement_to_dict(self, dim, name) for name in ATTACKS}}

@@ -327,8 +327,14 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        more = {"findings": describe_findings(self), "maskings": self.maskings}
-        return self.make_record("corpus texts people", **more, cells=self.cells)
+        return self.make_record(
+            corpus=self.corpus,
+            texts=self.texts,
+            people=list(self.people),
+            findings=describe_findings(self),
+            maskings=self.maskings,
+            cells=self.cells,
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw F1 of each person and accuracy of the topic, with intervals and floors."""

@@ -157,8 +157,8 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        more = {"findings": self.findings(), "sweep": self.sweep.to_dict()}
-        return self.make_record("corpus dropped", **more)
+        facts = {"findings": self.findings(), "sweep": self.sweep.to_dict()}
+        return self.make_record(corpus=self.corpus, dropped=self.dropped, **facts)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw divergence, attack and linkage against the share masked, and the utility.

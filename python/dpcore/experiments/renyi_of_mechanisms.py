@@ -24,7 +24,7 @@ from ..mechanisms import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
 from ..records import Floats, Record
 from ..report.figures import BLUE, GREEN, GREY, INK, WHITE, apply_style
 from . import drawing
-from .base import SEED, Column, Settings, align_columns, check_trials, encode_attributes, setting
+from .base import SEED, Column, Settings, align_columns, check_trials, encode_entries, setting
 from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "renyi-of-mechanisms"
@@ -328,7 +328,9 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        return self.make_record("above", rows=[mechanism_to_dict(row) for row in self.rows])
+        return self.make_record(
+            above=self.above, rows=[mechanism_to_dict(row) for row in self.rows]
+        )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw both directions of every mechanism: truth, estimates with errors, certified bounds.
@@ -411,22 +413,19 @@ _EPSILON_COLUMNS: Final = (
 )
 
 
-_CURVE_NAMES: Final = (
-    "mechanism=name method=estimate.method alphas=estimate.alphas truth value=estimate.value "
-    "std_error=estimate.std_error resolved=estimate.resolved certified"
-)
-_FIGURE_NAMES: Final = (
-    "alpha_max=estimate.alpha_max reason=estimate.reason delta=epsilon.delta epsilon_exact=exact "
-    "epsilon_lower=epsilon.epsilon_lower epsilon_hat=epsilon.epsilon_hat "
-    "epsilon_rdp=epsilon.epsilon_rdp epsilon_true_curve=converted "
-    "extrapolated=epsilon.extrapolated above seed=estimate.seed"
-)
-
-
 def mechanism_to_dict(row: Row) -> dict[str, Any]:
     """Return one mechanism as plain data for strict JSON."""
-    curves = encode_attributes(row, _CURVE_NAMES, belief=row.estimate.belief.tolist())
-    return curves | encode_attributes(row, _FIGURE_NAMES)
+    estimate, epsilon = row.estimate, row.epsilon
+    return encode_entries(
+        {"mechanism": row.name, "method": estimate.method, "alphas": estimate.alphas}
+        | {"truth": row.truth, "value": estimate.value, "std_error": estimate.std_error}
+        | {"resolved": estimate.resolved, "certified": row.certified}
+        | {"belief": estimate.belief.tolist(), "alpha_max": estimate.alpha_max}
+        | {"reason": estimate.reason, "delta": epsilon.delta, "epsilon_exact": row.exact}
+        | {"epsilon_lower": epsilon.epsilon_lower, "epsilon_hat": epsilon.epsilon_hat}
+        | {"epsilon_rdp": epsilon.epsilon_rdp, "epsilon_true_curve": row.converted}
+        | {"extrapolated": epsilon.extrapolated, "above": row.above, "seed": estimate.seed}
+    )
 
 
 _PANEL_COLUMNS: Final = 4

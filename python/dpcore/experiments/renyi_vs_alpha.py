@@ -250,7 +250,9 @@ class Result(Tabled[Config]):
             name: {method: asdict(self.line(method, name)) for method in self.methods}
             for name in ("value", "null")
         }
-        return self.make_record("corpus sizes", **facts, cells=self.cells)
+        return self.make_record(
+            corpus=self.corpus, sizes=list(self.sizes), **facts, cells=self.cells
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the curves, a panel for each method."""

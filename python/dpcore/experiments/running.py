@@ -26,7 +26,7 @@ from ..progress import Progress
 from ..records import Answer
 from ..results.audits import Audit
 from ..streams import threads_of
-from .base import encode_attributes, encode_fields
+from .base import encode_entries, encode_fields
 
 _MINILM_DIGEST: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """SHA-256 of the weights with which the figures of the experiments were measured."""
@@ -83,27 +83,28 @@ class Tabled(Answer, Generic[_ConfigType]):
         """Return the figures as aligned plain text."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
-    def make_record(self, names: str = "", **entries: Any) -> dict[str, Any]:
+    def make_record(self, **entries: Any) -> dict[str, Any]:
         """Return the result as plain data.
 
         Args:
-            names: attributes that follow format, name, version, configuration and time, as
-                `encode_attributes` takes them.
-            **entries: what follows them: plain data, or a tuple of records, of which all fields
-                are shown.
+            **entries: what follows format, name, version, configuration and time: values that
+                `encode_entries` takes, or a tuple of records, all fields of which are shown.
         """
         config: Any = self.config
-        options = " ".join(one.name for one in fields(config))
-        found = {
+        head = {
             "format": FORMAT,
             "experiment": _get_experiment_name(type(self).__module__),
             "version": __version__,
-            "config": encode_attributes(config, options),
-            **encode_attributes(self, f"partial seconds {names}"),
+            "config": {option.name: getattr(config, option.name) for option in fields(config)},
+            "partial": self.partial,
+            "seconds": self.seconds,
         }
-        for key, value in entries.items():
-            found[key] = list(map(encode_fields, value)) if isinstance(value, tuple) else value
-        return found
+        records = {
+            name: list(map(encode_fields, value))
+            for name, value in entries.items()
+            if isinstance(value, tuple)
+        }
+        return encode_entries(head | entries | records)
 
     def join_parts(self, head: str, *parts: str) -> str:
         """Join the parts of a table, without empty ones; after the head a partial result is named.

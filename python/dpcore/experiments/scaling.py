@@ -37,7 +37,7 @@ from ..sampling.sources import NativeDraws
 from ..sampling.tally import Tally
 from ..sampling.workers import LostError, Workers
 from ..streams import BLOCK_ELEMENTS, COUNT, threads_of
-from .base import Column, SeededSettings, align_columns, check_positive, encode_attributes, setting
+from .base import Column, SeededSettings, align_columns, check_positive, setting
 from .drawing import SMALL, TEXT, Figure, make_canvas, tidy_axes
 from .running import Tabled, run_jobs, time_run
 
@@ -385,8 +385,8 @@ class Result(Tabled[Config]):
         """Return the result as plain data for strict JSON."""
         measured = [asdict(one) | {"efficiency": self.efficiency(one)} for one in self.measured]
         hours = {str(trials): self._count_core_hours(trials) for trials in self.config.simulated}
-        facts = encode_attributes(self, "trial_seconds", core_hours=hours)
-        facts |= encode_attributes(self, "dask=has_dask same_counts")
+        facts = {"trial_seconds": self.trial_seconds, "core_hours": hours}
+        facts |= {"dask": self.has_dask, "same_counts": self.same_counts}
         return self.make_record(measured=measured, simulated=self.simulated, **facts)
 
     def _count_core_hours(self, trials: int) -> float:

@@ -23,7 +23,7 @@ from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
 from ..report.shown import Shown
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere
 from ..sensitivity.refutation import Refutation, refute
-from .base import SEED, Column, Settings, align_columns, encode_attributes, setting
+from .base import SEED, Column, Settings, align_columns, setting
 from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, make_mark, set_ticks, tidy_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
@@ -228,7 +228,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        rows = [encode_attributes(row, _JSON_NAMES) for row in self.rows]
+        rows = [_row_to_dict(row) for row in self.rows]
         return self.make_record(above=self.above, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
@@ -286,11 +286,16 @@ _DRAWN_COLUMNS: Final = {
 }
 """Figures beside the panel, by the place where they stand."""
 
-_JSON_NAMES: Final = (
-    "domain=name dim=closed.domain.dim norm formula value=closed.value pair=closed_pair "
-    "attained_by_pair=attained attained_by_search=found.attained search_pair "
-    "found_by=found.found_by evaluations=found.evaluations seed=found.seed"
-)
+
+def _row_to_dict(row: Row) -> dict[str, Any]:
+    closed, search = row.closed, row.found
+    return (
+        {"domain": row.name, "dim": closed.domain.dim, "norm": row.norm}
+        | {"formula": row.formula, "value": closed.value, "pair": row.closed_pair}
+        | {"attained_by_pair": row.attained, "attained_by_search": search.attained}
+        | {"search_pair": row.search_pair, "found_by": search.found_by}
+        | {"evaluations": search.evaluations, "seed": search.seed}
+    )
 
 
 _NORM_STYLES: Final = {"l1": (RED, "o"), "l2": (BLUE, "s"), "linf": (GREEN, "^")}

@@ -441,8 +441,14 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        names = "corpus vectors covered texts"
-        return self.make_record(names, claim=describe_claim(self), cells=self.cells)
+        return self.make_record(
+            corpus=self.corpus,
+            vectors=self.vectors,
+            covered=self.covered,
+            texts=self.texts,
+            claim=describe_claim(self),
+            cells=self.cells,
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw attack, linkage, loss and share kept against epsilon."""

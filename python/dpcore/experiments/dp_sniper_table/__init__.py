@@ -34,7 +34,7 @@ from ...report.shown import Shown
 from ...results.audits import Audit
 from ...streams import threads_of
 from .. import drawing
-from ..base import SEED, Column, Settings, align_columns, encode_attributes, setting
+from ..base import SEED, Column, Settings, align_columns, setting
 from ..running import Tabled, audit_cell, cell_seed, group_answers, run_jobs, time_run
 from .mechanisms import BENCHMARKS, EPSILON, Benchmark
 
@@ -513,10 +513,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data; `Audit.from_dict` reads each audit."""
-        rows = [
-            encode_attributes(row, _JSON_NAMES, audits=[audit.to_dict() for audit in row.audits])
-            for row in self.rows
-        ]
+        rows = [_row_to_dict(row) for row in self.rows]
         return self.make_record(rows=rows, reached=self.reached, above=self.above)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
@@ -589,13 +586,20 @@ _COLUMNS = (
     Column("s", "benchmark", lambda one: f"{one.statdp_seconds:,}" if one.statdp else "none"),
     Column("against DP-Sniper", _judge_row, left=True),
 )
-_JSON_NAMES = (
-    "mechanism=name private=benchmark.private claim=benchmark.claim supremum=benchmark.supremum "
-    "oracle_at_1e8=benchmark.oracle_at_1e8 certified certified_exact bounds exact_bounds seconds "
-    "dp_sniper=benchmark.dp_sniper dp_sniper_seconds=benchmark.dp_sniper_seconds "
-    "statdp=benchmark.statdp statdp_seconds=benchmark.statdp_seconds reached above "
-    "note=benchmark.note"
-)
+
+
+def _row_to_dict(row: Row) -> dict[str, Any]:
+    benchmark = row.benchmark
+    return (
+        {"mechanism": row.name, "private": benchmark.private, "claim": benchmark.claim}
+        | {"supremum": benchmark.supremum, "oracle_at_1e8": benchmark.oracle_at_1e8}
+        | {"certified": row.certified, "certified_exact": row.certified_exact}
+        | {"bounds": row.bounds, "exact_bounds": row.exact_bounds, "seconds": row.seconds}
+        | {"dp_sniper": benchmark.dp_sniper, "dp_sniper_seconds": benchmark.dp_sniper_seconds}
+        | {"statdp": benchmark.statdp, "statdp_seconds": benchmark.statdp_seconds}
+        | {"reached": row.reached, "above": row.above, "note": benchmark.note}
+        | {"audits": [audit.to_dict() for audit in row.audits]}
+    )
 
 
 _RATIO_AXIS_START, _RATIO_AXIS_END = 0.5, 16.0

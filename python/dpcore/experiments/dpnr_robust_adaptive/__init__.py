@@ -28,7 +28,7 @@ from ...report.rows import align_rows
 from ...report.shown import Shown
 from ...sensitivity import MinMaxRows
 from ...text import Corpus
-from ..base import encode_attributes, encode_fields, setting
+from ..base import encode_fields, setting
 from ..corpora import TextOptions, read_texts
 from ..drawing import Axes, Figure, add_legend, add_upper_axis, make_canvas, tidy_axes, write_at
 from ..running import Tabled, cell_seed, mean_and_sd, run_jobs, time_run
@@ -259,11 +259,10 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
         cells = list(product((size.data for size in self.sizes), self.config.dims))
-        names = "line epsilon mean spreads=noise beyond"
         return self.make_record(
             corpora=self.sizes,
             true=[
-                {"dim": dim, "claimed": level, "true": encode_float(true_epsilon(level, dim))}
+                {"dim": dim, "claimed": level, "true": true_epsilon(level, dim)}
                 for dim, level in product(self.config.dims, self.config.epsilons)
             ],
             models=[_trained_to_dict(model) for model in self.models],
@@ -272,7 +271,7 @@ class Result(Tabled[Config]):
                 for data, dim in cells
             ],
             against_constant=[
-                {"data": data, "dim": dim, **encode_attributes(gain, names)}
+                {"data": data, "dim": dim, **_gain_to_dict(gain)}
                 for data, dim in cells
                 for gain in compute_gains(self, data, dim)
             ],
@@ -496,12 +495,14 @@ def _describe_gains(word: str, found: list[Gain]) -> str:
 
 
 def _trained_to_dict(model: Model) -> dict[str, Any]:
-    tests = [
-        {**encode_attributes(test, "epsilon mu mask"), "accuracy": value}
-        for test, value in model.accuracies
-    ]
-    found = encode_attributes(model, "loss clean")
-    return {**encode_fields(model.job), **found, "accuracies": tests}
+    tests = [{**encode_fields(test), "accuracy": value} for test, value in model.accuracies]
+    entries = {"loss": model.loss, "clean": model.clean}
+    return {**encode_fields(model.job), **entries, "accuracies": tests}
+
+
+def _gain_to_dict(gain: Gain) -> dict[str, Any]:
+    entries = {"line": gain.line, "epsilon": gain.epsilon, "mean": gain.mean}
+    return entries | {"spreads": gain.noise, "beyond": gain.beyond}
 
 
 def _list_study_figures(result: Result) -> list[dict[str, Any]]:

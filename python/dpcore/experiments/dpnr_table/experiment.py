@@ -20,7 +20,7 @@ from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.rows import align_rows
 from ...report.shown import Shown
 from .. import drawing
-from ..base import Column, align_columns, check_positive, encode_attributes, setting
+from ..base import Column, align_columns, check_positive, encode_fields, setting
 from ..corpora import TextOptions
 from ..running import (
     VERDICT_WORDS,
@@ -242,13 +242,18 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        names = "origin made_up=made sizes test_texts_in_train=repeated unseen majority"
-        names += " attributes=names always_most_frequent_f1=always"
+        facts = self.facts
+        texts = (
+            {"origin": facts.origin, "made_up": facts.made, "sizes": facts.sizes}
+            | {"test_texts_in_train": facts.repeated, "unseen": facts.unseen}
+            | {"majority": facts.majority, "attributes": facts.names}
+            | {"always_most_frequent_f1": facts.always, "widths": dict(facts.widths)}
+        )
         return self.make_record(
-            texts=encode_attributes(self.facts, names, widths=dict(self.facts.widths)),
+            texts=texts,
             rows=[_system_row_to_dict(row) for row in self.rows],
             claims=[_verdict_to_dict(one) for one in self.claims],
-            paper=[encode_attributes(one, "system claim main privacy") for one in FIGURES],
+            paper=[_figure_to_dict(figure) for figure in FIGURES],
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
@@ -431,24 +436,41 @@ def _compare_with_paper(result: Result, one: Published) -> tuple[str, ...]:
 
 
 def _system_row_to_dict(row: Row) -> dict[str, Any]:
-    found = encode_attributes(row.case, "system encoder claim strength")
-    found |= encode_attributes(row, "f1_mean,f1_spread=f1", naive=list(row.naive()))
+    mean, spread = row.f1
+    entries = encode_fields(row.case) | {"f1_mean": mean, "f1_spread": spread}
+    entries |= {"naive": list(row.naive())}
     runs = [_run_to_dict(run) for run in row.runs]
-    return found | {"naive_unseen": list(row.naive(unseen=True)), "runs": runs}
+    return entries | {"naive_unseen": list(row.naive(unseen=True)), "runs": runs}
 
 
 def _run_to_dict(run: Run) -> dict[str, Any]:
-    names = "seed true loss_of_largest_pair=loss main main_unseen main_refitted=refitted"
-    naive = [encode_attributes(one, "start epochs f1 f1_unseen=unseen") for one in run.naive]
-    more = "certified refuted discriminator empirical_privacy=chosen.empirical_privacy_f1"
-    found = {"chosen": run.chosen.to_dict(), "alone": run.alone.to_dict()}
-    return encode_attributes(run, names, naive=naive) | encode_attributes(run, more, **found)
+    naive = [
+        {"start": naive.start, "epochs": naive.epochs} | {"f1": naive.f1, "f1_unseen": naive.unseen}
+        for naive in run.naive
+    ]
+    return (
+        {"seed": run.seed, "true": run.true, "loss_of_largest_pair": run.loss}
+        | {"main": run.main, "main_unseen": run.main_unseen, "main_refitted": run.refitted}
+        | {"naive": naive, "certified": run.certified, "refuted": run.refuted}
+        | {"discriminator": run.discriminator}
+        | {"empirical_privacy": run.chosen.empirical_privacy_f1}
+        | {"chosen": run.chosen.to_dict(), "alone": run.alone.to_dict()}
+    )
+
+
+def _figure_to_dict(figure: Published) -> dict[str, Any]:
+    entries = {"system": figure.system, "claim": figure.claim}
+    return entries | {"main": figure.main, "privacy": figure.privacy}
 
 
 def _verdict_to_dict(one: Verdict) -> dict[str, Any]:
-    names = "system=claim.system encoder=claim.encoder claim=claim.claim true exact certified"
-    more = {"counts": list(astuple(one.counts)), "seed": str(one.seed)}
-    return encode_attributes(one, f"{names} refuted flags", **more)
+    case = one.claim
+    return (
+        {"system": case.system, "encoder": case.encoder, "claim": case.claim}
+        | {"true": one.true, "exact": one.exact, "certified": one.certified}
+        | {"refuted": one.refuted, "flags": one.flags}
+        | {"counts": list(astuple(one.counts)), "seed": one.seed}
+    )
 
 
 _SYSTEM_STYLES: dict[str, dict[str, Any]] = {

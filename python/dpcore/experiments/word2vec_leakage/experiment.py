@@ -26,7 +26,7 @@ from ...report.shown import Shown
 from ...text import Corpus
 from ...text.words import Embedding
 from .. import drawing
-from ..base import SeededSettings, check_trials, encode_attributes, setting
+from ..base import SeededSettings, check_trials, setting
 from ..corpora import read_texts
 from ..running import Tabled, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
 from . import leakage
@@ -327,7 +327,9 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return self.make_record("corpus", cells=[_cell_to_dict(cell) for cell in self.cells])
+        return self.make_record(
+            corpus=self.corpus, cells=[_cell_to_dict(cell) for cell in self.cells]
+        )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the words found against the number of anchors, and against the noise.
@@ -375,12 +377,16 @@ def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     found = cell.found
     figures = zip(found.topn, found.hits, found.shares, found.chance, strict=True)
     top = {
-        str(n): {"hits": hits} | encode_attributes(share, "share=value low high", chance=chance)
+        str(n): {"hits": hits, "share": share.value, "low": share.low, "high": share.high}
+        | {"chance": chance}
         for n, hits, share, chance in figures
     }
-    how = encode_attributes(cell, "start halves size run=number held_out")
-    names = "words unknown vocabulary anchors centred dropped claimed true"
-    return how | encode_attributes(found, names, top=top)
+    return (
+        {"start": cell.start, "halves": cell.halves, "size": cell.size, "run": cell.number}
+        | {"held_out": cell.held_out, "words": found.words, "unknown": found.unknown}
+        | {"vocabulary": found.vocabulary, "anchors": found.anchors, "centred": found.centred}
+        | {"dropped": found.dropped, "claimed": found.claimed, "true": found.true, "top": top}
+    )
 
 
 def _format_main(result: Result) -> str:
