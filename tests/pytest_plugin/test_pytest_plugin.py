@@ -299,7 +299,7 @@ def test_the_plugin_loads_messages_alone():
     found = loaded("dpcore.pytest_plugin") - loaded("dpcore")
     inner = {
         f"dpcore.{name}"
-        for name in "advice annotations errors packages suggestions visible".split()
+        for name in ["advice", "annotations", "errors", "packages", "suggestions", "visible"]
     }
     assert found == {"dpcore.pytest_plugin", *inner}
     assert {"dpcore.auditing.run", "scipy"} <= loaded("dpcore.auditing.run, scipy")

@@ -37,7 +37,6 @@ from ..results.evidence import (
     Finding,
     Slice,
     lists_to_tuples,
-    may_lack,
     name_field,
     read_field,
 )
@@ -368,7 +367,7 @@ def decode_value(value: Any) -> Any:
         name = value["native"]
         if not isinstance(name, str) or name not in NATIVE:
             raise invalid("native", "the name of one of dpcore's mechanisms", name)
-        return NATIVE[name](**_decode_fields(value, "native"))
+        return NATIVE[name](**_decode_fields(NATIVE[name], value, "native"))
     if "tuple" in value:
         return tuple(decode_value(value["tuple"]))
     if "float" in value:
@@ -387,7 +386,7 @@ def decode_value(value: Any) -> Any:
         return np.array(items, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if "record" in value:
         cls = _find_class(value["record"])
-        rest = _decode_fields(value, "record")
+        rest = _decode_fields(cls, value, "record")
         # An input may be a list of its own; every other sequence in a record is a tuple.
         hints = {} if cls is records.Pair else _annotations_of(cls)
         return cls(**{key: read_as(key, hints.get(key), rest[key]) for key in rest})
@@ -444,7 +443,11 @@ def read_as(name: str, hint: Any, value: Any) -> Any:
     raise mistyped(name, f"of the kind {hint}", value)
 
 
-def _decode_fields(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def _decode_fields(cls: type, value: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Decode all fields of a record or a mechanism; none that files hold may be missing."""
+    held = {f.name for f in fields(cls) if f.metadata.get("held", True)}
+    if value.keys() - {kind} != held:
+        raise mistyped(cls.__name__, f"a record with the fields {sorted(held)}", sorted(value))
     return {key: decode_value(item) for key, item in value.items() if key != kind}
 
 
@@ -534,7 +537,7 @@ def result_from_dict(cls: type[_AnyResult], record: Mapping[str, Any]) -> _AnyRe
         record: the plain data.
 
     Returns:
-        The result; of a field that may be lacking and is, the default.
+        The result.
 
     Raises:
         TypeError: if the record is not a mapping.
@@ -546,8 +549,7 @@ def result_from_dict(cls: type[_AnyResult], record: Mapping[str, Any]) -> _AnyRe
         raise invalid("format", repr(_format_of(cls)), record.get("format"))
     try:
         held = [f for f in fields(cls) if f.metadata.get("held", True)]  # type: ignore[arg-type]
-        declared = [f for f in held if f.name in record or not may_lack(f)]
-        values = {f.name: _read_field(cls, f, record[f.name]) for f in declared}
+        values = {f.name: _read_field(cls, f, record[f.name]) for f in held}
         result = cls(**values)
         result._require_consistency()
         _require_verdict(result, record.get("derived"))
