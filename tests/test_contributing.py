@@ -485,9 +485,10 @@ def test_it(dp_audit, capsys):
     assert cli.main(words.split()) == 0
     assert json.loads(capsys.readouterr().out)["remark"] == "noted"
     assert dp_audit(dpcore.Laplace(1.0), claim=1.0, trials=1000, remark="noted").remark == "noted"
-    before = json.loads(first.to_json())
-    del before["remark"]
-    assert dpcore.Audit.from_dict(before).remark == ""
+    record = json.loads(first.to_json())
+    del record["remark"]
+    with pytest.raises(ValueError, match="KeyError\\('remark'\\)"):
+        dpcore.Audit.from_dict(record)
 """
 
 

@@ -412,13 +412,6 @@ def test_the_relation_is_part_of_the_record():
     assert (found + later).neighbour == found.neighbour
 
 
-def test_records_written_before_are_read():
-    record = audit(Laplace(1.0), claim=1.0, **FEW).to_dict()
-    del record["neighbour"]
-    del record["derived"]["distances"], record["derived"]["neighbours"]
-    assert Audit.from_dict(record).neighbour == ""
-
-
 @pytest.mark.parametrize(("pair", "shown"), [
     (([0, 0], [3, 4]), "L1 7, L2 5, Linf 4, 2 of 2 entries changed"),
     ((np.zeros(1), np.ones(1)), "L1 1, L2 1, Linf 1, 1 of 1 entry changed"),

@@ -217,7 +217,7 @@ def test_the_progress_bar_names_the_screen(monkeypatch):
     assert labels[1].startswith("reading ")
 
 
-def test_narrow_pilots_are_read_as_before():
+def test_narrow_pilots_are_read_as_a_whole():
     report = audit(noise, trials=200)
     assert report.read == PartsRead(COLUMNS, COLUMNS, report.pilot // 2)
 

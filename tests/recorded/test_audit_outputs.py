@@ -552,14 +552,16 @@ def test_json_plot_and_pickle(rows):
     assert OutputsAudit.from_dict(record).verdict == audit.verdict
 
 
-def test_json_that_was_written_before():
-    """Records without the new field; doubts were in them already, and now leave no verdict."""
+def test_json_with_a_field_missing_is_refused():
     record = audit_laplace().to_dict()
-    del record["paired"]
-    audit = OutputsAudit.from_json(json.dumps(record))
-    assert audit.refuted
-    assert not audit.paired
-    record["doubts"] = ["rows are repeated"]
+    assert OutputsAudit.from_dict(record).refuted
+    for name in record.keys() - {"derived"}:
+        with pytest.raises(ValueError, match="must be"):
+            OutputsAudit.from_dict({key: record[key] for key in record if key != name})
+
+
+def test_doubts_in_json_leave_no_verdict():
+    record = audit_laplace().to_dict() | {"doubts": ["rows are repeated"]}
     record["derived"]["verdict"] = "invalid: rows are repeated"
     doubted = OutputsAudit.from_dict(record)
     assert (doubted.refuted, doubted.verdict) == (None, "invalid: rows are repeated")

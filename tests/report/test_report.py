@@ -32,9 +32,9 @@ def test_time_stands_on_the_last_line_and_nowhere_else(report):
     steps = r"\S+ s, [\d,]+ outputs in all \(probe \S+, fit \S+, count \S+, report \S+\)"
     time = rf"  time         {steps}; counted \S+ draws/s on 7 threads"
     assert re.fullmatch(time, slow_lines[-1])
-    # Of a file that is older than the steps.
-    old = str(replace(slower, spent=())).splitlines()[-1]
-    assert re.fullmatch(r"  time         123 s, \S+ draws/s on 7 threads", old)
+    # Of merged parts of a run, which have no steps.
+    merged = str(replace(slower, spent=())).splitlines()[-1]
+    assert re.fullmatch(r"  time         123 s, \S+ draws/s on 7 threads", merged)
     assert lines[0] == report.name
     assert all(line.startswith("  ") for line in lines[1:])
     # The same seed prints the same text, the last line apart.

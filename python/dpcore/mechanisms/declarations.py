@@ -138,7 +138,7 @@ def _decode_native(record: Mapping[str, Any]) -> Any:
     name = record["native"]
     if not isinstance(name, str) or name not in NATIVE:
         raise invalid("native", "the name of one of dpcore's mechanisms", name)
-    return NATIVE[name](**decode_fields(record, "native"))
+    return NATIVE[name](**decode_fields(NATIVE[name], record, "native"))
 
 
 declare_form(

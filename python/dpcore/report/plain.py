@@ -268,7 +268,7 @@ def decode_value(value: Any) -> Any:
         return np.array(items, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if "record" in value:
         cls = _find_class(value["record"])
-        rest = decode_fields(value, "record")
+        rest = decode_fields(cls, value, "record")
         hints = _annotations_of(cls)
         return cls(**{key: read_as(key, hints.get(key), rest[key]) for key in rest})
     for key, form in _FORMS.items():
@@ -325,8 +325,11 @@ def read_as(name: str, hint: Any, value: Any) -> Any:
     raise mistyped(name, f"of the kind {hint}", value)
 
 
-def decode_fields(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Decode what `encode_fields` wrote, next to a key that names the kind."""
+def decode_fields(cls: type, value: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Decode all fields of an object, next to the key of its kind; none may be missing."""
+    held = {f.name for f in fields(cls) if f.metadata.get("held", True)}
+    if value.keys() - {kind} != held:
+        raise mistyped(cls.__name__, f"a record with the fields {sorted(held)}", sorted(value))
     return {key: decode_value(item) for key, item in value.items() if key != kind}
 
 

@@ -1,7 +1,7 @@
 """Fields of an audit, each declared with how it is read, checked and merged.
 
-A field without metadata is read without a check. Files may omit it if it has a default. It must be
-equal in audits that are added: a field without a rule raises an error, and no value is lost.
+A field without metadata is read without a check. It must be equal in audits that are added: a field
+without a rule raises an error, and no value is lost.
 
 The provenance is not compared and no figure depends on it. It names no host, no user and no
 folder; only the command line, which its user typed, may hold a path.
@@ -13,7 +13,7 @@ import hashlib
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, field, replace
+from dataclasses import Field, dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -304,27 +304,18 @@ def either_one(early: Any, late: Any) -> Any:
     return late if early is None else early
 
 
-def field_rule(
-    read: Reading = as_it_stands, merge: Merging = require_equal, *, always: bool = False
-) -> dict[str, Any]:
+def field_rule(read: Reading = as_it_stands, merge: Merging = require_equal) -> dict[str, Any]:
     """Make the metadata of a field.
 
     Args:
         read: checks what a file holds and returns the field's value.
         merge: the value for the trials of two audits: `require_equal`, `total`, `larger`, `either`,
             `merge_together`, or a function of the earlier and the later one.
-        always: True if every file of this format holds the field, so that one without is refused.
 
     Returns:
         What `dataclasses.field` takes as `metadata`.
     """
-    return {"read": read, "merge": merge, "always": always}
-
-
-def may_lack(field: Field[Any]) -> bool:
-    """Return True if files may omit the field; its default is used."""
-    optional = field.default is not MISSING or field.default_factory is not MISSING
-    return optional and not field.metadata.get("always", False)
+    return {"read": read, "merge": merge}
 
 
 def merging_of(field: Field[Any]) -> Merging:
@@ -635,51 +626,44 @@ class Evidence(Result):
     )
     ranges: tuple[tuple[int, int], ...] = field(metadata=field_rule(read_ranges, merge_together))
     end: int = field(metadata=field_rule(merge=merge_together))
-    nan: int = field(default=0, metadata=field_rule(read_whole_number(0), total, always=True))
-    nan_prime: int = field(default=0, metadata=field_rule(read_whole_number(0), total, always=True))
-    pilot: int = field(default=0, metadata=field_rule(read_whole_number(0), larger, always=True))
-    partial: bool = field(
-        default=False, metadata=field_rule(read_instance(bool), either, always=True)
-    )
+    nan: int = field(default=0, metadata=field_rule(read_whole_number(0), total))
+    nan_prime: int = field(default=0, metadata=field_rule(read_whole_number(0), total))
+    pilot: int = field(default=0, metadata=field_rule(read_whole_number(0), larger))
+    partial: bool = field(default=False, metadata=field_rule(read_instance(bool), either))
     bound: str = field(
         default="clopper_pearson",
         metadata=field_rule(
             lambda name, value: errors.choice(name, value, tuple(BOUNDS)),
             merge_together,
-            always=True,
         ),
     )
     stop: str = field(
         default="fixed",
-        metadata=field_rule(
-            one_of("fixed", "refuted", "interrupted", "looked"), merge_together, always=True
-        ),
+        metadata=field_rule(one_of("fixed", "refuted", "interrupted", "looked"), merge_together),
     )
     pooled: tuple[Counts, ...] = field(
-        default=(), metadata=field_rule(lists_of(Counts), merge_together, always=True)
+        default=(), metadata=field_rule(lists_of(Counts), merge_together)
     )
     floating_point: Finding | None = field(
         default=None,
-        metadata=field_rule(read_optional(read_instance(Finding)), both_findings, always=True),
+        metadata=field_rule(read_optional(read_instance(Finding)), both_findings),
     )
-    floats: bool = field(default=False, metadata=field_rule(read_instance(bool), always=True))
+    floats: bool = field(default=False, metadata=field_rule(read_instance(bool)))
     curve: Scored | None = field(
         default=None,
-        metadata=field_rule(read_optional(read_instance(Scored)), both_curves, always=True),
+        metadata=field_rule(read_optional(read_instance(Scored)), both_curves),
     )
     slices: tuple[Slice, ...] = field(
-        default=(), metadata=field_rule(lists_of(Slice), merge_together, always=True)
+        default=(), metadata=field_rule(lists_of(Slice), merge_together)
     )
-    checks: tuple[str, ...] = field(
-        default=(), metadata=field_rule(lists_of(str), merge_together, always=True)
-    )
+    checks: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), merge_together))
     notes: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), merge_together))
     neighbour: str = field(default="", metadata=field_rule(read_instance(str)))
     randomness: Randomness = field(
         default="not known", metadata=field_rule(one_of(*RANDOMNESS), less_repeated)
     )
     runs_on: str = field(default="", metadata=field_rule(read_instance(str)))
-    shape: tuple[int, ...] = field(default=(1,), metadata=field_rule(read_shape, always=True))
+    shape: tuple[int, ...] = field(default=(1,), metadata=field_rule(read_shape))
     clean: Pair | None = field(
         default=None, metadata=field_rule(read_optional(read_instance(Pair)))
     )
@@ -707,19 +691,17 @@ class Evidence(Result):
         metadata=field_rule(read_optional(read_float), lambda early, late: None),
     )
     threads: int = field(
-        default=1, compare=False, metadata=field_rule(read_whole_number(1), larger, always=True)
+        default=1, compare=False, metadata=field_rule(read_whole_number(1), larger)
     )
-    seconds: float = field(
-        default=0.0, compare=False, metadata=field_rule(read_float, total, always=True)
-    )
+    seconds: float = field(default=0.0, compare=False, metadata=field_rule(read_float, total))
     spent: tuple[Spent, ...] = field(
         default=(), compare=False, metadata=field_rule(lists_of(Spent), both_spent)
     )
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=field_rule(lists_of(Provenance), total)
     )
-    constant: str = field(default="", metadata=field_rule(read_instance(str), always=True))
-    rounding_won: bool = field(default=False, metadata=field_rule(read_instance(bool), always=True))
+    constant: str = field(default="", metadata=field_rule(read_instance(str)))
+    rounding_won: bool = field(default=False, metadata=field_rule(read_instance(bool)))
 
     @property
     def claimed_epsilon(self) -> float | None:

@@ -112,13 +112,11 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     confidence: float = field(metadata=field_rule(read_checked(confidence_level)))
     bound: str = field(metadata=field_rule())
     seed: int = field(metadata=field_rule(read_seed))
-    event: Any = field(default=None, metadata=field_rule(always=True))
-    direction: str | None = field(default=None, metadata=field_rule(always=True))
-    pair: Pair = field(default=UNKNOWN, metadata=field_rule(read_instance(Pair), always=True))
-    pilot: tuple[int, int] = field(
-        default=(0, 0), metadata=field_rule(lists_of(int, 2), always=True)
-    )
-    doubts: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), always=True))
+    event: Any = field(default=None, metadata=field_rule())
+    direction: str | None = field(default=None, metadata=field_rule())
+    pair: Pair = field(default=UNKNOWN, metadata=field_rule(read_instance(Pair)))
+    pilot: tuple[int, int] = field(default=(0, 0), metadata=field_rule(lists_of(int, 2)))
+    doubts: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str)))
     paired: bool = field(default=False, metadata=field_rule(read_instance(bool)))
     arranged: bool = field(default=False, metadata=field_rule(read_instance(bool)))
     groups: tuple[int, int] | None = field(

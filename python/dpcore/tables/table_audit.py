@@ -109,15 +109,11 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
     infinite_pairs: int = field(metadata=field_rule(read_whole_number(0)))
     neighbours: str = field(metadata=field_rule(read_instance(str)))
     tolerance: float = field(metadata=field_rule(read_float))
-    claim: float | None = field(
-        default=None, metadata=field_rule(read_optional(read_epsilon), always=True)
-    )
+    claim: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
     own_claim: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
-    excess: float | None = field(
-        default=None, metadata=field_rule(read_optional(read_float), always=True)
-    )
+    excess: float | None = field(default=None, metadata=field_rule(read_optional(read_float)))
     excess_pair: tuple[int, int] | None = field(
-        default=None, metadata=field_rule(read_optional(lists_of(int, 2)), always=True)
+        default=None, metadata=field_rule(read_optional(lists_of(int, 2)))
     )
     remarks: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str)))
     provenance: tuple[Provenance, ...] = field(

@@ -155,7 +155,7 @@ def load_encoder(
         noise=make_layer("noise", config["noise"], _LAYER_CLASSES),
         strict=config["strict"],
         probe=probe,
-        rounding=words.get("rounding"),
+        rounding=words["rounding"],
     )
     if private.encoder.width != words["width"]:
         raise invalid("encoder", f"of width {words['width']}, as saved", private.encoder.width)
@@ -231,12 +231,12 @@ def _load_text_encoder(place: Path, words: Any, given: Any) -> Encoder:
     if not isinstance(words, dict):
         raise mistyped("encoder in config.json", "an object", words)
     kind = choice("kind of the encoder in config.json", words.get("kind"), kinds)
-    for key in ("width", *["pooling"] * (kind == "transformers")):
+    for key in ("name", "rounding", "width", *["pooling"] * (kind == "transformers")):
         if key not in words:
             raise invalid("encoder in config.json", f"an object with {key!r}", words)
     if kind in ("module", "function", "dictionary"):
         if given is None:
-            requirement = f"given for an encoder of one's own ({words.get('name')})"
+            requirement = f"given for an encoder of one's own ({words['name']})"
             raise invalid("encoder", requirement, None)
         found = encoder_of(given)
         if (place / _ENCODER_WEIGHTS_FILE).exists():

@@ -23,7 +23,6 @@ from ... import calibration
 from ...errors import choice, integer, real
 from ...mechanisms import Laplace
 from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
-from ...report.plain import encode_float
 from ...report.rows import align_rows
 from ...report.shown import Shown
 from ...sensitivity import MinMaxRows

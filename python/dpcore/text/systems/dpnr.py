@@ -274,11 +274,11 @@ class TextClassifier(Labelling, Saved):
             extractor = private.encoder
         elif extractor is not None:
             raise invalid("extractor", f"left out, for the folder holds one ({kind})", extractor)
-        made_of = {"transform": make_layer("transform", arguments.get("transform"), TRANSFORMS)}
+        made_of = {"transform": make_layer("transform", arguments["transform"], TRANSFORMS)}
         if extractor is not None:
             made_of["extractor"] = extractor
-        if (dropout := arguments.get("dropout")) is not None:
-            made_of["dropout"] = WordDropout(**dropout)
+        if arguments["dropout"] is not None:
+            made_of["dropout"] = WordDropout(**arguments["dropout"])
         return super().from_arguments({**arguments, **made_of}, place, config)
 
     @property

@@ -201,7 +201,10 @@ class Saved:
     def _load(cls, folder: str | PathLike[str], device: Any, **given: Any) -> Self:
         place, config = read_model_folder(cls, folder, {"arguments", "trained", *cls.saved_keys})
         try:
-            model = cls.from_arguments(read_mapping(config, "arguments"), place, config, **given)
+            arguments = read_mapping(config, "arguments")
+            model = cls.from_arguments(arguments, place, config, **given)
+            if missing := model.arguments.keys() - arguments.keys():
+                raise KeyError(min(missing))
             model.trained = Trained.from_plain(read_mapping(config, "trained"))
             model.restore(config)
         except (LookupError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
@@ -360,7 +360,8 @@ class Trained(Recipe):
     def from_plain(cls, words: dict[str, Any]) -> Self:
         """Return the record that was saved as plain data."""
         try:
-            lists = {"losses": tuple(words["losses"]), "epsilons": tuple(words.get("epsilons", ()))}
+            values = {field.name: words[field.name] for field in fields(cls)}
+            lists = {name: tuple(values[name]) for name in ("losses", "epsilons")}
             return cls(**{**words, **lists})
         except (TypeError, KeyError) as error:
             raise invalid("trained in config.json", "what save_pretrained wrote", error) from None
