@@ -13,7 +13,7 @@ from shared_messages import check_messages
 
 from dpcore.calibration import gaussian_epsilon
 from dpcore.divergence import closed_forms as forms
-from dpcore.divergence.record import Converted, Line, canonne_kamath_steinke, line
+from dpcore.divergence.conversions import Converted, Line, canonne_kamath_steinke, line
 
 DELTA = 1e-5
 FINE = 1.0 + np.geomspace(1e-3, 500.0, 20_000)

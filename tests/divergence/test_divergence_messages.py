@@ -11,9 +11,9 @@ from shared_messages import check_messages
 from dpcore import _core
 from dpcore.divergence import kl, renyi
 from dpcore.divergence.certificates import HeldOut, certify, epsilon_hat, epsilon_lower, hold_out
+from dpcore.divergence.conversions import line
 from dpcore.divergence.estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
 from dpcore.divergence.points import find_points
-from dpcore.divergence.record import line
 from dpcore.divergence.score import cross_fit, is_fixed
 
 RNG = np.random.default_rng(11)

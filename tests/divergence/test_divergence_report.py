@@ -13,7 +13,7 @@ from shared_divergence import GRID, make_certificate, make_estimate
 from shared_messages import find_missing
 
 from dpcore.divergence import Beside, Diagnostics, Epsilon, report
-from dpcore.divergence.record import Line, line
+from dpcore.divergence.conversions import Line, line
 from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 from dpcore.divergence.report import draw_convergence, draw_estimate
 

@@ -1,17 +1,9 @@
 """Renyi and KL divergence between two samples, with what is known of their reliability."""
 
 from . import closed_forms
+from .conversions import Converted, Line, canonne_kamath_steinke, line
 from .estimation import METHODS, kl, renyi
-from .record import (
-    Beside,
-    Converted,
-    Diagnostics,
-    Epsilon,
-    Estimate,
-    Line,
-    canonne_kamath_steinke,
-    line,
-)
+from .record import Beside, Diagnostics, Epsilon, Estimate
 
 __all__ = [
     "METHODS", "Beside", "Converted", "Diagnostics", "Epsilon", "Estimate", "Line",

@@ -24,12 +24,15 @@ from ..report.figures import (
     text_colour,
     thin_axes,
 )
-from .record import SEEN, Epsilon, Estimate, line
+from ..report.rows import Row
+from .conversions import SEEN, line
 from .reliability import DIRECTIONS, ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from .record import Epsilon, Estimate
 
 _TEXT_WIDTH: Final = 100
 _LABEL_WIDTH: Final = 15
@@ -66,7 +69,7 @@ def estimate_text(estimate: Estimate) -> str:
     return "\n".join([_wrap_rows(head), "", title, table, *marks, "", _wrap_rows(end)])
 
 
-def list_estimate_rows(estimate: Estimate) -> list[tuple[str, str]]:
+def list_estimate_rows(estimate: Estimate) -> list[Row]:
     """List the rows (label, text) of the report, with one row for each order of the table."""
     shown = choose_table_rows(estimate)
     header, *rows = _list_cells(estimate, shown)
@@ -78,7 +81,7 @@ def list_estimate_rows(estimate: Estimate) -> list[tuple[str, str]]:
     return [*_list_belief_rows(estimate), *orders, *_list_rows(estimate, shown)]
 
 
-def _list_belief_rows(estimate: Estimate) -> list[tuple[str, str]]:
+def _list_belief_rows(estimate: Estimate) -> list[Row]:
     beliefs = [("belief", line) for line in belief_lines(estimate)]
     return [*beliefs, ("reason", estimate.reason)]
 
@@ -225,7 +228,7 @@ def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     return lines
 
 
-def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]]:
+def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[Row]:
     """List the lines below the table, as (label, text), the time last."""
     rows = []
     if 1.0 not in estimate.alphas:
@@ -303,7 +306,7 @@ def _format_error(value: float) -> str:
     return f"+- {_format_estimate_number(value)}" if np.isfinite(value) else ""
 
 
-def _wrap_rows(rows: Sequence[tuple[str, str]]) -> str:
+def _wrap_rows(rows: Sequence[Row]) -> str:
     """Wrap rows of (label, text); print a repeated label once."""
     lines, last = [], None
     for label, text in rows:

@@ -30,6 +30,7 @@ from ..suggestions import suggest_arguments
 from .encoders import check_batches, check_transform, encoder_of, probe_texts, tensor_to_array
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of
+from .serialization import load_encoder, save_encoder
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain, count_zeroed, fitted_steps
 
 _ROWS_PER_BLOCK: Final = 256
@@ -398,8 +399,6 @@ class PrivateEncoder(Shown):
             TypeError: if the folder is no path, or transform or noise a class of your own.
             OSError: if it cannot be written.
         """
-        from .serialization import save_encoder
-
         return save_encoder(self, folder)
 
     @classmethod
@@ -426,9 +425,7 @@ class PrivateEncoder(Shown):
             ValueError: if a key is unknown or missing, a file could hold a pickle, or an encoder
                 is needed that was not given.
         """
-        from .serialization import load_encoder
-
-        return load_encoder(folder, encoder, device, probe)
+        return load_encoder(cls, folder, encoder, device, probe)
 
 
 def _read_generator(rng: Rng) -> np.random.Generator:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Set
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..calibration import noise_errors
 from ..errors import choice, flag, invalid, message, mistyped
@@ -23,8 +23,10 @@ from .layers import (
     SharedNoise,
 )
 from .mechanisms import device_of
-from .private_encoder import PrivateEncoder
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain
+
+if TYPE_CHECKING:
+    from .private_encoder import PrivateEncoder
 
 FORMAT: Final = "dpcore.PrivateEncoder/1"
 _CONFIG_KEYS: Final = {
@@ -141,13 +143,13 @@ def _write_encoder(encoder: Encoder, place: Path) -> None:
 
 
 def load_encoder(
-    folder: str | PathLike[str], encoder: Any, device: Any, probe: Any = None
+    cls: type[PrivateEncoder], folder: str | PathLike[str], encoder: Any, device: Any, probe: Any
 ) -> PrivateEncoder:
-    """Read an encoder, see `PrivateEncoder.from_pretrained`."""
+    """Read an encoder of a class, see `PrivateEncoder.from_pretrained`."""
     place, config = read_config(folder, FORMAT, _CONFIG_KEYS)
     words = config["encoder"]
     found = _load_text_encoder(place, words, encoder)
-    private = PrivateEncoder(
+    private = cls(
         found,
         _read_transform(place, config["transform"]),
         epsilon=config["epsilon"],

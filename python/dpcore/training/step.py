@@ -46,8 +46,7 @@ _require_module: Final = partial(require_module, who="OpacusStep", install="'dpc
 _OWN_FUNCTION_ADVICE: Final = "for others give audit_step a function (records, rng) -> vector"
 
 _REFUSED_OPTIMIZERS: Final = ("AdaClip", "Distributed", "FSDP")
-"""Parts of the names of optimizers whose clipping norm changes, or whose noise is drawn in another
-process."""
+"""Parts of names of optimizers whose clipping norm changes, or that draw in another process."""
 
 _BATCH_SUM_TOLERANCE: Final = 1e-3
 """Relative difference of two sums of one batch that is put down to rounding."""

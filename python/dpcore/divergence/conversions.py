@@ -1,0 +1,217 @@
+"""Conversions of a curve of divergences into an epsilon.
+
+With upper bounds on the divergences, such as the closed forms of a mechanism, both conversions of
+a curve give upper bounds on epsilon. With estimates they give estimates, which bound nothing on
+either side: the least of many figures favours the order whose divergence is most under-estimated.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import confidence_level, invalid, numeric
+from ..records import Floats, Record
+from ..suggestions import suggest_arguments
+
+_CurvePoint = tuple[float, float]
+
+SEEN: Final = 10
+"""Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Converted(Record):
+    """An epsilon from a curve of divergences, and the order that decided.
+
+    Args:
+        epsilon: at least 0; inf if no order gives a finite one.
+        alpha: the order at which the least epsilon was found; None if none is finite.
+        delta: the delta that it goes with.
+
+    Example:
+        >>> print(Converted(1.5, 8.0, 1e-5))
+        epsilon 1.5 at delta 1e-05 (decided at alpha = 8)
+    """
+
+    epsilon: float
+    alpha: float | None
+    delta: float
+
+    def __str__(self) -> str:
+        """Return one line."""
+        order = "no order decides" if self.alpha is None else f"decided at alpha = {self.alpha:.4g}"
+        return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({order})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Line(Record, word="Line"):
+    """A line xi + rho alpha above a curve of divergences, and its epsilon.
+
+    Args:
+        xi: intercept, at least 0.
+        rho: slope, at least 0.
+        epsilon: ``xi + rho a + ln(1/delta) / (a - 1)``.
+        alpha: the a of that formula, between the least and the largest order given.
+        delta: the delta that it goes with.
+
+    Example:
+        >>> print(Line(0.0, 0.5, 5.3, 5.8, 1e-5))
+        epsilon 5.3 at delta 1e-05 (line 0 + 0.5 alpha, at alpha = 5.8)
+    """
+
+    xi: float
+    rho: float
+    epsilon: float
+    alpha: float
+    delta: float
+
+    def __str__(self) -> str:
+        """Return one line."""
+        formula = f"line {self.xi:.4g} + {self.rho:.4g} alpha, at alpha = {self.alpha:.4g}"
+        return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({formula})"
+
+
+@suggest_arguments
+def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Converted:
+    """Return the least epsilon over the orders given, at one delta.
+
+    ``D + ln(1 - 1/alpha) - ln(alpha delta) / (alpha - 1)``, D itself at order inf, never below 0;
+    and 0 where ``delta^2 >= 1 - e^-D``, which is at least the squared total variation.
+
+    Args:
+        alphas: orders above 1, ascending, shape (n,); the last may be inf.
+        values: the divergence of each order in nats, shape (n,), each the larger one of both
+            directions; inf where nothing is known.
+        delta: in (0, 1).
+
+    Returns:
+        epsilon with the order that decided. An upper bound if the values are; an estimate, on no
+        known side of the truth, if they are estimates.
+
+    Raises:
+        TypeError: if an argument does not hold real numbers.
+        ValueError: if orders are not above 1 and ascending, lengths differ, a value is NaN or
+            -inf, or delta is out of range.
+
+    Source:
+        Canonne, Kamath and Steinke (2020), proposition 12; Balle et al. (2020), theorem 21. The
+        zero: total variation^2 <= 1 - e^-KL (Bretagnolle and Huber 1979) and KL <= D.
+
+    Example:
+        >>> from dpcore.divergence.closed_forms import gaussian_mechanism
+        >>> orders = 1.01 * 1.01 ** np.arange(400)
+        >>> print(canonne_kamath_steinke(orders, gaussian_mechanism(orders, 1.0, 1.0), 1e-5))
+        epsilon 4.72839 at delta 1e-05 (decided at alpha = 5.428)
+    """
+    a, d = _check_curve(alphas, values, unbounded=True)
+    delta = confidence_level(delta, "delta")
+    b = a - 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        # ln(1 - 1/a) as ln(b/a), and ln(a) + ln(delta): neither 1/a nor a delta is exact.
+        cost = np.log1p(-1.0 / a) - (np.log(a) + math.log(delta)) / b
+        none = delta * delta >= -np.expm1(-d)
+    found = d + np.where(np.isinf(a), 0.0, cost)
+    found = np.where(none, 0.0, np.maximum(found, 0.0))
+    i = int(np.argmin(found))
+    epsilon = float(found[i])
+    return Converted(epsilon, None if math.isinf(epsilon) else float(a[i]), delta)
+
+
+@suggest_arguments
+def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
+    """Return the line above all given divergences that has the least epsilon.
+
+    Among the lines xi + rho alpha with xi, rho >= 0 that no value exceeds, the one with the least
+    ``xi + rho a + ln(1/delta) / (a - 1)``, ``a = clip(1 + sqrt(ln(1/delta) / rho), least order,
+    largest order)``. At a given a this is linear in xi and rho, so the best line is a vertex of
+    the lines allowed: level, through the origin, or an edge of the upper concave hull.
+
+    Without xi >= 0 a steep line has an epsilon as far below 0 as one likes; without the clip the
+    line speaks for orders beyond those given. Between two orders a curve may still lie above the
+    line: take orders a tenth apart or closer. `canonne_kamath_steinke` has no such gap and is
+    tighter.
+
+    Args:
+        alphas: finite orders above 1, ascending, shape (n,).
+        values: the divergence of each order in nats, shape (n,), each the larger one of both
+            directions; finite.
+        delta: in (0, 1).
+
+    Returns:
+        The line and its epsilon. An upper bound where the line is above the divergences; an
+        estimate, on no known side of the truth, if the values are estimates.
+
+    Raises:
+        TypeError: if an argument does not hold real numbers.
+        ValueError: if orders are not above 1 and ascending, lengths differ, a value is not
+            finite, or delta is out of range.
+
+    Source:
+        Bun and Steinke (2016), definition 1.1 and proposition 1.3, with the clip; Mironov (2017),
+        proposition 3, for a single order.
+
+    Example:
+        >>> from dpcore.divergence.closed_forms import gaussian_mechanism
+        >>> orders = 1.1 ** np.arange(1, 45)
+        >>> print(line(orders, gaussian_mechanism(orders, 1.0, 1.0), 1e-5))
+        epsilon 5.29853 at delta 1e-05 (line 0 + 0.5 alpha, at alpha = 5.799)
+    """
+    a, d = _check_curve(alphas, values, unbounded=False)
+    delta = confidence_level(delta, "delta")
+    price, found = -math.log(delta), []
+    for xi, rho in _find_vertices(a, d):
+        best = 1.0 + math.sqrt(price / rho) if rho > 0.0 else math.inf
+        alpha = min(max(best, float(a[0])), float(a[-1]))
+        found.append((xi + rho * alpha + price / (alpha - 1.0), xi, rho, alpha))
+    epsilon, xi, rho, alpha = min(found)
+    return Line(xi, rho, epsilon, alpha, delta)
+
+
+def _find_vertices(a: Floats, d: Floats) -> list[tuple[float, float]]:
+    """List (xi, rho) of the lines that may be best."""
+    lines = [(max(0.0, float(d.max())), 0.0), (0.0, max(0.0, float((d / a).max())))]
+    hull: list[_CurvePoint] = []
+    for point in zip(a.tolist(), d.tolist(), strict=True):
+        while len(hull) > 1 and _is_below_chord(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    for (x0, y0), (x1, y1) in pairwise(hull):
+        rho = (y1 - y0) / (x1 - x0)
+        # Of two roundings the larger: both ends stay below the line.
+        xi = max(y0 - rho * x0, y1 - rho * x1)
+        if rho >= 0.0 and xi >= 0.0:
+            lines.append((xi, rho))
+    return lines
+
+
+def _is_below_chord(first: _CurvePoint, middle: _CurvePoint, last: _CurvePoint) -> bool:
+    """Return True if the middle point is on or below the chord of the others."""
+    rise, run = last[1] - first[1], last[0] - first[0]
+    return (middle[1] - first[1]) * run <= rise * (middle[0] - first[0])
+
+
+def _check_curve(alphas: Any, values: Any, unbounded: bool) -> tuple[Floats, Floats]:
+    a, d = _read_numbers("alphas", alphas), _read_numbers("values", values)
+    ends = a[:-1] if unbounded else a
+    if not (np.isfinite(ends).all() and (a > 1.0).all() and (np.diff(a) > 0.0).all()):
+        kind = "" if unbounded else "finite "
+        raise invalid("alphas", f"{kind}orders above 1, ascending", alphas)
+    if d.size != a.size:
+        raise invalid("values", f"of length {a.size}, as alphas is", d.size)
+    if np.isnan(d).any() or np.isneginf(d).any() or (not unbounded and np.isinf(d).any()):
+        raise invalid("values", "numbers or inf" if unbounded else "finite numbers", values)
+    return a, d
+
+
+def _read_numbers(name: str, value: Any) -> Floats:
+    requirement = "a non-empty vector of numbers"
+    found = numeric(name, requirement, value, "uif")
+    if found.ndim != 1 or found.size == 0:
+        raise invalid(name, requirement, value)
+    return found.astype(np.float64)
