@@ -72,7 +72,11 @@ def main():
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(folder / "divergence-growth.svg", metadata={"Date": None})
     figure.savefig(pathlib.Path("divergence-growth.png"), dpi=150)
-    table = "\n".join(["Seconds by rows of each set; exponent from 5,000 to 50,000.", "", *lines])
+    head = (
+        "Seconds of the ball by rows of each set; exponent from 5,000 to 50,000. Remade by\n"
+        "`python benches/bench_growth.py`."
+    )
+    table = "\n".join([head, "", *lines])
     (folder / "divergence-growth.md").write_text(table + "\n")
     print(table)
 

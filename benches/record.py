@@ -19,7 +19,8 @@ def table(path: pathlib.Path) -> str:
         f"# {cpu}",
         "",
         f"{report['datetime'][:10]}, dpcore {dpcore.__version__}, path "
-        f"`{dpcore._core.cpu()}`. Fastest of the rounds; ratio to the first row of a group.",
+        f"`{dpcore._core.cpu()}`. Fastest of the rounds; ratio to the first row of a group. "
+        f"Remade by `DPCORE_CPU={dpcore._core.cpu()} make bench`.",
     ]
     groups: dict[str, list[dict]] = {}
     for bench in report["benchmarks"]:

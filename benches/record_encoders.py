@@ -2,8 +2,8 @@
 
 Usage: python benches/record_encoders.py [--seeds 5] [--correct 200] [--out FILE]
 
-Without options it writes benches/record/encoders.md. Each fault was once accepted, or missed by
-the usual attackers; a row of the table counts the seeds with the right answer. The controls are
+Without options it writes benches/record/encoders.md. The usual attackers or a look at the figures
+miss these faults; a row of the table counts the seeds with the right answer. The controls are
 small transformers with random weights, and the same ones with a forgotten attention mask.
 """
 

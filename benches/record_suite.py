@@ -3,8 +3,8 @@
 Usage: python benches/record_suite.py [--stages lint rust-test ...] [--all] [--out FILE]
 
 A stage is a target of the Makefile; without options those of `make test`, with `--all` also those
-that `make test-all` adds. Only the section "Measured now" is written: the rest of the file, with
-the runs before issues were closed and the figures of an earlier commit, stays.
+that `make test-all` adds. Only the section "Measured now" is written: the rows of the runs before
+issues were closed stay.
 """
 
 from __future__ import annotations

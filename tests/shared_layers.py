@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -88,25 +88,11 @@ DIRECT = {
 """Files that take `sys.modules` itself: another thread may be in the midst of an import."""
 
 
-MOST_SHORT = 0.15
-"""Share of functions whose name may be a single word."""
+MOST_IN_A_CIRCLE = 3
+"""Files of the largest circle of imports, those that a call makes counted."""
 
-MOST_REPEATED = 0.08
-"""Share of functions and classes whose name three files or more may define, but for SHARED."""
-
-SHARED = {
-    # Every experiment has these.
-    "run", "Result", "Config", "Cell", "Row", "Case", "Job", "write_head", "make_cell",
-    # Every published system has its law of votes.
-    "log_votes",
-}  # fmt: skip
-"""Names that mean the same wherever they are defined."""
-
-MOST_LOOSE = 0.16
-"""Share of files of which less than .8 of the lines are connected by references."""
-
-MOST_ATTRIBUTE_QUERIES = 70
-"""Calls of `getattr` and `hasattr` with a constant name: most ask objects of other packages."""
+MODULE_NAME = re.compile(r"dpcore((?:\.\w+)+)(?::\w+)?")
+"""A string that names a module of the package, for importlib."""
 
 QUERIES = {
     "auditing/request.py: claim": "a mechanism with the claim None states its delta all the same",
@@ -246,7 +232,7 @@ def forget_files() -> None:
     """Forget the syntax trees: millions of objects, all of which audits ask for generators."""
     for cached in (
         read_files, parse_text, list_nodes, list_imported_names, list_report_methods,
-        PackageFiles.imports,
+        list_named_modules, list_inner_nodes, PackageFiles.imports,
     ):  # fmt: skip
         cached.cache_clear()
 
@@ -276,6 +262,77 @@ def find_import_circles(package: PackageFiles) -> list[str]:
     for file in after:
         walk(file, [])
     return found
+
+
+@cache
+def list_named_modules(text: str) -> list[tuple[str, ...]]:
+    """Return the modules of the package that strings of a file name, as dotted paths."""
+    strings = [node.value for node in list_nodes(text) if isinstance(node, ast.Constant)]
+    matches = [MODULE_NAME.fullmatch(value) for value in strings if isinstance(value, str)]
+    return [tuple(match[1].split(".")[1:]) for match in matches if match]
+
+
+@cache
+def list_inner_nodes(text: str, is_outer: Callable[[ast.AST], bool]) -> set[int]:
+    """Return the identities of the nodes inside some statements of a file."""
+    outer = [node for node in list_nodes(text) if is_outer(node)]
+    return {id(inner) for node in outer for inner in ast.walk(node)}
+
+
+def is_for_types(node: ast.AST) -> bool:
+    """Return True for the branch of a file that only type checkers read."""
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def is_lazy_lookup(node: ast.AST) -> bool:
+    """Return True for a function `__getattr__`, by which a module loads names when asked."""
+    return isinstance(node, ast.FunctionDef) and node.name == "__getattr__"
+
+
+def list_lazy_homes(package: PackageFiles, file: str, name: str) -> set[str | None]:
+    """Return the files from which the `__getattr__` of an `__init__` may take a name."""
+    text = package.texts[file]
+    inside = list_inner_nodes(text, is_lazy_lookup)
+    return {
+        package._home((*base, alias.name), name)
+        for node, base, alias in list_imported_names(file, text)
+        if id(node) in inside
+    }
+
+
+def list_loaded_files(package: PackageFiles, file: str) -> set[str]:
+    """Return the files that a file loads at its top, in functions, by importlib and lazily."""
+    text = package.texts[file]
+    for_types = list_inner_nodes(text, is_for_types)
+    loaded = {package._file(dotted) for dotted in list_named_modules(text)}
+    for node, base, alias in list_imported_names(file, text):
+        if id(node) not in for_types:
+            home = package._home(base, alias.name)
+            loaded.add(home)
+            if home and home.endswith("__init__"):
+                loaded |= list_lazy_homes(package, home, alias.name)
+    return {home for home in loaded - {file, None} if not home.endswith("__init__")}
+
+
+def find_large_circles(package: PackageFiles) -> list[list[str]]:
+    """Return groups of more than MOST_IN_A_CIRCLE files each of which loads all others."""
+    files = [file for file in package.texts if not file.endswith("__init__")]
+    loaded = {file: list_loaded_files(package, file) for file in files}
+
+    def reach(file: str) -> set[str]:
+        reached, waiting = set(), [file]
+        while waiting:
+            new = loaded[waiting.pop()] - reached
+            reached |= new
+            waiting += new
+        return reached
+
+    reached = {file: reach(file) for file in files}
+    circles = {
+        tuple(other for other in files if other in reached[file] and file in reached[other])
+        for file in files
+    }
+    return [[*circle] for circle in sorted(circles) if len(circle) > MOST_IN_A_CIRCLE]
 
 
 def find_upward_imports(package: PackageFiles) -> list[str]:
@@ -342,37 +399,6 @@ def find_long_files(package: PackageFiles) -> list[str]:
     ]
 
 
-def measure_largest_part(tree: ast.Module) -> float:
-    """Return the share of a file's lines in its largest part connected by references."""
-    kinds = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
-    statements = [statement for statement in tree.body if isinstance(statement, kinds)]
-    own = {statement.name for statement in statements if hasattr(statement, "name")} | {
-        node.id
-        for statement in statements
-        if not hasattr(statement, "name")
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    parts: list[tuple[set[str], int]] = []
-    for statement in statements:
-        names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        names = (names | {getattr(statement, "name", None)}) & own
-        size = statement.end_lineno - statement.lineno + 1
-        for part in [part for part in parts if part[0] & names]:
-            parts.remove(part)
-            names, size = names | part[0], size + part[1]
-        parts.append((names, size))
-    sizes = [size for _, size in parts]
-    return max(sizes, default=1) / (sum(sizes) or 1)
-
-
-def find_loose_files(package: PackageFiles) -> list[str]:
-    """Return files of several things, if they are more than MOST_LOOSE of all."""
-    files = {file: tree for file, tree in package.trees.items() if not file.endswith("__init__")}
-    loose = [file for file, tree in files.items() if measure_largest_part(tree) < 0.8]
-    return loose if len(loose) > MOST_LOOSE * len(files) else []
-
-
 def find_reserved_names(package: PackageFiles) -> list[str]:
     """Return files and folders with the name of a public function."""
     return [file for file in package.texts if RESERVED & set(file.split("/"))]
@@ -417,37 +443,6 @@ def find_unlisted_names(package: PackageFiles) -> list[str]:
     return found
 
 
-def list_definitions(package: PackageFiles) -> list[tuple[str, ast.FunctionDef | ast.ClassDef]]:
-    """Return the functions and classes at the top of files, with their files."""
-    return [
-        (file, node)
-        for file, tree in package.trees.items()
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("__")
-    ]
-
-
-def find_short_names(package: PackageFiles) -> list[str]:
-    """Return the functions with a name of one word, if they are too many."""
-    functions = [
-        (f, one.name) for f, one in list_definitions(package) if isinstance(one, ast.FunctionDef)
-    ]
-    short = [f"{file}.py: {name}" for file, name in functions if "_" not in name.strip("_")]
-    return short if len(short) > MOST_SHORT * len(functions) else []
-
-
-def find_repeated_names(package: PackageFiles) -> list[str]:
-    """Return names outside SHARED that three files or more define, if they are too many."""
-    files: dict[str, list[str]] = {}
-    for file, node in list_definitions(package):
-        files.setdefault(node.name.strip("_"), []).append(file)
-    kept = {name: found for name, found in files.items() if name not in SHARED}
-    repeated = {name: found for name, found in kept.items() if len(set(found)) >= 3}
-    if sum(map(len, repeated.values())) <= MOST_REPEATED * sum(map(len, files.values())):
-        return []
-    return [f"{name} is defined in {', '.join(found)}" for name, found in repeated.items()]
-
-
 def find_vague_heads(package: PackageFiles) -> list[str]:
     """Return docstrings that begin with a word such as What or How instead of a verb or a noun."""
     return [
@@ -461,7 +456,7 @@ def find_vague_heads(package: PackageFiles) -> list[str]:
 
 
 def find_attribute_queries(package: PackageFiles) -> list[str]:
-    """Return `getattr` and `hasattr` of declared attributes; all with constants, if too many."""
+    """Return `getattr` and `hasattr` of attributes that have a declared default."""
     classes = "MechanismAttributes", "ScoreAttributes"
     declared = {
         name.id
@@ -474,28 +469,25 @@ def find_attribute_queries(package: PackageFiles) -> list[str]:
         for name in ast.walk(target)
         if isinstance(name, ast.Name)
     } - {"name", "index", "norm", "words"}
-    found = [
-        (node.func.id, f"{file}.py:{node.lineno}", str(argument.value))
+    queries = [
+        (file, node.lineno, argument.value)
         for file, text in package.texts.items()
         for node in list_nodes(text)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("getattr", "hasattr", "has_all")
         for argument in node.args[1:]
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+        if isinstance(argument, ast.Constant)
     ]
-    literal = [(place, name) for function, place, name in found if function != "has_all"]
-    if len(literal) > MOST_ATTRIBUTE_QUERIES:
-        return [f"{place} asks for {name}" for place, name in literal]
     return [
-        f"{place} asks for {name}: see MechanismAttributes, ScoreAttributes"
-        for _, place, name in found
-        if name in declared and f"{place.partition(':')[0]}: {name}" not in QUERIES
+        f"{file}.py:{line} asks for {name}: see MechanismAttributes, ScoreAttributes"
+        for file, line, name in queries
+        if name in declared and f"{file}.py: {name}" not in QUERIES
     ]
 
 
 RULES = [
     find_import_circles, find_upward_imports, find_private_imports, find_module_lookups,
-    find_long_files, find_loose_files, find_reserved_names, find_unlisted_names, find_short_names,
-    find_repeated_names, find_vague_heads, find_attribute_queries,
+    find_long_files, find_reserved_names, find_unlisted_names, find_vague_heads,
+    find_attribute_queries,
 ]  # fmt: skip

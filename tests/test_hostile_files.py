@@ -294,7 +294,7 @@ def test_settings_of_a_saved_encoder_name_no_other_code(folder, kind, file, sett
     saved = dpcore.torch.PrivateEncoder({"a": [1.0], "b": [0.0]}, clip, epsilon=1.0)
     saved.save_pretrained(folder / "saved")
     config = json.loads((folder / "saved" / "config.json").read_text())
-    config["encoder"] = {"kind": kind, "width": 1, "pooling": "mean"}
+    config["encoder"] |= {"kind": kind, "width": 1, "pooling": "mean"}
     (folder / "saved" / "config.json").write_text(json.dumps(config))
     path = folder / "saved" / "encoder" / file
     path.parent.mkdir(parents=True)
