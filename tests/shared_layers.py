@@ -45,11 +45,6 @@ A file imports from its own package and from lower layers. Packages of one layer
 ROOT = ["__init__", "__main__"]
 """Files above all layers: what `import dpcore` shows, and `python -m dpcore`."""
 
-REPORT_METHODS = re.compile(
-    r"__str__|__add__|_repr_html_|_?(plot|to_|from_|save|load)\w*|merge|outputs|_?lines|table"
-)
-"""Names of methods through which a result reaches higher layers, such as its reports."""
-
 INNER = {
     "advice", "annotations", "auditing", "cli", "errors", "files", "packages", "paths", "progress",
     "recorded", "records", "report", "sampling", "streams", "suggestions", "tables", "visible",
@@ -105,13 +100,13 @@ VAGUE = re.compile(r"(What|How|Whether|Where|Everything|Who|Whose)\b")
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name: by which file, from which file, where, and whether in a report method."""
+    """One imported name: by which file, from which file, where, and whether for types only."""
 
     file: str
     target: str
     name: str
     line: int
-    in_report_method: bool
+    is_for_types: bool
 
     def __str__(self) -> str:
         return f"{self.file}.py:{self.line} imports {self.name or 'all'} of {self.target}"
@@ -159,23 +154,6 @@ def list_imported_names(file: str, text: str) -> list[tuple[ast.stmt, tuple[str,
     return found
 
 
-@cache
-def list_report_methods(text: str) -> list[ast.FunctionDef]:
-    """Return the methods of such a name that are one import and one call of what it imported."""
-    found = []
-    for node in list_nodes(text):
-        for method in node.body if isinstance(node, ast.ClassDef) else ():
-            if isinstance(method, ast.FunctionDef) and REPORT_METHODS.fullmatch(method.name):
-                body = method.body[1:] if ast.get_docstring(method) else method.body
-                match body:
-                    case [
-                        ast.ImportFrom(names=[ast.alias(name=name, asname=None)]),
-                        ast.Return(value=ast.Call(func=ast.Name(id=called))),
-                    ] if name == called:
-                        found.append(method)
-    return found
-
-
 class PackageFiles:
     """The files of a package, by their paths without suffix; `__init__` stands for its folder."""
 
@@ -208,30 +186,22 @@ class PackageFiles:
         following = self.shown[file][name]
         return file if following == (base, name) else self._home(*following)
 
-    def report_methods(self, file: str) -> list[ast.FunctionDef]:
-        """Return the report methods of a file."""
-        return list_report_methods(self.texts[file])
-
     @cache  # noqa: B019
     def imports(self, file: str) -> list[Import]:
         """Return every import of dpcore in a file: at its top, in functions and for types."""
-        inside = {id(node) for method in self.report_methods(file) for node in ast.walk(method)}
+        for_types = list_inner_nodes(self.texts[file], is_for_types)
         found = []
         for node, base, alias in list_imported_names(file, self.texts[file]):
             home = self._home(base, alias.name)
             if home and home != file:
-                found.append(Import(file, home, alias.name, node.lineno, id(node) in inside))
+                found.append(Import(file, home, alias.name, node.lineno, id(node) in for_types))
         return found
-
-    def layered_imports(self, file: str) -> list[Import]:
-        """Return the imports of a file that layers restrict: all but those of report methods."""
-        return [found for found in self.imports(file) if not found.in_report_method]
 
 
 def forget_files() -> None:
     """Forget the syntax trees: millions of objects, all of which audits ask for generators."""
     for cached in (
-        read_files, parse_text, list_nodes, list_imported_names, list_report_methods,
+        read_files, parse_text, list_nodes, list_imported_names,
         list_named_modules, list_inner_nodes, PackageFiles.imports,
     ):  # fmt: skip
         cached.cache_clear()
@@ -243,9 +213,9 @@ def get_package(file: str) -> str:
 
 
 def find_import_circles(package: PackageFiles) -> list[str]:
-    """Return circles of imports, each as a path of files."""
+    """Return circles of imports that run, each as a path of files."""
     after = {
-        file: {found.target for found in package.layered_imports(file)}
+        file: {found.target for found in package.imports(file) if not found.is_for_types}
         for file in package.texts
         if not file.endswith("__init__")
     }
@@ -345,7 +315,7 @@ def find_upward_imports(package: PackageFiles) -> list[str]:
     return [
         str(found)
         for file in files
-        for found in package.layered_imports(file)
+        for found in package.imports(file)
         if get_package(found.target) != get_package(file)
         and ((found.target in ROOT and found.name not in ("_core", "__version__"))
              or rank.get(get_package(found.target), -1) >= rank[get_package(file)])

@@ -22,19 +22,10 @@ def test_the_package_keeps_the_rule(package, rule):
     assert rule(package) == []
 
 
-REPORT_METHOD = """
-class Result:
-    def plot(self):
-        from ..report.text import figure
-
-        return figure(self)
-"""
-
 OFFENCES = {
     "find_import_circles": [
         ("errors", "from .records import Pair", "errors -> records -> errors"),
         ("records", "def f():\n    from .exact import loss", "exact"),
-        ("errors", "if TYPE_CHECKING:\n    from . import Pair", "records -> errors"),
     ],
     "find_upward_imports": [
         ("bounds/binomial", "from ..attacks import Threshold", "attacks/threshold"),
@@ -127,20 +118,6 @@ def test_a_circle_of_three_files_is_allowed(write_package):
     assert shared_layers.find_large_circles(package) == []
 
 
-def test_only_a_method_of_one_import_and_one_call_is_a_report_method():
-    others = [
-        REPORT_METHOD.replace("plot", "shown"),
-        REPORT_METHOD.replace("return figure(self)", "figure(self)\n        return None"),
-        REPORT_METHOD.replace("return figure(self)", "return other(self)"),
-        REPORT_METHOD.replace(
-            "class Result:\n    def plot(self):", "if True:\n    def plot(self):"
-        ),
-    ]
-    for text in [REPORT_METHOD, *others]:
-        [found] = PackageFiles({"results/found": text}).imports("results/found")
-        assert found.in_report_method == (text is REPORT_METHOD), text
-
-
 def test_every_layer_and_exception_of_the_rules_is_needed(package):
     packages = {shared_layers.get_package(file) for file in package.texts}
     assert packages == {*" ".join(shared_layers.LAYERS).split(), *shared_layers.ROOT}
@@ -148,11 +125,6 @@ def test_every_layer_and_exception_of_the_rules_is_needed(package):
         *shared_layers.OTHERS,
         *shared_layers.DIRECT,
     }
-    assert any(
-        shared_layers.REPORT_METHODS.fullmatch(method.name)
-        for file in package.texts
-        for method in package.report_methods(file)
-    )
 
 
 def test_no_file_of_tests_holds_what_two_should():
