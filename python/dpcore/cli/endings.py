@@ -15,6 +15,7 @@ from typing import Any, Final
 from ..errors import FileWarning, argument_of
 from ..mechanisms.declarations import is_native
 from ..report.figures import save_picture, use_own_style
+from ..report.rows import format_row, format_rows
 from ..report.writing import write_file
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
@@ -38,10 +39,8 @@ MECHANISM_CONTRACT = "it is called as mechanism(x, size, rng) and returns an arr
 
 _PACKAGE: Final = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
-_ADVISING_ROWS: Final = tuple(
-    f"  {label} " for label in ("verdict", "note", "needed", "plan", "time")
-)
-"""Rows of a report that propose what to give; the others quote events and calls."""
+_ADVISING_LABELS: Final = ("verdict", "note", "needed", "plan", "time")
+"""Labels of rows that propose what to give; the others quote events and calls."""
 
 _Delivered = AuditArguments | MergeArguments | OutputsArguments | TableArguments | TraceArguments
 """Options of the commands that print a report, and save a picture and a page."""
@@ -290,18 +289,20 @@ def deliver_report(asked: _Delivered, report: _Report) -> None:
 
 
 def _print_report(report: _Report) -> None:
-    lines = str(report).splitlines()
-    lines = [spell_proposals(line) if line.startswith(_ADVISING_ROWS) else line for line in lines]
+    rows = [
+        (label, spell_proposals(text) if label in _ADVISING_LABELS else text)
+        for label, text in report.lines()
+    ]
     if not (sys.stdout.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))):
         # Nothing is coloured in a pipe or a file, and the import of rich takes 20 ms.
-        return print("\n".join(lines), flush=True)
+        return print(format_rows(report.name, rows), flush=True)
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
-    for number, line in enumerate(lines):
-        style = "bold" if number == 0 else ""
-        if line.startswith("  verdict "):
-            # A claim that stands is no pass mark: neither green nor bold.
-            refuted = None if isinstance(report, Trace) else report.refuted
-            style = {True: "bold red", False: "", None: "bold yellow"}[refuted]
+    # A claim that stands is no pass mark: neither green nor bold.
+    refuted = None if isinstance(report, Trace) else report.refuted
+    styles = {"verdict": {True: "bold red", False: "", None: "bold yellow"}[refuted]}
+    console.print(make_visible(report.name), style="bold", markup=False, emoji=False)
+    for label, text in rows:
+        line, style = format_row(label, text), styles.get(label, "")
         console.print(line, style=style, markup=False, emoji=False)

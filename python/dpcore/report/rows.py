@@ -38,6 +38,11 @@ def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str
     return "\n".join(lines)
 
 
+def format_row(label: str, text: str) -> str:
+    """Format one row of a report as a line."""
+    return f"  {make_visible(label):<12} {make_visible(text)}"
+
+
 def format_rows(name: str, rows: Iterable[Row]) -> str:
     """Format the rows of a report as lines of text below the name of what it is about.
 
@@ -46,8 +51,7 @@ def format_rows(name: str, rows: Iterable[Row]) -> str:
         a < b
           verdict      not refuted
     """
-    lines = [(make_visible(label), make_visible(text)) for label, text in rows]
-    return "\n".join([make_visible(name), *(f"  {label:<12} {text}" for label, text in lines)])
+    return "\n".join([make_visible(name), *(format_row(*row) for row in rows)])
 
 
 def format_epsilon(value: float | None) -> str:
