@@ -20,7 +20,8 @@ from ..attacks import Attack, AttackName, Auto, named
 from ..attacks.threshold import Coordinate
 from ..auditing.pilot import name_columns
 from ..auditing.provenance import provenance_of
-from ..bounds.binomial import RecordedBound, find_declaration
+from ..bounds import RecordedBound
+from ..bounds.binomial import find_declaration
 from ..claims.trade_off import GDP, Claim, find_remote_tangent
 from ..events import Above
 from ..files.columns import Column, Request, selects_all_columns
