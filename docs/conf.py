@@ -31,7 +31,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["templates"]
-exclude_patterns = ["templates", "reference/generated/commands.md", "gallery/*.[!r]*"]
+exclude_patterns = ["templates", "reference/generated/*.md", "gallery/*.[!r]*"]
 
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 4

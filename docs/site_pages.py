@@ -9,8 +9,11 @@ from typing import Any
 
 from site_names import Name, commands, names
 
+from dpcore.files.formats import FORMATS
+
 __all__ = [
     "every_name_has_its_page",
+    "formats_table",
     "help_page",
     "inside_the_site",
     "linked_names",
@@ -27,7 +30,7 @@ def write(folder: Path) -> None:
         f"packages/{package}.rst": package_page(package, listed)
         for package, listed in names().items()
     }
-    pages["commands.md"] = help_page()
+    pages |= {"commands.md": help_page(), "formats.md": formats_table()}
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,6 +58,15 @@ def package_page(package: str, listed: list[Name]) -> str:
 def help_page() -> str:
     """Every command with its arguments and options, from the command line's own help."""
     return "\n\n".join(section(*named) for named in commands()) + "\n"
+
+
+def formats_table() -> str:
+    """Return the table of the formats of files: their endings, and what such files hold."""
+    rows = (
+        f"| {', '.join(f'`{end}`' for end in each.endings)} | {each.content} |"
+        for each in FORMATS.values()
+    )
+    return "\n".join(("| ends in | holds |", "| --- | --- |", *rows)) + "\n"
 
 
 def section(words: str, command: Any) -> str:

@@ -62,9 +62,8 @@ mod words;
 
 pub use error::Error;
 pub use events::{Counted, Vote};
+pub use mechanisms::noises::*;
 pub use mechanisms::{Clip, Mechanism, Noise, Norm};
-pub use mechanisms::{DpText, DpTextKeep, DpTextResample};
-pub use mechanisms::{Exponential, Gaussian, Identity, Laplace, RandomBits, Uniform};
 pub use options::{Options, Route};
 pub use pool::{MOST_THREADS, default_threads};
 pub use random::{Purpose, Side};

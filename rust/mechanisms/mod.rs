@@ -5,7 +5,7 @@
 //! [`crate::run`]).
 //!
 //! A new noise is a file that implements `Draw`, and one line of the table below: from it come
-//! the module, the enum [`Noise`], the names that Python uses, and the dispatch.
+//! the module, the public name, the enum [`Noise`], the names that Python uses, and the dispatch.
 
 mod clip;
 mod draw;
@@ -21,7 +21,12 @@ use draw::positive;
 macro_rules! noises {
     ($d:tt $($class:literal $file:ident $kind:ident $($noise:ident)+;)+) => {
         $(mod $file;)+
-        $($(pub use $file::$noise;)+)+
+
+        /// The noises.
+        pub mod noises {
+            $($(pub use super::$file::$noise;)+)+
+        }
+        pub use noises::*;
 
         /// A native noise; each is made by its own constructor.
         #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,7 +9,9 @@ import re
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 import dpcore
 from dpcore import bounds
@@ -35,6 +37,25 @@ def test_a_declared_bound_is_a_plain_function(name):
     # Of layers there is at most the one that tells of misspelt arguments.
     assert inspect.unwrap(bound) is getattr(bound, "__wrapped__", bound)
     assert pickle.loads(pickle.dumps(bound)) is bound
+
+
+def test_every_bound_covers_at_all_tables_of_twelve_draws_per_side():
+    """The probability to overclaim is a sum; a bound of level .6 that states .9 is the control."""
+    tables = [dpcore.Counts(k, 12, k_prime, 12) for k in range(13) for k_prime in range(13)]
+
+    def find_largest_error(bound, level):
+        limits = np.array([bound(counts, 0.0, level) for counts in tables])
+        q, error = np.linspace(0.01, 0.99, 99), 0.0
+        for epsilon in (0.0, 0.5, 1.0, 2.0):
+            p = np.minimum(np.exp(epsilon) * q, 1.0)
+            laws = (stats.binom.pmf(np.arange(13), 12, rate[:, None]) for rate in (p, q))
+            each = np.einsum("ri,rj->rij", *laws).reshape(len(q), -1)
+            error = max(error, (each @ (limits > epsilon)).max())
+        return error
+
+    for bound in BOUNDS.values():
+        assert find_largest_error(bound, 0.9) <= 0.1 + 1e-12
+    assert find_largest_error(bounds.berger_boos, 0.6) > 0.1
 
 
 def test_a_bound_for_a_delta_of_its_own_refuses_the_others():

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
+import site_pages
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
@@ -316,14 +317,15 @@ def test_labels_that_are_refused(write):
 # Formats.
 
 
-@pytest.mark.parametrize("name", formats.FORMATS)
-def test_every_format_is_in_help_docstring_and_page(name):
-    page = (Path(__file__).parents[2] / "docs/howto/recorded-outputs.md").read_text("utf-8")
+def test_every_format_is_in_help_and_page():
     options = {option.name: option for option in dataclasses.fields(OutputsArguments)}
-    texts = options["format"].metadata["parameter"].help, audit_outputs.__doc__
-    assert all(re.search(rf"\b{name}\b", text) for text in texts)
-    for end in formats.FORMATS[name].endings:
-        assert f"`{end}`" in page
+    listed = options["format"].metadata["parameter"].help
+    assert listed == f"Kind of the files: {', '.join(formats.FORMATS)}. Default: by their names."
+    rows = site_pages.formats_table().splitlines()[2:]
+    for row, each in zip(rows, formats.FORMATS.values(), strict=True):
+        assert row.startswith(f"| {', '.join(f'`{end}`' for end in each.endings)} | ")
+    page = (Path(__file__).parents[2] / "docs/howto/recorded-outputs.md").read_text("utf-8")
+    assert "{include} ../reference/generated/formats.md" in page
 
 
 # Damaged files.

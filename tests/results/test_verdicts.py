@@ -295,7 +295,7 @@ def test_the_fixture_fails_where_nothing_was_tested(dp_audit):
 # A certificate that can be checked: the bound follows from the counts that are reported.
 
 
-@pytest.mark.parametrize("bound", ["clopper_pearson", "exact", "conditional", "anytime"])
+@pytest.mark.parametrize("bound", bounds.BOUNDS)
 @pytest.mark.parametrize("floats", [False, True])
 def test_the_bound_follows_from_the_reported_counts(bound, floats):
     report = audit(dpcore.Laplace(1.0), claim=1.0, trials=20_000, rng=1, bound=bound, floats=floats)

@@ -182,8 +182,8 @@ def audit(
             delta) of the curve that the pilot chose.
         delta: delta of the claim, in [0, 1); not with a curve, which has its own.
         confidence: probability that the bound holds, strictly between 0 and 1.
-        bound: "clopper_pearson", "exact" (less conservative), "conditional" (delta 0 only) or
-            "anytime"; fixed here, before anything is counted.
+        bound: name in `dpcore.bounds.BOUNDS`, such as "exact" (less conservative than the
+            default), "conditional" (delta 0 only) or "anytime"; fixed before anything is counted.
         stop: "fixed" counts all trials; "refuted" looks after every slice and stops as soon as
             the claim is refuted, on an anytime bound.
         floats: True lets the floating-point finding count towards bound and verdict; each of the

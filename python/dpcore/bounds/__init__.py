@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal, get_args
 
 from ..records import Counts
-from .binomial import BoundName as BoundName
-from .binomial import clopper_pearson, conditional, every_coordinate, limits
+from .binomial import bound_of, clopper_pearson, conditional, every_coordinate, limits
 from .canaries import gdp_epsilon, guesses_needed, one_run, one_run_curve, one_run_fdp, one_run_mu
 from .canaries import one_run_refutes as one_run_refutes
 from .power import detectable, predicted
@@ -15,11 +14,14 @@ from .sequential import Martingale, anytime
 from .tradeoff import Band, delta_lower, epsilon_lower_at, mu_lower, tradeoff_band
 from .unconditional import berger_boos
 
+BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
+"""Names of the bounds of counted draws, in the order of messages."""
+
+RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp", "one_run_curve"]
+"""Names of the bounds of recorded outputs."""
+
 BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
-    "clopper_pearson": clopper_pearson,
-    "exact": berger_boos,
-    "conditional": conditional,
-    "anytime": anytime,
+    name: bound_of(name) for name in get_args(BoundName)
 }
 """The bounds by name: `(counts, delta, confidence) -> epsilon_lower`.
 
@@ -27,9 +29,7 @@ All else that is known of one stands in its file, as `@Declared`.
 """
 
 ONE_RUN: Final[dict[str, Callable[..., float]]] = {
-    "one_run": one_run,
-    "one_run_fdp": one_run_fdp,
-    "one_run_curve": one_run_curve,
+    name: bound_of(name, "one_run") for name in get_args(RecordedBound) if name not in BOUNDS
 }
 """Those of one run: `(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""
 

@@ -20,14 +20,12 @@ from ..suggestions import suggest_arguments
 
 _BoundFunction = TypeVar("_BoundFunction", bound=Callable[..., float])
 
-BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
-"""The names of the bounds of counted draws."""
-
-RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp", "one_run_curve"]
-"""The names of all bounds of recorded outputs, as a type."""
+BoundRows = Literal["independent", "one_run"]
+_Curves = Literal["none", "point", "gaussian", "only"]
+_Deltas = Literal["any", "zero", "positive"]
 
 _PACKAGE_BOUNDS: Final[dict[str, Callable[..., float]]] = {}
-"""The bounds of this package by name."""
+"""The bounds of this package by name, as `Declared` enters them."""
 
 Sides = Literal["fixed", "coin"]
 SIDES: Final[tuple[Sides, ...]] = get_args(Sides)
@@ -71,23 +69,23 @@ class Declared(Shown):
 
     title: str
     name: str = ""
-    rows: Literal["independent", "one_run"] = "independent"
-    deltas: Literal["any", "zero", "positive"] = "any"
+    rows: BoundRows = "independent"
+    deltas: _Deltas = "any"
     anytime: bool = False
     recorded: bool = False
     paired: bool = False
     implied: bool = False
     slow: bool = False
     most_draws: int | None = None
-    curves: Literal["none", "point", "gaussian", "only"] = "none"
+    curves: _Curves = "none"
 
     def __post_init__(self) -> None:
         """Check the words: one that is not known would promise something else."""
         if not errors.instance("title", self.title, str):
             raise errors.invalid("title", "not empty", self.title)
-        errors.choice("rows", self.rows, ("independent", "one_run"))
-        errors.choice("curves", self.curves, ("none", "point", "gaussian", "only"))
-        errors.choice("deltas", self.deltas, ("any", "zero", "positive"))
+        errors.choice("rows", self.rows, get_args(BoundRows))
+        errors.choice("curves", self.curves, get_args(_Curves))
+        errors.choice("deltas", self.deltas, get_args(_Deltas))
         if self.most_draws is not None:
             errors.integer("most_draws", self.most_draws, 1)
         for name in ("anytime", "recorded", "paired", "implied", "slow"):
@@ -110,9 +108,7 @@ class Declared(Shown):
             raise errors.invalid("delta", f"above 0 for the bound {name}", delta)
 
 
-def bound_of(
-    bound: Any, rows: Literal["independent", "one_run"] = "independent"
-) -> Callable[..., float]:
+def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float]:
     """Return a bound for the given rows: one of this package by name, or any function unchanged.
 
     Raises:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..errors import confidence_level, count, delta_level, invalid, numeric, real
 from ..records import Counts, Floats
 from ..suggestions import suggest_arguments
-from .binomial import BoundName, bound_of, clopper_pearson
+from .binomial import bound_of, clopper_pearson
 from .canaries import gdp_epsilon, gdp_mu
 
 _PILOT_TAIL = 0.01
@@ -232,7 +232,7 @@ def detectable(
     n: int | float | str,
     claim: float,
     mass: float,
-    bound: Callable[[Counts, float, float], float] | BoundName = clopper_pearson,
+    bound: Callable[[Counts, float, float], float] | str = clopper_pearson,
     delta: float = 0.0,
     confidence: float = 0.95,
     power: float = 0.95,

@@ -36,7 +36,7 @@ from ..errors import (
 )
 from ..records import Counts, Floats, Record, frozen_array
 from ..suggestions import suggest_arguments
-from .binomial import BoundName, bound_of, clopper_pearson, limits
+from .binomial import bound_of, clopper_pearson, limits
 
 _LOG_ROOT: Final = 0.5 * math.log(2.0 * math.pi)
 _MILLS_TAIL_START: Final = 4.0
@@ -199,7 +199,7 @@ def epsilon_lower_at(
     counts: Counts,
     delta: npt.ArrayLike,
     confidence: float = 0.95,
-    bound: Callable[[Counts, float, float], float] | BoundName = clopper_pearson,
+    bound: Callable[[Counts, float, float], float] | str = clopper_pearson,
 ) -> npt.NDArray[np.float64]:
     """Compute a certified lower limit on epsilon for each of several deltas.
 

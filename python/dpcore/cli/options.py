@@ -21,7 +21,7 @@ from ..bounds import BOUNDS
 from ..claims.renyi import ZCDP
 from ..claims.trade_off import GDP
 from ..claims.trade_off import Claim as Curve
-from ..files.formats import FORMATS
+from ..files.formats import FORMATS, list_endings
 
 
 def make_option(
@@ -318,8 +318,7 @@ class OutputsArguments:
 
     files: list[str] = _make_argument(
         "FILE [FILE]",
-        "Outputs on x, then outputs on x': .csv, .tsv, .txt (one a line), .json, .jsonl, "
-        ".npy, .npz or .parquet, also with .gz; - is standard input.",
+        f"Outputs on x, then outputs on x': {list_endings()}, also with .gz; - is standard input.",
     )
     rows: str | None = _claim_option(
         "independent (every row drawn anew) or one_run (canaries of one training run): you "

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from operator import attrgetter
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from .. import errors
-from ..bounds import BoundName
+from ..bounds import BOUNDS
 from ..report.plain import encode_value
 from ..report.rows import align_rows
 from ..report.shown import Shown
@@ -53,7 +53,7 @@ _COMMON_CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "quick": errors.flag,
     "device": lambda name, value: errors.instance(name, value, str),
     "confidence": lambda name, value: errors.confidence_level(value, name),
-    "bound": lambda name, value: errors.choice(name, value, get_args(BoundName)),
+    "bound": lambda name, value: errors.choice(name, value, tuple(BOUNDS)),
     **dict.fromkeys(("epsilon", "epsilons", "claims"), check_positive),
 }
 """Checks of the fields that a `Config` has without `setting`."""

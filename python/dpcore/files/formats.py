@@ -200,28 +200,61 @@ class Format(NamedTuple):
 
     Args:
         endings: ends of the names of such files, each also with .gz.
-        content: what a file holds, for help and messages.
+        content: what a file holds, for the page about files.
         read: the reader.
+        is_text: True if `dtype` says what the cells are.
+        hint: the content in a few words, for the command line.
     """
 
     endings: tuple[str, ...]
     content: str
     read: Callable[[HashedFile, Request, Settings], Table]
+    is_text: bool = False
+    hint: str = ""
 
 
 FORMATS: Final = {
-    "csv": Format((".csv",), "cells between commas, semicolons or tabs", read_cells),
-    "tsv": Format((".tsv",), "cells between tabs, quotation marks being letters", read_cells),
-    "lines": Format((".txt", ".log"), "one output a line", read_cells),
-    "json": Format((".json",), "a list, or lists by their names", read_json),
-    "jsonl": Format((".jsonl", ".ndjson"), "one value or object a line", read_json_lines),
+    "csv": Format(
+        (".csv",), "a table; commas, semicolons or tabs are found out", read_cells, is_text=True
+    ),
+    "tsv": Format(
+        (".tsv",),
+        "a table with tabs; a quotation mark is a letter (`--format csv --sep tab` reads quotes)",
+        read_cells,
+        is_text=True,
+    ),
+    "lines": Format(
+        (".txt", ".log"),
+        "one output a line, as it is: a number, a text, nothing where it is missing",
+        read_cells,
+        is_text=True,
+        hint="one a line",
+    ),
+    "json": Format(
+        (".json",), "a list of outputs or of objects, or lists by name", read_json, is_text=True
+    ),
+    "jsonl": Format(
+        (".jsonl", ".ndjson"), "an output or an object a line", read_json_lines, is_text=True
+    ),
     "npy": Format((".npy",), "an array", _read_npy),
-    "npz": Format((".npz",), "arrays by their names", _read_npz),
+    "npz": Format((".npz",), "arrays by name", _read_npz),
     "parquet": Format((".parquet",), "a table (needs pyarrow)", _read_parquet),
 }
-"""Formats of files by their names in `format`."""
+"""Formats of files by their names in `format`: the only list of them."""
 KINDS: Final = {end: name for name, each in FORMATS.items() for end in each.endings}
 """Names of formats by the ends of the names of files."""
+
+
+def is_text(table: Table | None) -> bool:
+    """Return True for a table from a file of texts, for which `dtype` says what its cells are."""
+    return table is not None and table.found.kind in FORMATS and FORMATS[table.found.kind].is_text
+
+
+def list_endings() -> str:
+    """Return the first ending of each format, in words for the command line."""
+    hints = (each.hint and f" ({each.hint})" for each in FORMATS.values())
+    first = [each.endings[0] + hint for each, hint in zip(FORMATS.values(), hints, strict=True)]
+    return f"{', '.join(first[:-1])} or {first[-1]}"
 
 
 def is_path(value: Any) -> bool:

@@ -25,6 +25,7 @@ def log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
     cost=native.make_unbounded_cost(
         "one-sided noise: an output below one input is impossible there"
     ),
+    traced="exponential",
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Exponential(native.Primitive):

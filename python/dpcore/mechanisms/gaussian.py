@@ -34,7 +34,13 @@ def _make_gaussian_cost(noise: Gaussian, apart: float) -> Cost:
 
 
 @suggest_arguments
-@with_law(log_votes=_gaussian_log_votes, support=whole_line, cost=_make_gaussian_cost, norm="l2")
+@with_law(
+    log_votes=_gaussian_log_votes,
+    support=whole_line,
+    cost=_make_gaussian_cost,
+    norm="l2",
+    traced="normal",
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Primitive):
     """Additive Gaussian noise: ``x + s``, s normal with mean 0 and standard deviation sigma.

@@ -73,6 +73,8 @@ class Law(Shown):
         cost: `(noise, distance)`, the privacy of two inputs so far apart, above 0.
         norm: of that distance, "l1" or "l2".
         blind: True if the output is the noise alone and does not depend on the input.
+        traced: name of the law of traced draws, "laplace", "normal" or "exponential"; empty for
+            noise that is one step of a trace.
 
     Example:
         >>> from dpcore.mechanisms import Uniform
@@ -86,6 +88,7 @@ class Law(Shown):
     cost: Callable[[Any, float], Cost] | None = None
     norm: Norm = "l1"
     blind: bool = False
+    traced: str = ""
 
 
 def whole_line(noise: object) -> tuple[float, float]:

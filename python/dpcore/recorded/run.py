@@ -20,7 +20,8 @@ from ..attacks import Attack, AttackName, Auto, named
 from ..attacks.threshold import Coordinate
 from ..auditing.pilot import name_columns
 from ..auditing.provenance import provenance_of
-from ..bounds.binomial import RecordedBound, find_declaration
+from ..bounds import RecordedBound
+from ..bounds.binomial import find_declaration
 from ..claims.trade_off import GDP, Claim, find_remote_tangent
 from ..events import Above
 from ..files.columns import Column, Request, selects_all_columns
@@ -297,9 +298,9 @@ def audit_outputs(
             none of its cells is a number or comes again below (of lines: all others are numbers).
         sep: what stands between the cells of a CSV file, a character or "tab"; None is found out.
         encoding: of texts; None is UTF-8, or what a byte order mark says.
-        format: "csv", "tsv", "lines" (one output a line), "json", "jsonl", "npy", "npz" or
-            "parquet"; None goes by the names of the files: .csv, .tsv, .txt and .log for lines,
-            .json, .jsonl, .npy, .npz, .parquet. Files packed with gzip are known by their bytes.
+        format: name of a format, such as "csv", "lines" (one output a line) or "npz" (all of them
+            are in `dpcore.files.formats.FORMATS`); None goes by the ends of the files' names.
+            Files packed with gzip are known by their bytes.
         progress: show how much is done; None shows it for long work on a terminal or in a notebook.
 
     Returns:

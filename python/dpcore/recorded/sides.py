@@ -19,7 +19,7 @@ from ..errors import about, invalid, masked, mistyped
 from ..files import columns as frames
 from ..files.cells import Cells, Kind, join_kinds, place_dtypes
 from ..files.columns import Column, Request, Table
-from ..files.formats import Reader, is_path, read_again, read_table
+from ..files.formats import Reader, is_path, is_text, read_again, read_table
 from ..files.opened import STDIN
 from ..packages import has_all
 from ..paths import name_path_errors
@@ -33,8 +33,6 @@ _MIN_DISTINCT_SCORES: Final = 20
 
 _LABEL_SAMPLE_ROWS: Final = 2**10
 """Rows that show of most sides that they are no labels."""
-_TEXTS: Final = ("csv", "lines", "json", "jsonl")
-"""Formats of which `dtype` says what the cells are."""
 _LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
 
 Groups = list[Hashable]
@@ -49,13 +47,11 @@ def read_outputs(
     r"""Read the outputs of one side from a file.
 
     Args:
-        path: a file that ends in .csv (commas, semicolons or tabs between the cells) or .tsv (tabs;
-            a column is of numbers where float64 holds every digit of all its cells, an empty cell
-            is None; the first row is a header where none of its cells is a number or comes again
-            below), .txt or
-            .log (one output a line; nothing in it is None), .json, .jsonl (a list, or objects with
-            the columns' names), each also packed with gzip, .npy, .npz or .parquet (needs
-            pyarrow, or pandas with fastparquet); "-" for standard input. Nothing is unpickled.
+        path: a file of one of `dpcore.files.formats.FORMATS`, also packed with gzip; "-" for
+            standard input. In tables of text (.csv, .tsv) a column is of numbers where float64
+            holds every digit of all its cells, an empty cell is None; the first row is a header
+            where none of its cells is a number or comes again below. An empty line of .txt is
+            None. Parquet needs pyarrow, or pandas with fastparquet. Nothing is unpickled.
         column: name of a column (of an array, in an .npz file), or its number from 0, or several
             of them, or "*" for all; None only where there is one or columns have no names.
         reader: settings, and where what was found is kept.
@@ -147,7 +143,7 @@ def read_matched(
     for argument, choice in (("column", request.column), ("exclude", request.exclude)):
         if choice is not None and not any(tables):
             raise invalid(argument, "None where outputs are arrays", choice)
-    if reader.dtype and not any(table and table.found.kind in _TEXTS for table in tables):
+    if reader.dtype and not any(map(is_text, tables)):
         raise invalid("dtype", "None where outputs are no text, such as CSV or JSON", reader.dtype)
     widths = [len(table.columns) if table else 0 for table in tables]
     by_position = len({table is None or table.names is None for table in tables}) > 1
@@ -190,7 +186,7 @@ def _require_chosen(
     """Raise an error if `dtype` names a column that is not read."""
     lacking = [] if isinstance(reader.dtype, str) else [*reader.dtype]
     for (table, places, others), request in zip(chosen, requests, strict=True):
-        if table is None or table.found.kind not in _TEXTS:
+        if table is None or not is_text(table):
             continue
         named = place_dtypes(table, request, [*lacking])
         for name, place in named.items():

@@ -463,7 +463,7 @@ class TableRead(Record, word="TableRead"):
 
     Args:
         name: name of the file without its folder, or of the argument that held the frame.
-        kind: "csv", "lines", "json", "jsonl", "npy", "npz", "parquet" or "frame".
+        kind: name of the format, such as "csv" (of tables with tabs too), or "frame".
         rows: number of rows.
         columns: the columns that were read, by name or by number from 0, the first 64; none for
             an array that was read whole.

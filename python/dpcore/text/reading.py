@@ -32,7 +32,8 @@ _NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9
 """A number in letters; a leading zero makes a code of it."""
 _MAX_EXACT_INTEGER: Final = 2.0**53
 """Size up to which every whole number is a float."""
-SUFFIXES: Final = {end: kind for end, kind in FILE_KINDS.items() if kind in ("csv", "tsv", "jsonl")}
+_TABLE_KINDS: Final = ("csv", "tsv", "jsonl")
+SUFFIXES: Final = {end: kind for end, kind in FILE_KINDS.items() if kind in _TABLE_KINDS}
 """Ends of names, and the kind of table that they stand for."""
 _SPLIT_NAMES: Final = {
     "train": "train", "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
@@ -41,7 +42,6 @@ _SPLIT_NAMES: Final = {
 """Names of files and folders, and the parts of a split that they stand for."""
 Kind = Literal["csv", "tsv", "jsonl", "lines", "folder"]
 """`KINDS` as a type."""
-_TABLE_KINDS: Final = ("csv", "tsv", "jsonl")
 _COLUMN_ARGUMENTS: Final = "text, label, attributes and group"
 KINDS: Final = (*_TABLE_KINDS, "lines", "folder")
 """Kinds of files and folders that `read` reads."""

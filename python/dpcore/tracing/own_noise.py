@@ -11,14 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..mechanisms import Exponential, Gaussian, Laplace, native
+from ..mechanisms import native
 from ..packages import imported_attribute
 from ..sampling import sources
 from .draws import Patch, draw_named
 from .forms import is_noisy
 from .replay import TracedRun, get_active_run
-
-_LAWS: Final = {Laplace: "laplace", Gaussian: "normal", Exponential: "exponential"}
 
 _LAYERS: Final = (
     ("dpcore.torch.layers", "LaplaceNoise", "_noise", "laplace"),
@@ -68,9 +66,9 @@ def draw_outputs(
     if is_seed and int(rng) not in run.issued_seeds:
         # A fixed seed is no noise.
         return sample(rng)
-    law = _LAWS.get(type(steps.noise))
+    law = native.law_of(steps.noise).traced
     out = named.get("out", arguments[1] if len(arguments) > 1 else None)
-    if law is None or steps.clip is not None or out is not None:
+    if not law or steps.clip is not None or out is not None:
         outputs = _take_native_step(run, steps, x, size, sample)
         if out is None:
             return outputs

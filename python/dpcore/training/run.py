@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..bounds.binomial import RecordedBound
+from ..bounds import RecordedBound
 from ..claims import Claim
 from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric
 from ..events.event import numpy_of

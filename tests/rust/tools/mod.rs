@@ -8,8 +8,8 @@ use dpcore::{
 };
 
 /// Every noise, with parameters.
-pub fn noises() -> [Noise; 9] {
-    [
+pub fn noises() -> Vec<Noise> {
+    vec![
         Identity.into(),
         RandomBits.into(),
         Laplace::new(2.0).unwrap().into(),
