@@ -1,7 +1,8 @@
 """The recipes of CONTRIBUTING.md: a toy of each kind goes the whole way, a forgotten step is named.
 
 A toy with a file of its own is a real file: it is loaded as a module of its package and entered in
-the lists of this process. An argument and a field are edits of one copy of the package.
+the lists of this process. What a recipe edits is edited in one
+copy of the package, and nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Literal, get_args
 
 import numpy as np
 import pytest
@@ -35,13 +37,36 @@ from dpcore.results.guesses import OUTPUTS_BOUNDS
 from dpcore.sensitivity import Ball
 from dpcore.structure import inspect
 
+ROOT = Path(__file__).parents[1]
 HALF, ONES = published.HalfNoise(1.0), dpcore.Pair(np.zeros(3), np.ones(3))
 
 
 def test_every_recipe_has_its_toy():
-    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    kinds = "score attack, bound, native noise, experiment, field of `Audit`, argument of `audit`"
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    kinds = "score attack, bound, format of files, native noise, experiment"
+    kinds += ", field of `Audit`, argument of `audit`"
     assert re.findall(r"(?m)^\| an? ([^|]*) \| (?!\[)", text) == kinds.split(", ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "most"),
+    [
+        ("bound", "tail", 3),
+        ("format of files", "cells", 2),
+        ("native noise", "laplace", 7),
+    ],
+)
+def test_a_recipe_names_files_that_exist_and_not_more_than_it_may(kind, name, most):
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    row = re.search(rf"(?m)^\| an? {kind} \| (.*) \|$", text)[1]
+    section = text.partition(f"\n## A {kind}\n")[2].partition("\n## ")[0]
+    paths = re.findall(r"`([\w./]+/[\w.-]+\.(?:py|rs|md))`", row + section)
+    assert len({*paths}) == most
+    # The tests of the first noises stand together.
+    old = [path for path in paths if path != "tests/mechanisms/test_NAME.py"]
+    folders = ROOT, ROOT / "python" / "dpcore"
+    for path in (path.replace("NAME", name) for path in old):
+        assert any((folder / path).is_file() for folder in folders), path
 
 
 @pytest.fixture
@@ -163,10 +188,13 @@ def add_bound(load, patch, without=None):
     patch.setattr(binomial, "_PACKAGE_BOUNDS", {**binomial._PACKAGE_BOUNDS})
     text = re.sub("(?m)^@.*$", "", BOUND) if without == "declaration" else BOUND
     toy = load(bounds, "toy", text).toy
-    if without != "BOUNDS":
+    if without != "BoundName":
         patch.setitem(BOUNDS, "toy", toy)
         if find_declaration(toy).recorded:
             patch.setitem(OUTPUTS_BOUNDS["independent"], "toy", toy)
+    if without != "RecordedBound" and find_declaration(toy).recorded:
+        words = (*get_args(bounds.RecordedBound), "toy")
+        patch.setattr(bounds, "RecordedBound", Literal[words])
     if without != "__all__":
         patch.setattr(bounds, "__all__", [*bounds.__all__, "toy"])
 
@@ -179,9 +207,12 @@ def find_forgotten_bounds():
             yield f"call bound {name} what its function is called, {bound.__name__}"
     for _, name, bound in list_own(bounds):
         if isinstance(declared := getattr(bound, "declared", None), Declared):
-            table = {"independent": "BOUNDS", "one_run": "ONE_RUN"}[declared.rows]
-            if getattr(bounds, table).get(declared.name or name) is not bound:
-                yield f"enter bound {name} in {table} of dpcore/bounds/__init__.py"
+            word, is_counted = declared.name or name, declared.rows == "independent"
+            if is_counted and BOUNDS.get(word) is not bound:
+                yield f"enter bound {name} in BoundName of dpcore/bounds/__init__.py"
+            is_recorded = not is_counted or declared.recorded
+            if is_recorded != (word in get_args(bounds.RecordedBound)):
+                yield f"enter bound {name} in RecordedBound of dpcore/bounds/__init__.py"
             if name not in bounds.__all__:
                 yield f"enter bound {name} in __all__ of dpcore/bounds"
 
@@ -426,7 +457,9 @@ def test_nothing_is_forgotten_with_and_without_the_toy(load, monkeypatch, add):
         (add_attack, "__all__", "attacks/toy.py: Toy is not in attacks.__all__"),
         (add_attack, "NAMES", "attacks/toy.py: Toy is not in attacks.NAMES"),
         (add_bound, "declaration", "give bound toy a title in its file: @Declared(title=...)"),
-        (add_bound, "BOUNDS", "enter bound toy in BOUNDS of dpcore/bounds/__init__.py"),
+        (add_bound, "BoundName", "enter bound toy in BoundName of dpcore/bounds/__init__.py"),
+        (add_bound, "RecordedBound",
+         "enter bound toy in RecordedBound of dpcore/bounds/__init__.py"),
         (add_bound, "__all__", "enter bound toy in __all__ of dpcore/bounds"),
         (add_noise, "rust", f"{TOY} is not in the table of rust/mechanisms/"),
         (add_noise, "class",
@@ -445,8 +478,38 @@ def test_a_forgotten_step_is_named(load, monkeypatch, add, step, sentence):
     assert list(FIND[add]()) == [sentence]
 
 
+FORMAT = '''"""A toy: numbers as Python writes them in hexadecimal, one a line."""
+import numpy as np
+from .columns import Found, Request, Table
+from .opened import HashedFile, Settings
+
+def read_toy(file: HashedFile, request: Request, settings: Settings) -> Table:
+    """Read one column without a name."""
+    lines = file.open_text(settings.encoding).read().split()
+    column = np.array([float.fromhex(line) for line in lines])
+    return Table(file.name, None, (column,), Found("toy", sha256=file.sha256))
+'''
+
+NEW_FILES = {
+    "bounds/toy.py": BOUND,
+    "files/toy.py": FORMAT,
+    "mechanisms/toy.py": NOISE.replace("LAW", LAWS["all"]),
+}
+
 REMARK = "    remark: str = field(default='', metadata=field_rule(read_instance(str)))\n"
 EDITS = (
+    # A bound: import, words, public name.
+    ("bounds/__init__.py", "from .tradeoff import", "from .toy import toy\n"),
+    ("bounds/__init__.py", '"anytime"]', '"toy", '),
+    ("bounds/__init__.py", '"one_run", "one_run_fdp", "one_run_curve"]', '"toy", '),
+    ("bounds/__init__.py", '"tradeoff_band"', '"toy", '),
+    # A format of files: import, line.
+    ("files/formats.py", "\n\nclass Reader(", "from .toy import read_toy\n"),
+    ("files/formats.py", '    "npy": Format(',
+     '    "toy": Format((".toy",), "a number a line", read_toy),\n'),
+    # A native noise: re-exports; those of the package itself are copies of lines.
+    ("mechanisms/__init__.py", "# isort: on", "from .toy import Toy\n"),
+    ("mechanisms/__init__.py", '    "Uniform",', '    "Toy",\n'),
     # An argument: signature, check, option.
     ("auditing/run.py", ') -> Audit:\n    """Attack', '    remark: str = "",\n'),
     ("auditing/request.py", "    executor: Executor | None\n", "    remark: str\n"),
@@ -471,39 +534,79 @@ from pathlib import Path
 import dpcore, pytest
 from dpcore import cli
 
-ASKED = dict(trials=1000, rng=1, attack=dpcore.attacks.MajorityVote(), claim=1.0, remark="noted")
+SETTINGS = dict(trials=1000, rng=1, attack=dpcore.attacks.MajorityVote(), claim=1.0, remark="noted")
 
 def test_it(dp_audit, capsys):
     assert Path(dpcore.__file__).is_relative_to(Path(__file__).parent)
-    first = dpcore.audit(dpcore.Laplace(1.0), **ASKED)
-    both = first + dpcore.audit(dpcore.Laplace(1.0), start=1000, **ASKED)
+    first = dpcore.audit(dpcore.Laplace(1.0), **SETTINGS)
+    both = first + dpcore.audit(dpcore.Laplace(1.0), start=1000, **SETTINGS)
     assert both.remark == dpcore.Audit.from_json(both.to_json()).remark == "noted"
     assert all("noted" in shown for shown in (str(both), both.to_html(), both._repr_html_()))
     with pytest.raises(TypeError, match="^remark must be a str, got 1$"):
-        dpcore.audit(dpcore.Laplace(1.0), **ASKED | dict(remark=1))
+        dpcore.audit(dpcore.Laplace(1.0), **SETTINGS | dict(remark=1))
     words = "audit laplace --epsilon 1 --trials 1000 --remark noted --json"
     assert cli.main(words.split()) == 0
     assert json.loads(capsys.readouterr().out)["remark"] == "noted"
     assert dp_audit(dpcore.Laplace(1.0), claim=1.0, trials=1000, remark="noted").remark == "noted"
-    record = json.loads(first.to_json())
-    del record["remark"]
-    with pytest.raises(ValueError, match="KeyError\\('remark'\\)"):
-        dpcore.Audit.from_dict(record)
+    # Each format of results has one layout.
+    before = json.loads(first.to_json())
+    del before["remark"]
+    with pytest.raises(ValueError, match="^record must be what Audit.to_dict wrote"):
+        dpcore.Audit.from_dict(before)
+
+
+def test_a_bound(capsys):
+    assert dpcore.bounds.toy is dpcore.bounds.BOUNDS["toy"]
+    report = dpcore.audit(dpcore.Laplace(1.0), **SETTINGS | dict(remark=""), bound="toy")
+    assert "never seen before" in str(report)
+    assert cli.main(["audit", "--help"]) == 0
+    assert "exact, conditional, toy or anytime" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_format(tmp_path, capsys):
+    paths = [tmp_path / "x.toy", tmp_path / "y.toy"]
+    for shift, path in enumerate(paths):
+        path.write_text("".join(f"{(shift + i / 997).hex()}\\n" for i in range(997)))
+    report = dpcore.audit_outputs(*paths, rows="independent", claim=0.1, rng=1)
+    assert report.refuted and [table.kind for table in report.files] == ["toy"] * 2
+    assert dpcore.OutputsAudit.from_json(report.to_json()) == report
+    assert cli.main(["audit-outputs", "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert ".jsonl, .toy, .npy, .npz or .parquet" in shown
+    assert "json, jsonl, toy, npy" in shown
+    with pytest.raises(ValueError, match=r"ends in one of .*\\.toy, \\.npy"):
+        dpcore.audit_outputs("a.xyz", "b.xyz", rows="independent", rng=1)
+
+
+def test_a_native_noise():
+    noise = dpcore.Toy(1.0)
+    assert dpcore.mechanisms.PRIMITIVES[-1] is dpcore.Toy
+    pair = dpcore.Pair([0.0] * 3, [1.0] * 3)
+    loss = dpcore.exact.vote_loss(dpcore.Laplace(1.0), pair)
+    assert dpcore.exact.vote_loss(noise, pair) == loss is not None
+    # The core of this process has no such noise.
+    with pytest.raises(ValueError, match="^noise must be one of Identity, .* got .*Toy"):
+        noise([0.0], 1)
 """
 
 
-def test_an_argument_and_a_field(tmp_path):
+def test_what_the_recipes_name_is_enough(tmp_path):
     copy = tmp_path / "dpcore"
     # The compiled files of what is not edited serve the copy too.
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.pyc.*"))
+    for file, text in NEW_FILES.items():
+        (copy / file).write_text(text, encoding="utf-8")
     for file, before, step in EDITS:
         text = (copy / file).read_text(encoding="utf-8")
         assert text.count(before) == 1, (file, before)
         (copy / file).write_text(text.replace(before, step + before), encoding="utf-8")
+    text = (copy / "__init__.py").read_text(encoding="utf-8")
+    text = re.sub(r'(?m)^( *"?)Uniform("?,)$', r"\1Toy\2\n\g<0>", text)
+    (copy / "__init__.py").write_text(text, encoding="utf-8")
     (tmp_path / "test_it.py").write_text(IN_THE_COPY, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True,
         text=True, timeout=300, check=False,
     )  # fmt: skip
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "4 passed" in done.stdout, done.stdout + done.stderr

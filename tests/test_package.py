@@ -6,12 +6,13 @@ import ast
 import inspect
 import subprocess
 import sys
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_noises import make_example
 
 import dpcore
 from dpcore import _core, calibration, mechanisms, published
@@ -60,17 +61,9 @@ def test_what_draws_says_first_that_it_is_not_for_releases(thing):
 # The table of the core and the classes of Python.
 
 
-def example(cls):
-    """An instance with 1.0 for every number and the default for the rest."""
-    values = {field.name: 1.0 for field in fields(cls) if field.type in ("float", float)}
-    if cls is dpcore.Uniform:
-        values["high"] = 2.0
-    return cls(**values)
-
-
 @pytest.mark.parametrize("cls", NATIVE.values())
 def test_the_core_accepts_the_description_of_every_class(cls):
-    mechanism = example(cls)
+    mechanism = make_example(cls)
     description = describe_natively(mechanism, 3)
     assert description[0] in _core.NOISES
     out = np.full((5, 3), np.nan)

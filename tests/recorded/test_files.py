@@ -6,7 +6,6 @@ import dataclasses
 import gzip
 import importlib
 import random
-import re
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -21,7 +20,6 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from shared_damage import damage_bytes, list_bad_readings, peak_memory
 
-from dpcore import audit_outputs
 from dpcore.cli.options import OutputsArguments
 from dpcore.files import cells as cell_files
 from dpcore.files import formats

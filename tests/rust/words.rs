@@ -27,6 +27,7 @@ fn words_are_those_of_a_fill_block_after_block() {
         }
     }
     assert_eq!(format!("{:?}", Words::new(7)), "Words of seed 7, Sample, X, block 0");
+    assert!(noises().len() >= 9);
 }
 
 #[cfg(feature = "rand")]
