@@ -32,14 +32,7 @@ from ..pairs.differences import inputs_equal
 from ..paths import name_path_errors, require_path
 from ..published import SYSTEMS
 from ..results.audits import Audit
-from ..results.evidence import (
-    LEFT_OUT,
-    Finding,
-    Slice,
-    lists_to_tuples,
-    name_field,
-    read_field,
-)
+from ..results.evidence import LEFT_OUT, Finding, Slice, lists_to_tuples, name_field, read_field
 from ..results.outputs_audits import OutputsAudit
 from ..streams import block_of
 from .text import describe_event, describe_neighbours
