@@ -20,8 +20,8 @@ import dpcore
 from dpcore.cli import app
 
 INNER = (
-    "advice", "annotations", "auditing", "cli", "errors", "files", "packages", "progress",
-    "recorded", "records", "report", "sampling", "streams", "tables", "visible",
+    "advice", "annotations", "auditing", "cli", "errors", "files", "packages", "paths", "progress",
+    "recorded", "records", "report", "sampling", "streams", "suggestions", "tables", "visible",
 )  # fmt: skip
 """Packages that users reach through others: their names are public elsewhere or nowhere."""
 

@@ -22,7 +22,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import pytest
-from shared_layers import PACKAGE
+from shared_layers import LAYERS, PACKAGE
 
 import dpcore
 from dpcore import _core, attacks, bounds, calibration, exact, experiments, mechanisms, published
@@ -38,11 +38,27 @@ from dpcore.sensitivity import Ball
 from dpcore.structure import inspect
 
 ROOT = Path(__file__).parents[1]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 HALF, ONES = published.HalfNoise(1.0), dpcore.Pair(np.zeros(3), np.ones(3))
 
 
+def list_written_layers(page):
+    """Return the layers of the table of packages, in its order."""
+    table = page.partition("| packages, from the lowest layer up |")[2].partition("\n\n")[0]
+    rows = re.findall(r"(?m)^\| (`[^|]*) \|", table)
+    return [" ".join(re.findall(r"`(\w+)`", layer)) for row in rows for layer in row.split(";")]
+
+
+def test_the_table_of_packages_is_that_of_the_layers():
+    page = CONTRIBUTING.read_text("utf-8")
+    assert list_written_layers(page) == LAYERS
+    # The control: a package that does not exist, and one in another layer.
+    for wrong in ("`loaded` `errors`", "`packages` `errors`"):
+        assert list_written_layers(page.replace("`errors`", wrong)) != LAYERS
+
+
 def test_every_recipe_has_its_toy():
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = CONTRIBUTING.read_text(encoding="utf-8")
     kinds = "score attack, bound, format of files, native noise, experiment"
     kinds += ", field of `Audit`, argument of `audit`"
     assert re.findall(r"(?m)^\| an? ([^|]*) \| (?!\[)", text) == kinds.split(", ")
@@ -133,23 +149,39 @@ class Toy(ScoreAttack):
 '''
 
 
+PAGE_OF_ATTACKS = Path(__file__).parents[1] / "docs/howto/which-attack.md"
+
+
 def add_attack(load, patch, without=None):
     toy = load(attacks, "toy", ATTACK).Toy
     if without != "NAMES":
         patch.setitem(attacks.NAMES, "toy", toy)
+    if without != "AttackName":
+        patch.setattr(attacks, "AttackName", Literal[attacks.AttackName, "toy", "Toy"])
     if without != "__all__":
         patch.setattr(attacks, "__all__", [*attacks.__all__, "Toy"])
+    if without != "page":
+        page = Path(attacks.__path__[-1], PAGE_OF_ATTACKS.name)
+        text = PAGE_OF_ATTACKS.read_text("utf-8")
+        page.write_text(text.replace("`Threshold`,", "`Threshold`, `Toy`,"), "utf-8")
+        patch.setitem(globals(), "PAGE_OF_ATTACKS", page)
     return toy
 
 
 def find_forgotten_attacks():
+    [row] = re.findall(r"(?m)^\| `attack=` \|.*$", PAGE_OF_ATTACKS.read_text("utf-8"))
     for file, name, value in list_own(attacks):
         # `attack` holds what every attack is made of, and the slot for a user's function.
         if file != "attack" and isinstance(value, type) and issubclass(value, AuditAttack):
+            named = {word for word, attack in attacks.NAMES.items() if attack is value} | {name}
             if name not in attacks.__all__:
                 yield f"attacks/{file}.py: {name} is not in attacks.__all__"
             if value not in attacks.NAMES.values():
                 yield f"attacks/{file}.py: {name} is not in attacks.NAMES"
+            if not named <= {*get_args(attacks.AttackName)}:
+                yield f"attacks/{file}.py: {name} is not in attacks.AttackName"
+            if not named & {*re.findall(r"[`\"](\w+)[`\"]", row)}:
+                yield f"attacks/{file}.py: {name} is not in the row `attack=` of which-attack.md"
 
 
 def test_a_score_attack(load, monkeypatch, run, audit_everywhere):
@@ -456,6 +488,9 @@ def test_nothing_is_forgotten_with_and_without_the_toy(load, monkeypatch, add):
     [
         (add_attack, "__all__", "attacks/toy.py: Toy is not in attacks.__all__"),
         (add_attack, "NAMES", "attacks/toy.py: Toy is not in attacks.NAMES"),
+        (add_attack, "AttackName", "attacks/toy.py: Toy is not in attacks.AttackName"),
+        (add_attack, "page",
+         "attacks/toy.py: Toy is not in the row `attack=` of which-attack.md"),
         (add_bound, "declaration", "give bound toy a title in its file: @Declared(title=...)"),
         (add_bound, "BoundName", "enter bound toy in BoundName of dpcore/bounds/__init__.py"),
         (add_bound, "RecordedBound",

@@ -128,14 +128,11 @@ def _require_annotated_types(
 def passes_user_code(error: BaseException) -> bool:
     """Return True if an error passed through code that is not dpcore's or of what it stands on."""
     trace = error.__traceback__
-    while trace is not None and _is_our_code(trace.tb_frame.f_globals):
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "numpy").split(".")[0] not in _OUR_PACKAGES:
+            return True
         trace = trace.tb_next
-    return trace is not None
-
-
-def _is_our_code(scope: Mapping[str, Any]) -> bool:
-    """Return True for the globals of a module of dpcore or of what dpcore stands on."""
-    return scope.get("__name__", "numpy").split(".")[0] in _OUR_PACKAGES
+    return False
 
 
 def _require_type(name: str, value: Any, hint: Any, error: Exception) -> None:

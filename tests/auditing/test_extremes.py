@@ -240,7 +240,8 @@ class Stated:
 def test_an_infinite_ratio_of_a_function_is_an_event_above_every_finite_one(owner, text):
     score = dpcore.audit(Stated(owner), UNIT, claim=1.0, trials=5000, rng=1)
     assert score.refuted
-    choice = choose_as_stated(StatedLogRatio(Stated(owner), UNIT), sides_of(owner), Goal(5000))
+    score = StatedLogRatio(Stated(owner), UNIT)
+    choice = choose_as_stated(score, tuple(map(score, sides_of(owner))), Goal(5000))
     assert str(choice.event) == f"log ratio that the mechanism states {text}"
     assert choice.event._of_scores(np.array([-math.inf, -1e9, 0.0, 1e9, math.inf])).sum() == 1
 

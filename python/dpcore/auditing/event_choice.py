@@ -359,7 +359,7 @@ def remarks_on(
     return tuple(remarks)
 
 
-def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
+def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
     """Choose the best threshold on a log ratio that a mechanism states, without a check of it.
 
     ``P(l >= t on x') = E[exp(-l); l >= t on x]``: where the ratio is right, draws on one side say
@@ -368,18 +368,18 @@ def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
 
     Args:
         score: the log-likelihood ratio of x over x'.
-        sides: pilot outputs on x and on x'.
+        values: its values of pilot outputs on x and on x'.
         goal: what is to be certified.
 
     Returns:
         The choice; None where the draws contradict the ratio, or it promises nothing.
     """
-    ratios, ratios_prime = (scores_of(score, side) for side in sides)
-    found = [
+    ratios, ratios_prime = values
+    choices = [
         _choose_stated_threshold(score, "x", ratios, ratios_prime, goal),
         _choose_stated_threshold(score, "x_prime", -ratios_prime, -ratios, goal),
     ]
-    return max((one for one in found if one is not None), key=merit_of, default=None)
+    return max(filter(None, choices), key=merit_of, default=None)
 
 
 def _choose_stated_threshold(

@@ -123,9 +123,11 @@ def parse_pair(
     if neighbour is not None:
         neighbour = neighbour_of(neighbour)
     candidates = replace(
-        _list_candidates(mechanism, pair), neighbour=neighbour, null=flag("null", null),
+        _list_candidates(mechanism, pair),
+        neighbour=neighbour,
+        null=flag("null", null),
         mechanism=mechanism,
-    )  # fmt: skip
+    )
     for candidate in candidates.pairs:
         if is_native(mechanism):
             dim_of(candidate)

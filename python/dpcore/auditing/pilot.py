@@ -54,7 +54,7 @@ from .event_choice import (
     select_wide_event,
 )
 from .output_forms import TYPE_CHECK_CALLS, types_always_differ, types_apart
-from .wide_outputs import WholeScore, WideReading, is_wide, read_wide
+from .wide_outputs import WideReading, is_wide, read_wide
 
 _MAX_TRAINING_ROWS: Final = 2**21
 _SMALL_PILOT_ROWS: Final = 2**12
@@ -249,7 +249,8 @@ class PilotDraws:
         if crossed is not None and crossed.merit > max(0.0, chosen.merit):
             chosen = crossed
         for score in self.stated:
-            promised = choose_as_stated(score, (rest, rest_prime), goal)
+            values = scores_of(score, rest), scores_of(score, rest_prime)
+            promised = choose_as_stated(score, values, goal)
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen = promised
         told = [one for one in (watched, chosen.rounding) if one is not None]
@@ -329,7 +330,9 @@ class PilotDraws:
         if seldom is not None and _is_better_rare_event(seldom, chosen):
             chosen, whole = seldom, None
         for scored in reading.whole:
-            promised = _choose_promised(scored, goal) if scored.score in self.stated else None
+            if scored.score not in self.stated:
+                continue
+            promised = choose_as_stated(scored.score, scored.values, goal)
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen, whole = promised, scored
         if not chosen.counted.happens:
@@ -453,18 +456,6 @@ def _float_scores(
     few = sides[0][:rows], sides[1][:rows]
     with np.errstate(over="ignore", invalid="ignore"):
         return (*FloatLattice().candidates(*few, pair), *sign_scores(scores, *few))
-
-
-def _choose_promised(whole: WholeScore, goal: Goal) -> Choice | None:
-    """Choose the best threshold on a stated log ratio, by its values on the pilot."""
-    promised = choose_as_stated(_return_values, whole.values, goal)
-    if promised is None:
-        return None
-    return replace(promised, event=replace(promised.event, score=whole.score))
-
-
-def _return_values(values: Floats) -> Floats:
-    return values
 
 
 def _mark_curve(chosen: Choice, sides: Sides) -> Floats:

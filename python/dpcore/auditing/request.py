@@ -15,14 +15,7 @@ import numpy as np
 
 from .. import _core, errors
 from ..attacks import AttackName, Auto, named
-from ..attacks.attack import (
-    Attack,
-    AuditAttack,
-    Goal,
-    attack_of,
-    power_below,
-    require_scores,
-)
+from ..attacks.attack import Attack, AuditAttack, Goal, attack_of, power_below, require_scores
 from ..bounds import BOUNDS, BoundName
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent

@@ -633,8 +633,7 @@ class Evidence(Result):
     bound: str = field(
         default="clopper_pearson",
         metadata=field_rule(
-            lambda name, value: errors.choice(name, value, tuple(BOUNDS)),
-            merge_together,
+            lambda name, value: errors.choice(name, value, tuple(BOUNDS)), merge_together
         ),
     )
     stop: str = field(
@@ -645,13 +644,11 @@ class Evidence(Result):
         default=(), metadata=field_rule(lists_of(Counts), merge_together)
     )
     floating_point: Finding | None = field(
-        default=None,
-        metadata=field_rule(read_optional(read_instance(Finding)), both_findings),
+        default=None, metadata=field_rule(read_optional(read_instance(Finding)), both_findings)
     )
     floats: bool = field(default=False, metadata=field_rule(read_instance(bool)))
     curve: Scored | None = field(
-        default=None,
-        metadata=field_rule(read_optional(read_instance(Scored)), both_curves),
+        default=None, metadata=field_rule(read_optional(read_instance(Scored)), both_curves)
     )
     slices: tuple[Slice, ...] = field(
         default=(), metadata=field_rule(lists_of(Slice), merge_together)

@@ -10,14 +10,7 @@ import numpy as np
 
 from ..records import Flags, Floats, Ints
 from .calls import RunOutput, TracedFunction
-from .moves import (
-    MoveRows,
-    NoiseMove,
-    NoiseTable,
-    collect_rows,
-    find_costs,
-    find_move,
-)
+from .moves import MoveRows, NoiseMove, NoiseTable, collect_rows, find_costs, find_move
 from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, count_times
 from .returned import (
     CLEAR_TOLERANCE,
