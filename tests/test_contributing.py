@@ -447,11 +447,11 @@ def test_a_forgotten_step_is_named(load, monkeypatch, add, step, sentence):
 
 REMARK = "    remark: str = field(default='', metadata=field_rule(read_instance(str)))\n"
 EDITS = (
-    # An argument: signature, check, option.
-    ("auditing/run.py", ') -> Audit:\n    """Attack', '    remark: str = "",\n'),
-    ("auditing/request.py", "    executor: Executor | None\n", "    remark: str\n"),
-    ("auditing/request.py", "    attack = _resolve_attack(",
-     '    errors.instance("remark", given.remark, str)\n'),
+    # An argument: declared, checked, described, with its option.
+    ("auditing/arguments.py", "    progress: bool | None = None\n", '    remark: str = ""\n'),
+    ("auditing/arguments.py", '        errors.flag("same_bits"',
+     '        errors.instance("remark", self.remark, str)\n'),
+    ("auditing/run.py", "        progress: show a bar;", "        remark: a remark.\n"),
     ("cli/options.py", "    seed: int | None = _make_seed()\n    route",
      '    remark: str = _run_option("A remark.", default="")\n'),
     # A field with the value of the argument: declared, filled, shown.
