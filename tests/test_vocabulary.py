@@ -125,8 +125,6 @@ def test_a_hint_leaves_a_function_and_a_class_what_they_are():
     assert dpcore.audit.__doc__.startswith("Attack a mechanism")
     own_lines = "@suggest_arguments\n@with_signature_of(Arguments)\ndef audit("
     assert inspect.getsource(dpcore.audit).startswith(own_lines)
-        "@suggest_arguments\n@with_signature_of(Arguments)\ndef audit("
-    )
     assert pickle.loads(pickle.dumps(dpcore.audit)) is dpcore.audit
     assert str(inspect.signature(Laplace)).startswith("(scale: 'float', variant: 'Variant'")
     assert is_dataclass(Laplace)
