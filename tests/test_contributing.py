@@ -35,13 +35,39 @@ from dpcore.results.outputs_audits import OUTPUTS_BOUNDS
 from dpcore.sensitivity import Ball
 from dpcore.structure import inspect
 
+ROOT = Path(__file__).parents[1]
+TOPS = (ROOT, PACKAGE, PACKAGE.parent)
+"""Folders from which a recipe names a file."""
 HALF, ONES = published.HalfNoise(1.0), dpcore.Pair(np.zeros(3), np.ones(3))
 
 
+def read_recipes():
+    """Return the recipes of CONTRIBUTING.md by what they add."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"(?m)^\| an? ([^|]*) \| (?!\[)(.*) \|$", text))
+
+
 def test_every_recipe_has_its_toy():
-    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     kinds = "score attack, bound, native noise, experiment, field of `Audit`, argument of `audit`"
-    assert re.findall(r"(?m)^\| an? ([^|]*) \| (?!\[)", text) == kinds.split(", ")
+    assert [*read_recipes()] == kinds.split(", ")
+
+
+def list_named_files(recipe):
+    """Return the files that a recipe names, each of which exists."""
+    files = re.findall(r"`([\w/]+/[\w.]+\.(?:pyi?|md))`", recipe)
+    missing = [file for file in files if not any((top / file).is_file() for top in TOPS)]
+    assert not missing, f"files of a recipe that do not exist: {missing}"
+    return set(files)
+
+
+def test_recipes_name_the_files_that_a_toy_edits():
+    recipes = read_recipes()
+    named = {kind: list_named_files(recipe) for kind, recipe in recipes.items()}
+    assert {file for file, *_ in ARGUMENT} <= named["argument of `audit`"]
+    assert {file for file, *_ in FIELD} <= named["field of `Audit`"]
+    # The control: a file that was renamed is found.
+    with pytest.raises(AssertionError, match=r"\['auditing/argument.py'\]"):
+        list_named_files("its name in `auditing/argument.py`")
 
 
 @pytest.fixture
@@ -446,15 +472,17 @@ def test_a_forgotten_step_is_named(load, monkeypatch, add, step, sentence):
 
 
 REMARK = "    remark: str = field(default='', metadata=field_rule(read_instance(str)))\n"
-EDITS = (
-    # An argument: declared, checked, described, with its option.
+ARGUMENT = (
+    # Declared, checked, described, with its option.
     ("auditing/arguments.py", "    progress: bool | None = None\n", '    remark: str = ""\n'),
     ("auditing/arguments.py", '        errors.flag("same_bits"',
      '        errors.instance("remark", self.remark, str)\n'),
     ("auditing/run.py", "        progress: show a bar;", "        remark: a remark.\n"),
     ("cli/options.py", "    seed: int | None = _make_seed()\n    route",
      '    remark: str = _run_option("A remark.", default="")\n'),
-    # A field with the value of the argument: declared, filled, shown.
+)  # fmt: skip
+FIELD = (
+    # With the value of the argument: declared, filled, shown.
     ("results/evidence.py", "    threads: int = field(", REMARK),
     ("auditing/run.py", '        "notes": (*', '        "remark": request.remark,\n'),
     ("report/text.py", '        ("seed", _describe_seed', '        ("remark", audit.remark),\n'),
@@ -491,7 +519,7 @@ def test_an_argument_and_a_field(tmp_path):
     copy = tmp_path / "dpcore"
     # The compiled files of what is not edited serve the copy too.
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.pyc.*"))
-    for file, before, step in EDITS:
+    for file, before, step in (*ARGUMENT, *FIELD):
         text = (copy / file).read_text(encoding="utf-8")
         assert text.count(before) == 1, (file, before)
         (copy / file).write_text(text.replace(before, step + before), encoding="utf-8")
