@@ -39,6 +39,8 @@ from dpcore.structure import inspect
 
 ROOT = Path(__file__).parents[1]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+TOPS = (ROOT, PACKAGE, PACKAGE.parent)
+"""Folders from which a recipe names a file."""
 HALF, ONES = published.HalfNoise(1.0), dpcore.Pair(np.zeros(3), np.ones(3))
 
 
@@ -57,11 +59,34 @@ def test_the_table_of_packages_is_that_of_the_layers():
         assert list_written_layers(page.replace("`errors`", wrong)) != LAYERS
 
 
-def test_every_recipe_has_its_toy():
+def read_recipes():
+    """Return the recipes of CONTRIBUTING.md by what they add."""
     text = CONTRIBUTING.read_text(encoding="utf-8")
+    return dict(re.findall(r"(?m)^\| an? ([^|]*) \| (?!\[)(.*) \|$", text))
+
+
+def test_every_recipe_has_its_toy():
     kinds = "score attack, bound, format of files, native noise, experiment"
     kinds += ", field of `Audit`, argument of `audit`"
-    assert re.findall(r"(?m)^\| an? ([^|]*) \| (?!\[)", text) == kinds.split(", ")
+    assert [*read_recipes()] == kinds.split(", ")
+
+
+def list_named_files(recipe):
+    """Return the files that a recipe names, each of which exists."""
+    files = re.findall(r"`([\w/]+/[\w.]+\.(?:pyi?|md))`", recipe)
+    missing = [file for file in files if not any((top / file).is_file() for top in TOPS)]
+    assert not missing, f"files of a recipe that do not exist: {missing}"
+    return set(files)
+
+
+def test_recipes_name_the_files_that_a_toy_edits():
+    recipes = read_recipes()
+    named = {kind: list_named_files(recipe) for kind, recipe in recipes.items()}
+    assert {file for file, *_ in ARGUMENT} <= named["argument of `audit`"]
+    assert {file for file, *_ in FIELD} <= named["field of `Audit`"]
+    # The control: a file that was renamed is found.
+    with pytest.raises(AssertionError, match=r"\['auditing/argument.py'\]"):
+        list_named_files("its name in `auditing/argument.py`")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +98,7 @@ def test_every_recipe_has_its_toy():
     ],
 )
 def test_a_recipe_names_files_that_exist_and_not_more_than_it_may(kind, name, most):
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = CONTRIBUTING.read_text(encoding="utf-8")
     row = re.search(rf"(?m)^\| an? {kind} \| (.*) \|$", text)[1]
     section = text.partition(f"\n## A {kind}\n")[2].partition("\n## ")[0]
     paths = re.findall(r"`([\w./]+/[\w.-]+\.(?:py|rs|md))`", row + section)
@@ -545,14 +570,18 @@ EDITS = (
     # A native noise: re-exports; those of the package itself are copies of lines.
     ("mechanisms/__init__.py", "# isort: on", "from .toy import Toy\n"),
     ("mechanisms/__init__.py", '    "Uniform",', '    "Toy",\n'),
-    # An argument: signature, check, option.
-    ("auditing/run.py", ') -> Audit:\n    """Attack', '    remark: str = "",\n'),
-    ("auditing/request.py", "    executor: Executor | None\n", "    remark: str\n"),
-    ("auditing/request.py", "    attack = _resolve_attack(",
-     '    errors.instance("remark", given.remark, str)\n'),
+)  # fmt: skip
+ARGUMENT = (
+    # Declared, checked, described, with its option.
+    ("auditing/arguments.py", "    progress: bool | None = None\n", '    remark: str = ""\n'),
+    ("auditing/arguments.py", '        errors.flag("same_bits"',
+     '        errors.instance("remark", self.remark, str)\n'),
+    ("auditing/run.py", "        progress: show a bar;", "        remark: a remark.\n"),
     ("cli/options.py", "    seed: int | None = _make_seed()\n    route",
      '    remark: str = _run_option("A remark.", default="")\n'),
-    # A field with the value of the argument: declared, filled, shown.
+)  # fmt: skip
+FIELD = (
+    # With the value of the argument: declared, filled, shown.
     ("results/evidence.py", "    threads: int = field(", REMARK),
     ("auditing/run.py", '        "notes": (*', '        "remark": request.remark,\n'),
     (
@@ -631,7 +660,7 @@ def test_what_the_recipes_name_is_enough(tmp_path):
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.pyc.*"))
     for file, text in NEW_FILES.items():
         (copy / file).write_text(text, encoding="utf-8")
-    for file, before, step in EDITS:
+    for file, before, step in (*EDITS, *ARGUMENT, *FIELD):
         text = (copy / file).read_text(encoding="utf-8")
         assert text.count(before) == 1, (file, before)
         (copy / file).write_text(text.replace(before, step + before), encoding="utf-8")

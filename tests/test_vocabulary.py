@@ -21,7 +21,6 @@ import pytest
 
 import dpcore
 from dpcore import Counts, Laplace, attacks, bounds, calibration, divergence, exact, pairs
-from dpcore.auditing.run import AuditOptions
 from dpcore.bounds import RecordedBound
 from dpcore.recorded.run import OutputsOptions
 from dpcore.results.guesses import OUTPUTS_BOUNDS, ROWS, Rows
@@ -124,7 +123,8 @@ def test_a_name_like_no_other_and_a_mistake_within_are_left_as_they_are():
 def test_a_hint_leaves_a_function_and_a_class_what_they_are():
     assert list(inspect.signature(dpcore.audit).parameters)[:2] == ["mechanism", "pair"]
     assert dpcore.audit.__doc__.startswith("Attack a mechanism")
-    assert inspect.getsource(dpcore.audit).startswith("@suggest_arguments\ndef audit(")
+    own_lines = "@suggest_arguments\n@with_signature_of(Arguments)\ndef audit("
+    assert inspect.getsource(dpcore.audit).startswith(own_lines)
     assert pickle.loads(pickle.dumps(dpcore.audit)) is dpcore.audit
     assert str(inspect.signature(Laplace)).startswith("(scale: 'float', variant: 'Variant'")
     assert is_dataclass(Laplace)
@@ -192,12 +192,8 @@ def test_lists_that_types_repeat_are_the_lists():
     assert get_args(Rows) == tuple(ROWS)
     assert set(get_args(Kind)) == set(KINDS)
     assert get_args(Generated) == tuple(GENERATED)
-    for kind, function, others in (
-        (AuditOptions, dpcore.audit, {"claim", "seconds"}),
-        (OutputsOptions, dpcore.audit_outputs, {"claim"}),
-    ):
-        taken = list(inspect.signature(function).parameters)[2:]
-        assert set(kind.__annotations__) == {*taken, "epsilon"} - others
+    taken = list(inspect.signature(dpcore.audit_outputs).parameters)[2:]
+    assert set(OutputsOptions.__annotations__) == {*taken, "epsilon"} - {"claim"}
 
 
 def test_parts_of_the_package_plug_together():
@@ -264,6 +260,7 @@ def test_it(dp_audit: DPAudit) -> None:
     print(dp_audit(release, ([0.0], [1.0]), claim=1.0, trials=3, attack="auto").epsilon_lower)
     dp_audit.refutes(release, epsilon=1.0, neighbour=dpcore.pairs.L1(1.0))
     dp_audit(release, trails=3)  # wrong
+    dp_audit(release, seconds=3.0)  # wrong
     dp_audit.refutes(release, attack="theshold")  # wrong
     dp_audit.outputs([0.0], [1.0], rows="independant", claim=1.0)  # wrong
 

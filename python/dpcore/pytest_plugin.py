@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 import pytest
 
@@ -30,7 +30,7 @@ from .suggestions import suggest_arguments
 from .visible import make_visible
 
 if TYPE_CHECKING:
-    from .auditing.run import AuditOptions
+    from .auditing.arguments import Arguments
     from .claims.trade_off import Claim
     from .pairs import Search
     from .recorded.run import OutputsOptions
@@ -40,6 +40,26 @@ if TYPE_CHECKING:
     from .streams import Rng
     from .tables.table_audit import TableAudit
     from .tracing.outcome import Trace
+
+    @dataclass(frozen=True)
+    class _TestArguments(Arguments):
+        """Arguments of `dpcore.audit` in a test, which must not depend on the load of a machine."""
+
+        seconds: None = None
+        confidence: float | None = None  # type: ignore[assignment]
+        epsilon: float | Claim | None = field(default=None, kw_only=True)
+
+
+_Parameters = ParamSpec("_Parameters")
+_Outcome = TypeVar("_Outcome")
+_Method = Callable[Concatenate["DPAudit", _Parameters], _Outcome]
+
+
+def _typed_as(
+    kind: Callable[[], Callable[_Parameters, Any]],
+) -> Callable[[Callable[..., _Outcome]], _Method[_Parameters, _Outcome]]:
+    """Show type checkers a method of `DPAudit` with the arguments of a class."""
+    return lambda method: method
 
 
 def _make_setting(
@@ -241,6 +261,7 @@ class DPAudit:
         self._node, self._settings = node, settings
         self._calls = 0
 
+    @_typed_as(lambda: _TestArguments)
     @suggest_arguments
     def __call__(
         self,
@@ -248,7 +269,7 @@ class DPAudit:
         pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
         claim: float | Claim | None = None,
-        **options: Unpack[AuditOptions],
+        **options: Any,
     ) -> Audit:
         """Audit a mechanism and fail the test if its claim is refuted, or could not be tested.
 
@@ -257,9 +278,9 @@ class DPAudit:
             pair: two inputs that the claim calls neighbours, or None for the mechanism's own.
             claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`; None takes the
                 mechanism's own claim, or the one that an OpenDP measurement makes of `neighbour`.
-            **options: further keywords of `dpcore.audit`, see `AuditOptions`: `neighbour`, `null`,
-                `delta`, `attack`, ... `trials`, `confidence` and `rng` win over the settings where
-                they are not None; `epsilon` is another name of `claim`.
+            **options: further keywords of `dpcore.audit`: `neighbour`, `null`, `delta`, `attack`,
+                ... `trials`, `confidence` and `rng` win over the settings where they are not None;
+                `epsilon` is another name of `claim`.
 
         Returns:
             The audit: not refuted, which does not show that the claim is true.
@@ -304,6 +325,7 @@ class DPAudit:
         found = audit_outputs(outputs, outputs_prime, claim=claim, **settings)
         return self._standing(self._told(found))
 
+    @_typed_as(lambda: _TestArguments)
     @suggest_arguments
     def refutes(
         self,
@@ -311,7 +333,7 @@ class DPAudit:
         pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
         claim: float | Claim | None = None,
-        **options: Unpack[AuditOptions],
+        **options: Any,
     ) -> Audit:
         """Audit a mechanism known to break its claim and fail the test if it is not caught.
 
@@ -477,9 +499,10 @@ class DPAudit:
         command = f"pytest {self._node.nodeid}"
         return replace(found, provenance=(replace(found.provenance[0], command=command),))
 
-    def _audit(self, mechanism: Any, pair: Any, claim: Any, options: AuditOptions) -> Audit:
+    def _audit(self, mechanism: Any, pair: Any, claim: Any, options: dict[str, Any]) -> Audit:
         from .adapters import adapt
-        from .auditing.run import collect_arguments, run_with_checkpoint
+        from .auditing.arguments import collect_arguments
+        from .auditing.run import run_with_checkpoint
         from .mechanisms.declarations import mechanism_attribute
 
         claim = _choose_claim(claim, options)
@@ -494,8 +517,8 @@ class DPAudit:
         if settings["trials"] is None:
             settings["trials"] = own = _find_own_trials(found_as, pair)
             remark = f", {own:,} trials (default for {type(found_as).__name__})" if own else ""
-        arguments, progress = collect_arguments(mechanism, pair, {"claim": claim, **settings})
-        found = run_with_checkpoint(replace(arguments, usual_trials=_DEFAULT_TRIALS), progress)
+        arguments = collect_arguments(mechanism, pair, {"claim": claim, **settings})
+        found = run_with_checkpoint(arguments, _DEFAULT_TRIALS)
         if found.claim is None:
             raise errors.invalid("claim", "given for a mechanism that makes none itself", None)
         if found.partial:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .auditing.arguments import Arguments, collect_arguments
 from .auditing.registered_parts import read_registered_parts, register_look, register_part
-from .auditing.request import Arguments
-from .auditing.run import collect_arguments, count_shards, finish_audit, run_arguments
+from .auditing.run import count_shards, finish_audit, run_arguments
 from .auditing.run_files import RunFile, open_run, read_run
 from .errors import about, flag, integer, invalid, mistyped
 from .paths import require_path
@@ -89,8 +89,8 @@ def begin_run(
     with open_run(path, "path", asked) as run:
         if run.fixed is not None:
             raise invalid("path", "the name of a new file", str(path))
-        given, progress = _collect_options(mechanism, pair, options, run)
-        run_arguments(given, progress, run, lambda *_: None)
+        given = _collect_options(mechanism, pair, options, run)
+        run_arguments(given, run, lambda *_: None)
 
 
 def continue_run(
@@ -111,8 +111,8 @@ def continue_run(
         **options: other arguments of `dpcore.audit`.
     """
     with open_run(path, "checkpoint", asked) as run:
-        given, progress = _collect_options(mechanism, pair, options, run)
-        report: Audit = run_arguments(given, progress, run)
+        given = _collect_options(mechanism, pair, options, run)
+        report: Audit = run_arguments(given, run)
         return report
 
 
@@ -172,17 +172,17 @@ def count_part(
                 ),
                 "out",
             )
-        given, progress = _collect_options(mechanism, pair, options, run)
+        given = _collect_options(mechanism, pair, options, run)
         run.same_bits = run.same_bits and given.same_bits is not False
         register_part(begun.place, run, again)
-        run_arguments(given, progress, run, lambda _, *counted: count_shards(*counted))
+        run_arguments(given, run, lambda _, *counted: count_shards(*counted))
         if run.failure is not None:
             raise run.failure
 
 
 def _collect_options(
     mechanism: Any, pair: Any, options: Mapping[str, Any], run: RunFile
-) -> tuple[Arguments, bool | None]:
+) -> Arguments:
     """Complete the arguments of `dpcore.audit`; the run file is their checkpoint."""
     if options.get("checkpoint") is not None:
         raise invalid("checkpoint", "left out: the run file is one", options["checkpoint"])

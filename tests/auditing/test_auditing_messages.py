@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import pickle
 from dataclasses import fields
 
 import numpy as np
@@ -14,9 +15,11 @@ from shared_messages import check_messages
 import dpcore
 from dpcore import Gaussian, Laplace, Pair, audit, audit_outputs, pairs
 from dpcore.attacks import NAMES, Coordinatewise, MajorityVote
-from dpcore.auditing.request import Arguments
+from dpcore.auditing.arguments import Arguments
+from dpcore.auditing.request import Request
 from dpcore.calibration import L2Laplace
 from dpcore.claims import GDP, ZCDP
+from dpcore.cli.options import AuditArguments
 from dpcore.mechanisms.declarations import StatedLogRatio
 from dpcore.pairs import L1, Box, search
 from dpcore.runs import merge_parts
@@ -215,12 +218,25 @@ GIVEN = {"mechanism": dpcore.Laplace(1.0), "trials": 100, "rng": 1}
 
 
 def test_the_list_of_arguments_is_that_of_audit():
-    # The bar alone goes on by itself: nothing that is counted knows of it.
-    # Those that a check leaves as they are come first, so that the order is another.
-    # The number of trials that a test takes by default is no argument.
-    names = {field.name for field in fields(Arguments)} - {"usual_trials"}
-    assert names == {*ARGUMENTS} - {"progress"}
-    assert all(field.kw_only for field in fields(Arguments))
+    own = inspect.signature(Arguments).parameters
+    assert inspect.signature(dpcore.audit).parameters == own
+    assert [*ARGUMENTS] == [field.name for field in fields(Arguments)]
+    # A request has all of them, checked.
+    assert {*ARGUMENTS} <= {field.name for field in fields(Request)}
+    assert pickle.loads(pickle.dumps(dpcore.audit)) is dpcore.audit
+
+
+def test_every_argument_has_an_option_with_its_default():
+    options = {option.name: option.default for option in fields(AuditArguments)}
+    spelled = {"rng": "seed", "executor": "dask"}
+    defaults = {
+        spelled.get(argument.name, argument.name): argument.default
+        for argument in fields(Arguments)
+        if argument.name not in ("mechanism", "pair")
+    }
+    # Whoever types nothing gets the same, written as text.
+    defaults |= {"attack": "auto", "start": "0"}
+    assert {name: options.get(name, "no option") for name in defaults} == defaults
 
 
 def refuse_wrong_value(audit, name):

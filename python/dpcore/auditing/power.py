@@ -30,9 +30,9 @@ from ..sampling.sources import Course
 from ..sampling.tally import Hits, Tally, Watch
 from ..streams import COUNT, Rng, seed_of
 from ..suggestions import suggest_arguments
+from .arguments import collect_arguments
 from .pilot import PilotDraws
 from .request import Request, request_of, settle_request
-from .run import collect_arguments
 
 _LAPLACE_EVENT_MASS: Final = 0.5
 """Probability of the half line beyond an input: the largest event that shows the whole loss of
@@ -504,7 +504,7 @@ def fit_pilots(
         ValueError: if the rows are not independent, or the attack counts more than one event.
     """
     options = {"trials": size if aim is None else aim, "rng": np.random.default_rng(seed)}
-    given, _ = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
+    given = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
     with Progress("", None, progress, alive=given.executor is None, by_call=True) as bar:
         return _fit_events(settle_request(request_of(given, Course(bar))), size, seed)
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from types import BuiltinMethodType, MethodType
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final, cast
 
 import numpy as np
 
 from .. import _core, errors
-from ..attacks import AttackName, Auto, named
-from ..attacks.attack import Attack, AuditAttack, Goal, attack_of, power_below, require_scores
-from ..bounds import BOUNDS, BoundName
+from ..attacks import Auto, named
+from ..attacks.attack import AuditAttack, Goal, attack_of, power_below, require_scores
+from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
 from ..mechanisms.callables import is_shared, mechanism_of, one_by_one
@@ -33,9 +32,9 @@ from ..mechanisms.declarations import (
 )
 from ..mechanisms.native import describe_natively
 from ..packages import has_all, imported_attribute
-from ..pairs import Search, Searched, distance
+from ..pairs import Searched, distance
 from ..pairs.differences import inputs_equal, pair_to_floats
-from ..pairs.neighbours import NeighbourArgument, neighbour_of
+from ..pairs.neighbours import neighbour_of
 from ..records import Counts, Pair
 from ..report.shown import name_of
 from ..results.audits import point_of
@@ -43,7 +42,8 @@ from ..results.evidence import Provenance, per_distance
 from ..sampling.driver import Source
 from ..sampling.sources import CallableDraws, Course, NativeDraws
 from ..sampling.workers import count_workers, is_dask_client, runs_in
-from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
+from ..streams import MOST_DRAWS, block_of, seed_of, threads_of
+from .arguments import Arguments, Route
 from .call_sizes import compare_call_sizes
 from .list_forms import compare_list_forms, explain_list_errors
 from .output_forms import form_of
@@ -86,49 +86,9 @@ OTHER_BITS_NOTE: Final = (
     "repeat these counts"
 )
 
-Route = Literal["auto", "integer", "sampled"]
-Stop = Literal["fixed", "refuted"]
-
 
 @dataclass(frozen=True, kw_only=True)
-class CommonArguments:
-    """The arguments of `dpcore.audit` with one type, before they are checked and afterwards."""
-
-    mechanism: Any
-    neighbour: NeighbourArgument | None
-    null: bool
-    claim: float | Claim | None
-    delta: float
-    confidence: float
-    bound: BoundName
-    stop: Stop
-    floats: bool
-    rng: Rng
-    route: Route
-    threads: int | None
-    executor: Executor | None
-    checkpoint: str | os.PathLike[str] | None
-    same_bits: bool
-    source: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Arguments(CommonArguments):
-    """All arguments of `dpcore.audit` as they were given."""
-
-    pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None
-    attack: Attack | AuditAttack | AttackName | None
-    trials: int | float | str | None
-    start: int | float | str
-    seconds: float | None
-    pilot: int | float | str | None
-    block: int | float | str | None
-    usual_trials: int | None = None
-    """Default number of trials of the caller; None is that of `audit`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnsettledRequest(CommonArguments):
+class UnsettledRequest(Arguments):
     """The checked arguments of an audit, of which the pair is not chosen yet.
 
     `wanted` are the pairs to choose from and `probe_pair` is the one to learn shapes from.
@@ -283,6 +243,7 @@ def request_of(
     given: Arguments,
     course: Course,
     settle: Callable[[UnsettledRequest], UnsettledRequest] | None = None,
+    usual_trials: int | None = None,
 ) -> UnsettledRequest:
     """Check every argument before anything is drawn; the course records what is tried.
 
@@ -291,6 +252,7 @@ def request_of(
         course: records every call.
         settle: returns the request after the first call, before all others, with its trials where
             they depend on the time of calls.
+        usual_trials: default number of trials of the caller. Defaults to that of `dpcore.audit`.
     """
     course.step("probe", "trying the mechanism")
     made = provenance_of(given.mechanism, given.source)
@@ -303,11 +265,7 @@ def request_of(
     mechanism, claim, delta = _read_privacy_map(
         _adapt_mechanism(given.mechanism), neighbour, given.claim, delta
     )
-    route = errors.choice("route", given.route, get_args(Route))
-    errors.choice("bound", given.bound, tuple(BOUNDS))
-    errors.choice("stop", given.stop, get_args(Stop))
-    errors.flag("floats", given.floats)
-    errors.flag("same_bits", given.same_bits)
+    given.check_words()
     find_declaration(BOUNDS[given.bound]).check_delta(given.bound, delta)
     check_curve(claim, delta, given.bound)
     pilot = (
@@ -331,7 +289,7 @@ def request_of(
     wanted = parse_pair(mechanism, given.pair, neighbour, given.null)
     seed, pair = seed_of(given.rng), wanted.first
     # Asked in any case: an encoder learns both texts to answer, and no timed call pays for it.
-    usual = given.usual_trials or _default_trials(mechanism, pair)
+    usual = usual_trials or _default_trials(mechanism, pair)
     default = None
     if budget is not None:
         # A budget gives more than these, which limit the calls before.
@@ -340,20 +298,19 @@ def request_of(
         settled = replace(given, claim=claim, delta=delta, confidence=confidence)
         trials = raise_trials(usual, mechanism, pair, attack, settled)
         default = usual if trials > usual else None
+    route = given.route
     if is_native(mechanism):
         route = _choose_native_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
         raise errors.invalid("route", "'auto' for a Python callable", route)
     elif not attack.times and mechanism_attribute(mechanism, "thread_safe") is False:
         refuse_threads(given.threads, given.executor, "that is not thread-safe")
-    checked = replace(
-        given, mechanism=mechanism, claim=claim, delta=delta, confidence=confidence, route=route
-    )
+    checked = vars(given) | {"mechanism": mechanism, "claim": claim, "delta": delta}
+    checked |= {"confidence": confidence, "route": route, "attack": attack, "trials": trials}
+    checked |= {"start": start, "pilot": pilot, "block": block}
     request = UnsettledRequest(
-        **{one.name: getattr(checked, one.name) for one in fields(CommonArguments)},
-        attack=attack, trials=trials, start=start, pilot=pilot, block=block, wanted=wanted,
-        probe_pair=pair, seed=seed, budget=budget, provenance=made, course=course,
-        default_trials=default,
+        **checked, wanted=wanted, probe_pair=pair, seed=seed, budget=budget, provenance=made,
+        course=course, default_trials=default,
     )  # fmt: skip
     with watch_inputs(name_of(mechanism), pair):
         with explain_list_errors(mechanism, pair, seed, course):
@@ -566,8 +523,7 @@ def settle_request(asked: UnsettledRequest) -> Request:
     claim = _resolve_claim(mechanism, pair, asked.claim)
     advice = mechanism_attribute(mechanism, "claim_advice") if claim is None else ""
     request = Request(
-        **vars(replace(asked, claim=claim)),
-        pair=pair,
+        **vars(asked) | {"claim": claim, "pair": pair},
         clean=clean,
         declared_loss=declared_loss(mechanism, pair, asked.delta),
         searched=searched,
@@ -586,7 +542,7 @@ def settle_request(asked: UnsettledRequest) -> Request:
 
 
 def raise_trials(
-    usual: int, mechanism: Any, pair: Pair, attack: AuditAttack, given: CommonArguments
+    usual: int, mechanism: Any, pair: Pair, attack: AuditAttack, given: Arguments
 ) -> int:
     """Return the default number of trials, raised where it cannot refute the claim.
 

@@ -8,32 +8,24 @@ compared with the one that began it. The draws of a finished audit can be repeat
 
 from __future__ import annotations
 
-import inspect
-import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 import numpy as np
 
-from ..advice import suggest_word
-from ..attacks import AttackName
-from ..attacks.attack import Attack, AuditAttack, Fitted, attack_name, require_scores
-from ..bounds import BoundName
+from ..attacks.attack import Fitted, attack_name, require_scores
 from ..claims.trade_off import Claim
 from ..errors import AssumptionWarning, invalid
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
 from ..mechanisms.callables import explain_failures, make_generator, one_by_one, runs_on
 from ..mechanisms.declarations import inputs_of, mechanism_attribute
-from ..pairs import Search
-from ..pairs.neighbours import NeighbourArgument
 from ..progress import Progress, interrupted_again
-from ..records import Counts, Pair, attribute_of
+from ..records import Counts, attribute_of
 from ..report.shown import name_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Scored, Spent, numerator_first, unite_digests
@@ -42,8 +34,9 @@ from ..sampling.driver import Done, Range, Source, digest_bits, draw_shard
 from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
-from ..streams import COUNT, PILOT, PROBE, Rng
+from ..streams import COUNT, PILOT, PROBE
 from ..suggestions import suggest_arguments
+from .arguments import Arguments, with_signature_of
 from .early_stop import Sequence, read_state
 from .forecast import settle_trials
 from .pair_choice import watch_inputs
@@ -51,10 +44,7 @@ from .pilot import PilotDraws, name_columns
 from .request import (
     BLOCK,
     OTHER_BITS_NOTE,
-    Arguments,
     Request,
-    Route,
-    Stop,
     request_of,
     settle_request,
 )
@@ -77,64 +67,9 @@ _TRIALS_PER_NUMBERING_ROW: Final = 8
 """Of a function of one answer, which may be slow, one row in so many trials at most."""
 
 
-class AuditOptions(TypedDict, total=False):
-    """Keywords of `dpcore.audit` except its claim and `seconds`, and `epsilon`, the other name.
-
-    A test must not depend on the load of a machine. A second list, for type checkers: a test holds
-    it equal to the first.
-    """
-
-    neighbour: NeighbourArgument | None
-    null: bool
-    attack: Attack | AuditAttack | AttackName | None
-    trials: int | float | str | None
-    start: int | float | str
-    epsilon: float | Claim | None
-    delta: float
-    confidence: float | None
-    bound: BoundName
-    stop: Stop
-    floats: bool
-    pilot: int | float | str | None
-    rng: Rng
-    route: Route
-    block: int | float | str | None
-    threads: int | None
-    executor: Executor | None
-    checkpoint: str | os.PathLike[str] | None
-    same_bits: bool
-    progress: bool | None
-    source: bool
-
-
 @suggest_arguments
-def audit(
-    mechanism: Any,
-    pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
-    *,
-    neighbour: NeighbourArgument | None = None,
-    null: bool = False,
-    attack: Attack | AuditAttack | AttackName | None = None,
-    trials: int | float | str | None = None,
-    start: int | float | str = 0,
-    seconds: float | None = None,
-    claim: float | Claim | None = None,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    bound: BoundName = "clopper_pearson",
-    stop: Stop = "fixed",
-    floats: bool = False,
-    pilot: int | float | str | None = None,
-    rng: Rng = None,
-    route: Route = "auto",
-    block: int | float | str | None = None,
-    threads: int | None = None,
-    executor: Executor | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    same_bits: bool = True,
-    source: bool = True,
-    progress: bool | None = None,
-) -> Audit:
+@with_signature_of(Arguments)
+def audit(given: Arguments) -> Audit:  # noqa: D417
     """Attack a mechanism and certify a lower bound on the privacy loss that it really has.
 
     Outputs are drawn on both inputs of a pair of neighbours, and an event is counted on each
@@ -253,55 +188,35 @@ def audit(
         Traceback (most recent call last):
         ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 8.0
     """
-    given = _select_arguments(locals())
-    return run_with_checkpoint(given, progress)
+    return run_with_checkpoint(given)
 
 
-def run_with_checkpoint(given: Arguments, progress: bool | None) -> Audit:
-    """Audit as the arguments say, with the run file that they name, if any."""
+def run_with_checkpoint(given: Arguments, usual_trials: int | None = None) -> Audit:
+    """Audit as the arguments say, with the run file that they name, if any.
+
+    Args:
+        given: the arguments.
+        usual_trials: default number of trials of the caller. Defaults to that of `audit`.
+    """
     path = given.checkpoint
     with nullcontext() if path is None else open_run(path) as run:
-        report: Audit = run_arguments(given, progress, run)
+        report: Audit = run_arguments(given, run, usual_trials=usual_trials)
     return report
-
-
-def collect_arguments(
-    mechanism: Any, pair: Any, options: Mapping[str, Any]
-) -> tuple[Arguments, bool | None]:
-    """Complete some arguments of `audit` by its defaults.
-
-    Returns:
-        The arguments, and `progress`.
-
-    Raises:
-        TypeError: if `audit` has no such argument.
-    """
-    usual = {name: one.default for name, one in inspect.signature(audit).parameters.items()}
-    for name in options:
-        if name not in usual:
-            raise TypeError(f"dpcore.audit has no argument {name!r}{suggest_word(name, usual)}")
-    usual |= {"mechanism": mechanism, "pair": pair, **options}
-    return _select_arguments(usual), usual["progress"]
-
-
-def _select_arguments(values: Mapping[str, Any]) -> Arguments:
-    names = (field.name for field in fields(Arguments))
-    return Arguments(**{name: values[name] for name in names if name in values})
 
 
 def run_arguments(
     given: Arguments,
-    progress: bool | None,
     run: RunFile | None = None,
     count: Callable[[Request, Source, FixedFields, RunFile | None], Any] | None = None,
+    usual_trials: int | None = None,
 ) -> Any:
     """Audit as the arguments say.
 
     Args:
         given: the arguments.
-        progress: see `audit`.
         run: the run file, locked, if there is one; a part of a run counts its own trials alone.
         count: what is done once all is fixed; None counts all trials and returns the `Audit`.
+        usual_trials: as in `run_with_checkpoint`.
     """
     budget = given.seconds
     if run is not None and run.fixed is not None:
@@ -315,8 +230,9 @@ def run_arguments(
             given = replace(given, trials=run.fixed.trials, seconds=None)
     if run is not None and not run.same_bits:
         given = replace(given, same_bits=False)
-    with Progress("", None, progress, alive=given.executor is None, by_call=True) as bar:
-        asked = request_of(given, Course(bar), partial(settle_trials, say=bar.say))
+    with Progress("", None, given.progress, alive=given.executor is None, by_call=True) as bar:
+        settle = partial(settle_trials, say=bar.say)
+        asked = request_of(given, Course(bar), settle, usual_trials)
         request = settle_request(replace(asked, budget=budget))
         if run is not None:
             run.same_bits = request.same_bits

@@ -246,7 +246,7 @@ def find_status(report: Audit | OutputsAudit) -> int:
 def _read_asked(asked: AuditArguments) -> AuditArguments:
     """Return the options that began a run, but for those of this process."""
     usual = AuditArguments(resume=asked.resume)
-    own = ("threads", "dask", "same_bits", "plot", "html", "as_json", "progress", "resume")
+    own = (*_OPTIONS_OF_PROCESS, "plot", "html", "as_json", "resume")
     for one in fields(asked):
         if one.name not in (*own, *_NAMES_OF_CODE) and getattr(asked, one.name) != getattr(
             usual, one.name
@@ -291,6 +291,13 @@ def _read_options_of_run(run: RunFile) -> AuditArguments:
 
 _NAMES_OF_CODE: Final = ("target", "command")
 """Options that name code. A run file has them too, but only the command line lets them run."""
+
+_OPTIONS_OF_PROCESS: Final = tuple(
+    option.name
+    for option in fields(CountArguments)
+    if option.name in AuditArguments.__dataclass_fields__ and option.name not in _NAMES_OF_CODE
+)
+"""Options of the process that counts: those of a part are not those of the run."""
 
 
 def _require_same_code(asked: Any, begun: AuditArguments, line: str) -> None:
@@ -348,7 +355,7 @@ def run_count(asked: CountArguments) -> int:
         raise Usage(f"{asked.file} must be written by dpcore audit --fit-only")
     begun = _read_options_of_run(run)
     _require_same_code(asked, begun, run.make_count_line((int(number), int(parts)), asked.out))
-    own = {name: getattr(asked, name) for name in ("threads", "dask", "same_bits", "progress")}
+    own = {name: getattr(asked, name) for name in _OPTIONS_OF_PROCESS}
     begun = replace(begun, checkpoint=None, **own)
     with open_cluster(asked.dask) as client, _find_mechanism(begun) as (mechanism, pair):
         options = {**_list_options(begun), "executor": client, "part": (int(number), int(parts))}

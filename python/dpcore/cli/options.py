@@ -510,9 +510,9 @@ def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]
     return {one.name: getattr(asked, one.name) for one in fields(asked) if one.name in taken}
 
 
-def _spell_options() -> dict[str, str]:
-    """Map every argument to its spelling as an option."""
-    found = {}
+def _list_spellings() -> dict[str, str]:
+    """Map every argument to its option, with the one that switches it off after a slash."""
+    spellings = {}
     for kind in (
         AuditArguments,
         CountArguments,
@@ -528,12 +528,14 @@ def _spell_options() -> dict[str, str]:
             if isinstance(option, typer.models.OptionInfo):
                 # The first name of an option is kept as its default.
                 own = option.default if isinstance(option.default, str) else f"--{one.name}"
-                found[one.name] = own.partition("/")[0].replace("_", "-")
+                spellings[one.name] = own.replace("_", "-")
     # Complaints call the seed by the name of its argument. Of `floats` they speak as Python does.
-    return {**{name: own for name, own in found.items() if name != "floats"}, "rng": found["seed"]}
+    del spellings["floats"]
+    return spellings | {"rng": spellings["seed"]}
 
 
-OPTIONS: Final = _spell_options()
+_SPELLINGS: Final = _list_spellings()
+OPTIONS: Final = {name: spelling.partition("/")[0] for name, spelling in _SPELLINGS.items()}
 """The options by the arguments that they stand for, as messages name them."""
 
 _PROPOSALS: Final = re.compile(
@@ -547,9 +549,6 @@ _PROPOSALS: Final = re.compile(
 
 _WITH_PARAMETER: Final = re.compile(r"(?:\w+\.)*(L1|L2|Linf|GDP|ZCDP)\((?:\w+=)?([\w.+-]+)\)")
 _RELATIONS_OF_DATA_SETS: Final = re.compile(r"(?:\w+\.)*(Replace|Add)(Remove)?\([^()]*\)")
-
-
-_TWO_WAY_SWITCHES: Final = ("same_bits", "source", "progress")
 
 
 def spell_proposals(text: str) -> str:
@@ -571,7 +570,7 @@ def _spell_proposal(found: re.Match[str]) -> str:
     option = "--dask" if name == "executor" else OPTIONS.get(name, f"--{name}")
     # A switch has no value, and some have another name where they are off.
     if value in ("True", "False"):
-        off = f"--no-{option.removeprefix('--')}" if name in _TWO_WAY_SWITCHES else f"no {option}"
+        off = _SPELLINGS.get(name, "").partition("/")[2] or f"no {option}"
         return option if value == "True" else off
     value = _WITH_PARAMETER.sub(lambda curve: f"{curve[1].lower()}={curve[2]}", value)
     value = _RELATIONS_OF_DATA_SETS.sub(

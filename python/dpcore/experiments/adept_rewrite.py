@@ -708,7 +708,7 @@ def _fitted_to_dict(one: Fitted) -> dict[str, Any]:
     trained = one.trained
     return (
         encode_fields(one.setup)
-        | {"seed": trained.seed, "threads": trained.threads, "losses": trained.losses}
+        | {"seed": str(trained.seed), "threads": trained.threads, "losses": trained.losses}
         | {"cut": trained.cut, "pair": one.pair, "bleu": one.bleu, "memorised": one.memorised}
         | _utility_to_dict(one.plain)
         | {"examples": one.examples}
@@ -724,7 +724,7 @@ def _rewriting_row_to_dict(row: Row) -> dict[str, Any]:
 def _cell_to_dict(cell: Any) -> dict[str, Any]:
     refuted_vector, refuted_text = cell.refuted
     return (
-        {"seed": cell.seed, "exact": cell.exact, "certified_vector": cell.on_vector}
+        {"seed": str(cell.seed), "exact": cell.exact, "certified_vector": cell.on_vector}
         | {"certified_text": cell.on_text, "event_text": cell.event}
         | {"refuted_vector": refuted_vector, "refuted_text": refuted_text, "bleu": cell.bleu}
         | {"unchanged": cell.unchanged, "memorised": cell.memorised}

@@ -118,14 +118,25 @@ class SeededSettings(Settings):
     seed: int = SEED
 
 
+def encode_entries(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return entries as plain data, also those of dicts and lists inside.
+
+    Example:
+        >>> encode_entries({"rows": 3, "cells": [{"ends": (0.5, float("inf"))}]})
+        {'rows': 3, 'cells': [{'ends': [0.5, 'inf']}]}
+    """
+    return {key: _encode_entry(value) for key, value in entries.items()}
+
+
+def _encode_entry(value: Any) -> Any:
+    if isinstance(value, dict):
+        return encode_entries(value)
+    return list(map(_encode_entry, value)) if isinstance(value, list) else encode_value(value)
+
+
 def encode_fields(cell: Any) -> dict[str, Any]:
     """Return the fields of a record as plain data, those of records inside too."""
-    return {
-        name: {key: encode_value(one) for key, one in value.items()}
-        if isinstance(value, dict)
-        else encode_value(value)
-        for name, value in asdict(cell).items()
-    }
+    return encode_entries(asdict(cell))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,22 +171,3 @@ def align_columns(columns: Sequence[Column], rows: Iterable[Any]) -> str:
     lines = [[one.format_value(row) for one in columns] for row in rows]
     left = [place for place, one in enumerate(columns) if one.left]
     return align_rows([[one.head for one in columns], *lines], left)
-
-
-def encode_entries(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return entries as plain data, also those of dicts and lists inside; a seed is text.
-
-    Example:
-        >>> encode_entries({"seed": 1, "cells": [{"ends": (0.5, float("inf"))}]})
-        {'seed': '1', 'cells': [{'ends': [0.5, 'inf']}]}
-    """
-    return {
-        key: str(value) if key.endswith("seed") else _encode_entry(value)
-        for key, value in entries.items()
-    }
-
-
-def _encode_entry(value: Any) -> Any:
-    if isinstance(value, dict):
-        return encode_entries(value)
-    return list(map(_encode_entry, value)) if isinstance(value, list) else encode_value(value)

@@ -730,7 +730,7 @@ def _estimate_to_dict(one: Trusted) -> dict[str, Any]:
         | _encode_arrays(alphas=estimate.alphas, value=estimate.value)
         | _encode_arrays(std_error=estimate.std_error, certified=estimate.certified)
         | _encode_arrays(belief=estimate.belief)
-        | {"misleading": one.misleading, "seed": estimate.seed}
+        | {"misleading": one.misleading, "seed": str(estimate.seed)}
     )
 
 

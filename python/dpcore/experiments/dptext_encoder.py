@@ -502,7 +502,7 @@ def _row_to_dict(row: Row, result: Result) -> dict[str, Any]:
 
 def _training_to_dict(run: Any) -> dict[str, Any]:
     return (
-        {"seed": run.seed, "audit_seed": run.audit_seed, "epsilons": run.epsilons}
+        {"seed": str(run.seed), "audit_seed": str(run.audit_seed), "epsilons": run.epsilons}
         | {"counts": list(astuple(run.counts)), "event": run.event, "refuted": run.refuted}
         | {"certified": run.certified, "exact": run.exact, "exact_if_right": run.right}
         | {"flags": run.flags, "utility": run.utility, "attacker": run.attacker, "auc": run.auc}

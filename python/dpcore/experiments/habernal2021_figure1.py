@@ -491,7 +491,7 @@ def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     return (
         {"dim": cell.dim, "law": cell.law, "clip": cell.norm, "beyond": cell.beyond}
         | {"pairs": cell.pairs, "share": cell.share, "low": low, "high": high}
-        | {"compared": cell.compared, "p_value": cell.p_value, "seed": cell.seed}
+        | {"compared": cell.compared, "p_value": cell.p_value, "seed": str(cell.seed)}
     )
 
 

@@ -261,7 +261,7 @@ def _audit_cell_to_dict(cell: Cell) -> dict[str, Any]:
         | {"counts": asdict(audit.counts), "vote": audit.event.vote, "direction": audit.direction}
         | {"epsilon_hat": audit.epsilon_hat, "epsilon_lower": audit.epsilon_lower}
         | {"exact": cell.exact, "verdict": audit.verdict, "native": audit.mechanism}
-        | {"seed": audit.seed, "block": audit.block, "partial": audit.partial}
+        | {"seed": str(audit.seed), "block": audit.block, "partial": audit.partial}
     )
 
 

@@ -254,7 +254,7 @@ _COLUMNS = (
 def _draws_to_dict(drawn: PanelDraws) -> dict[str, Any]:
     law = drawn.law
     return (
-        {"name": drawn.name, "native": law.noise, "seed": drawn.seed, "trials": drawn.trials}
+        {"name": drawn.name, "native": law.noise, "seed": str(drawn.seed), "trials": drawn.trials}
         | {"mean": drawn.mean, "expected_mean": law.mean, "mean_error": drawn.mean_error}
         | {"square": drawn.square, "expected_square": law.square}
         | {"square_error": drawn.square_error, "zeros": drawn.zeros}

@@ -424,7 +424,7 @@ def mechanism_to_dict(row: Row) -> dict[str, Any]:
         | {"reason": estimate.reason, "delta": epsilon.delta, "epsilon_exact": row.exact}
         | {"epsilon_lower": epsilon.epsilon_lower, "epsilon_hat": epsilon.epsilon_hat}
         | {"epsilon_rdp": epsilon.epsilon_rdp, "epsilon_true_curve": row.converted}
-        | {"extrapolated": epsilon.extrapolated, "above": row.above, "seed": estimate.seed}
+        | {"extrapolated": epsilon.extrapolated, "above": row.above, "seed": str(estimate.seed)}
     )
 
 

@@ -91,11 +91,12 @@ class Tabled(Answer, Generic[_ConfigType]):
                 `encode_entries` takes, or a tuple of records, all fields of which are shown.
         """
         config: Any = self.config
+        options = {option.name: getattr(config, option.name) for option in fields(config)}
         head = {
             "format": FORMAT,
             "experiment": _get_experiment_name(type(self).__module__),
             "version": __version__,
-            "config": {option.name: getattr(config, option.name) for option in fields(config)},
+            "config": options | {"seed": str(config.seed)},
             "partial": self.partial,
             "seconds": self.seconds,
         }

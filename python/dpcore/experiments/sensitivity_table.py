@@ -294,7 +294,7 @@ def _row_to_dict(row: Row) -> dict[str, Any]:
         | {"formula": row.formula, "value": closed.value, "pair": row.closed_pair}
         | {"attained_by_pair": row.attained, "attained_by_search": search.attained}
         | {"search_pair": row.search_pair, "found_by": search.found_by}
-        | {"evaluations": search.evaluations, "seed": search.seed}
+        | {"evaluations": search.evaluations, "seed": str(search.seed)}
     )
 
 

@@ -449,7 +449,7 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
         for naive in run.naive
     ]
     return (
-        {"seed": run.seed, "true": run.true, "loss_of_largest_pair": run.loss}
+        {"seed": str(run.seed), "true": run.true, "loss_of_largest_pair": run.loss}
         | {"main": run.main, "main_unseen": run.main_unseen, "main_refitted": run.refitted}
         | {"naive": naive, "certified": run.certified, "refuted": run.refuted}
         | {"discriminator": run.discriminator}
@@ -469,7 +469,7 @@ def _verdict_to_dict(one: Verdict) -> dict[str, Any]:
         {"system": case.system, "encoder": case.encoder, "claim": case.claim}
         | {"true": one.true, "exact": one.exact, "certified": one.certified}
         | {"refuted": one.refuted, "flags": one.flags}
-        | {"counts": list(astuple(one.counts)), "seed": one.seed}
+        | {"counts": list(astuple(one.counts)), "seed": str(one.seed)}
     )
 
 

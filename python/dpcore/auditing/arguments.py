@@ -1,0 +1,115 @@
+"""Arguments of `dpcore.audit`: one list of their names, types and defaults.
+
+The function has this signature, and for type checkers the fixture `dp_audit` has it too. A request
+holds the same fields, checked.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, Literal, ParamSpec, get_args, get_type_hints
+
+from .. import errors
+from ..advice import suggest_word
+from ..attacks import AttackName
+from ..attacks.attack import Attack, AuditAttack
+from ..bounds import BOUNDS, BoundName
+from ..claims.trade_off import Claim
+from ..pairs import Search
+from ..pairs.neighbours import NeighbourArgument
+from ..records import Pair
+from ..results.audits import Audit
+from ..streams import Rng
+
+Route = Literal["auto", "integer", "sampled"]
+Stop = Literal["fixed", "refuted"]
+
+_Parameters = ParamSpec("_Parameters")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of `dpcore.audit` as they were given."""
+
+    mechanism: Any
+    pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None
+    _: KW_ONLY
+    neighbour: NeighbourArgument | None = None
+    null: bool = False
+    attack: Attack | AuditAttack | AttackName | None = None
+    trials: int | float | str | None = None
+    start: int | float | str = 0
+    seconds: float | None = None
+    claim: float | Claim | None = None
+    delta: float = 0.0
+    confidence: float = 0.95
+    bound: BoundName = "clopper_pearson"
+    stop: Stop = "fixed"
+    floats: bool = False
+    pilot: int | float | str | None = None
+    rng: Rng = None
+    route: Route = "auto"
+    block: int | float | str | None = None
+    threads: int | None = None
+    executor: Executor | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    same_bits: bool = True
+    source: bool = True
+    progress: bool | None = None
+
+    def check_words(self) -> None:
+        """Check the arguments that are one of a few words or values."""
+        errors.choice("route", self.route, get_args(Route))
+        errors.choice("bound", self.bound, tuple(BOUNDS))
+        errors.choice("stop", self.stop, get_args(Stop))
+        errors.flag("floats", self.floats)
+        errors.flag("same_bits", self.same_bits)
+
+
+def collect_arguments(mechanism: Any, pair: Any, options: Mapping[str, Any]) -> Arguments:
+    """Complete some arguments of `audit` by its defaults.
+
+    Raises:
+        TypeError: if `audit` has no such argument.
+    """
+    names = [argument.name for argument in fields(Arguments)]
+    for name in options:
+        if name not in names:
+            meant = suggest_word(name, names)
+            raise TypeError(f"dpcore.audit has no argument {name!r}{meant}")
+    return Arguments(mechanism, pair, **options)
+
+
+def with_signature_of(
+    kind: Callable[_Parameters, Arguments],
+) -> Callable[[Callable[[Arguments], Audit]], Callable[_Parameters, Audit]]:
+    """Let a function take the fields of `Arguments` one by one, under its own name.
+
+    Args:
+        kind: `Arguments`, whose fields type checkers and `help` show.
+
+    Returns:
+        The decorator.
+    """
+    signature, hints = inspect.signature(kind), get_type_hints(kind)
+    parameters = [
+        parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()
+    ]
+    head = str(inspect.Signature(parameters)).strip("()")
+    values = ", ".join(f"{name}={name}" for name in signature.parameters)
+
+    def decorate(function: Callable[[Arguments], Audit]) -> Callable[_Parameters, Audit]:
+        function.__annotations__ = {name: hints[name] for name in signature.parameters}
+        function.__annotations__["return"] = Audit
+        # A function with these very arguments: the interpreter's own errors name them and it.
+        text = f"lambda {head}: function(kind({values}))"
+        call: Callable[_Parameters, Audit] = eval(text, {"function": function, "kind": kind})
+        vars(call)["__signature__"] = signature.replace(return_annotation="Audit")
+        return functools.update_wrapper(call, function)
+
+    return decorate
