@@ -24,7 +24,7 @@ from ..suggestions import suggest_arguments
 from .corpus import Corpus
 from .inference import Inference, Measured
 from .rewriter_frontiers import measure_rewriters, read_rewriters
-from .studies import Study, read_certificate, read_public_texts, read_study, score_attack
+from .studies import Study, read_certificate, read_public_texts, read_study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,7 +72,7 @@ class FrontierCell(Record, word="FrontierCell"):
 
         Of a number it is the correlation; None where there is no attack.
         """
-        return None if self.attack is None else score_attack(self.attack)[1]
+        return None if self.attack is None else self.attack.outcome.score[1]
 
     @property
     def certified(self) -> float:
@@ -554,7 +554,7 @@ def _list_frontier_notes(found: Frontier) -> list[str]:
         "utility of private texts has released more than it covers",
     ]
     if cell.attack is not None:
-        best = f"attack: {score_attack(cell.attack)[0]} of the best of {len(cell.attack.tried)}"
+        best = f"attack: {cell.attack.outcome.score[0]} of the best of {len(cell.attack.tried)}"
         notes.append(
             f"{best} attackers on {found.attribute}, chosen on validation; ! = above the floor; "
             "another attacker may find more"
@@ -589,7 +589,7 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
     panels[0].axhline(found.floor, color=drawing.text_colour(), linestyle=":", linewidth=0.9)
     panels[0].set(ylabel="accuracy", title="Utility (dashed: without\nnoise; dotted: majority)")
     if (attack := found.cells[0].attack) is not None:
-        kind, shown = score_attack(attack)[0], str(found.attribute).replace("$", r"\$")
+        kind, shown = attack.outcome.score[0], str(found.attribute).replace("$", r"\$")
         guessing = {"AUC": 0.5, "correlation": 0.0}.get(kind, attack.floors[0].accuracy)
         panels[1].axhline(guessing, color=drawing.text_colour(), linestyle=":", linewidth=0.9)
         panels[1].set(ylabel=kind, title=f"Attack on {shown}\n(dotted: guessing)")

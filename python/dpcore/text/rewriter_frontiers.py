@@ -29,7 +29,7 @@ from .linking import link
 from .redaction.attackers import ESTIMATOR_ANSWERS, NGramRegression, TextEstimator
 from .redaction.masking import MASK, PolicyMechanism, policy_name, redact
 from .redaction.policies import FrozenPolicy
-from .studies import Study, read_certificate, read_public_texts, score_attack
+from .studies import Study, read_certificate, read_public_texts
 from .words.mechanism import WordMechanism
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class RewriterFrontier(Result, word="dpcore.text.rewriter_frontier/1"):
         panels[0].axvline(self.rows[0].utility.floors[0].accuracy, **dotted)
         panels[0].set(xlabel="accuracy (dotted: majority)", title="Task")
         if self.attribute is not None:
-            attacks = [score_attack(row.attack) for row in self.rows if row.attack is not None]
+            attacks = [row.attack.outcome.score for row in self.rows if row.attack is not None]
             _draw_intervals(panels[1], [figure for _, figure in attacks], heights)
             if attacks[0][0] == "AUC":
                 panels[1].axvline(0.5, **dotted)
@@ -454,7 +454,7 @@ def _list_figures(report: RewriterFrontier) -> list[tuple[str, ...]]:
         mark = "!" if row.is_refuted else ""
         certified = "-" if np.isnan(row.certified) else f"{row.certified:.2f}{mark}"
         if row.attack is not None:
-            figure = score_attack(row.attack)[1]
+            figure = row.attack.outcome.score[1]
             mark = "!" if row.attack.above_floor else ""
             attack = f"{figure.value:.3f}{mark}", f"{figure.low:.2f}-{figure.high:.2f}"
         shares = [f"{linked.share:.3f}" for linked in row.linkages[: len(methods)]]
@@ -492,7 +492,7 @@ def _list_notes(report: RewriterFrontier) -> list[str]:
     ]  # fmt: skip
     if first.attack is not None:
         notes.insert(2, (
-            f"attack: {score_attack(first.attack)[0]} of the best of {len(first.attack.tried)} "
+            f"attack: {first.attack.outcome.score[0]} of the best of {len(first.attack.tried)} "
             f"attackers on {report.attribute}, chosen on validation; ! = above the floor"
         ))  # fmt: skip
     models = [(row.name, row.perplexity) for row in report.rows if row.perplexity is not None]
