@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Final
+
+import numpy as np
 
 from ...records import Record
 from ...report.rows import Row
 from ...suggestions import suggest_arguments
 from .metrics import TOP, Measured
 
+_NOT_MEASURED: Final = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
 Bar = tuple[str, Measured, list[float]]
 """Line of a picture: its name, the figure, and that of each floor."""
 
@@ -277,6 +280,8 @@ class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
 class NumberFigures(Record, word="NumberFigures"):
     """Correlation and error of an inferred number, such as an age.
 
+    Accuracy and F1 are NaN.
+
     Attributes:
         correlation: Spearman's rank correlation of the answers with the truth.
         error: mean absolute error.
@@ -284,6 +289,8 @@ class NumberFigures(Record, word="NumberFigures"):
 
     correlation: Measured
     error: Measured
+    accuracy: ClassVar[Measured] = _NOT_MEASURED
+    f1: ClassVar[Measured] = _NOT_MEASURED
 
     @property
     def summary(self) -> str:

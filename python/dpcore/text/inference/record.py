@@ -18,27 +18,15 @@ from ...results.audit_text import format_claim, format_counts
 from ...results.evidence import numerator_first
 from ...results.outputs_audits import OutputsAudit
 from ...suggestions import suggest_arguments
+from . import outcomes
 from .encodings import Encodings
 from .metrics import Group, MainTask, Measured
-from .outcomes import (
-    Floor,
-    ManyValues,
-    NumberFigures,
-    OfAttribute,
-    OfMeasure,
-    Outcome,
-    RankFigures,
-    Scores,
-    SeveralAttributes,
-    TwoValues,
-    ValueFigures,
-)
+from .outcomes import Floor, OfMeasure
 from .targets import MANY_VALUES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NOT_MEASURED: Final = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
 _DERIVED_FIGURES: Final = (
     "above_floor", "measures_above", "certified_leak", "main_at_floor", "empirical_privacy",
     "empirical_privacy_f1",
@@ -131,7 +119,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
     attacker: str
     transform: str
     measure: str
-    outcome: Outcome
+    outcome: outcomes.Outcome
     floors: tuple[Floor, ...]
     groups: tuple[Group, ...]
     main: MainTask | None
@@ -151,43 +139,43 @@ class Inference(Result, word="dpcore.text.inference/4"):
     @property
     def accuracy(self) -> Measured:
         """Share of right answers; the mean over several attributes; NaN of a number."""
-        return self.outcome.accuracy if isinstance(self.outcome, ValueFigures) else _NOT_MEASURED
+        return self.outcome.accuracy
 
     @property
     def f1(self) -> Measured:
         """F1: micro over several attributes, macro over more values than two; NaN of a number."""
-        return self.outcome.f1 if isinstance(self.outcome, ValueFigures) else _NOT_MEASURED
+        return self.outcome.f1
 
     @property
     def threshold(self) -> float | None:
         """Threshold of the score, chosen on validation; None without attributes of two values."""
-        outcome = self.outcome
-        return outcome.threshold if isinstance(outcome, (TwoValues, SeveralAttributes)) else None
+        has_scores = outcomes.TwoValues, outcomes.SeveralAttributes
+        return self.outcome.threshold if isinstance(self.outcome, has_scores) else None
 
     @property
-    def figures(self) -> Scores | None:
+    def figures(self) -> outcomes.Scores | None:
         """Measures of the scores of one attribute of two values, or None."""
-        return self.outcome.figures if isinstance(self.outcome, TwoValues) else None
+        return self.outcome.figures if isinstance(self.outcome, outcomes.TwoValues) else None
 
     @property
     def measures(self) -> tuple[OfMeasure, ...]:
         """The three measures where each is tested at a third of the level; otherwise ()."""
-        return self.outcome.measures if isinstance(self.outcome, TwoValues) else ()
+        return self.outcome.measures if isinstance(self.outcome, outcomes.TwoValues) else ()
 
     @property
-    def ranking(self) -> RankFigures | None:
+    def ranking(self) -> outcomes.RankFigures | None:
         """Ranks of the true value of one attribute of more values than two, or None."""
-        return self.outcome.ranking if isinstance(self.outcome, ManyValues) else None
+        return self.outcome.ranking if isinstance(self.outcome, outcomes.ManyValues) else None
 
     @property
-    def each(self) -> tuple[OfAttribute, ...]:
+    def each(self) -> tuple[outcomes.OfAttribute, ...]:
         """The attributes one by one where there are several; otherwise ()."""
-        return self.outcome.each if isinstance(self.outcome, SeveralAttributes) else ()
+        return self.outcome.each if isinstance(self.outcome, outcomes.SeveralAttributes) else ()
 
     @property
-    def number(self) -> NumberFigures | None:
+    def number(self) -> outcomes.NumberFigures | None:
         """Measures of a number, or None."""
-        return self.outcome if isinstance(self.outcome, NumberFigures) else None
+        return self.outcome if isinstance(self.outcome, outcomes.NumberFigures) else None
 
     @property
     def certified_leak(self) -> bool:

@@ -25,7 +25,7 @@ from ...report.plain import declare
 from ...results.outputs_audits import OutputsAudit
 from ...streams import Rng, seed_of
 from ...suggestions import suggest_arguments
-from . import metrics
+from . import metrics, outcomes
 from .attackers import (
     Attacker,
     FittedAttacker,
@@ -42,18 +42,7 @@ from .attackers import (
 from .encodings import Encodings, copy_vectors
 from .likelihood import is_likelihood, make_likelihood, split_attackers
 from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, answers_of, threshold_of
-from .outcomes import (
-    Floor,
-    ManyValues,
-    NumberFigures,
-    OfAttribute,
-    OfMeasure,
-    Outcome,
-    RankFigures,
-    Scores,
-    SeveralAttributes,
-    TwoValues,
-)
+from .outcomes import Floor, OfAttribute, OfMeasure, Scores
 from .record import Inference, ScoredTexts
 from .targets import Kind, Parts, Target, floor_answers, floor_ranks, floor_scores, parts_of
 
@@ -602,23 +591,23 @@ def _number_groups(column: Any, parts: Parts) -> Any:
 def _measure_outcome(
     parts: Parts, judge: Judge, best: _BestAttacker, valid: Judge, scores: Vectors, ranks: Any,
     measures: tuple[OfMeasure, ...],
-) -> Outcome:  # fmt: skip
+) -> outcomes.Outcome:  # fmt: skip
     """Measure the answers on test, for the kind of what is inferred."""
     if judge.target.is_number:
         error = judge.mean(abs(scores[:, 0] - judge.truth[:, 0]))
-        return NumberFigures(judge.correlation(scores[:, 0]), error)
+        return outcomes.NumberFigures(judge.correlation(scores[:, 0]), error)
     answers = answers_of(scores, best.threshold)
     shares = judge.accuracy(answers), judge.f1(answers)
     if best.threshold is None:
         known = np.unique(parts.truth[0])
         unknown = int((~np.isin(parts.truth[2], known)).sum())
-        ranking = RankFigures(judge.top(ranks), judge.mean(ranks), len(known), unknown)
-        return ManyValues(*shares, ranking)
+        ranking = outcomes.RankFigures(judge.top(ranks), judge.mean(ranks), len(known), unknown)
+        return outcomes.ManyValues(*shares, ranking)
     if judge.target.several:
         each = _measure_attributes(parts, judge, answers)
-        return SeveralAttributes(*shares, best.threshold, each)
+        return outcomes.SeveralAttributes(*shares, best.threshold, each)
     figures = _measure_scores(judge, best, scores, valid)
-    return TwoValues(*shares, best.threshold, figures, measures)
+    return outcomes.TwoValues(*shares, best.threshold, figures, measures)
 
 
 def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: Judge) -> Scores:
