@@ -12,7 +12,7 @@ from shared_inference import Centroids, Sign, corpus, looked_up, speakers
 from dpcore import OutputsAudit
 from dpcore.text import inference
 from dpcore.text.inference import TRANSFORMS, Attacker, infer
-from dpcore.text.inference.attackers import vectors_of
+from dpcore.text.inference.attackers import NearestMean, vectors_of
 
 
 @pytest.fixture(scope="module")
@@ -218,13 +218,40 @@ def test_the_record_says_what_was_done_and_every_report_method_works(inferred, p
     assert pickle.loads(pickle.dumps(inferred)) == inferred
     plain = json.loads(inferred.to_json(), parse_constant=pytest.fail)
     assert plain == json.loads(json.dumps(inferred.to_dict()))
-    assert (plain["format"], plain["seed"]) == ("dpcore.text.inference/3", "1")
-    assert plain["accuracy"]["how"] == "Clopper-Pearson"
+    assert (plain["format"], plain["seed"]) == ("dpcore.text.inference/4", "1")
+    assert plain["outcome"]["accuracy"]["how"] == "Clopper-Pearson"
     assert plain["derived"]["above_floor"] is inferred.above_floor
     certified = infer_people(people, attackers=Sign(), neighbours="any two texts")
     assert certified.to_dict()["certified"]["format"] == "dpcore.audit_outputs/2"
     assert "the attacker's score" in str(certified)
     assert pickle.loads(pickle.dumps(certified)) == certified
+
+
+def test_a_file_of_another_layout_is_refused(inferred):
+    record = {**inferred.to_dict(), "format": "dpcore.text.inference/3"}
+    message = "format must be 'dpcore.text.inference/4', got 'dpcore.text.inference/3'"
+    with pytest.raises(ValueError, match=message):
+        inference.Inference.from_dict(record)
+    assert inference.Inference.from_dict(inferred.to_dict()) == inferred
+
+
+OUTCOMES = [
+    ("male", inference.TwoValues, {"threshold", "figures"}),
+    (["male", "tall"], inference.SeveralAttributes, {"threshold", "each"}),
+    ("topic", inference.ManyValues, {"ranking"}),
+]
+
+
+@pytest.mark.parametrize(("attribute", "kind", "names"), OUTCOMES)
+def test_an_outcome_has_the_figures_of_its_kind(people, attribute, kind, names):
+    attributes = {**dict(people[0].attributes), "topic": people[0].labels}
+    texts = dataclasses.replace(people[0], attributes=attributes)
+    result = infer_people((texts, people[1]), attribute, attackers=Attacker(NearestMean()))
+    optional = ("threshold", "figures", "each", "ranking", "number")
+    assert type(result.outcome) is kind
+    assert {name for name in optional if getattr(result, name) not in (None, ())} == names
+    assert all(getattr(result, name) == getattr(result.outcome, name) for name in names)
+    assert (result.accuracy, result.f1) == (result.outcome.accuracy, result.outcome.f1)
 
 
 def test_html_escapes_names_and_pictures_name_every_line(people):

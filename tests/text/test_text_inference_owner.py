@@ -338,7 +338,7 @@ def test_each_measure_chooses_its_own_attacker_and_reports_it():
         "above the floor: the attacker does better than without any vectors, by"
     )
     plain = json.loads(found.to_json())
-    assert plain["measures"][1]["attacker"] == "column 1"
+    assert plain["outcome"]["measures"][1]["attacker"] == "column 1"
     assert "true-positive rate" in plain["derived"]["measures_above"]
     assert all(line.partition(":")[0] in found._repr_html_() for line in lines)
     single = infer(

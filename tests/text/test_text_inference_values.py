@@ -78,7 +78,7 @@ def test_authors_are_ranked_and_each_figure_stands_beside_its_floor():
     labels = [tick.get_text() for tick in result.plot().axes[0].get_yticklabels()]
     assert labels == ["accuracy", "F1", "top-5"]
     plain = json.loads(result.to_json(), parse_constant=pytest.fail)
-    assert (plain["ranking"]["known"], plain["floors"][0]["top"]) == (120, floor.top)
+    assert (plain["outcome"]["ranking"]["known"], plain["floors"][0]["top"]) == (120, floor.top)
 
 
 def test_vectors_that_say_nothing_of_the_author_are_at_the_floor(few_replicates):
@@ -290,7 +290,7 @@ def test_a_number_is_inferred_with_its_correlation_and_error_beside_the_floors()
         False
     ] * 3
     assert repr(result).startswith("<Inference of age: correlation 0.")
-    assert json.loads(result.to_json(), parse_constant=pytest.fail)["number"]["error"]["low"] > 0.0
+    assert json.loads(result.to_json(), parse_constant=pytest.fail)["outcome"]["error"]["low"] > 0
     (label,) = result.plot().axes[0].get_yticklabels()
     assert label.get_text() == "Spearman's correlation"
     with pytest.raises(ValueError, match="one attribute of two values"):

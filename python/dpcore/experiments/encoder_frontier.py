@@ -106,7 +106,7 @@ class Cell(Record):
     def figure(self, name: str) -> float:
         """Return "utility", "worst_loss", "signal", or "rare" or "common" (AUC)."""
         if name in SHARES:
-            return studies.score_attack(getattr(self, name))[1].value
+            return float(getattr(self, name).outcome.score[1].value)
         if name == "utility":
             return self.release.utility.accuracy.value
         return float(getattr(self.release, name))

@@ -12,7 +12,7 @@ import functools
 import hashlib
 import math
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -265,41 +265,120 @@ class _RepeatedRun(NamedTuple):
 
 
 @dataclass
-class Replays:
-    """The marks of the blocks of an audit so far.
+class _BlockOrder:
+    """The blocks of one order, by number on either side or by call, and runs of equal ones.
 
     The first blocks are compared in the order in which they were drawn: of a few values, two equal
-    blocks may be chance where a run of them is not. Later ones are compared by a digest alone.
+    blocks may be chance where a run of them is not.
+
+    Args:
+        whole: digest of all outputs of a block.
+        places: latest block of each digest.
+        block_of: block of each call; empty for blocks by number.
+    """
+
+    whole: dict[Where, bytes] = field(default_factory=dict)
+    places: dict[bytes, Where] = field(default_factory=dict)
+    block_of: dict[Where, Where] = field(default_factory=dict)
+    _blocks: int = 0
+    _runs: dict[tuple[int, int], tuple[int, dict[Where, _RepeatedRun]]] = field(
+        default_factory=dict
+    )
+    _used: set[tuple[int, Where]] = field(default_factory=set)
+
+    def find_earlier(self, here: Where, mark: Mark, entropies: Sequence[float]) -> Where | None:
+        """Find an earlier block that is equal to this one, if chance is excluded.
+
+        Args:
+            here: the block.
+            mark: of its outputs.
+            entropies: lower limits on x, on x', and on both sides.
+        """
+        self._blocks += 1
+        whole = mark.digests.get(mark.rows)
+        rows, there = self._find_longest_match(here, mark)
+        self._remember(here, mark, whole)
+        if there is None:
+            if self.block_of and whole is not None:
+                self._follow(here, mark, {})
+            return None
+        apart = 0 if self.block_of or there[:2] != here[:2] else abs(here[2] - there[2])
+        runs = {there: _RepeatedRun(apart, 1, rows)}
+        if whole is not None and self.whole.get(there) == whole:
+            runs = self._follow(here, mark, runs)
+        for place, run in runs.items():
+            # No pair of laws collides more often: sum p q <= sqrt(sum p^2 sum q^2).
+            entropy = (entropies[here[1]] + entropies[place[1]]) / 2.0
+            if is_collision_negligible(entropy, run.independent, self._blocks):
+                return place
+        return None
+
+    def _find_longest_match(self, here: Where, mark: Mark) -> tuple[int, Where | None]:
+        """Find the largest number of first rows that an earlier block shares, and that block."""
+        for rows, digest in reversed(mark.digests.items()):
+            there = self.places.get(digest)
+            if there is not None and there != here:
+                return rows, there
+        return 0, None
+
+    def _remember(self, here: Where, mark: Mark, whole: bytes | None) -> None:
+        if whole is not None:
+            self.whole[here] = whole
+        for digest in mark.digests.values():
+            # The latest: a stream of period 1 then makes one long run.
+            self.places[digest] = here
+
+    def _follow(
+        self, here: Where, mark: Mark, runs: dict[Where, _RepeatedRun]
+    ) -> dict[Where, _RepeatedRun]:
+        """Find the runs of equal blocks that end with this one, by the block that it equals."""
+        purpose, side, number = here
+        last, before = self._runs.get((purpose, side), (-1, {}))
+        for place, run in before.items() if last == number - 1 else ():
+            following = (*place[:2], place[2] + 1)
+            lag, call = number - following[2], self.block_of.get(following)
+            if self.whole.get(following) == self.whole[here]:
+                runs[following] = run
+                if not self.block_of or (lag, following) not in self._used:
+                    # Of calls only pairs count of which no two share a block.
+                    rows = min(run.rows, mark.rows)
+                    runs[following] = run._replace(length=run.length + 1, rows=rows)
+                    self._used.add((lag, here))
+            elif call is not None and call[1] != self.block_of[here][1]:
+                # Nothing follows from outputs on two inputs that differ.
+                runs[following] = run
+        longest = sorted(runs, key=lambda place: -runs[place].length)[:_MAX_FOLLOWED_RUNS]
+        self._runs[purpose, side] = (number, {place: runs[place] for place in longest})
+        return self._runs[purpose, side][1]
+
+
+@dataclass
+class Replays:
+    """The marks of the blocks of an audit so far, in the order of numbers and in that of calls.
+
+    Blocks after the first ones are compared only by a digest.
     """
 
     zeros: int = 0
     digests: dict[bytes, tuple[int, int]] = field(default_factory=dict)
 
-    _sides: Replays | None = None
-    _calls: Replays | None = None
-    _sides_of: dict[Where, Where] = field(default_factory=dict)
-    _used: set[tuple[int, Where]] = field(default_factory=set)
-    _blocks: int = 0
+    _numbers: _BlockOrder = field(default_factory=_BlockOrder)
+    _calls: _BlockOrder = field(default_factory=_BlockOrder)
     _counted: dict[Where, Collisions] = field(default_factory=dict)
     _collisions: dict[int, Collisions] = field(default_factory=dict)
-    _places: dict[bytes, Where] = field(default_factory=dict)
-    _whole: dict[Where, bytes] = field(default_factory=dict)
-    _runs: dict[tuple[int, int], tuple[int, dict[Where, _RepeatedRun]]] = field(
-        default_factory=dict
-    )
 
     def needed(self, purpose: int, side: int) -> float:
         """Compute the rows of a block that exclude chance; return 0 if no number of rows does."""
         if purpose != COUNT and side not in self._collisions:
             return math.inf
-        entropy = self._entropy(side)
+        entropy = self.collisions[side].entropy
         return (_CHANCE_EXPONENT + 2.0 * _LOG_BLOCK_NUMBER) / entropy if entropy > 0.0 else 0.0
 
     @property
     def collisions(self) -> tuple[Collisions, Collisions]:
         """Equal pairs among the pilot's rows on x and on x'."""
-        found = (self._collisions.get(side, Collisions()) for side in (0, 1))
-        return next(found), next(found)
+        first, second = (self._collisions.get(side, Collisions()) for side in (0, 1))
+        return first, second
 
     def restore(
         self,
@@ -310,16 +389,6 @@ class Replays:
         """Take over what another process knew of this run."""
         self._collisions = dict(enumerate(collisions))
         self.digests, self.zeros = dict(digests), zeros
-
-    def is_other_side(self, call: Where, other: Where) -> bool:
-        """Return True if two calls, numbered in their order, were on different sides."""
-        one, two = self._sides_of.get(call), self._sides_of.get(other)
-        return one is not None and two is not None and one[1] != two[1]
-
-    def _entropy(self, side: int) -> float:
-        if self._sides is not None:
-            return min(self._sides._entropy(0), self._sides._entropy(1))
-        return self._collisions.get(side, Collisions()).entropy
 
     def earlier(self, here: Where, mark: Mark, turn: int) -> Where | None:
         """Find an earlier block that is equal to this one, if chance is excluded.
@@ -332,13 +401,15 @@ class Replays:
         Returns:
             The earlier block, or None.
         """
-        found = self._earlier(here, mark)
-        # A stream that follows the order of calls makes runs in this order alone.
-        self._calls = self._calls or Replays(_sides=self)
+        self._count_collisions(here, mark)
+        entropies = [pairs.entropy for pairs in self.collisions]
+        entropies.append(min(entropies))
+        block = self._numbers.find_earlier(here, mark, entropies)
+        # A stream that follows the order of calls makes runs only in this order.
         call = (here[0], _CALL_ORDER_SIDE, 2 * here[2] + turn)
-        self._sides_of[call] = here
-        same = self._calls._earlier(call, mark)
-        return found if found is not None or same is None else self._sides_of[same]
+        self._calls.block_of[call] = here
+        same = self._calls.find_earlier(call, mark, entropies)
+        return block if block is not None or same is None else self._calls.block_of[same]
 
     def earlier_digest(self, digest: bytes, here: Where) -> Where | None:
         """Find an earlier counted block of a digest that excludes chance, and keep the digest."""
@@ -347,91 +418,29 @@ class Replays:
         side, number = self.digests.setdefault(digest, here[1:])
         there = (COUNT, side, number)
         if there == here:
-            there = self._places.get(digest, here)
+            there = self._numbers.places.get(digest, here)
         while len(self.digests) > _MAX_KEPT_DIGESTS:
             self.zeros += 1
-            kept = (one for one in self.digests.items() if begins_with_zeros(one[0], self.zeros))
-            self.digests = dict(kept)
+            items = self.digests.items()
+            self.digests = {
+                digest: place for digest, place in items if begins_with_zeros(digest, self.zeros)
+            }
         return None if there == here else there
 
-    def _earlier(self, here: Where, mark: Mark) -> Where | None:
-        self._blocks += 1
-        whole = mark.digests.get(mark.rows)
-        rows, there = self._equal(here, mark)
-        self._learn(here, mark, whole)
-        self._remember(here, mark, whole)
-        if there is None:
-            if self._sides is not None and whole is not None:
-                self._follow(here, mark, whole, {})
-            return None
-        apart = abs(here[2] - there[2]) if there[:2] == here[:2] and not self._sides else 0
-        runs = {there: _RepeatedRun(apart, 1, rows)}
-        if whole is not None and self._whole.get(there) == whole:
-            runs = self._follow(here, mark, whole, runs)
-        for place, run in runs.items():
-            # No pair of laws collides more often: sum p q <= sqrt(sum p^2 sum q^2).
-            entropy = (self._entropy(here[1]) + self._entropy(place[1])) / 2.0
-            if is_collision_negligible(entropy, run.independent, self._blocks):
-                return place
-        return None
-
-    def _equal(self, here: Where, mark: Mark) -> tuple[int, Where | None]:
-        """Find the largest number of first rows that an earlier block shares, and that block."""
-        for rows, digest in reversed(mark.digests.items()):
-            there = self._places.get(digest)
-            if there is not None and there != here:
-                return rows, there
-        return 0, None
-
-    def _learn(self, here: Where, mark: Mark, whole: bytes | None) -> None:
+    def _count_collisions(self, here: Where, mark: Mark) -> None:
         """Count equal pairs of pilot rows; if calls have one row, two calls are a pair."""
-        if self._sides is not None:
-            return
         purpose, side, number = here
-        found = mark.collisions
+        pairs, whole = mark.collisions, mark.digests.get(mark.rows)
         if purpose != COUNT and mark.rows == 1 and number % 2:
-            before = self._whole.get((purpose, side, number - 1))
+            before = self._numbers.whole.get((purpose, side, number - 1))
             if before is not None and whole is not None:
-                found = Collisions(1, int(before == whole))
-        known = self._counted.get(here, Collisions())
-        if found.pairs > known.pairs:
+                pairs = Collisions(1, int(before == whole))
+        counted = self._counted.get(here, Collisions())
+        if pairs.pairs > counted.pairs:
             # A block that was drawn before, in part, counts once.
-            self._counted[here] = found
-            more = Collisions(found.pairs - known.pairs, found.equal - known.equal)
+            self._counted[here] = pairs
+            more = Collisions(pairs.pairs - counted.pairs, pairs.equal - counted.equal)
             self._collisions[side] = self._collisions.get(side, Collisions()).plus(more)
-
-    def _remember(self, here: Where, mark: Mark, whole: bytes | None) -> None:
-        if whole is not None:
-            self._whole[here] = whole
-        for digest in mark.digests.values():
-            # The latest: a stream of period 1 then makes one long run.
-            self._places[digest] = here
-
-    def _follow(
-        self, here: Where, mark: Mark, whole: bytes, found: dict[Where, _RepeatedRun]
-    ) -> dict[Where, _RepeatedRun]:
-        """Find the runs of equal blocks that end with this one, by the block that it equals."""
-        purpose, side, number = here
-        last, before = self._runs.get((purpose, side), (-1, {}))
-        for place, run in before.items() if last == number - 1 else ():
-            following = (*place[:2], place[2] + 1)
-            if self._whole.get(following) == whole:
-                rows = min(run.rows, mark.rows)
-                found[following] = run._replace(length=run.length + 1, rows=rows)
-                if self._sides is not None:
-                    # Pairs of which no two share a block.
-                    lag = number - following[2]
-                    if (lag, following) in self._used:
-                        found[following] = run
-                    else:
-                        self._used.add((lag, here))
-            elif self._sides is not None and self._sides.is_other_side(here, following):
-                # Nothing follows from outputs on two inputs that differ.
-                found[following] = run
-        longest = sorted(found, key=lambda place: -found[place].length)[:_MAX_FOLLOWED_RUNS]
-        kept = {place: found[place] for place in longest}
-        self._runs[purpose, side] = (number, kept)
-        return kept
 
 
 SEEDED_BY: Final = "the rng it is given"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -15,16 +13,17 @@ from .. import errors
 from ..mechanisms import positive
 from ..packages import require_module
 from ..progress import Progress
-from ..records import Record, Result
+from ..records import Record
 from ..report import figures as drawing
 from ..report.page import page_of_table
-from ..report.rows import align_rows
+from ..report.rows import Row
 from ..streams import Rng, seed_of
 from ..suggestions import suggest_arguments
+from . import figure_tables
 from .corpus import Corpus
 from .inference import Inference, Measured
 from .rewriter_frontiers import measure_rewriters, read_rewriters
-from .studies import Study, read_certificate, read_public_texts, read_study, score_attack
+from .studies import Study, read_certificate, read_public_texts, read_study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,7 +71,7 @@ class FrontierCell(Record, word="FrontierCell"):
 
         Of a number it is the correlation; None where there is no attack.
         """
-        return None if self.attack is None else score_attack(self.attack)[1]
+        return None if self.attack is None else self.attack.outcome.score[1]
 
     @property
     def certified(self) -> float:
@@ -89,7 +88,7 @@ class FrontierCell(Record, word="FrontierCell"):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Frontier(Result, word="dpcore.text.frontier/2"):
+class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
     """Utility and attack against epsilon and the number of dimensions; made by `frontier`.
 
     ``found[8.0, 16]`` is the cell at epsilon 8 in 16 dimensions, ``found[inf, 16]`` the one without
@@ -109,6 +108,8 @@ class Frontier(Result, word="dpcore.text.frontier/2"):
     """
 
     _INSTEAD: ClassVar[str] = "cells, or frontier[epsilon, dim]"
+    _ROW_NAME: ClassVar[str] = "{} dimensions, epsilon {}"
+    _LEFT: ClassVar[tuple[int, ...]] = ()
 
     cells: tuple[FrontierCell, ...]
     attribute: str | None
@@ -150,10 +151,60 @@ class Frontier(Result, word="dpcore.text.frontier/2"):
 
     @property
     def _title(self) -> str:
-        return _format_frontier_title(self)
+        end = f", delta {self.delta:g}" if self.delta else ""
+        end = f"{self.directions} directions{end}, seed {self.seed}"
+        return f"Private vectors of {' + '.join(map('{:,}'.format, self.sizes))} texts, {end}"
 
-    def _plot(self, ax: Any) -> Figure:
-        return _draw_figure(self, ax)
+    def __repr__(self) -> str:
+        """Return one line."""
+        tested = f"{self.sizes[2]:,} test texts"
+        return f"<Frontier of {len(self.cells)} cells, {tested}, seed={self.seed}>"
+
+    def _list_rows(self) -> list[tuple[str, ...]]:
+        return [_FRONTIER_HEADER, *map(_list_figures, self.cells)]
+
+    def _list_answers(self) -> list[Row]:
+        """Return a sentence on the utility, and one on the attack, for every epsilon."""
+        claims = sorted({cell.epsilon for cell in self.cells} - {np.inf})
+        by = {epsilon: [c for c in self.cells if c.epsilon == epsilon] for epsilon in claims}
+        useful, inferred = [], []
+        for epsilon, cells in by.items():
+            best = max(cells, key=lambda cell: cell.utility.accuracy.value)
+            figure = "not shown to be more than the majority"
+            if best.utility.above_floor:
+                figure = f"{best.utility.accuracy.value:.2f} in {best.dim} dimensions"
+            useful.append(f"epsilon {epsilon:g}: {figure}")
+            attacks = [(cell.dim, cell.attack) for cell in cells if cell.attack is not None]
+            dims = ", ".join(str(dim) for dim, attack in attacks if attack.above_floor)
+            if dims:
+                inferred.append(f"epsilon {epsilon:g} in {dims} dimensions")
+        answers = [("What are the vectors good for?", "; ".join(useful) or "no claim was measured")]
+        if self.attribute is not None:
+            nowhere = "at no epsilon that was tried, by the attackers that were tried"
+            answers.append((f"Is {self.attribute} inferred?", "; ".join(inferred) or nowhere))
+        return answers
+
+    def _list_notes(self) -> list[str]:
+        fitted = "mean and radius" if self.directions == "random" else "directions, mean and radius"
+        cell = self.cells[0]
+        notes = [
+            f"utility: accuracy on {self.sizes[2]:,} test texts of the best of "
+            f"{len(cell.utility.tried)} classifiers, chosen on validation, majority "
+            f"{self.floor:.3f}; signal: share of a vector's energy that is no noise; worst loss: "
+            "exact, of the two texts that are farthest apart",
+            f"{fitted} are of {self.public:,} rows that must be public: no claim covers them",
+            "epsilon covers one release of each text; whoever chooses epsilon or dimensions by the "
+            "utility of private texts has released more than it covers",
+        ]
+        if cell.attack is not None:
+            best = f"attack: {cell.attack.outcome.score[0]} of the best of {len(cell.attack.tried)}"
+            notes.append(
+                f"{best} attackers on {self.attribute}, chosen on validation; ! = above the floor; "
+                "another attacker may find more"
+            )
+        confidence = f"{100.0 * self.confidence:g} %"
+        notes.append(f"intervals and certificates hold at {confidence}, each by itself")
+        return [*notes, f"INTERRUPTED after {len(self.cells)} cells"] if self.partial else notes
 
     def _to_page(self) -> str:
         figures = [
@@ -165,31 +216,12 @@ class Frontier(Result, word="dpcore.text.frontier/2"):
             self, self._title, f"{len(self.cells)} releases",
             "Private vectors of texts: utility and attack",
             "No figure here is a guarantee but epsilon itself: another attacker may find more.",
-            figures, _answer_questions(self), ("Utility, attack and loss", 3.6),
-            _list_cells(self), _list_frontier_notes(self),
+            figures, self._list_answers(), ("Utility, attack and loss", 3.6),
+            self._list_rows(), self._list_notes(),
         )  # fmt: skip
 
-    def __repr__(self) -> str:
-        """Return one line."""
-        tested = f"{self.sizes[2]:,} test texts"
-        return f"<Frontier of {len(self.cells)} cells, {tested}, seed={self.seed}>"
-
-    def __str__(self) -> str:
-        """Return the table, the answers, and notes."""
-        lines = [f"{question} {answer}" for question, answer in _answer_questions(self)]
-        lines += [f"note: {note}" for note in _list_frontier_notes(self)]
-        wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
-        table = align_rows(_list_cells(self), ())
-        return "\n".join([_format_frontier_title(self), table, *wrapped])
-
-    def _lines(self) -> list[tuple[str, str]]:
-        header, *rows = _list_cells(self)
-        shown = []
-        for dim, epsilon, *rest in rows:
-            figures = ", ".join(map(" ".join, zip(header[2:], rest, strict=True)))
-            shown.append((f"{dim} dimensions, epsilon {epsilon}", figures))
-        notes = [("note", note) for note in _list_frontier_notes(self)]
-        return [*_answer_questions(self), *shown, *notes]
+    def _plot(self, ax: Any) -> Figure:
+        return _draw_frontier(self, ax)
 
 
 @suggest_arguments
@@ -309,7 +341,7 @@ def frontier(
         requirement = "a list of numbers, unless encoder is a Rewriter or a list of rewriters"
         raise errors.mistyped("epsilons", requirement, None)
     require_module("torch", "frontier")
-    claims, widths = _read_ascending("epsilons", epsilons, positive), _read_dims(dims)
+    claims, widths = figure_tables.read_ascending("epsilons", epsilons, positive), _read_dims(dims)
     errors.choice("directions", directions, _PROJECTION_DIRECTIONS)
     delta = _read_delta(noise, delta)
     limits = require_module("threadpoolctl", "frontier").threadpool_limits
@@ -317,15 +349,9 @@ def frontier(
         vectors, rows = _encode_texts(encoder, study.corpus, public, widths[-1:], bar)
         bar.advance(1)
         chains = [make_transforms(rows, dim, directions, seed) for dim in widths]
-        cells, partial = [], False
-        try:
-            for cell in _measure_cells(study, vectors, chains, claims, (noise, delta), seed):
-                cells.append(cell)
-                bar.advance(1)
-        except KeyboardInterrupt:
-            if not cells:
-                raise
-            partial = True
+        cells, partial = figure_tables.collect_until_interrupt(
+            _measure_cells(study, vectors, chains, claims, (noise, delta), seed, bar)
+        )
     return Frontier(
         tuple(cells), attribute, cells[0].utility.sizes, len(rows), directions, delta,
         study.confidence, seed, partial, time.perf_counter() - start,
@@ -334,7 +360,7 @@ def frontier(
 
 def _measure_cells(
     study: Study, vectors: dict[str, Any], chains: Sequence[Any], epsilons: Sequence[float],
-    noise: tuple[str, float], seed: int
+    noise: tuple[str, float], seed: int, bar: Progress,
 ) -> Iterator[FrontierCell]:  # fmt: skip
     """Measure every number of dimensions, each without noise first."""
     from ..torch import PrivateEncoder
@@ -349,6 +375,7 @@ def _measure_cells(
             claim = epsilon if noisy else 1.0
             private = PrivateEncoder(vectors, chain, epsilon=claim, delta=delta, noise=kind)
             yield measure_release(study, private, seeds, farthest, noisy)[0]
+            bar.advance(1)
 
 
 def make_transforms(public: Any, dim: int | None, directions: str, seed: int) -> list[Any]:
@@ -422,15 +449,6 @@ def _read_delta(noise: Any, delta: Any) -> float:
     return level
 
 
-def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise errors.mistyped(name, "a list of numbers", values)
-    found = [check(f"{name}[{place}]", value) for place, value in enumerate(values)]
-    if not found or any(after <= before for before, after in pairwise(found)):
-        raise errors.invalid(name, "ascending, one at least", values)
-    return found
-
-
 def _read_dims(dims: Any) -> list[int | None]:
     if isinstance(dims, str) or not isinstance(dims, Iterable):
         raise errors.mistyped("dims", "a list of integers", dims)
@@ -438,7 +456,12 @@ def _read_dims(dims: Any) -> list[int | None]:
     if given == [None]:
         return [None]
     last = [given.pop()] if given and given[-1] is None else []
-    return [*_read_ascending("dims", given, lambda name, one: errors.integer(name, one, 1)), *last]
+    widths = figure_tables.read_ascending("dims", given, _read_dim)
+    return [*widths, *last]
+
+
+def _read_dim(name: str, value: Any) -> int:
+    return errors.integer(name, value, 1)
 
 
 def _encode_texts(
@@ -497,87 +520,23 @@ _FRONTIER_HEADER: Final = (
 )  # fmt: skip
 
 
-def _list_cells(found: Frontier) -> list[tuple[str, ...]]:
-    """Return the rows of the table, the header first."""
-    return [_FRONTIER_HEADER, *map(_list_figures, found.cells)]
-
-
 def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
-    def show(one: Measured | None, mark: str = "") -> tuple[str, str]:
-        if one is None:
-            return "-", "-"
-        return f"{one.value:.3f}{mark}", f"{one.low:.2f}-{one.high:.2f}"
-
-    above = cell.attack is not None and cell.attack.above_floor
-    certified = "-" if np.isnan(cell.certified) else f"{cell.certified:.2f}"
     return (
         str(cell.dim), f"{cell.epsilon:g}", cell.noise.partition("Noise")[0],
-        f"{100.0 * cell.signal:.3g} %", *show(cell.utility.accuracy),
-        *show(cell.attack_score, "!" if above else ""), certified, f"{cell.worst_loss:.4g}",
+        f"{100.0 * cell.signal:.3g} %", *figure_tables.format_measured(cell.utility.accuracy),
+        *figure_tables.format_attack(cell.attack),
+        figure_tables.format_number(cell.certified, 2), f"{cell.worst_loss:.4g}",
     )  # fmt: skip
 
 
-def _answer_questions(found: Frontier) -> list[tuple[str, str]]:
-    """Return a sentence on the utility, and one on the attack, for every epsilon."""
-    claims = sorted({cell.epsilon for cell in found.cells} - {np.inf})
-    by = {epsilon: [c for c in found.cells if c.epsilon == epsilon] for epsilon in claims}
-    useful, seen = [], []
-    for epsilon, cells in by.items():
-        best = max(cells, key=lambda cell: cell.utility.accuracy.value)
-        good = best.utility.above_floor
-        figure = f"{best.utility.accuracy.value:.2f} in {best.dim} dimensions"
-        shown = figure if good else "not shown to be more than the majority"
-        useful.append(f"epsilon {epsilon:g}: {shown}")
-        above = [
-            str(cell.dim) for cell in cells if cell.attack is not None and cell.attack.above_floor
-        ]
-        if above:
-            seen.append(f"epsilon {epsilon:g} in {', '.join(above)} dimensions")
-    answers = [("What are the vectors good for?", "; ".join(useful) or "no claim was measured")]
-    if found.attribute is not None:
-        nowhere = "at no epsilon that was tried, by the attackers that were tried"
-        answers.append((f"Is {found.attribute} inferred?", "; ".join(seen) or nowhere))
-    return answers
-
-
-def _list_frontier_notes(found: Frontier) -> list[str]:
-    """Return what a reader must know of the figures."""
-    fitted = "mean and radius" if found.directions == "random" else "directions, mean and radius"
-    cell = found.cells[0]
-    notes = [
-        f"utility: accuracy on {found.sizes[2]:,} test texts of the best of "
-        f"{len(cell.utility.tried)} classifiers, chosen on validation, majority {found.floor:.3f}; "
-        "signal: share of a vector's energy that is no noise; worst loss: exact, of the two texts "
-        "that are farthest apart",
-        f"{fitted} are of {found.public:,} rows that must be public: no claim covers them",
-        "epsilon covers one release of each text; whoever chooses epsilon or dimensions by the "
-        "utility of private texts has released more than it covers",
-    ]
-    if cell.attack is not None:
-        best = f"attack: {score_attack(cell.attack)[0]} of the best of {len(cell.attack.tried)}"
-        notes.append(
-            f"{best} attackers on {found.attribute}, chosen on validation; ! = above the floor; "
-            "another attacker may find more"
-        )
-    confidence = f"{100.0 * found.confidence:g} %"
-    notes.append(f"intervals and certificates hold at {confidence}, each by itself")
-    return [*notes, f"INTERRUPTED after {len(found.cells)} cells"] if found.partial else notes
-
-
-def _format_frontier_title(found: Frontier) -> str:
-    at = f", delta {found.delta:g}" if found.delta else ""
-    sizes = " + ".join(f"{size:,}" for size in found.sizes)
-    return f"Private vectors of {sizes} texts, {found.directions} directions{at}, seed {found.seed}"
-
-
-def _draw_figure(found: Frontier, ax: Any) -> Figure:
+def _draw_frontier(report: Frontier, ax: Any) -> Figure:
     """Draw utility, attack (where there is one), and loss, each against epsilon."""
-    with_attack = found.attribute is not None
+    with_attack = report.attribute is not None
     picture = drawing.get_canvas(ax, drawing.relative_size(1.6 if with_attack else 1.3, 0.62))
     panels = picture.subplots(1, 2 + with_attack).ravel()
-    for place, dim in enumerate(found.dims):
+    for place, dim in enumerate(report.dims):
         # The cell without noise is measured first: it is always there.
-        noisy, clean = found.of(dim)[:-1], found.of(dim)[-1]
+        noisy, clean = report.of(dim)[:-1], report.of(dim)[-1]
         hue, name = drawing.cycle_colour(place), f"{dim} dimensions"
         _draw_measured(panels[0], noisy, [c.utility.accuracy for c in noisy], hue, name)
         panels[0].axhline(clean.utility.accuracy.value, color=hue, linestyle="--", linewidth=0.8)
@@ -585,11 +544,11 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
             _draw_measured(panels[1], noisy, [c.attack_score for c in noisy], hue, name)
             panels[-1].plot(*_select_finite(noisy, "certified"), "s", color=hue, markersize=4)
         panels[-1].plot(*_select_finite(noisy, "worst_loss"), "-", color=hue)
-    claims = [cell.epsilon for cell in found.cells if np.isfinite(cell.epsilon)]
-    panels[0].axhline(found.floor, color=drawing.text_colour(), linestyle=":", linewidth=0.9)
+    claims = [cell.epsilon for cell in report.cells if np.isfinite(cell.epsilon)]
+    panels[0].axhline(report.floor, color=drawing.text_colour(), linestyle=":", linewidth=0.9)
     panels[0].set(ylabel="accuracy", title="Utility (dashed: without\nnoise; dotted: majority)")
-    if (attack := found.cells[0].attack) is not None:
-        kind, shown = score_attack(attack)[0], str(found.attribute).replace("$", r"\$")
+    if (attack := report.cells[0].attack) is not None:
+        kind, shown = attack.outcome.score[0], str(report.attribute).replace("$", r"\$")
         guessing = {"AUC": 0.5, "correlation": 0.0}.get(kind, attack.floors[0].accuracy)
         panels[1].axhline(guessing, color=drawing.text_colour(), linestyle=":", linewidth=0.9)
         panels[1].set(ylabel=kind, title=f"Attack on {shown}\n(dotted: guessing)")
@@ -603,11 +562,7 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
             ticks = sorted(set(claims))
             panel.set_xticks(ticks, [f"{one:g}" for one in ticks])
             panel.set_xticks([], minor=True)
-        panel.title.set(fontsize="medium")
-        drawing.thin_axes(panel)
-    entries = panels[0].get_legend_handles_labels()
-    picture.legend(*entries, loc="outside lower center", ncols=4, frameon=False)
-    return drawing.get_whole_figure(picture)
+    return figure_tables.finish_panels(picture, panels, panels[0])
 
 
 def _draw_measured(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
@@ -16,11 +15,11 @@ from ..mechanisms.declarations import mechanism_attribute
 from ..mechanisms.texts import Rewriter, owner_of
 from ..packages import has_all, require_module
 from ..progress import Progress
-from ..records import Record, Result
+from ..records import Record
 from ..report import figures as drawing
-from ..report.rows import align_rows
+from ..report.rows import Row
 from ..suggestions import suggest_arguments
-from . import lm
+from . import figure_tables, lm
 from .corpus import words_of
 from .inference import Attacker, Inference
 from .inference.attackers import encoder_of, vectors_of
@@ -29,7 +28,7 @@ from .linking import link
 from .redaction.attackers import ESTIMATOR_ANSWERS, NGramRegression, TextEstimator
 from .redaction.masking import MASK, PolicyMechanism, policy_name, redact
 from .redaction.policies import FrozenPolicy
-from .studies import Study, read_certificate, read_public_texts, score_attack
+from .studies import Study, read_certificate, read_public_texts
 from .words.mechanism import WordMechanism
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class RewriterRow(Record, word="RewriterRow"):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RewriterFrontier(Result, word="dpcore.text.rewriter_frontier/1"):
+class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_frontier/1"):
     """Utility, likeness, attack and linkage of rewriters; made by `frontier`.
 
     ``report["SanText 4"]`` is the row of a rewriter, ``report["not rewritten"]`` that of the texts.
@@ -126,19 +125,30 @@ class RewriterFrontier(Result, word="dpcore.text.rewriter_frontier/1"):
         sizes = " + ".join(f"{size:,}" for size in self.sizes)
         return f"Rewriters of {sizes} texts, seed {self.seed}"
 
-    def _lines(self) -> list[tuple[str, str]]:
-        header, *rows = _list_figures(self)
-        lines = [(name, ", ".join(map(" ".join, zip(header[1:], figures, strict=True))))
-                 for name, *figures in rows]  # fmt: skip
-        return [("table", self._title), *lines, *(("note", note) for note in _list_notes(self))]
+    def _lines(self) -> list[Row]:
+        return [("table", self._title), *figure_tables.FigureTable._lines(self)]
 
-    def __str__(self) -> str:
-        """Return the table and notes."""
-        notes = [
-            textwrap.fill(f"note: {note}", 110, subsequent_indent="  ")
-            for note in _list_notes(self)
-        ]
-        return "\n".join([self._title, align_rows(_list_figures(self)), *notes])
+    def _list_rows(self) -> list[tuple[str, ...]]:
+        methods = [linked.by for linked in self.rows[0].linkages]
+        header = (
+            "rewriter", "claim", "task", "interval", "BLEU", "similarity", "perplexity", "attack",
+            "interval", "certified", *(f"linked by {name}" for name in methods), "by its kind",
+        )  # fmt: skip
+        rows: list[tuple[str, ...]] = [header]
+        for row in self.rows:
+            certified = figure_tables.format_number(row.certified, 2, "!" if row.is_refuted else "")
+            shares = [f"{linked.share:.3f}" for linked in row.linkages[: len(methods)]]
+            own = [f"{linked.share:.3f} ({linked.by})" for linked in row.linkages[len(methods) :]]
+            rows.append((
+                row.name, row.claim or "-", *figure_tables.format_measured(row.utility.accuracy),
+                f"{row.bleu:.3f}", f"{row.similarity:.3f}",
+                "-" if row.perplexity is None else f"{row.perplexity.value:.1f}",
+                *figure_tables.format_attack(row.attack), certified, *shares, *(own or ["-"]),
+            ))  # fmt: skip
+        return rows
+
+    def _list_notes(self) -> list[str]:
+        return _list_rewriter_notes(self)
 
     def _plot(self, ax: Any) -> Figure:
         picture = drawing.get_canvas(ax, drawing.relative_size(1.6, 0.62))
@@ -149,7 +159,7 @@ class RewriterFrontier(Result, word="dpcore.text.rewriter_frontier/1"):
         panels[0].axvline(self.rows[0].utility.floors[0].accuracy, **dotted)
         panels[0].set(xlabel="accuracy (dotted: majority)", title="Task")
         if self.attribute is not None:
-            attacks = [score_attack(row.attack) for row in self.rows if row.attack is not None]
+            attacks = [row.attack.outcome.score for row in self.rows if row.attack is not None]
             _draw_intervals(panels[1], [figure for _, figure in attacks], heights)
             if attacks[0][0] == "AUC":
                 panels[1].axvline(0.5, **dotted)
@@ -170,10 +180,7 @@ class RewriterFrontier(Result, word="dpcore.text.rewriter_frontier/1"):
         panels[-1].set(xlabel="share of test texts", title="Linked", xlim=(-0.04, 1.04))
         panels[-1].legend(frameon=False, fontsize="small")
         panels[0].set_yticks(heights, [row.name for row in self.rows])
-        for panel in panels:
-            panel.title.set(fontsize="medium")
-            drawing.thin_axes(panel)
-        return drawing.get_whole_figure(picture)
+        return figure_tables.finish_panels(picture, panels)
 
 
 def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
@@ -273,20 +280,18 @@ def measure_rewriters(
         sources[name] = _read_source(f"encoder[{name!r}]", value)
     model = _read_model(public, study, seed)
     encode = None if similarity is None else encoder_of(similarity)
-    rows, partial, texts = list[RewriterRow](), False, study.corpus.texts
+    texts = study.corpus.texts
+
+    def measure_rows(bar: Progress) -> Iterator[RewriterRow]:
+        for number, (name, source) in enumerate(sources.items()):
+            draws = np.random.default_rng([seed, number])
+            rewrites = list(texts) if not number else _rewrite_texts(source, texts, draws, bar)
+            yield _RewrittenTexts(study, rewrites, seed, (model, encode, by)).measure(name, source)
+            bar.advance(1)
+
     limits = require_module("threadpoolctl", "frontier").threadpool_limits
     with Progress("frontier", len(sources), progress) as bar, limits(1):
-        try:
-            for number, (name, source) in enumerate(sources.items()):
-                draws = np.random.default_rng([seed, number])
-                rewrites = list(texts) if not number else _rewrite_texts(source, texts, draws, bar)
-                measured = _RewrittenTexts(study, rewrites, seed, (model, encode, by))
-                rows.append(measured.measure(name, source))
-                bar.advance(1)
-        except KeyboardInterrupt:
-            if not rows:
-                raise
-            partial = True
+        rows, partial = figure_tables.collect_until_interrupt(measure_rows(bar))
     return RewriterFrontier(
         tuple(rows), study.attribute, rows[0].utility.sizes, study.confidence, seed, partial,
         time.perf_counter() - start,
@@ -441,36 +446,7 @@ def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
     return min(1.0, float(score) / 100.0)
 
 
-def _list_figures(report: RewriterFrontier) -> list[tuple[str, ...]]:
-    """Return the rows of the table, the header first."""
-    methods = [linked.by for linked in report.rows[0].linkages]
-    header = (
-        "rewriter", "claim", "task", "interval", "BLEU", "similarity", "perplexity", "attack",
-        "interval", "certified", *(f"linked by {name}" for name in methods), "by its kind",
-    )  # fmt: skip
-    rows: list[tuple[str, ...]] = [header]
-    for row in report.rows:
-        task, attack = row.utility.accuracy, ("-", "-")
-        mark = "!" if row.is_refuted else ""
-        certified = "-" if np.isnan(row.certified) else f"{row.certified:.2f}{mark}"
-        if row.attack is not None:
-            figure = score_attack(row.attack)[1]
-            mark = "!" if row.attack.above_floor else ""
-            attack = f"{figure.value:.3f}{mark}", f"{figure.low:.2f}-{figure.high:.2f}"
-        shares = [f"{linked.share:.3f}" for linked in row.linkages[: len(methods)]]
-        own = [f"{linked.share:.3f} ({linked.by})" for linked in row.linkages[len(methods) :]]
-        rows.append((
-            row.name, row.claim or "-", f"{task.value:.3f}", f"{task.low:.2f}-{task.high:.2f}",
-            f"{row.bleu:.3f}", f"{row.similarity:.3f}",
-            "-" if row.perplexity is None else f"{row.perplexity.value:.1f}", *attack,
-            certified,
-            *shares, *(own or ["-"]),
-        ))  # fmt: skip
-    return rows
-
-
-def _list_notes(report: RewriterFrontier) -> list[str]:
-    """Return what a reader must know of the figures."""
+def _list_rewriter_notes(report: RewriterFrontier) -> list[str]:
     first, confidence = report.rows[0], f"{100.0 * report.confidence:g} %"
     linked = first.linkages[0]
     notes = [
@@ -492,7 +468,7 @@ def _list_notes(report: RewriterFrontier) -> list[str]:
     ]  # fmt: skip
     if first.attack is not None:
         notes.insert(2, (
-            f"attack: {score_attack(first.attack)[0]} of the best of {len(first.attack.tried)} "
+            f"attack: {first.attack.outcome.score[0]} of the best of {len(first.attack.tried)} "
             f"attackers on {report.attribute}, chosen on validation; ! = above the floor"
         ))  # fmt: skip
     models = [(row.name, row.perplexity) for row in report.rows if row.perplexity is not None]

@@ -12,7 +12,7 @@ from .. import errors
 from ..mechanisms.texts import texts_of
 from ..packages import has_all, require_module
 from .corpus import SPLITS, Corpus, likeness
-from .inference import Attacker, Inference, Measured, infer
+from .inference import Attacker, Inference, infer
 from .inference.attackers import attackers_of
 from .inference.likelihood import make_likelihood, split_attackers
 from .inference.targets import parts_of
@@ -20,18 +20,6 @@ from .inference.targets import parts_of
 _LABEL_BOOSTING_ROUNDS: Final = 30
 """Rounds of boosted trees on the main label, each with a tree for every value."""
 _MAIN_LABEL_NAME: Final = "main label"
-
-
-def score_attack(attack: Inference) -> tuple[str, Measured]:
-    """Return the area under the ROC curve, the correlation of a number, or else the accuracy.
-
-    The name of the figure comes first.
-    """
-    if attack.number is not None:
-        return "correlation", attack.number.correlation
-    if attack.figures is not None:
-        return "AUC", attack.figures.auc
-    return "accuracy", attack.accuracy
 
 
 def read_certificate(attack: Inference) -> float:

@@ -6,12 +6,24 @@ from .attackers import TRANSFORMS as TRANSFORMS
 from .attackers import Attacker, usual
 from .encodings import Encodings
 from .metrics import Group, MainTask, Measured
-from .record import Floor, Inference, NumberFigures, OfAttribute, OfMeasure, RankFigures, Scores
+from .outcomes import (
+    Floor,
+    ManyValues,
+    NumberFigures,
+    OfAttribute,
+    OfMeasure,
+    RankFigures,
+    Scores,
+    SeveralAttributes,
+    TwoValues,
+)
+from .record import Inference
 from .record import ScoredTexts as ScoredTexts
 from .run import NEIGHBOURS as NEIGHBOURS
 from .run import infer
 
 __all__ = [
-    "Attacker", "Encodings", "Floor", "Group", "Inference", "MainTask", "Measured",
-    "NumberFigures", "OfAttribute", "OfMeasure", "RankFigures", "Scores", "infer", "usual",
+    "Attacker", "Encodings", "Floor", "Group", "Inference", "MainTask", "ManyValues", "Measured",
+    "NumberFigures", "OfAttribute", "OfMeasure", "RankFigures", "Scores", "SeveralAttributes",
+    "TwoValues", "infer", "usual",
 ]  # fmt: skip

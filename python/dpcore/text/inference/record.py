@@ -18,15 +18,14 @@ from ...results.audit_text import format_claim, format_counts
 from ...results.evidence import numerator_first
 from ...results.outputs_audits import OutputsAudit
 from ...suggestions import suggest_arguments
+from . import outcomes
 from .encodings import Encodings
-from .metrics import TOP, Group, MainTask, Measured
+from .metrics import Group, MainTask, Measured
+from .outcomes import Floor, OfMeasure
 from .targets import MANY_VALUES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-NOT_MEASURED = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
-"""Accuracy and F1 of a number."""
 
 _DERIVED_FIGURES: Final = (
     "above_floor", "measures_above", "certified_leak", "main_at_floor", "empirical_privacy",
@@ -38,143 +37,6 @@ ASSUMING: Final = (
     "texts, and that the attribute was fixed before anybody looked"
 )
 """Assumptions of the bound; the texts themselves need not be drawn at random (see `certify`)."""
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Floor(Record, word="Floor"):
-    """Inference without any encoding; learnt on train, evaluated on test.
-
-    Attributes:
-        name: "majority", or "majority given the main label"; of a number "median", ...
-        accuracy: of the most frequent values; NaN of a number.
-        f1: of the answers that make the best F1 on train; NaN of a number.
-        gain: the attacker's measure less the floor's, on the same texts; of a measure of scores
-            the gain in area under the ROC curve; of a number how much smaller his mean absolute
-            error is.
-        p_value: how often the truth, permuted among texts (authors, see `Inference.authors`) that
-            the floor does not distinguish, gives as large a measure; None where the measure is
-            accuracy or F1.
-        level: the p-value up to which the floor counts as beaten.
-        top: of more values than two, share of texts whose value is among the five most frequent;
-            else None.
-        mean_rank: mean rank of the true value by frequency, or None.
-        error: mean absolute error of the median of a number, or None.
-    """
-
-    name: str
-    accuracy: float
-    f1: float
-    gain: Measured
-    p_value: float | None = None
-    level: float = 0.025
-    top: float | None = None
-    mean_rank: float | None = None
-    error: float | None = None
-
-    @property
-    def beaten(self) -> bool:
-        """True where the p-value is at most its level, or the interval of `gain` lies above 0."""
-        return self.gain.low > 0.0 if self.p_value is None else self.p_value <= self.level
-
-
-@suggest_arguments
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OfMeasure(Record, word="OfMeasure"):
-    """One measure of three: what it chose on validation, and its one test.
-
-    Attributes:
-        measure: "auc", "true-positive rate" or "balanced accuracy".
-        attacker: name of the classifier that does best by this measure on validation.
-        transform: what it does to the rows first.
-        threshold: of its score, chosen on validation; not used by "auc".
-        figure: the measure on test; of the true-positive rate the share of positive texts found.
-        floors: the floors, with p-values of this measure.
-    """
-
-    measure: str
-    attacker: str
-    transform: str
-    threshold: float
-    figure: Measured
-    floors: tuple[Floor, ...]
-
-
-@suggest_arguments
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Scores(Record, word="Scores"):
-    """Measures of how well scores separate the texts of an attribute of two values.
-
-    Attributes:
-        auc: area under the ROC curve.
-        balanced_accuracy: mean of the shares of right answers of either value.
-        found: share of the positive texts from the threshold at which 1 % of the negative texts
-            of validation are found.
-        wrong: share of the negative texts from that threshold.
-        found_alone: share of the positive texts above all negative texts of validation.
-        wrong_alone: share of the negative texts there.
-    """
-
-    auc: Measured
-    balanced_accuracy: Measured
-    found: Measured
-    wrong: Measured
-    found_alone: Measured
-    wrong_alone: Measured
-
-
-@suggest_arguments
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RankFigures(Record, word="RankFigures"):
-    """Ranks of the true value among all values, in the order of the attacker's scores.
-
-    Of equal scores the value that is more frequent in train comes first. A value that train lacks
-    can never be named: its texts are wrong, and their rank is the one after all known values.
-    Top-1 is the accuracy.
-
-    Attributes:
-        top: share of texts whose value is among the first five.
-        mean_rank: mean rank of the true value, from 1.
-        known: number of values in train.
-        unknown_texts: number of test texts whose value train lacks.
-    """
-
-    top: Measured
-    mean_rank: Measured
-    known: int
-    unknown_texts: int
-
-
-@suggest_arguments
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NumberFigures(Record, word="NumberFigures"):
-    """Correlation and error of an inferred number, such as an age.
-
-    Attributes:
-        correlation: Spearman's rank correlation of the answers with the truth.
-        error: mean absolute error.
-    """
-
-    correlation: Measured
-    error: Measured
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OfAttribute(Record, word="OfAttribute"):
-    """One attribute of several.
-
-    Attributes:
-        name: of the attribute.
-        positive: the value that F1 is about.
-        accuracy: of the attacker, with exact limits.
-        f1: of the attacker.
-        majority: accuracy of the majority.
-    """
-
-    name: str
-    positive: Any
-    accuracy: Measured
-    f1: Measured
-    majority: float
 
 
 @suggest_arguments
@@ -216,7 +78,7 @@ class ScoredTexts(Record, word="ScoredTexts"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Inference(Result, word="dpcore.text.inference/3"):
+class Inference(Result, word="dpcore.text.inference/4"):
     """Inference of one attacker, chosen on validation, from encoded test texts.
 
     An interval holds at `confidence` by itself, for this attacker and such texts. None of the
@@ -228,21 +90,12 @@ class Inference(Result, word="dpcore.text.inference/3"):
             none.
         attacker: name of the classifier.
         transform: what it does to the rows first.
-        threshold: of its score, chosen on validation; None for more values than two.
         measure: by which it was chosen: "auc", "true-positive rate", "balanced accuracy",
             "accuracy", "f1" or "correlation"; of several measures the one that is farthest above
             the floors on validation.
-        accuracy: share of right answers; the mean over several attributes; NaN of a number.
-        f1: of the positive value; micro over several attributes, macro over more values than two;
-            NaN of a number.
+        outcome: the figures, of a class for each kind of attribute.
         floors: what is inferred without any encoding, with p-values of `measure`.
-        measures: the three measures of which each has an attacker of its own and is tested at a
-            third of the level; () where one measure is tested at the whole level.
-        each: the attributes one by one where there are several.
         groups: test texts by the value of the attribute.
-        figures: measures of the scores of one attribute of two values, or None.
-        ranking: ranks of the true value of one attribute of more values, or None.
-        number: measures of a number, or None.
         main: how well the main label is predicted, or None.
         certified: the audit whose `epsilon_lower` is certified, or why there is none.
         sizes: texts of train, valid and test that were used.
@@ -265,17 +118,10 @@ class Inference(Result, word="dpcore.text.inference/3"):
     values: tuple[tuple[Any, ...], ...]
     attacker: str
     transform: str
-    threshold: float | None
     measure: str
-    accuracy: Measured
-    f1: Measured
+    outcome: outcomes.Outcome
     floors: tuple[Floor, ...]
-    measures: tuple[OfMeasure, ...]
-    each: tuple[OfAttribute, ...]
     groups: tuple[Group, ...]
-    figures: Scores | None
-    ranking: RankFigures | None
-    number: NumberFigures | None
     main: MainTask | None
     certified: OutputsAudit | str
     sizes: tuple[int, int, int]
@@ -289,6 +135,47 @@ class Inference(Result, word="dpcore.text.inference/3"):
     seed: int
     seeded: bool
     seconds: float = field(compare=False, default=0.0)
+
+    @property
+    def accuracy(self) -> Measured:
+        """Share of right answers; the mean over several attributes; NaN of a number."""
+        return self.outcome.accuracy
+
+    @property
+    def f1(self) -> Measured:
+        """F1: micro over several attributes, macro over more values than two; NaN of a number."""
+        return self.outcome.f1
+
+    @property
+    def threshold(self) -> float | None:
+        """Threshold of the score, chosen on validation; None without attributes of two values."""
+        has_scores = outcomes.TwoValues, outcomes.SeveralAttributes
+        return self.outcome.threshold if isinstance(self.outcome, has_scores) else None
+
+    @property
+    def figures(self) -> outcomes.Scores | None:
+        """Measures of the scores of one attribute of two values, or None."""
+        return self.outcome.figures if isinstance(self.outcome, outcomes.TwoValues) else None
+
+    @property
+    def measures(self) -> tuple[OfMeasure, ...]:
+        """The three measures where each is tested at a third of the level; otherwise ()."""
+        return self.outcome.measures if isinstance(self.outcome, outcomes.TwoValues) else ()
+
+    @property
+    def ranking(self) -> outcomes.RankFigures | None:
+        """Ranks of the true value of one attribute of more values than two, or None."""
+        return self.outcome.ranking if isinstance(self.outcome, outcomes.ManyValues) else None
+
+    @property
+    def each(self) -> tuple[outcomes.OfAttribute, ...]:
+        """The attributes one by one where there are several; otherwise ()."""
+        return self.outcome.each if isinstance(self.outcome, outcomes.SeveralAttributes) else ()
+
+    @property
+    def number(self) -> outcomes.NumberFigures | None:
+        """Measures of a number, or None."""
+        return self.outcome if isinstance(self.outcome, outcomes.NumberFigures) else None
 
     @property
     def certified_leak(self) -> bool:
@@ -388,10 +275,8 @@ class Inference(Result, word="dpcore.text.inference/3"):
 
     def __repr__(self) -> str:
         """Return one line: the attributes, how well they were inferred, and the seed."""
-        found = f"accuracy {self.accuracy}, F1 {self.f1}"
-        if self.number is not None:
-            found = f"correlation {self.number.correlation}, error {self.number.error}"
-        return f"<Inference of {', '.join(self.attributes)}: {found}, seed={self.seed}>"
+        names = ", ".join(self.attributes)
+        return f"<Inference of {names}: {self.outcome.summary}, seed={self.seed}>"
 
     @property
     def _title(self) -> str:
@@ -417,8 +302,7 @@ def list_rows(found: Inference) -> list[tuple[str, str]]:
     return [
         ("verdict", _describe_verdict(found)),
         ("attacker", _describe_attacker(found)),
-        *(("scores", line) for line in _list_scores(found)),
-        *_list_figures(found),
+        *found.outcome.list_rows(found.attributes, found.values),
         *(("measure", _describe_test(found, test)) for test in found.measures),
         *(("floor", _describe_floor(found, floor)) for floor in found.floors),
         *([] if found.main is None else [("main label", _format_main_task(found.main))]),
@@ -461,56 +345,13 @@ def _describe_test(found: Inference, test: OfMeasure) -> str:
     )
 
 
-def _list_scores(found: Inference) -> list[str]:
-    one = found.figures
-    if one is None:
-        return []
-    return [
-        f"AUC {one.auc} ({one.auc.how}), balanced accuracy {one.balanced_accuracy}",
-        f"true-positive rate {one.found}, false-positive rate {one.wrong}, at the threshold with "
-        "1 % false positives on validation",
-        f"true-positive rate {one.found_alone}, false-positive rate {one.wrong_alone}, at the "
-        "threshold with none on validation",
-    ]
-
-
-def _list_figures(found: Inference) -> list[tuple[str, str]]:
-    if (number := found.number) is not None:
-        correlation = f"Spearman's {number.correlation} ({number.correlation.how})"
-        error = f"mean absolute {number.error} ({number.error.how})"
-        return [("correlation", correlation), ("error", error)]
-    rows = [
-        ("accuracy", f"{found.accuracy} ({found.accuracy.how})"),
-        ("F1", f"{found.f1} ({found.f1.how}; {_describe_kind(found)})"),
-    ]
-    if (ranking := found.ranking) is not None:
-        top = f"top-1 is the accuracy, top-{TOP} {ranking.top} ({ranking.top.how})"
-        rank = f"mean rank {ranking.mean_rank} of {ranking.known:,} ({ranking.mean_rank.how})"
-        rows.append(("ranks", f"of the true value: {top}, {rank}"))
-    return rows
-
-
 def _format_main_task(main: MainTask) -> str:
     figures = f"accuracy {main.accuracy}, majority {main.majority:.4f}, gain {main.gain}"
     return f"predicted by {main.attacker}: {figures} ({main.gain.how})"
 
 
-def _describe_kind(found: Inference) -> str:
-    if len(found.attributes) > 1:
-        return "micro over all attributes"
-    values = found.values[0]
-    if len(values) > 2:
-        return f"macro over {len(values)} values"
-    return f"of {found.attributes[0]} = {values[1]}"
-
-
 def _describe_floor(found: Inference, floor: Floor) -> str:
-    figures = f"accuracy {floor.accuracy:.4f}, best F1 {floor.f1:.4f}"
-    by = "F1" if found.measure == "f1" else "accuracy" if floor.p_value is None else "AUC"
-    if floor.error is not None:
-        figures, by = f"mean absolute error {floor.error:.4f}", "error"
-    if floor.mean_rank is not None:
-        figures += f", top-{TOP} {floor.top:.4f}, mean rank {floor.mean_rank:.4f}"
+    figures, by = found.outcome.describe_floor(floor, found.measure)
     gain = f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
     if floor.p_value is None:
         return gain
@@ -618,16 +459,7 @@ def _list_notes(found: Inference) -> list[str]:
 
 def draw_figure(found: Inference, ax: Any = None) -> Figure:
     """Plot accuracy and F1, or correlation, with intervals against the floors, on one axis."""
-    lines: list[tuple[str, Measured, list[float]]] = [
-        ("accuracy", found.accuracy, [floor.accuracy for floor in found.floors]),
-        ("F1", found.f1, [floor.f1 for floor in found.floors]),
-        *(() if found.figures is None else (("AUC", found.figures.auc, [0.5]),)),
-    ]
-    if (ranking := found.ranking) is not None:
-        lines.append((f"top-{TOP}", ranking.top, [floor.top or 0.0 for floor in found.floors]))
-    if found.number is not None:
-        lines = [("Spearman's correlation", found.number.correlation, [0.0])]
-    lines += [(f"accuracy, {one.name}", one.accuracy, [one.majority]) for one in found.each]
+    lines = found.outcome.list_bars(found.floors)
     axes = drawing.axes_of(ax, drawing.relative_size(1.1, 0.35 + 0.1 * len(lines)))
     marks = ((drawing.text_colour(), "|"), (drawing.cycle_colour(2), "|"))
     for row, (_, measured, floors) in enumerate(lines):

@@ -25,7 +25,7 @@ from ...report.plain import declare
 from ...results.outputs_audits import OutputsAudit
 from ...streams import Rng, seed_of
 from ...suggestions import suggest_arguments
-from . import metrics, record
+from . import metrics, outcomes
 from .attackers import (
     Attacker,
     FittedAttacker,
@@ -42,7 +42,8 @@ from .attackers import (
 from .encodings import Encodings, copy_vectors
 from .likelihood import is_likelihood, make_likelihood, split_attackers
 from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, answers_of, threshold_of
-from .record import Floor, Inference, NumberFigures, OfAttribute, OfMeasure, RankFigures, Scores
+from .outcomes import Floor, OfAttribute, OfMeasure, Scores
+from .record import Inference, ScoredTexts
 from .targets import Kind, Parts, Target, floor_answers, floor_ranks, floor_scores, parts_of
 
 Neighbours = Literal["any two texts", "words"]
@@ -345,6 +346,8 @@ def infer(
         for option in choices
     ]
     scores, ranks = answered[id(best.model)]
+    tested = _list_measures(judge, choices, answered, tests) if len(choices) > 1 else ()
+    outcome = _measure_outcome(parts, judge, best, judges[1], scores, ranks, tested)
     answers, attacker = answers_of(scores, best.threshold), best.model.attacker
     readers = [attacker, *(other for other in known[:1] if other is not attacker)]
     flags, main = metrics.main_task(readers, rows, parts.labels, confidence, seed)
@@ -353,17 +356,10 @@ def infer(
         values=target.values,
         attacker=attacker.classifier,
         transform=attacker.behind,
-        threshold=best.threshold,
         measure=best.measure,
-        accuracy=record.NOT_MEASURED if target.is_number else judge.accuracy(answers),
-        f1=record.NOT_MEASURED if target.is_number else judge.f1(answers),
+        outcome=outcome,
         floors=tests[[option is best for option in choices].index(True)],
-        measures=_list_measures(judge, choices, answered, tests) if len(choices) > 1 else (),
-        each=_measure_attributes(parts, judge, answers),
         groups=metrics.groups_of(target, parts.truth[2], answers, flags, confidence),
-        figures=_measure_scores(judge, best, scores, judges[1]) if target.single else None,
-        ranking=None if ranks is None else _measure_ranks(parts, judge, ranks),
-        number=_measure_numbers(judge, scores[:, 0]) if target.is_number else None,
         main=main,
         certified=reason or certify(
             (alone.scores, parts.truth[1]),
@@ -376,7 +372,7 @@ def infer(
         encodings=encoded.number,
         batches=batches,
         tried=best.tried,
-        scored=record.ScoredTexts(parts.rows[2], parts.truth[2], scores, ranks),
+        scored=ScoredTexts(parts.rows[2], parts.truth[2], scores, ranks),
         confidence=confidence,
         seed=seed,
         seeded=function is not None and takes_rng(function),
@@ -592,16 +588,26 @@ def _number_groups(column: Any, parts: Parts) -> Any:
     return groups if len(both) == int(groups.max()) + 1 else None
 
 
-def _measure_ranks(parts: Parts, judge: Judge, ranks: Ints) -> RankFigures:
-    """Measure the ranks of the true values of the test texts."""
-    known = np.unique(parts.truth[0])
-    unknown = int((~np.isin(parts.truth[2], known)).sum())
-    return RankFigures(judge.top(ranks), judge.mean(ranks), len(known), unknown)
-
-
-def _measure_numbers(judge: Judge, answers: Vectors) -> NumberFigures:
-    """Measure the numbers that are answered."""
-    return NumberFigures(judge.correlation(answers), judge.mean(abs(answers - judge.truth[:, 0])))
+def _measure_outcome(
+    parts: Parts, judge: Judge, best: _BestAttacker, valid: Judge, scores: Vectors, ranks: Any,
+    measures: tuple[OfMeasure, ...],
+) -> outcomes.Outcome:  # fmt: skip
+    """Measure the answers on test, for the kind of what is inferred."""
+    if judge.target.is_number:
+        error = judge.mean(abs(scores[:, 0] - judge.truth[:, 0]))
+        return outcomes.NumberFigures(judge.correlation(scores[:, 0]), error)
+    answers = answers_of(scores, best.threshold)
+    shares = judge.accuracy(answers), judge.f1(answers)
+    if best.threshold is None:
+        known = np.unique(parts.truth[0])
+        unknown = int((~np.isin(parts.truth[2], known)).sum())
+        ranking = outcomes.RankFigures(judge.top(ranks), judge.mean(ranks), len(known), unknown)
+        return outcomes.ManyValues(*shares, ranking)
+    if judge.target.several:
+        each = _measure_attributes(parts, judge, answers)
+        return outcomes.SeveralAttributes(*shares, best.threshold, each)
+    figures = _measure_scores(judge, best, scores, valid)
+    return outcomes.TwoValues(*shares, best.threshold, figures, measures)
 
 
 def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: Judge) -> Scores:
@@ -636,14 +642,12 @@ def _list_measures(
 
 
 def _measure_attributes(parts: Parts, judge: Judge, answers: Ints) -> tuple[OfAttribute, ...]:
-    """Return the figures of each attribute if there are several, else an empty tuple."""
-    found, target = [], judge.target
-    if not target.several:
-        return ()
+    """Measure the answers for each of several attributes."""
+    columns, target = [], judge.target
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
         here, frequent = [column], np.bincount(parts.truth[0][:, column]).argmax()
         single = replace(judge, truth=judge.truth[:, here], target=Target((name,), (values,)))
         figures = single.accuracy(answers[:, here]), single.f1(answers[:, here])
         majority = float((single.truth == frequent).mean())
-        found.append(OfAttribute(name, values[1], *figures, majority))
-    return tuple(found)
+        columns.append(OfAttribute(name, values[1], *figures, majority))
+    return tuple(columns)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -18,12 +16,13 @@ from ...divergence.reliability import ESTIMATE
 from ...mechanisms.texts import texts_of
 from ...packages import require_module
 from ...progress import Progress
-from ...records import Record, Result
+from ...records import Record
 from ...report import figures as drawing
 from ...report.page import page_of_table
-from ...report.rows import align_rows
+from ...report.rows import Row
 from ...streams import Rng, seed_of
 from ...suggestions import suggest_arguments
+from .. import figure_tables
 from ..corpus import likeness
 from ..inference import Inference
 from ..inference.attackers import encoder_of
@@ -56,6 +55,12 @@ _COLUMN_NOTES: Final = (
     "positives; KL and D_2 in nats, the larger direction, ? = not resolved or saturated in the "
     "first split; null: 95 % quantile of D_2 on permuted labels; certified: D_2 in the first "
     'split, from below; linked: by length and places (style "mask"), and by the bag of kept words'
+)
+
+_DOCUMENT_NOTE: Final = (
+    "a divergence or an epsilon of two sets guarantees nothing for one document: texts that differ "
+    "in one word have delta 1 - p at every epsilon where a share p is masked at random, and 0 or 1 "
+    "where the same words are masked every time (redaction.record_delta)"
 )
 
 
@@ -132,7 +137,7 @@ class SweepPoint(Record, word="SweepPoint"):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sweep(Result, word="dpcore.text.redaction.sweep/2"):
+class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
     """Measurements of redaction, policy by policy and level by level; made by `sweep`.
 
     ``sweep["ranked", 0.5]`` is the point of a policy at a level, ``sweep["keywords"]`` that of a
@@ -154,6 +159,7 @@ class Sweep(Result, word="dpcore.text.redaction.sweep/2"):
     """
 
     _INSTEAD: ClassVar[str] = "points, or sweep[policy, level]"
+    _ROW_NAME: ClassVar[str] = "{} {}"
 
     points: tuple[SweepPoint, ...]
     sizes: tuple[int, int]
@@ -190,10 +196,48 @@ class Sweep(Result, word="dpcore.text.redaction.sweep/2"):
 
     @property
     def _title(self) -> str:
-        return _format_sweep_title(self)
+        sets = f"{self.sizes[0]:,} sensitive and {self.sizes[1]:,} safe texts"
+        splits = len(self.points[0].splits)
+        return f'Redaction of {sets}, {splits} splits, style "{self.style}", seed {self.seed}'
 
-    def _plot(self, ax: Any) -> Figure:
-        return draw_figure(self, ax)
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"<Sweep of {', '.join(self.policies)}: {len(self.points)} points, seed={self.seed}>"
+
+    def _list_rows(self) -> list[tuple[str, ...]]:
+        return [_SWEEP_HEADER, *map(_list_figures, self.points)]
+
+    def _list_answers(self) -> list[Row]:
+        """Return the three questions, each with a sentence for every policy."""
+        questions = {
+            "Which set is a text from?": _answer_set,
+            "Which document was it?": _answer_document,
+            "Which words stood there?": _answer_words,
+        }
+        return [
+            (question, " ".join(answer(self.of(name)) for name in self.policies))
+            for question, answer in questions.items()
+        ]
+
+    def _list_notes(self) -> list[str]:
+        floor = self.points[0].attack.floors[0].accuracy
+        notes = [
+            _COLUMN_NOTES,
+            f"guessing is right for {_format_percent(floor)} of {self.tested:,} test texts; "
+            f"divergences are of {self.rows[0]:,} and {self.rows[1]:,} rows, and grow with their "
+            "number",
+            _DOCUMENT_NOTE,
+            f"intervals and certificates hold at {_format_percent(self.confidence)}, each by "
+            "itself, for texts drawn independently; no attacker here bounds what another one finds",
+        ]
+        if self.delta < (least := 10.0 / min(self.rows)):
+            level = f"delta {self.delta:g} is below 10/N = {least:.2g}"
+            notes.append(f"{level}: no event of this sample can speak about it")
+        empty = max(point.empty for point in self.points)
+        notes += [f"{empty:,} documents have no word left at the highest level"] if empty else []
+        notes += [f"{self.repeated:,} repeated texts were left out"] if self.repeated else []
+        splits = len(self.points[0].splits)
+        return [*notes, f"INTERRUPTED after {splits} splits"] if self.partial else notes
 
     def _to_page(self) -> str:
         figures = [
@@ -205,27 +249,11 @@ class Sweep(Result, word="dpcore.text.redaction.sweep/2"):
             self, self._title, "three questions, three answers",
             "Redacted texts: what is hidden",
             "No figure here is a guarantee: another attacker may find more.", figures,
-            answer_questions(self), ("All levels", 6.4), list_points(self), list_notes(self),
+            self._list_answers(), ("All levels", 6.4), self._list_rows(), self._list_notes(),
         )  # fmt: skip
 
-    def __repr__(self) -> str:
-        """Return one line."""
-        return f"<Sweep of {', '.join(self.policies)}: {len(self.points)} points, seed={self.seed}>"
-
-    def __str__(self) -> str:
-        """Return the table, the three answers, and notes."""
-        table = align_rows(list_points(self))
-        lines = [f"{question} {answer}" for question, answer in answer_questions(self)]
-        lines += [f"note: {note}" for note in list_notes(self)]
-        wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
-        return "\n".join([_format_sweep_title(self), table, *wrapped])
-
-    def _lines(self) -> list[tuple[str, str]]:
-        rows = answer_questions(self)
-        for policy, level, *figures in list_points(self)[1:]:
-            named = zip(_SWEEP_HEADER[2:], figures, strict=True)
-            rows.append((f"{policy} {level}", ", ".join(map(" ".join, named))))
-        return [*rows, *(("note", note) for note in list_notes(self))]
+    def _plot(self, ax: Any) -> Figure:
+        return _draw_sweep(self, ax)
 
 
 @suggest_arguments
@@ -314,29 +342,26 @@ def sweep(
     study, repeated = _read_study(
         sensitive, safe, public, encode, utility, attackers, errors.confidence_level(confidence)
     )
-    named, shares = _name_policies(policies), _read_levels(levels)
+    named, need = _name_policies(policies), "ascending shares from 0 to 1"
+    shares = figure_tables.read_ascending("levels", levels, _read_share, (need, need))
     delta, style = errors.delta_level(delta), errors.choice("style", style, STYLES)
     splits, nulls = errors.integer("splits", splits, 1), errors.integer("nulls", nulls, 1, 10**6)
     for policy in named.values():
         masking.warn_if_fitted_on(policy, study.texts)
-    found: dict[tuple[str, float | None], list[_SplitFigures]] = {}
-    partial, complete = False, 0
     limits = require_module("threadpoolctl", "redaction.sweep").threadpool_limits
     # One thread repeats the same bits, and so few rows are not worth sharing.
     with Progress("redaction sweep", splits * len(named), progress) as bar, limits(1):
-        try:
-            for number in range(splits):
-                one = _StudySplit(study, style, delta, number, seed, -(-nulls // splits))
-                for name, policy in named.items():
-                    for level, cell, share in one.measure(policy, shares):
-                        found.setdefault((name, level), []).append(cell)
-                        bar.advance(share)
-                complete += 1
-        except KeyboardInterrupt:
-            if not complete:
-                raise
-            partial = True
-    points = tuple(_make_point(*key, cells[:complete]) for key, cells in found.items())
+        studied = (
+            _StudySplit(study, style, delta, number, seed, -(-nulls // splits))
+            for number in range(splits)
+        )
+        rounds, partial = figure_tables.collect_until_interrupt(
+            split.measure_policies(named, shares, bar) for split in studied
+        )
+    keys = dict.fromkeys(key for cells in rounds for key in cells)
+    points = tuple(
+        _make_point(*key, [cells[key] for cells in rounds if key in cells]) for key in keys
+    )
     return Sweep(
         points, tuple(np.bincount(study.truth)[::-1].tolist()), repeated,
         points[0].divergence.sizes, points[0].attack.sizes[2],
@@ -371,7 +396,18 @@ class _StudySplit:
         # Redactions that equal each other, as all do at level 0, are measured once.
         self.known: dict[tuple[str, ...], _SplitFigures] = {}
 
-    def measure(
+    def measure_policies(
+        self, policies: Mapping[str, Policy], shares: Sequence[float], bar: Progress
+    ) -> dict[tuple[str, float | None], _SplitFigures]:
+        """Measure every policy at every level."""
+        cells = {}
+        for name, policy in policies.items():
+            for level, cell, share in self._measure_levels(policy, shares):
+                cells[name, level] = cell
+                bar.advance(share)
+        return cells
+
+    def _measure_levels(
         self, policy: Any, shares: Sequence[float]
     ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
         """Fit a policy where it needs it, and measure it at every level: what share of the work."""
@@ -486,21 +522,8 @@ def _name_policies(policies: Any) -> dict[str, Policy]:
     return named
 
 
-def _read_levels(levels: Any) -> list[float]:
-    requirement = "ascending shares from 0 to 1"
-    if isinstance(levels, str) or not isinstance(levels, Iterable):
-        raise errors.mistyped("levels", requirement, levels)
-    shares = [
-        errors.real(f"levels[{i}]", level, low=0.0, high=1.0) for i, level in enumerate(levels)
-    ]
-    if not shares or any(after <= before for before, after in pairwise(shares)):
-        raise errors.invalid("levels", requirement, levels)
-    return shares
-
-
-def list_points(found: Sweep) -> list[tuple[str, ...]]:
-    """Return the rows of the table, the header first."""
-    return [_SWEEP_HEADER, *map(_list_figures, found.points)]
+def _read_share(name: str, value: Any) -> float:
+    return errors.real(name, value, low=0.0, high=1.0)
 
 
 def _list_figures(point: SweepPoint) -> tuple[str, ...]:
@@ -508,20 +531,16 @@ def _list_figures(point: SweepPoint) -> tuple[str, ...]:
     is_believed, bound = _read_order_two(point)
     belief, accuracy = "" if is_believed else "?", point.attack.accuracy
     figures = (
-        f"{point.mean('accuracy'):.3f}", _write_number(point.sd("accuracy"), 3),
+        f"{point.mean('accuracy'):.3f}", figure_tables.format_number(point.sd("accuracy"), 3),
         f"{accuracy.low:.2f}-{accuracy.high:.2f}", f"{point.mean('counts_only'):.2f}",
         f"{point.mean('boosted_trees'):.2f}", f"{point.mean('auc'):.2f}",
         f"{point.mean('true_positive_rate'):.2f}", f"{kl:.2f}", f"{d2:.2f}{belief}",
         f"{_null_quantile(point):.2f}", f"{bound:.2f}",
         *(f"{point.linkages[place].share:.3f}" for place in (0, -1)),
-        _write_number(point.mean("utility"), 2),
+        figure_tables.format_number(point.mean("utility"), 2),
     )  # fmt: skip
     level = "-" if point.level is None else f"{point.level:g}"
     return point.policy, level, f"{point.mean('masked'):.2f}", *figures
-
-
-def _write_number(value: float, digits: int) -> str:
-    return "-" if np.isnan(value) else f"{value:.{digits}f}"
 
 
 def _read_order_two(point: SweepPoint) -> tuple[bool, float]:
@@ -535,19 +554,6 @@ def _read_order_two(point: SweepPoint) -> tuple[bool, float]:
 
 def _null_quantile(point: SweepPoint, order: int = 1) -> float:
     return float(np.quantile(point.values("null")[..., order].max(axis=1), 0.95))
-
-
-def answer_questions(found: Sweep) -> list[tuple[str, str]]:
-    """Return the three questions, each with a sentence for every policy."""
-    questions = {
-        "Which set is a text from?": _answer_set,
-        "Which document was it?": _answer_document,
-        "Which words stood there?": _answer_words,
-    }
-    return [
-        (question, " ".join(answer(found.of(name)) for name in found.policies))
-        for question, answer in questions.items()
-    ]
 
 
 def _answer_set(points: Sequence[SweepPoint]) -> str:
@@ -589,52 +595,20 @@ def _format_percent(value: float) -> str:
     return f"{100.0 * value:.3g} %"
 
 
-def list_notes(found: Sweep) -> list[str]:
-    """Return what a reader must know of the figures."""
-    floor = found.points[0].attack.floors[0].accuracy
-    notes = [
-        _COLUMN_NOTES,
-        f"guessing is right for {_format_percent(floor)} of {found.tested:,} test texts; "
-        f"divergences are of {found.rows[0]:,} and {found.rows[1]:,} rows, and grow with their "
-        "number",
-        "a divergence or an epsilon of two sets guarantees nothing for one document: texts that "
-        "differ in one word have delta 1 - p at every epsilon where a share p is masked at random, "
-        "and 0 or 1 where the same words are masked every time (redaction.record_delta)",
-        f"intervals and certificates hold at {_format_percent(found.confidence)}, each by itself, "
-        "for texts drawn independently; no attacker here bounds what another one finds",
-    ]
-    if found.delta < (least := 10.0 / min(found.rows)):
-        notes.append(
-            f"delta {found.delta:g} is below 10/N = {least:.2g}: no event of this sample can speak "
-            "about it"
-        )
-    empty = max(point.empty for point in found.points)
-    notes += [f"{empty:,} documents have no word left at the highest level"] if empty else []
-    notes += [f"{found.repeated:,} repeated texts were left out"] if found.repeated else []
-    splits = len(found.points[0].splits)
-    return [*notes, f"INTERRUPTED after {splits} splits"] if found.partial else notes
-
-
-def _format_sweep_title(found: Sweep) -> str:
-    sets = f"{found.sizes[0]:,} sensitive and {found.sizes[1]:,} safe texts"
-    splits = len(found.points[0].splits)
-    return f'Redaction of {sets}, {splits} splits, style "{found.style}", seed {found.seed}'
-
-
-def draw_figure(found: Sweep, ax: Any = None) -> Figure:
+def _draw_sweep(report: Sweep, ax: Any) -> Figure:
     """Draw divergence, attack and linkage against the share masked, and utility where there is."""
     picture = drawing.get_canvas(ax, drawing.relative_size(1.6, 1.5))
     panels = picture.subplots(2, 2).ravel()
-    has_utility = not np.isnan(found.points[0].mean("utility"))
-    for place, name in enumerate(found.policies):
-        _draw_policy(panels, found.of(name), drawing.cycle_colour(place), has_utility)
-    nulls = max(found.points, key=_null_quantile)
+    has_utility = not np.isnan(report.points[0].mean("utility"))
+    for place, name in enumerate(report.policies):
+        _draw_policy(panels, report.of(name), drawing.cycle_colour(place), has_utility)
+    nulls = max(report.points, key=_null_quantile)
     ink = drawing.text_colour()
     panels[0].axhspan(0.0, _null_quantile(nulls), color=ink, alpha=0.15, linewidth=0)
     offset = {"textcoords": "offset points", "fontsize": "small"}
     panels[0].annotate("permuted labels", (0.0, 0.0), (0, 2), **offset)
-    panels[1].axhline(found.points[0].attack.floors[0].accuracy, color=ink, linestyle=":")
-    rows = f"{found.rows[0]:,} and {found.rows[1]:,} rows"
+    panels[1].axhline(report.points[0].attack.floors[0].accuracy, color=ink, linestyle=":")
+    rows = f"{report.rows[0]:,} and {report.rows[1]:,} rows"
     labels = {
         f"nats, {rows}":
             "Which set? D_2 (circles, hollow: not\nbelieved), KL (dashed), certified (bold)",
@@ -648,14 +622,10 @@ def draw_figure(found: Sweep, ax: Any = None) -> Figure:
     panels[3].set(xlabel="accuracy of the attack")
     for panel, (label, title) in zip(panels, labels.items(), strict=True):
         panel.set(ylabel=label, title=title)
-        panel.title.set(fontsize="medium")
-        drawing.thin_axes(panel)
     if not has_utility:
         panels[3].set_axis_off()
         panels[3].set_title("")
-    entries = panels[1].get_legend_handles_labels()
-    picture.legend(*entries, loc="outside lower center", ncols=4, frameon=False)
-    return drawing.get_whole_figure(picture)
+    return figure_tables.finish_panels(picture, panels, panels[1])
 
 
 def _draw_policy(
