@@ -197,11 +197,7 @@ def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
 
 
 def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
-    """Return how unlike the two laws of a column are: a chi-square test of its bins.
-
-    The probability of the statistic is returned as a normal deviate, so that columns of few and of
-    many values can be compared.
-    """
+    """Return the normal deviate of a chi-square test of a column's bins, however many they are."""
     pooled = np.concatenate([column, column_prime], dtype=np.float64)
     return float(deviates_of(*_core.compare_columns(pooled[np.newaxis], column.size))[0])
 

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ..records import Array, Flags, Floats, Ints
-from .arrays import Places
 from .grains import APART, NEAR, Grain, steps_of, tolerances_at
 
 _MAX_ATOM_ROWS: Final = 2**17
@@ -27,12 +26,6 @@ def first_rows(rows: Array) -> Array:
     """Return the first rows, as many as a search for atoms looks at."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
     return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
-
-
-def _find_runs(breaks: Flags) -> tuple[Places, Places]:
-    """Return first and last places of the runs that breaks between neighbours leave."""
-    ends = np.flatnonzero(breaks)
-    return np.append(0, ends + 1), np.append(ends, breaks.size)
 
 
 class Atoms(NamedTuple):
@@ -68,7 +61,8 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     if not values.size:
         return Atoms(values, values, np.zeros(0, np.int64))
     steps = steps_of(values, grain)
-    first, last = _find_runs(steps == APART)
+    ends = np.flatnonzero(steps == APART)
+    first, last = np.append(0, ends + 1), np.append(ends, steps.size)
     counts = last - first + 1
     frequent = counts >= least
     first, last, counts = first[frequent], last[frequent], counts[frequent]
