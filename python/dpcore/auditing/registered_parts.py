@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ..errors import about, instance, invalid, message
-from ..report.writing import write_atomically
+from ..paths import write_atomically
 from .run_files import RunFile
 
 _LOOKED: Final = "looked"

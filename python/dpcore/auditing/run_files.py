@@ -25,10 +25,9 @@ import numpy as np
 from ..errors import FileWarning, about, choice, flag, instance, integer, invalid, mistyped, real
 from ..events import SIDES, EventRecord
 from ..mechanisms.declarations import is_native
-from ..paths import name_path_errors, require_path
+from ..paths import name_path_errors, require_path, write_atomically
 from ..records import attribute_of
 from ..report.plain import decode_value, encode_value, name_field, parse_object, read_as, read_field
-from ..report.writing import write_atomically
 from ..results.audits import Audit
 from ..results.evidence import read_ranges
 from ..sampling.driver import Done, Edge, Range

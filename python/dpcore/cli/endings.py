@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from ..errors import FileWarning, argument_of
 from ..mechanisms.declarations import is_native
+from ..paths import write_file
 from ..report.figures import save_picture, use_own_style
 from ..report.rows import format_row, format_rows
-from ..report.writing import write_file
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..tables.table_audit import TableAudit

@@ -18,8 +18,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import choice, flag, invalid, mistyped
-from ..paths import name_path_errors
-from ..report.writing import write_file
+from ..paths import name_path_errors, write_file
 from ..suggestions import suggest_arguments
 
 if TYPE_CHECKING:

@@ -42,7 +42,6 @@ _SLICE_BYTES: Final = 2**22
 _MAX_ROW_BYTES: Final = 2**27
 _MAX_WORDS: Final = 16
 """Different words without a digit that may stand among numbers, such as NA."""
-_TIME_PATTERN: Final = re.compile(r"\s*\d{1,2}(:[0-5]\d){1,2}(\.\d*)?\s*")
 _MAX_SHOWN_WORDS: Final = 3
 _MIN_SEPARATED: Final = 0.95
 """Share of the lines that hold another separator, from which it must be chosen."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import invalid, mistyped
+from ..paths import write_file
 from ..visible import make_visible
-from .writing import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

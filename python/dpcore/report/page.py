@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from .._core import __version__
+from ..paths import write_file
 from ..visible import make_visible
 from .figures import BLUE, GREY, RED, show_hidden_characters, use_own_style
 from .rows import Row
-from .writing import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

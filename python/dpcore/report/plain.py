@@ -28,10 +28,9 @@ from typing import (
 import numpy as np
 
 from ..errors import argument_of, instance, integer, invalid, mistyped
-from ..paths import name_path_errors, require_path
+from ..paths import name_path_errors, require_path, write_file
 from . import WORD_PACKAGES
 from .shown import name_of
-from .writing import write_file
 
 
 class PlainResult(Protocol):

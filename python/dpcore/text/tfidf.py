@@ -13,9 +13,9 @@ import numpy as np
 from ..errors import about, flag, integer, invalid, message
 from ..mechanisms.texts import texts_of
 from ..packages import load_arrays, require_module
+from ..paths import write_file
 from ..records import Floats
 from ..report.shown import Shown
-from ..report.writing import write_file
 from ..suggestions import suggest_arguments
 from .corpus import training_texts
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..calibration import noise_errors
 from ..errors import choice, flag, invalid, message, mistyped
 from ..packages import load_arrays
-from ..report.writing import write_file
+from ..paths import write_file
 from .encoders import Encoder, Pooled, encoder_of
 from .layers import (
     DPTextNoiseLayer,

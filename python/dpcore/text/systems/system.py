@@ -20,10 +20,10 @@ import numpy.typing as npt
 from ...calibration import RealEpsilon
 from ...errors import instance, invalid, mistyped, numeric
 from ...packages import load_arrays, require_module, torch
+from ...paths import write_file
 from ...records import Pair
 from ...report.rows import Row
 from ...report.shown import Shown
-from ...report.writing import write_file
 from ...streams import Rng
 from ...suggestions import suggest_arguments
 from ...torch import PrivateEncoder
