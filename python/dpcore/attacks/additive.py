@@ -195,12 +195,12 @@ class Patterns(NamedTuple):
         parts = [part.columns for part in self.parts if part.valued]
         if not parts:
             return np.zeros(self.keys.size, dtype=np.int64)
-        known = [part for part in parts if part is not None]
-        which = self._number_restrictions(np.concatenate(known) if known else None)
-        seen = np.bincount(which, self.k + self.k_prime)
-        order = np.argsort(-seen, kind="stable")[:_MAX_WEIGHT_GROUPS]
-        order = order[seen[order] >= _MIN_GROUP_OUTPUTS]
-        numbers = np.zeros(seen.size, dtype=np.int64)
+        numbered = [part for part in parts if part is not None]
+        which = self._number_restrictions(np.concatenate(numbered) if numbered else None)
+        seen_counts = np.bincount(which, self.k + self.k_prime)
+        order = np.argsort(-seen_counts, kind="stable")[:_MAX_WEIGHT_GROUPS]
+        order = order[seen_counts[order] >= _MIN_GROUP_OUTPUTS]
+        numbers = np.zeros(seen_counts.size, dtype=np.int64)
         numbers[order] = 1 + np.arange(order.size)
         return numbers[which]
 
@@ -222,8 +222,8 @@ def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> 
     letters, sizes = _letters_of_bins(layout)
     linked = np.zeros((either.size, either.size), dtype=np.bool_)
     for sample in samples:
-        found = np.take_along_axis(letters, layout.bins(sample).T, axis=1)
-        linked |= _find_dependence(found[either], sizes[either])
+        letters_of_rows = np.take_along_axis(letters, layout.bins(sample).T, axis=1)
+        linked |= _find_dependence(letters_of_rows[either], sizes[either])
     parts = [either[part] for part in _connected_components(linked)]
     return [Part(part[live[part]], bool(valued[part].any())) for part in parts if live[part].any()]
 
@@ -253,7 +253,7 @@ def _find_dependence(columns: Ints, sizes: Ints) -> Flags:
     """
     linked = np.zeros((sizes.size, sizes.size), dtype=np.bool_)
     total = max(1, columns.shape[1])
-    single = [np.bincount(one, minlength=n) for one, n in zip(columns, sizes, strict=True)]
+    single = [np.bincount(column, minlength=n) for column, n in zip(columns, sizes, strict=True)]
     for i in range(sizes.size):
         for j in range(i):
             both = columns[i] * sizes[j] + columns[j]
@@ -306,19 +306,19 @@ class Pilot:
             self.layouts[key] = Layout.of_sample(self.sample, transform, *fixed)
         return self.layouts[key]
 
-    def counts(self, found: Layout, keys: Words, patterns: Words, groups: Ints) -> list[Floats]:
+    def counts(self, layout: Layout, keys: Words, patterns: Words, groups: Ints) -> list[Floats]:
         """Count every bin of every group, on x and on x', shapes `(groups, columns, bins)`."""
         order, first = order_by_hash(patterns)
         table = patterns[order], first, groups[order].astype(np.uint32)
         totals = []
         for side in self.sides:
-            total = np.zeros((groups.max(initial=0) + 1, found.symbols.size))
+            total = np.zeros((groups.max(initial=0) + 1, layout.symbols.size))
             for _, block in float_blocks(side):
-                seen = np.empty(patterns.size + 1, dtype=np.uint64)
+                pattern_counts = np.empty(patterns.size + 1, dtype=np.uint64)
                 counts = np.empty(total.shape, dtype=np.uint64)
-                _core.count_additive(block, found.core(keys), table, seen, counts)
+                _core.count_additive(block, layout.core(keys), table, pattern_counts, counts)
                 total += counts
-            totals.append(found.spread(total))
+            totals.append(layout.spread(total))
         return totals
 
 
@@ -349,9 +349,9 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
     classes = classes_of_columns(pilot.pair, transform, pilot.columns)
     kinds = [pilot.own] if classes.max() + 1 == pilot.columns else [pilot.own, classes]
     for some in kinds:
-        found = pilot.layout(transform, some)
+        layout = pilot.layout(transform, some)
         members = np.bincount(some)[:, None]
-        sides = pilot.counts(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
+        sides = pilot.counts(layout, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
         k, k_prime = (_sum_by_class(side[0], some) for side in sides)
         runs: list[Places | None] = [clear_runs(k, k_prime)]
         if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
@@ -362,8 +362,8 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
                 runs.append(None)
         n, n_prime = (members * len(side) for side in pilot.sides)
         for each in runs:
-            flat = found.flat(smooth_bins(k, k_prime, n, n_prime, each)[some])[None]
-            yield AdditiveScore.of(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
+            flat = layout.flat(smooth_bins(k, k_prime, n, n_prime, each)[some])[None]
+            yield AdditiveScore.of(layout, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
 
 
 def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
@@ -377,36 +377,36 @@ def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
 def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
     """Fit scores of patterns, alone and with values given the pattern."""
     classes = classes_of_columns(pilot.pair, "values", pilot.columns)
-    found = pilot.layout("values", classes)
-    codings: list[Coding | None] = [code_by_column(found)]
+    layout = pilot.layout("values", classes)
+    codings: list[Coding | None] = [code_by_column(layout)]
     if classes.max() + 1 < pilot.columns:
-        codings.append(code_by_class(found, classes))
+        codings.append(code_by_class(layout, classes))
     for coding in codings:
         if coding is None or (coding.sizes == 1).all():
             continue
-        patterns = Patterns.of(*pilot.sides, found, coding)
+        patterns = Patterns.of(*pilot.sides, layout, coding)
         if patterns.keys.size > 1 and patterns.covered() >= _MIN_PATTERN_SHARE:
-            yield from _fit_given_patterns(pilot, found, patterns, classes)
+            yield from _fit_given_patterns(pilot, layout, patterns, classes)
 
 
 def _fit_given_patterns(
-    pilot: Pilot, found: Layout, patterns: Patterns, classes: Ints
+    pilot: Pilot, layout: Layout, patterns: Patterns, classes: Ints
 ) -> Iterator[AdditiveScore]:
     """Fit the pattern alone, then with values given the symbol and given the pattern."""
     keys, weights = patterns.coding.keys, patterns.weights()
-    start, none = (found, keys, patterns.keys), np.zeros(patterns.keys.size, dtype=np.int64)
-    yield AdditiveScore.of(*start, none, weights, np.zeros((0, found.symbols.size)))
-    if not found.valued().any():
+    start, none = (layout, keys, patterns.keys), np.zeros(patterns.keys.size, dtype=np.int64)
+    yield AdditiveScore.of(*start, none, weights, np.zeros((0, layout.symbols.size)))
+    if not layout.valued().any():
         return
-    groups, ordinary = patterns.groups(), found.ordinary()
-    sides = pilot.counts(found, keys, patterns.keys, groups)
+    groups, ordinary = patterns.groups(), layout.ordinary()
+    sides = pilot.counts(layout, keys, patterns.keys, groups)
     sides = [np.where(ordinary, side, 0.0) for side in sides]
     usual = np.where(ordinary, _weights_given_symbol(sides, classes)[classes], 0.0)
-    yield AdditiveScore.of(*start, none, weights, found.flat(usual)[None])
+    yield AdditiveScore.of(*start, none, weights, layout.flat(usual)[None])
     if groups.any() and patterns.coding.radices is not None:
         own = np.where(ordinary, _weights_given_symbol(sides, pilot.own), 0.0)
         bins = np.where(ordinary, _weights_given_pattern(sides, own), 0.0)
-        yield AdditiveScore.of(*start, groups, weights, found.flat(bins))
+        yield AdditiveScore.of(*start, groups, weights, layout.flat(bins))
 
 
 def _weights_given_symbol(sides: list[Floats], kinds: Ints) -> Floats:
@@ -421,9 +421,9 @@ def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
     k, k_prime = sides
     n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
     ratios, variances = log_ratios(k, k_prime, n, n_prime)
-    seen = k + k_prime > 0
-    moved = np.where(seen, ratios - usual, 0.0)
-    beyond = shrink_log_ratios(moved, variances, axis=(0, 2), live=seen)
+    is_present = k + k_prime > 0
+    moved = np.where(is_present, ratios - usual, 0.0)
+    beyond = shrink_log_ratios(moved, variances, axis=(0, 2), live=is_present)
     # The group of all other patterns keeps the usual weights.
     beyond[0] = 0.0
     return usual + beyond
@@ -531,9 +531,9 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
             weights: of every bin, shape `(groups, bins)`; no rows if bins weigh nothing.
         """
         pattern_weights = round_weights(pattern_weights)
-        kept = (pattern_weights != 0.0) | (groups > 0)
-        codes, keys = groups[kept].astype(np.uint32), keys if kept.any() else keys[:0]
-        tables = patterns[kept], codes, pattern_weights[kept], round_weights(weights)
+        is_weighted = (pattern_weights != 0.0) | (groups > 0)
+        codes, keys = groups[is_weighted].astype(np.uint32), keys if is_weighted.any() else keys[:0]
+        tables = patterns[is_weighted], codes, pattern_weights[is_weighted], round_weights(weights)
         return cls(layout.transform, layout.edges, layout.offsets, keys, *tables)
 
     def __call__(self, outputs: Array) -> Floats:

@@ -54,14 +54,14 @@ def freeze_arrays(record: Any, *alike: str) -> None:
     """
     for field in fields(record):
         if field.type in _DTYPES_BY_ALIAS:
-            given = np.asarray(getattr(record, field.name))
+            array = np.asarray(getattr(record, field.name))
             is_code = field.type in ("Words", "Codes")
-            if given.size and given.dtype.kind not in ("iu" if is_code else "buif"):
-                raise mistyped(field.name, "whole numbers" if is_code else "real numbers", given)
+            if array.size and array.dtype.kind not in ("iu" if is_code else "buif"):
+                raise mistyped(field.name, "whole numbers" if is_code else "real numbers", array)
             with np.errstate(invalid="ignore"):
-                values = np.asarray(given, _DTYPES_BY_ALIAS[field.type])
-            if field.type != "Floats" and not (values == given).all():
-                raise invalid(field.name, f"whole numbers that {values.dtype} holds", given)
+                values = np.asarray(array, _DTYPES_BY_ALIAS[field.type])
+            if field.type != "Floats" and not (values == array).all():
+                raise invalid(field.name, f"whole numbers that {values.dtype} holds", array)
             object.__setattr__(record, field.name, frozen_array(values))
     for name in alike:
         shape, first = getattr(record, name).shape, getattr(record, alike[0])
@@ -144,8 +144,8 @@ def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> 
     if rows is None:
         raise mistyped("outputs", "real numbers", np.asarray(outputs).dtype)
     if entries not in (None, rows.shape[1]) or rows.shape[1] < least:
-        wanted = f"of at least {least} entries" if entries is None else f"of {entries} entries"
-        raise invalid("outputs", wanted, rows.shape)
+        size = f"of at least {least} entries" if entries is None else f"of {entries} entries"
+        raise invalid("outputs", size, rows.shape)
     return rows
 
 

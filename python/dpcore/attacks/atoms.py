@@ -70,9 +70,13 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     width, reach = highs - lows, grain.at(np.maximum(np.abs(lows), np.abs(highs)))
     near = np.cumsum(np.append(0, steps == NEAR))
     # A run that holds values near each other and is wide is a continuum, not a number.
-    kept = (width <= MAX_CLUSTER_TOLERANCES * reach) | (near[last] == near[first])
-    lows, highs, reach = lows[kept], highs[kept], np.maximum(reach, width * (width > reach))[kept]
-    return Atoms(lows - reach, highs + reach, counts[kept].astype(np.int64))
+    is_cluster = (width <= MAX_CLUSTER_TOLERANCES * reach) | (near[last] == near[first])
+    lows, highs, reach = (
+        lows[is_cluster],
+        highs[is_cluster],
+        np.maximum(reach, width * (width > reach))[is_cluster],
+    )
+    return Atoms(lows - reach, highs + reach, counts[is_cluster].astype(np.int64))
 
 
 def may_have_atoms(ordered: Floats, grains: Sequence[Grain], least: int | None = None) -> Flags:

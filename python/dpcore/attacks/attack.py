@@ -186,7 +186,7 @@ def choose_events(
     Returns:
         One choice for each score.
     """
-    sides, found = (outputs, outputs_prime), []
+    sides, events = (outputs, outputs_prime), []
     grains = column_grains(*sides)
     with remember_parts():
         parts = [score.parts.parts if isinstance(score, OfParts) else () for score in scores]
@@ -198,8 +198,8 @@ def choose_events(
             values, values_prime = (scores_of(score, side) for side in sides)
             own = tuple(of_parts[part] for part in read) or grains
             grain = score_grain(score, own, values, values_prime)
-            found.append(best_threshold(score, values, values_prime, grain, goal))
-    return found
+            events.append(best_threshold(score, values, values_prime, grain, goal))
+    return events
 
 
 def best_threshold(
@@ -242,8 +242,8 @@ def best_of_sketches(
     tails = (side.low, side_prime.low), (side.high, side_prime.high)
     marks = marks.join_others([marks_of(*tail, marks.grain) for tail in tails])
     sides = side, side_prime
-    below = [[one.count_below(points) for points in marks.all] for one in sides]
-    finite, sizes = [one.finite for one in sides], (side.size, side_prime.size)
+    below = [[sketch.count_below(points) for points in marks.all] for sketch in sides]
+    finite, sizes = [sketch.finite for sketch in sides], (side.size, side_prime.size)
     return _choose_threshold(score, marks.points, np.array(below), finite, sizes, goal)
 
 
@@ -267,11 +267,11 @@ def _choose_threshold(
     # takes from the numerator and gives to the denominator.
     above = np.reshape(finite, (2, 1, 1)) - below[:, ::-1]
     least, plain, most = np.concatenate([above, below]).swapaxes(0, 1)
-    found = _choose_event(score, points, (least, plain, most), sizes, goal)
+    event = _choose_event(score, points, (least, plain, most), sizes, goal)
     if np.array_equal(least, most):
-        return found
+        return event
     raw = _choose_event(score, points, (plain, plain, plain), sizes, goal)
-    return replace(found, rounding=raw if raw.merit > rounded_merit(found.merit) else None)
+    return replace(event, rounding=raw if raw.merit > rounded_merit(event.merit) else None)
 
 
 def cost_of(choice: Choice) -> int:
@@ -688,11 +688,11 @@ def attack_name(attack: AuditAttack) -> str:
 
     One of somebody else's is named as any function is.
     """
-    given, kind = attack.given, type(attack.given)
+    stated, kind = attack.given, type(attack.given)
     if not kind.__module__.startswith(f"{__package__}."):
-        return name_of(given)
-    changed = [one for one in fields(given) if getattr(given, one.name) != one.default]
-    return repr(given) if changed else kind.__name__
+        return name_of(stated)
+    changed = [field for field in fields(stated) if getattr(stated, field.name) != field.default]
+    return repr(stated) if changed else kind.__name__
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -713,15 +713,15 @@ class Own(AuditAttack):
     def fitted_on(self, pilot: Pilot) -> Fitted:
         """Return the function's event, and the direction that certifies more of it."""
         outputs, outputs_prime = pilot.outputs()
-        found = self.function(outputs, outputs_prime, pilot.pair)
-        if not callable(found):
-            raise mistyped("event", "a callable outputs -> bools", found)
+        event = self.function(outputs, outputs_prime, pilot.pair)
+        if not callable(event):
+            raise mistyped("event", "a callable outputs -> bools", event)
         size, level = len(outputs), (pilot.goal.delta, pilot.goal.confidence)
-        counts = pilot.counts(found, size)
+        counts = pilot.counts(event, size)
         ways = {"x_prime": counts.swapped(), "x": counts}
         merits = {way: clopper_pearson(ordered, *level) for way, ordered in ways.items()}
         direction = max(merits, key=merits.__getitem__)
-        return Fitted(found, direction, merits[direction], size, np.empty(0))
+        return Fitted(event, direction, merits[direction], size, np.empty(0))
 
 
 def attack_of(given: Any) -> AuditAttack:

@@ -73,7 +73,7 @@ class Auto(ScoreAttack):
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Return the scores of every member that applies."""
-        found: list[Score] = []
+        scores_tried: list[Score] = []
         is_long = outputs.dtype.itemsize > _MAX_TABULATED_BYTES
         additive = any(isinstance(member, Additive) for member in self.members)
         for member in self.members:
@@ -87,8 +87,8 @@ class Auto(ScoreAttack):
                 scores = member.telling(outputs, outputs_prime)
             else:
                 scores = member.candidates(outputs, outputs_prime, pair)
-            found += [score for score in scores if score not in found]
-        return tuple(found)
+            scores_tried += [score for score in scores if score not in scores_tried]
+        return tuple(scores_tried)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
         """Return the scores of all members for parts of few values together."""

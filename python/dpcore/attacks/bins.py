@@ -33,9 +33,9 @@ _CONVERTED_NUMBERS: Final = 2**20
 
 def sorted_values(values: Floats) -> Floats:
     """Sort values, without NaN."""
-    found = np.sort(values)
+    ordered = np.sort(values)
     # NaN comes last.
-    return found[: found.size - int(np.count_nonzero(np.isnan(found)))]
+    return ordered[: ordered.size - int(np.count_nonzero(np.isnan(ordered)))]
 
 
 def place_between(low: Any, high: Any) -> Any:
@@ -288,8 +288,8 @@ class Layout(NamedTuple):
         bins = np.empty(values.shape, dtype=np.int64)
         columns = zip(values.T, np.split(self.edges, self.offsets[1:-1]), strict=True)
         for i, (entries, edges) in enumerate(columns):
-            found = np.searchsorted(edges, entries, side="right")
-            bins[:, i] = np.where(np.isnan(entries), edges.size + 1, found)
+            numbers = np.searchsorted(edges, entries, side="right")
+            bins[:, i] = np.where(np.isnan(entries), edges.size + 1, numbers)
         return bins
 
     def spread(self, flat: Array) -> Array:
@@ -318,9 +318,9 @@ def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
         parts.append((own // size).astype(np.float64))
     if transform == "differences":
         parts += [np.concatenate([[np.inf], part[:-1]]) for part in parts]
-    seen: dict[tuple[float, ...], int] = {}
+    classes: dict[tuple[float, ...], int] = {}
     entries = zip(*(part.tolist() for part in parts), strict=True)
-    return np.array([seen.setdefault(entry, len(seen)) for entry in entries])
+    return np.array([classes.setdefault(entry, len(classes)) for entry in entries])
 
 
 def _input_numbers(side: Any) -> Floats:

@@ -130,8 +130,8 @@ class _ColumnScreen:
         self.joint.add(part, column, key in self.copies)
         if key in self.copies:
             # A plainer part of the same values stands for the one that was found first.
-            known = self.copies[key]
-            known.part = min(known.part, part, key=known.rank)
+            copy = self.copies[key]
+            copy.part = min(copy.part, part, key=copy.rank)
             return
         self.total += 1
         sides = column[: self.split], column[self.split :]
@@ -146,7 +146,7 @@ class _ColumnScreen:
     def _drop(self) -> None:
         self.kept.sort(key=lambda each: (each.rank(each.part)[0], -each.merit, each.order))
         del self.kept[self.most :]
-        self.columns = {one.order: self.columns[one.order] for one in self.kept}
+        self.columns = {candidate.order: self.columns[candidate.order] for candidate in self.kept}
 
     def best(self, *sides: Array) -> Parts:
         """Return the parts that differ most: the plainest first, so that they win where all tie.
@@ -160,8 +160,8 @@ class _ColumnScreen:
             self.kept = [column for column in self.kept if column.order not in faint]
         self._drop()
         orders: dict[Part, int] = {}
-        for one in sorted(self.kept, key=lambda each: (*each.rank(each.part), each.order)):
-            orders.setdefault(one.part, one.order)
+        for candidate in sorted(self.kept, key=lambda each: (*each.rank(each.part), each.order)):
+            orders.setdefault(candidate.part, candidate.order)
         parts, first = Parts(tuple(orders)), 0
         for side in sides:
             rows = slice(first, first + len(side))
@@ -216,8 +216,8 @@ def _explore_sides(
     sides = [outputs[:rows], outputs_prime[:rows]]
     screen = _ColumnScreen(len(sides[0]), most, is_presence)
     _explore_node(_pool_sides(*sides), (), screen, name)
-    found = screen.compared + screen.skipped
-    read = PartsRead(found, screen.compared, min(map(len, sides)))
+    parts = screen.compared + screen.skipped
+    read = PartsRead(parts, screen.compared, min(map(len, sides)))
     return screen.best(*sides), read, screen
 
 
@@ -293,8 +293,8 @@ def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
 def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) -> None:
     """Compare every part of a node, and then those of what lies inside it."""
     held, texts = open_node(node)
-    found = _presence_parts if screen.is_presence else _own_parts
-    for part in found(held, texts, steps, name):
+    list_parts = _presence_parts if screen.is_presence else _own_parts
+    for part in list_parts(held, texts, steps, name):
         if isinstance(part, int) or screen.compared >= MOST_PARTS:
             screen.skipped += part if isinstance(part, int) else 1
             continue
@@ -313,12 +313,12 @@ def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) ->
 
 def _unread_letters(held: Bunch | Array, texts: Strings | None) -> int:
     """Return the number of places in the middle of long texts that no part reads."""
-    found = [texts]
+    columns = [texts]
     if isinstance(held, Bunch):
-        wanted = {objects.TEXT, objects.BYTES} & set(held.present)
-        found = [held.texts(kind)[1] for kind in sorted(wanted)]
-    long = [one for one in found if one is not None and one.items is not None]
-    return max([0, *(int(one.lengths.max(initial=0)) - 2 * one.most for one in long)])
+        kinds = {objects.TEXT, objects.BYTES} & set(held.present)
+        columns = [held.texts(kind)[1] for kind in sorted(kinds)]
+    long = [column for column in columns if column is not None and column.items is not None]
+    return max([0, *(int(column.lengths.max(initial=0)) - 2 * column.most for column in long)])
 
 
 def _own_parts(
@@ -459,7 +459,7 @@ def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part | int]:
     """Yield the values that come often, where whole values repeat."""
     table = Counter(items)
     if 1 < len(table) <= max(_FEW_VALUES_LIMIT, len(items) / _MIN_MEAN_REPEATS):
-        yield from (Part(steps, "is", one) for one, _ in table.most_common(_MAX_NAMED_MEMBERS))
+        yield from (Part(steps, "is", value) for value, _ in table.most_common(_MAX_NAMED_MEMBERS))
         yield max(0, len(table) - _MAX_NAMED_MEMBERS)
 
 
@@ -468,13 +468,13 @@ def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> It
     rows = bunch.rows[1] if kind == objects.SEQUENCE else bunch.of_kind(kind)[1]
     table = Counter(itertools.chain.from_iterable(map(_distinct_members, rows)))
     # Sets of strings have another order in every process.
-    repeated = [one for one, times in table.items() if times > 1]
-    repeated.sort(key=lambda one: (-table[one], type(one).__name__, repr(one)))
-    lengths = [len(one) for one in rows]
+    repeated = [member for member, times in table.items() if times > 1]
+    repeated.sort(key=lambda member: (-table[member], type(member).__name__, repr(member)))
+    lengths = [len(member) for member in rows]
     if kind == objects.SET or len(set(lengths)) > 1 or len(table) < sum(lengths) / 4:
-        yield from (Part(steps, measure, one) for one in repeated[:_MAX_NAMED_MEMBERS])
+        yield from (Part(steps, measure, member) for member in repeated[:_MAX_NAMED_MEMBERS])
         yield max(0, len(repeated) - _MAX_NAMED_MEMBERS)
-    floats = [one for items in rows for one in items if isinstance(one, float)]
+    floats = [member for items in rows for member in items if isinstance(member, float)]
     if len(floats) > 4 * len(rows) or (kind == objects.SET and floats):
         yield from _parts_of_intervals(np.array(floats), len(rows), steps)
 
@@ -484,7 +484,7 @@ def _distinct_members(row: Any) -> set[Any]:
     try:
         return set(row)
     except TypeError:
-        return {one for one in row if is_hashable(one)}
+        return {member for member in row if is_hashable(member)}
 
 
 def _parts_of_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
@@ -524,10 +524,10 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
                 yield from ((("view", name), bunch.view(name)) for name in names)
     if objects.MAPPING in kinds:
         maps = bunch.maps[1]
-        keys = Counter(key for one in maps for key in one)
+        keys = Counter(key for mapping in maps for key in mapping)
         yield from ((("key", key), bunch.key(key)) for key, _ in keys.most_common())
         spaced = maps[:: max(1, len(maps) // (4 * _VIEW_SAMPLE_OUTPUTS))]
-        if _order_changes([list(one) for one in spaced]):
+        if _order_changes([list(mapping) for mapping in spaced]):
             yield ("view", "keys"), bunch.view("keys")
     if objects.RAISED in kinds:
         yield ("view", "message"), bunch.view("message")
@@ -542,15 +542,17 @@ def _merges_numbers(numbers: list[Any]) -> bool:
 
 def _is_pairs(row: Any) -> bool:
     """Return True for a sequence of pairs whose first entries name the second ones."""
-    is_list = len(row) > 0 and all(isinstance(one, (tuple, list)) and len(one) == 2 for one in row)
-    return is_list and all(isinstance(one[0], (str, int)) for one in row)
+    is_list = len(row) > 0 and all(
+        isinstance(item, (tuple, list)) and len(item) == 2 for item in row
+    )
+    return is_list and all(isinstance(item[0], (str, int)) for item in row)
 
 
 def _order_changes(rows: list[list[Any]]) -> bool:
     """Return True if keys that two mappings share come in different orders."""
-    for one, other in zip(rows, rows[1:] + rows[:1], strict=True):
-        shared = {*one} & {*other}
-        if [key for key in one if key in shared] != [key for key in other if key in shared]:
+    for order, other in zip(rows, rows[1:] + rows[:1], strict=True):
+        shared = {*order} & {*other}
+        if [key for key in order if key in shared] != [key for key in other if key in shared]:
             return True
     return False
 
@@ -561,32 +563,32 @@ def _steps_into_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]
     if not looked:
         return
     need = _MIN_READABLE_SHARE * len(looked)
-    found: list[str] = []
+    steps: list[str] = []
     if sum(map(_is_json, looked)) >= need:
-        found.append("json")
+        steps.append("json")
     else:
-        found += [f"fields {one}" for one in DELIMITERS if sum(one in t for t in looked) >= need]
-        if sum(len(one.split()) > 1 for one in looked) >= need:
-            found.append("words")
-        numbered = sum(any(c.isdigit() for c in one) and not one.isdigit() for one in looked)
-        if numbered >= need and any(math.isnan(parse_number(one)) for one in looked):
-            found.append("numbers")
-    yield from ((("view", view), bunch.view(view)) for view in found)
+        steps += [f"fields {text}" for text in DELIMITERS if sum(text in t for t in looked) >= need]
+        if sum(len(text.split()) > 1 for text in looked) >= need:
+            steps.append("words")
+        numbered = sum(any(c.isdigit() for c in text) and not text.isdigit() for text in looked)
+        if numbered >= need and any(math.isnan(parse_number(text)) for text in looked):
+            steps.append("numbers")
+    yield from ((("view", view), bunch.view(view)) for view in steps)
 
 
 def _is_json(text: str) -> bool:
     return text.lstrip().startswith(("{", "[")) and view_item(text, "json") is not ABSENT
 
 
-def _parts_of_others(found: list[Any], steps: Steps, name: str) -> Part:
+def _parts_of_others(values: list[Any], steps: Steps, name: str) -> Part:
     """Return a table of objects that have no parts; raise where they do not repeat."""
-    odd = next((one for one in found if not is_hashable(one)), None)
-    table = Counter(found if odd is None else ())
-    if odd is not None or len(table) > max(_FEW_VALUES_LIMIT, len(found) / _MIN_MEAN_REPEATS):
+    odd = next((value for value in values if not is_hashable(value)), None)
+    table = Counter(values if odd is None else ())
+    if odd is not None or len(table) > max(_FEW_VALUES_LIMIT, len(values) / _MIN_MEAN_REPEATS):
         requirement = "numbers, strings, containers of these, or objects that repeat"
         where = f" ({Part(steps, 'value')})" if steps else ""
-        raise mistyped(name + where, requirement, type(found[0] if odd is None else odd))
-    return Part(steps, "which", tuple(one for one, _ in table.most_common(_MAX_KEPT_PARTS)))
+        raise mistyped(name + where, requirement, type(values[0] if odd is None else odd))
+    return Part(steps, "which", tuple(value for value, _ in table.most_common(_MAX_KEPT_PARTS)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -715,14 +717,14 @@ def read_candidates(
         parts, read = derived_parts(*sides), PartsRead(width, width, min(map(len, sides)))
     else:
         parts, read, screen = _explore_parts(*sides, name)
-    limits = [None if one.dtype.kind in "buifUSmM" else _MAX_COMPARED_OBJECTS for one in sides]
+    limits = [None if rows.dtype.kind in "buifUSmM" else _MAX_COMPARED_OBJECTS for rows in sides]
     heads = [side[:most] for side, most in zip(sides, limits, strict=True)]
-    found = attack.candidates(*heads, pair)
+    candidates = attack.candidates(*heads, pair)
     if not parts.parts:
-        return tuple(found), read
+        return tuple(candidates), read
     most = _MAX_COMPARED_OBJECTS if regular else max(1, _MAX_FITTED_NUMBERS // len(parts.parts))
     columns = [parts(side[:most]) for side in sides]
-    made = [_narrow_to_part(parts, one) for one in attack.candidates(*columns, _NO_INPUTS)]
+    made = [_narrow_to_part(parts, rows) for rows in attack.candidates(*columns, _NO_INPUTS)]
     # A sum over many parts carries the noise of all, and one of them may say everything.
     ranks = rank_columns(*columns) if len(parts.parts) > 1 and not regular else []
     for i in ranks[:_MAX_SINGLE_PARTS]:
@@ -736,9 +738,9 @@ def read_candidates(
             used = together.only(score.entries.tolist())
             made.append(OfParts(used, replace(score, entries=np.arange(len(used.parts)))))
     # A user's own score is one of outputs, never of their parts.
-    own = {id(one) for one in found}
-    made = [one for one in made if id(one.score) not in own]
-    return (*found, *dict.fromkeys(made)), read
+    own = {id(rows) for rows in candidates}
+    made = [rows for rows in made if id(rows.score) not in own]
+    return (*candidates, *dict.fromkeys(made)), read
 
 
 def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
@@ -747,7 +749,7 @@ def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
     They often say the same, and are what a reader understands.
     """
     single = [s for s in made if len(s.parts.parts) == 1 and score_attribute(s.score, "alone")]
-    steps = {one.parts.parts[0].steps for one in single}
+    steps = {candidate.parts.parts[0].steps for candidate in single}
     flags = [part for part in parts.parts if part.is_flag and part.steps in steps]
     return [OfParts(Parts((part,)), single[0].score) for part in flags[:_MAX_WHOLE_VALUES]]
 

@@ -182,9 +182,9 @@ class Discriminant(NumericAttack):
         if entries.size < 2 or min(map(len, sides)) < 8:
             return []
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
-        known = [_PooledCovariance.of(fit, differences) for differences in (False, True)]
+        covariances = [_PooledCovariance.of(fit, differences) for differences in (False, True)]
         settings = list(itertools.product((False, True), _COVARIANCE_SHRINKAGES))
-        merits = [_mean_distance(rest, known[way].weights(share)) for way, share in settings]
+        merits = [_mean_distance(rest, covariances[way].weights(share)) for way, share in settings]
         order = np.argsort(np.negative(merits), kind="stable")[:_MAX_KEPT_DISCRIMINANTS]
         best = [settings[i] for i in order]
         whole = {way: _PooledCovariance.of(sides, way) for way in {way for way, _ in best}}
@@ -298,7 +298,7 @@ class _PooledCovariance(NamedTuple):
 def _mean_distance(sides: list[Floats], weights: Floats) -> float:
     """Return the distance of the two means of a weighted sum, in standard deviations."""
     values = [side @ weights for side in sides]
-    spread = sum(float(one.var()) for one in values)
+    spread = sum(float(column.var()) for column in values)
     apart = abs(float(values[0].mean()) - float(values[1].mean()))
     return float(apart / (spread**0.5 + 1e-12 * apart + 1e-300))
 

@@ -86,12 +86,12 @@ def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[
 def _make_finite(outputs: Array) -> Floats:
     """Return the outputs as doubles; infinities and NaN become values beyond all others."""
     values = outputs.astype(np.float64)
-    known = np.isfinite(values)
-    if known.all():
+    is_finite = np.isfinite(values)
+    if is_finite.all():
         return values
     # Halved, so that nothing overflows; only ranks matter from here on.
     values /= 2.0
-    edge = float(np.abs(values[known]).max(initial=1.0))
+    edge = float(np.abs(values[is_finite]).max(initial=1.0))
     beyond = min(1.5 * edge + 1.0, np.finfo(np.float64).max)
     return np.nan_to_num(values, nan=beyond, posinf=0.9 * beyond, neginf=-0.9 * beyond)
 
@@ -122,16 +122,16 @@ def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> No
     first, second = np.triu_indices(columns.size, 1)
     if first.size == 0:
         return
-    found = (ranks.T @ ranks)[first, second]
-    scores = found * math.sqrt(len(values) - 1)
+    correlations = (ranks.T @ ranks)[first, second]
+    scores = correlations * math.sqrt(len(values) - 1)
     worst = int(np.argmax(abs(scores)))
     squares = float((scores**2).sum())
     named = f"{columns[0]} to {columns[-1]}"
     if abs(scores[worst]) > -ndtri(level / 6.0 / first.size):
         named = f"{columns[first[worst]]} and {columns[second[worst]]}"
-        statistic = f"rank correlation {found[worst]:.3g}"
+        statistic = f"rank correlation {correlations[worst]:.3g}"
     elif abs(float(scores.sum()) / math.sqrt(first.size)) > -ndtri(level / 6.0):
-        statistic = f"mean rank correlation {float(found.mean()):.3g}"
+        statistic = f"mean rank correlation {float(correlations.mean()):.3g}"
     elif chdtrc(first.size, squares) < level / 3.0:
         size = math.sqrt(squares / first.size / (len(values) - 1))
         statistic = f"rank correlations of size {size:.3g}"
@@ -159,9 +159,9 @@ def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: flo
         )
 
 
-def _pilot_refused(found: str, side: str) -> ValueError:
+def _pilot_refused(reason: str, side: str) -> ValueError:
     requirement = "independent from coordinate to coordinate, with one law where inputs are equal"
-    return ValueError(f"outputs must be {requirement}, got {found} on {side}")
+    return ValueError(f"outputs must be {requirement}, got {reason} on {side}")
 
 
 @suggest_arguments
@@ -269,8 +269,8 @@ def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tupl
     # In the order of preference: max() keeps the first of equals.
     votes: dict[Side, Counts] = {"x_prime": counts, "x": opposite}
     options: dict[tuple[Side, Side], Counts] = {}
-    for vote, one in votes.items():
-        options |= {(vote, "x_prime"): one.swapped(), (vote, "x"): one}
+    for vote, votes_of_entry in votes.items():
+        options |= {(vote, "x_prime"): votes_of_entry.swapped(), (vote, "x"): votes_of_entry}
 
     def merit(option: tuple[Side, Side]) -> tuple[float, float]:
         ordered = options[option]
@@ -369,12 +369,12 @@ class Coordinatewise(AuditAttack):
         refuse_dependent(tuple(zip(("x", "x'"), sides, strict=True)), differing)
         # The groups share the probability of error.
         shared = replace(goal, confidence=1.0 - (1.0 - goal.confidence) / len(differing))
-        found = {}
+        chosen = {}
         for way in ("x", "x_prime"):
             options = [_make_options(sides, group, way, shared) for group in differing]
-            found[way] = _combine_options(options, differing, dim, goal)
-        direction = max(found, key=lambda way: found[way][1])
-        event, merit = found[direction]
+            chosen[way] = _combine_options(options, differing, dim, goal)
+        direction = max(chosen, key=lambda way: chosen[way][1])
+        event, merit = chosen[direction]
         return Fitted(event, direction, merit, len(sides[0]), np.empty(0))
 
 

@@ -124,8 +124,10 @@ class Letters(Record, word="Letters"):
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
-            wanted, other = _OBJECT_LETTERS.get(self.kind, (Integral, 0))
-            fits = np.frompyfunc(lambda item: isinstance(item, wanted), 1, 1)(outputs).astype(bool)
+            type_of_letters, other = _OBJECT_LETTERS.get(self.kind, (Integral, 0))
+            fits = np.frompyfunc(lambda item: isinstance(item, type_of_letters), 1, 1)(
+                outputs
+            ).astype(bool)
             filled = np.where(fits, outputs, other)
             outputs = np.array(filled.tolist()).reshape(outputs.shape)
         elif self.kind in ("whole", "words") and outputs.dtype.kind == "f":
@@ -189,12 +191,12 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
     Raises:
         TypeError: if the outputs are of another kind.
     """
-    found = kind_of(outputs)
+    kind_of_rows = kind_of(outputs)
     allowed = {"real": ("real", "whole"), "words": ("whole",)}.get(kind, (kind,))
-    if found not in allowed:
+    if kind_of_rows not in allowed:
         named = {"real": "numbers", "text": "strings", "bytes": "byte strings"}
         raise mistyped("outputs", named.get(kind, "whole numbers"), outputs.dtype)
-    if found in ("text", "bytes"):
+    if kind_of_rows in ("text", "bytes"):
         return _character_codes(outputs.reshape(len(outputs), -1), width)
     if outputs.dtype.kind in "mM":
         outputs = outputs.view(np.int64)
@@ -278,11 +280,11 @@ def _edge_shares(bins: int) -> Floats:
 def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
     """Return every column of real numbers as the pilot shows it."""
     sides = first_rows(rows), first_rows(rows_prime)
-    found = []
+    columns = []
     for *both, grain in zip(*(side.T for side in sides), grains_of(*sides), strict=True):
         values = arrays.finite_values(*both)
-        found.append(RealColumn(values, atoms_of(values, grain), grain))
-    return found
+        columns.append(RealColumn(values, atoms_of(values, grain), grain))
+    return columns
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -363,8 +365,8 @@ def _round_to_grid(value: float, grid: Grid) -> float:
 
 def grid_of(*sides: Array) -> Grid:
     """Return the grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
-    found = [list(_iterate_floats(items_of(side))) for side in sides]
-    grain = grain_of(*(np.array(values, np.float64) for values in found))
+    numbers = [list(_iterate_floats(items_of(side))) for side in sides]
+    grain = grain_of(*(np.array(values, np.float64) for values in numbers))
     return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.typical, grain.middle)
 
 
@@ -508,16 +510,16 @@ class Histogram(ScoreAttack):
     def _tabulate_floats(self, *sides: Array) -> tuple[Score, ...]:
         rows = tuple(map(read_numbers, sides))
         shown = real_columns(*rows)
-        found: list[Score] = []
+        scores: list[Score] = []
         loose = any(column.loose for column in shown)
         for bins in _BIN_NUMBERS if self.bins is None else (self.bins,):
             full = _MIN_OUTPUTS_PER_BINNED_CELL if bins > 1 else _MIN_OUTPUTS_PER_CELL
             made = _tabulate_cells(rows, Letters.of_real(shown, bins), full)
             # Where no value repeats, one bin is one cell, which says nothing.
-            found += [cells for cells in made if not (loose and cells.values.size == 1)]
+            scores += [cells for cells in made if not (loose and cells.values.size == 1)]
             if not loose:
                 break
-        return tuple(found)
+        return tuple(scores)
 
 
 def _find_places(ladder: Ints, code: Ints) -> Ints:
@@ -532,9 +534,11 @@ def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tu
     total = sum(map(len, sides))
     most = max(_ALWAYS_ALLOWED_CELLS, total / full)
     first = tuple(side[:_SCREENED_OUTPUTS] for side in sides)
-    seen = sum(map(len, first))
+    rows_seen = sum(map(len, first))
     # If `most` cells were equally likely, the head would show this many.
-    if seen < total and _number_rows(first, letters)[2].shape[1] > most * -np.expm1(-seen / most):
+    if rows_seen < total and _number_rows(first, letters)[2].shape[1] > most * -np.expm1(
+        -rows_seen / most
+    ):
         return ()
     stops, ladders, counts = _number_rows(sides, letters)
     if counts.shape[1] > most:
@@ -552,9 +556,9 @@ def _number_rows(
     codes = [np.zeros(len(side), dtype=np.int64) for side in sides]
     stops: list[int] = []
     ladders: list[Ints] = []
-    columns, stop, kept = letters.sizes.size, 0, 1
+    columns, stop, n_keys = letters.sizes.size, 0, 1
     while True:
-        first, radix = stop, kept
+        first, radix = stop, n_keys
         while stop < columns and radix * int(letters.sizes[stop]) < _MAX_CELL_CODE:
             radix *= int(letters.sizes[stop])
             stop += 1
@@ -566,7 +570,7 @@ def _number_rows(
         ladders.append(keys)
         if stop == columns:
             return tuple(stops), ladders, counts
-        codes, kept = [_find_places(keys, code) for code in codes], keys.size
+        codes, n_keys = [_find_places(keys, code) for code in codes], keys.size
 
 
 def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
@@ -581,12 +585,12 @@ def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
 def _order_cells(counts: Ints, sides: tuple[Array, ...]) -> list[Floats]:
     """Return shrunken log ratios of all cells; one for each order of the cells."""
     n, n_prime = map(len, sides)
-    found = [
+    cells = [
         np.log((counts[0] + a) / (n + a)) - np.log((counts[1] + a) / (n_prime + a))
         for a in _PSEUDO_COUNTS
     ]
-    orders = [np.argsort(values, kind="stable") for values in found]
-    return found[:1] if np.array_equal(orders[0], orders[1]) else found
+    orders = [np.argsort(values, kind="stable") for values in cells]
+    return cells[:1] if np.array_equal(orders[0], orders[1]) else cells
 
 
 def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:

@@ -284,14 +284,14 @@ class FloatLattice(ScoreAttack):
         if outputs.dtype.kind != "f" or outputs_prime.dtype.kind != "f" or outputs.size == 0:
             return ()
         size = min(len(outputs), len(outputs_prime))
-        found: list[tuple[float, Score]] = []
+        scores: list[tuple[float, Score]] = []
         for group in _group_entries(outputs, pair):
             table = _tabulate_entries(outputs[:size], outputs_prime[:size], *group)
-            found += _choose_cuts(table)
-        if not found:
+            scores += _choose_cuts(table)
+        if not scores:
             return (FinerThan(FINEST, -1.0, 1.0),)
-        found.sort(key=lambda item: -item[0])
-        return tuple(score for _, score in found[:_MAX_LATTICE_SCORES])
+        scores.sort(key=lambda item: -item[0])
+        return tuple(score for _, score in scores[:_MAX_LATTICE_SCORES])
 
 
 class Table(NamedTuple):
@@ -338,8 +338,8 @@ def _tabulate_entries(
     exponents = _choose_exponents(lowest_bit(pooled), finite)
     shape = (edges.size + 1, exponents.size + 1)
     place, size = classify_exponents(exponents), shape[0] * shape[1]
-    found = [np.bincount(find_cells(side, edges, place), minlength=size) for side in sides]
-    counts = np.reshape(found, (2, *shape))
+    tables = [np.bincount(find_cells(side, edges, place), minlength=size) for side in sides]
+    counts = np.reshape(tables, (2, *shape))
     return Table(columns, ends, edges, exponents, counts[:, 1:-1])
 
 
@@ -347,7 +347,7 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
     """Return ends of windows: the centres and powers of two away from them."""
     if finite.size == 0:
         return np.array([-1.0, 1.0])
-    found = [np.array(centres)]
+    bounds = [np.array(centres)]
     for centre in centres:
         # Halved, so that no difference overflows.
         middle = float(np.median(np.abs(finite / 2.0 - centre / 2.0)))
@@ -355,14 +355,14 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
         deep = int(np.clip(np.log2(finite.size / 2.0) - _MAX_OCTAVES_ABOVE, 3, _MAX_OCTAVES_BELOW))
         steps = np.ldexp(1.0, np.arange(power - deep, min(power + _MAX_OCTAVES_ABOVE, 1024)))
         with np.errstate(over="ignore"):
-            found += [centre - steps, centre + steps]
+            bounds += [centre - steps, centre + steps]
     # The outermost windows end where the pilot does.
-    found.append(np.array([finite.min(), np.nextafter(finite.max(), np.inf)]))
-    edges = np.unique(np.concatenate(found))
+    bounds.append(np.array([finite.min(), np.nextafter(finite.max(), np.inf)]))
+    edges = np.unique(np.concatenate(bounds))
     return np.asarray(edges[np.isfinite(edges)])
 
 
-def _choose_exponents(found: Ints, finite: Floats) -> Ints:
+def _choose_exponents(exponents: Ints, finite: Floats) -> Ints:
     """Return exponents far below the spread that leave a share of the numbers on either side.
 
     The spread is half the width of the middle 98 % of finite numbers.
@@ -371,9 +371,9 @@ def _choose_exponents(found: Ints, finite: Floats) -> Ints:
     spread = float(ends[1] / 2.0 - ends[0] / 2.0)
     if spread <= 0.0:
         return np.empty(0, dtype=np.int64)
-    kinds, times = np.unique(found, return_counts=True)
+    kinds, times = np.unique(exponents, return_counts=True)
     below = np.cumsum(times) - times
-    worth = (below >= 4) & (found.size - below >= max(4, found.size // 1000))
+    worth = (below >= 4) & (exponents.size - below >= max(4, exponents.size // 1000))
     kinds = kinds[worth & (kinds < int(np.frexp(spread)[1]) - _LOW_ORDER_DEPTH)]
     places = np.linspace(0, kinds.size - 1, min(kinds.size, _MAX_TRIED_EXPONENTS))
     return kinds[places.astype(np.int64)]
@@ -390,7 +390,7 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
     trace, variance = _find_trace(below, whole, first, last)
     # What the place alone says, by the law of the real numbers, is no merit of a cut.
     place = np.abs(np.log((inside[0] + 1.0) / (inside[1] + 1.0)))
-    found: list[tuple[float, Score]] = []
+    cuts: list[tuple[float, Score]] = []
     unclean: dict[float, bool] = {}
     for side, sign in ((0, 1.0), (1, -1.0)):
         merit = _log_ratio_limit(fine[side], fine[1 - side]) - place
@@ -410,18 +410,20 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
             for quantifier in ("some", "every")[: len(table.columns)]:
                 exponent = -int(table.exponents[cut])
                 score = FinerThan(exponent, low, high, table.columns, quantifier)
-                found.append((float(promises[cut]), score))
-    if found and unclean[max(unclean)]:
-        found.append((max(unclean), _score_table(table)))
-    return found
+                cuts.append((float(promises[cut]), score))
+    if cuts and unclean[max(unclean)]:
+        cuts.append((max(unclean), _score_table(table)))
+    return cuts
 
 
 def _rule_out(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> None:
     """Set the merit of cuts without a trace to minus infinity, in place."""
-    seen = likely & (trace >= _TRACE_STANDARD_ERRORS[1]) & (variance >= _MIN_TRACE_VARIANCE[1])
-    best = np.max(merit, initial=-np.inf, where=seen)
+    is_visible = (
+        likely & (trace >= _TRACE_STANDARD_ERRORS[1]) & (variance >= _MIN_TRACE_VARIANCE[1])
+    )
+    best = np.max(merit, initial=-np.inf, where=is_visible)
     clear = (trace >= _TRACE_STANDARD_ERRORS[0]) & (variance >= _MIN_TRACE_VARIANCE[0])
-    merit[~(seen | (clear & (merit > best + _UNEXPECTED_CUT_MARGIN)))] = -np.inf
+    merit[~(is_visible | (clear & (merit > best + _UNEXPECTED_CUT_MARGIN)))] = -np.inf
 
 
 def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) -> Flags:
@@ -431,9 +433,9 @@ def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) ->
     bits of the significand, and with b added it stays one where the sum is below 2^j; from a the
     same place is reached by smaller noise, with finer bits, within 2^j of a.
     """
-    found = np.zeros((first.size, table.exponents.size), dtype=np.bool_)
+    is_expected = np.zeros((first.size, table.exponents.size), dtype=np.bool_)
     if len(table.ends) < 2:
-        return found
+        return is_expected
     fine, coarse = table.ends[side], table.ends[1 - side]
     edges = table.edges
     powers = np.unique(np.frexp(edges[edges > 0.0])[1] - 1)
@@ -443,8 +445,8 @@ def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) ->
         for start, stop in ((low, min(high, coarse - reach)), (max(low, coarse + reach), high)):
             window = (edges[first] == start) & (edges[last] == stop)
             for width in _SIGNIFICAND_BITS:
-                found |= window[:, np.newaxis] & (table.exponents == power - width)
-    return found
+                is_expected |= window[:, np.newaxis] & (table.exponents == power - width)
+    return is_expected
 
 
 def _sum_windows(counts: Floats, first: Places, last: Places) -> Floats:
@@ -513,7 +515,7 @@ def lowest_bit(values: Floats) -> Ints:
     odd |= (power > 0).astype(np.int64) << 52
     odd &= -odd
     # The isolated bit is a power of two, whose exponent a conversion to double reveals.
-    found = (odd.astype(np.float64).view(np.int64) >> 52) - 1023
-    found += np.maximum(power, 1) - 1075
-    found[(odd == 0) | (power == 0x7FF)] = EVERY
-    return found
+    exponents = (odd.astype(np.float64).view(np.int64) >> 52) - 1023
+    exponents += np.maximum(power, 1) - 1075
+    exponents[(odd == 0) | (power == 0x7FF)] = EVERY
+    return exponents

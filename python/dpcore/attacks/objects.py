@@ -72,7 +72,7 @@ class Strings:
         if width <= _MAX_UNCUT_CHARACTERS:
             return cls(lengths, _to_character_codes(np.array(items, f"{kind}{max(1, width)}")))
         kind, cuts = f"{kind}{_END_CHARACTERS}", (slice(_END_CHARACTERS), _FROM_END)
-        ends = [_to_character_codes(np.array([one[cut] for one in items], kind)) for cut in cuts]
+        ends = [_to_character_codes(np.array([item[cut] for item in items], kind)) for cut in cuts]
         return cls(lengths, ends[0], ends[1], items)
 
     @property
@@ -92,8 +92,8 @@ class Strings:
         if self.items is not None and not -_END_CHARACTERS <= place < _END_CHARACTERS:
             # Of a text among objects only the ends are kept as numbers.
             reached = zip(self.items, inside, strict=True)
-            letters = [one[place] if has else 0 for one, has in reached]
-            codes: Any = [ord(one) if isinstance(one, str) else one for one in letters]
+            letters = [item[place] if has else 0 for item, has in reached]
+            codes: Any = [ord(item) if isinstance(item, str) else item for item in letters]
         elif place >= 0:
             codes = self.heads[:, min(place, width - 1)]
         elif self.tails is not None:
@@ -107,7 +107,7 @@ class Strings:
         """Return how often a letter occurs in each string."""
         if self.items is not None:
             letter = bytes([code]) if isinstance(self.items[0], bytes) else chr(code)
-            return np.fromiter((one.count(letter) for one in self.items), np.float64)
+            return np.fromiter((item.count(letter) for item in self.items), np.float64)
         # What lies beyond the end is no letter.
         beyond = self.heads.shape[1] - self.lengths if code == 0 else 0
         return np.asarray(np.count_nonzero(self.heads == code, axis=1) - beyond, np.float64)
@@ -205,7 +205,9 @@ class Members:
         """The number of every value, the rows that hold it, and where these begin."""
         numbers: dict[Any, int] = {}
         try:
-            codes = [numbers.setdefault(one, len(numbers)) for row in self.rows for one in row]
+            codes = [
+                numbers.setdefault(member, len(numbers)) for row in self.rows for member in row
+            ]
         except TypeError:
             # What has no hash is compared one by one.
             return None
@@ -218,8 +220,8 @@ class Members:
         """The floats of all rows, and the rows that hold them."""
         members = list(itertools.chain.from_iterable(self.rows))
         holders = np.repeat(np.arange(len(self.rows)), list(map(len, self.rows)))
-        if not all(issubclass(one, float) for one in set(map(type, members))):
-            is_float = [isinstance(one, float) for one in members]
+        if not all(issubclass(member, float) for member in set(map(type, members))):
+            is_float = [isinstance(member, float) for member in members]
             members, holders = list(itertools.compress(members, is_float)), holders[is_float]
         return np.array(members, dtype=np.float64), holders
 
@@ -253,14 +255,14 @@ class Bunch:
             plain = _PLAIN_CLASSES
             items = [plain[type(item)](item) if type(item) in plain else item for item in items]
             self.items, classes = items, set(map(type, items))
-        known = {one: _classify_type(one) for one in classes}
+        kinds = {cls: _classify_type(cls) for cls in classes}
         if len(classes) == 1:
-            self.kinds = np.full(len(items), known[classes.pop()], np.int8)
+            self.kinds = np.full(len(items), kinds[classes.pop()], np.int8)
         else:
-            self.kinds = np.fromiter(map(known.__getitem__, map(type, items)), np.int8, len(items))
+            self.kinds = np.fromiter(map(kinds.__getitem__, map(type, items)), np.int8, len(items))
         self._texts: dict[int, tuple[Places, Strings]] = {}
         self._members: dict[int, tuple[Places, Members]] = {}
-        self.present = sorted(set(known.values()))
+        self.present = sorted(set(kinds.values()))
         self._compared = 0
 
     def of_kind(self, kind: int) -> tuple[Places, list[Any]]:
@@ -273,11 +275,11 @@ class Bunch:
 
     def numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
         """Return the places of numbers, and these as floats, or as complex where one is."""
-        where, found = self.of_kind(NUMBER)
+        where, values_found = self.of_kind(NUMBER)
         try:
-            return where, np.array(found, dtype=np.float64)
+            return where, np.array(values_found, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            values = np.array([read_complex(one) for one in found], dtype=np.complex128)
+            values = np.array([read_complex(one) for one in values_found], dtype=np.complex128)
         return where, values if values.imag.any() else values.real
 
     @functools.cached_property
@@ -294,19 +296,19 @@ class Bunch:
     @functools.cached_property
     def whole(self) -> tuple[Places, list[int]]:
         """The places of whole numbers, and these numbers."""
-        where, found = self.of_kind(NUMBER)
-        classes: set[Any] = set(map(type, found))
-        integral = {one for one in classes if issubclass(one, Integral)}
+        where, numbers = self.of_kind(NUMBER)
+        classes: set[Any] = set(map(type, numbers))
+        integral = {number for number in classes if issubclass(number, Integral)}
         if integral != classes:
-            places = [i for i, one in enumerate(found) if type(one) in integral]
-            where, found = where[places], [found[i] for i in places]
-        return where, list(map(int, found))
+            places = [i for i, number in enumerate(numbers) if type(number) in integral]
+            where, numbers = where[places], [numbers[i] for i in places]
+        return where, list(map(int, numbers))
 
     def words(self, number: int) -> tuple[Places, Floats]:
         """Return the places of whole numbers, and 32 of their bits, from bit 32 `number` on."""
         where, whole = self.whole
         shift, mask = WORD * number, 2**WORD - 1
-        return where, np.array([float((one >> shift) & mask) for one in whole])
+        return where, np.array([float((whole_number >> shift) & mask) for whole_number in whole])
 
     def bits(self, number: int) -> tuple[Places, Floats]:
         """Return where whole numbers are, and one bit of each, in two's complement."""
@@ -317,7 +319,7 @@ class Bunch:
     @functools.cached_property
     def _bits(self) -> Array:
         whole, width = self.whole[1], self.longest() // 8 + 1
-        rows = b"".join(one.to_bytes(width, "little", signed=True) for one in whole)
+        rows = b"".join(number.to_bytes(width, "little", signed=True) for number in whole)
         table = np.frombuffer(rows, np.uint8).reshape(len(whole), width)
         return np.unpackbits(table, axis=1, bitorder="little")
 
@@ -330,22 +332,22 @@ class Bunch:
 
     def longest(self) -> int:
         """Return the number of bits of the longest whole number."""
-        return max((one.bit_length() for one in self.whole[1]), default=0)
+        return max((number.bit_length() for number in self.whole[1]), default=0)
 
     def texts(self, kind: int) -> tuple[Places, Strings]:
         """Return the places of strings (or bytes), and the strings."""
         if kind not in self._texts:
-            where, found = self.of_kind(kind)
-            plain = list(map(bytes, found)) if kind == BYTES else found
+            where, texts = self.of_kind(kind)
+            plain = list(map(bytes, texts)) if kind == BYTES else texts
             self._texts[kind] = where, Strings.of_items(plain, kind == BYTES)
         return self._texts[kind]
 
     @functools.cached_property
     def rows(self) -> tuple[Places, list[Sequence[Any]]]:
         """The places of sequences, and the sequences, arrays as lists of their entries."""
-        where, found = self.of_kind(SEQUENCE)
-        classes: set[Any] = set(map(type, found))
-        return where, found if classes <= _BUILTIN_SEQUENCES else list(map(as_sequence, found))
+        where, rows = self.of_kind(SEQUENCE)
+        classes: set[Any] = set(map(type, rows))
+        return where, rows if classes <= _BUILTIN_SEQUENCES else list(map(as_sequence, rows))
 
     def place(self, number: int) -> list[Any]:
         """Return the entries at one place of the sequences, a negative one from the end."""
@@ -357,8 +359,8 @@ class Bunch:
         """Yield the entries at every place of the sequences, as `place` returns them."""
         where, rows = self.rows
         entries: Any = map(reversed, rows) if from_end else rows
-        for found in itertools.zip_longest(*entries, fillvalue=ABSENT):
-            yield self._spread(where, list(found))
+        for column in itertools.zip_longest(*entries, fillvalue=ABSENT):
+            yield self._spread(where, list(column))
 
     def entry(self, index: Any) -> list[Any]:
         """Return the entries at an index of the sequences, as an array of them would have it."""
@@ -370,24 +372,24 @@ class Bunch:
     @functools.cached_property
     def maps(self) -> tuple[Places, list[Mapping[Any, Any]]]:
         """The places of mappings, and the mappings, data classes as mappings of their fields."""
-        where, found = self.of_kind(MAPPING)
-        return where, list(map(as_mapping, found))
+        where, maps = self.of_kind(MAPPING)
+        return where, list(map(as_mapping, maps))
 
     def key(self, key: Any) -> list[Any]:
         """Return what the mappings hold under a key."""
-        where, found = self.maps
-        return self._spread(where, [one.get(key, ABSENT) for one in found])
+        where, maps = self.maps
+        return self._spread(where, [mapping.get(key, ABSENT) for mapping in maps])
 
     def equals(self, value: Any) -> Flags:
         """Return which items are a hashable value, of the same class."""
         self._compared += 1
         if self._compared == 1:
-            return np.array([type(one) is type(value) and one == value for one in self.items])
+            return np.array([type(item) is type(value) and item == value for item in self.items])
         return self._typed_items.count_equal((type(value), value)) > 0.0
 
     @functools.cached_property
     def _typed_items(self) -> Members:
-        return Members([((type(one), one),) for one in self.items])
+        return Members([((type(item), item),) for item in self.items])
 
     def members(self, kind: int) -> tuple[Places, Members]:
         """Return where sequences or sets are, and their members."""
@@ -396,11 +398,11 @@ class Bunch:
             self._members[kind] = where, Members(rows)
         return self._members[kind]
 
-    def _spread(self, where: Places, found: list[Any]) -> list[Any]:
-        if len(found) == len(self.items):
-            return found
+    def _spread(self, where: Places, values: list[Any]) -> list[Any]:
+        if len(values) == len(self.items):
+            return values
         spread: list[Any] = [ABSENT] * len(self.items)
-        for place, item in zip(where.tolist(), found, strict=True):
+        for place, item in zip(where.tolist(), values, strict=True):
             spread[place] = item
         return spread
 
@@ -519,7 +521,7 @@ def as_hashable(item: Any) -> Hashable:
         return repr(item)
     if kind != MAPPING:
         raise mistyped("outputs", "hashable objects", item)
-    pairs = [(key, as_hashable(one)) for key, one in as_mapping(item).items()]
+    pairs = [(key, as_hashable(value)) for key, value in as_mapping(item).items()]
     return tuple(sorted(pairs, key=repr))
 
 

@@ -156,38 +156,42 @@ class Part(Record, word="Part"):
 
     def say(self, is_so: bool) -> str:
         """Return the sentence that a flag is 1, or that it is 0."""
-        where, one = _name_place(self.steps), self.argument
+        where, argument = _name_place(self.steps), self.argument
         if self.measure == "bit":
-            return f"bit {one}{' of ' if where else ''}{where} is {int(is_so)}"
+            return f"bit {argument}{' of ' if where else ''}{where} is {int(is_so)}"
         if self.measure == "holds":
             verb = "contains" if is_so else "does not contain"
-            return f"{where or 'output'} {verb} {_quote_value(one)}"
+            return f"{where or 'output'} {verb} {_quote_value(argument)}"
         if self.measure == "raises":
             verbs = (
-                ("ends with", "does not end with") if " " in one else ("raises", "does not raise")
+                ("ends with", "does not end with")
+                if " " in argument
+                else ("raises", "does not raise")
             )
-            return f"{where} {verbs[not is_so]} {one}".lstrip()
+            return f"{where} {verbs[not is_so]} {argument}".lstrip()
         if self.measure == "there":
             return f"{where or 'output'} is {'there' if is_so else 'missing'}"
         start = f"{where or 'output'} is {'' if is_so else 'not '}"
         room = min(_MAX_VALUE_CHARACTERS, _MAX_SENTENCE_CHARACTERS - len(start))
         if self.measure == "form":
-            return f"{start}{'' if one.startswith('written ') else 'of type '}{one}"
+            return f"{start}{'' if argument.startswith('written ') else 'of type '}{argument}"
         if self.measure == "kind":
-            return start + _KIND_NAMES[one]
-        return start + _quote_value(one, room)
+            return start + _KIND_NAMES[argument]
+        return start + _quote_value(argument, room)
 
     def _measured(self) -> str:
-        one = self.argument
+        argument = self.argument
         if self.measure == "letter":
-            return _name_rank("letter", one)
+            return _name_rank("letter", argument)
         if self.measure in ("count", "times"):
-            return f"number of {_quote_value(chr(one) if self.measure == 'count' else one)}"
+            return (
+                f"number of {_quote_value(chr(argument) if self.measure == 'count' else argument)}"
+            )
         if self.measure == "word":
-            return f"bits {WORD * one} to {WORD * one + WORD - 1}"
+            return f"bits {WORD * argument} to {WORD * argument + WORD - 1}"
         if self.measure == "length" and self.steps and self.steps[-1][0] == "view":
             return "number"
-        return _MEASURE_NAMES[self.measure].format(one)
+        return _MEASURE_NAMES[self.measure].format(argument)
 
 
 def _quote_value(value: Any, room: int = _MAX_VALUE_CHARACTERS) -> str:
@@ -275,8 +279,8 @@ def _read_numbers(values: Array, part: Part) -> Array | float:
             # A modulus may be beyond the range of int8 or int16.
             whole = values.astype(np.int64) if kind == "i" else values
             rounded = _round_to_16_bits(values) if kind == "f" else whole
-            found: Array = np.remainder(rounded, rounded.dtype.type(part.argument))
-        return found
+            remainders: Array = np.remainder(rounded, rounded.dtype.type(part.argument))
+        return remainders
     if measure == "bit" and kind in "iu":
         place = min(part.argument, 8 * values.dtype.itemsize - 1)
         flags: Array = (values >> values.dtype.type(place)) & values.dtype.type(1)
@@ -347,16 +351,18 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
             out[where] = np.remainder(_round_to_16_bits(values.real), part.argument)
         # Whole numbers beyond 2^53 have a remainder too, as in an array of them.
         where, whole = bunch.whole
-        out[where] = [float(one % int(part.argument)) for one in whole]
+        out[where] = [float(argument % int(part.argument)) for argument in whole]
     elif part.measure == "word" or (part.measure == "bit" and NUMBER in bunch.present):
         where, digits = (bunch.words if part.measure == "word" else bunch.bits)(part.argument)
         out[where] = digits
     elif part.measure in ("times", "near"):
-        is_near, one = part.measure == "near", part.argument
+        is_near, argument = part.measure == "near", part.argument
         for kind in (SEQUENCE, SET) if is_near else (SEQUENCE,):
             where, members = bunch.members(kind)
             if where.size:
-                out[where] = members.count_between(*one) if is_near else members.count_equal(one)
+                out[where] = (
+                    members.count_between(*argument) if is_near else members.count_equal(argument)
+                )
     elif part.measure in ("letter", "count", "number", "bit"):
         for kind in (TEXT, BYTES):
             where, texts = bunch.texts(kind)
@@ -364,7 +370,7 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
                 out[where] = _read_text_measure(texts, part)
     elif part.measure == "holds":
         where, sets = bunch.of_kind(SET)
-        out[where] = [part.argument in one for one in sets]
+        out[where] = [part.argument in argument for argument in sets]
     else:
         numbers = {key: number for number, key in enumerate(part.argument)}
         for kind in (OTHER, TEXT, BYTES):
@@ -399,21 +405,21 @@ class Parts(Record, word="Parts"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the columns, shape `(size, parts)`; NaN where an output has no such part."""
-        known = _columns_known(outputs)
-        if known is None or not self.parts:
+        columns = _columns_known(outputs)
+        if columns is None or not self.parts:
             return self._read(outputs)
         keys = self._keys()
-        missing = [key for key in dict.fromkeys(keys) if key not in known]
+        missing = [key for key in dict.fromkeys(keys) if key not in columns]
         if missing:
-            found = Parts(tuple(part for part, _ in missing))._read(outputs)
-            known.update(zip(missing, found.T, strict=True))
-        return np.stack([known[key] for key in keys], axis=1)
+            columns_read = Parts(tuple(part for part, _ in missing))._read(outputs)
+            columns.update(zip(missing, columns_read.T, strict=True))
+        return np.stack([columns[key] for key in keys], axis=1)
 
     def remember(self, outputs: Array, columns: Sequence[Floats]) -> None:
         """Take columns that were read of some outputs, within `remember_parts`."""
-        known = _columns_known(outputs)
-        if known is not None:
-            known.update(zip(self._keys(), columns, strict=True))
+        cached = _columns_known(outputs)
+        if cached is not None:
+            cached.update(zip(self._keys(), columns, strict=True))
 
     def _keys(self) -> list[tuple[Part, type]]:
         # 1 and True are equal, and not the same value to look for.
@@ -421,11 +427,11 @@ class Parts(Record, word="Parts"):
 
     def _read(self, outputs: Array) -> Floats:
         columns = np.full((len(outputs), len(self.parts)), np.nan)
-        wanted = [(part.steps, part, i) for i, part in enumerate(self.parts)]
+        readings = [(part.steps, part, i) for i, part in enumerate(self.parts)]
         rows = rows_within(outputs, _CHUNK_NUMBERS // max(1, len(self.parts)))
         for first in range(0, len(outputs), rows):
             part = slice(first, first + rows)
-            _fill_columns(outputs[part], wanted, columns[part])
+            _fill_columns(outputs[part], readings, columns[part])
         return columns
 
     def names(self) -> list[str]:
@@ -469,8 +475,8 @@ class JointParts:
                 is_text = np.array(list(flags.values())) == 1.0
                 column = np.where(is_text.any(axis=0), is_text.argmax(axis=0), np.nan)
             columns[part] = column
-        kept = list(columns)[:_MAX_JOINT_PARTS]
-        return Parts(tuple(kept)), np.array([columns[part] for part in kept]).T
+        parts_read = list(columns)[:_MAX_JOINT_PARTS]
+        return Parts(tuple(parts_read)), np.array([columns[part] for part in parts_read]).T
 
 
 def name_entries(text: str, names: Sequence[str]) -> str:
@@ -535,9 +541,9 @@ _part_cache = _PartCache()
 
 def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
     """Return the columns of an array that were read; None outside of `remember_parts`."""
-    known = _part_cache.known
+    columns = _part_cache.known
     # With the array itself, so that its number stays its own.
-    return None if known is None else known.setdefault(id(outputs), (outputs, {}))[1]
+    return None if columns is None else columns.setdefault(id(outputs), (outputs, {}))[1]
 
 
 @contextmanager
@@ -559,19 +565,21 @@ def remember_parts() -> Iterator[None]:
 _PartColumns = list[tuple[tuple[tuple[str, Any], ...], Part, int]]
 
 
-def _fill_columns(node: Node, wanted: _PartColumns, columns: Floats) -> None:
+def _fill_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
     """Read parts of a node into their columns."""
     if isinstance(node, np.ndarray) and node.ndim > 1:
         # What an output answers must not depend on whether all in its block have one shape.
-        entries = [one for one in wanted if one[0] and one[0][0][0] == "entry"]
-        if len(entries) < len(wanted):
+        entries = [reading for reading in readings if reading[0] and reading[0][0][0] == "entry"]
+        if len(entries) < len(readings):
             _fill_columns(
-                restore_rows(node), [column for column in wanted if column not in entries], columns
+                restore_rows(node),
+                [column for column in readings if column not in entries],
+                columns,
             )
-        wanted = entries
+        readings = entries
     held, texts = open_node(node)
     below: dict[tuple[str, Any], _PartColumns] = defaultdict(list)
-    for steps, part, i in wanted:
+    for steps, part, i in readings:
         if steps:
             below[steps[0]].append((steps[1:], part, i))
         else:

@@ -77,38 +77,38 @@ def frame_of(rows: Array, rows_prime: Array) -> Frame:
         starts = np.linspace(0, entries.size - 2, MOST_COLUMNS // 2).astype(np.int64)
         entries = np.unique(entries[np.concatenate([starts, starts + 1])])
     every = [_measure_column(some[:, i], grain_of(some[:, i], some[:0, i])) for i in entries]
-    found = np.array([(i, *made) for i, made in zip(entries, every, strict=True) if made])
-    kept, cuts, centres, scales, many = found.reshape(-1, 5).T.astype(np.float64)
-    return Frame(kept.astype(np.int64), cuts, centres, scales, many > 0.0)
+    frames = np.array([(i, *made) for i, made in zip(entries, every, strict=True) if made])
+    entries_kept, cuts, centres, scales, many = frames.reshape(-1, 5).T.astype(np.float64)
+    return Frame(entries_kept.astype(np.int64), cuts, centres, scales, many > 0.0)
 
 
 def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
     """Return sign change, median, spread, and 1 for three values or more; None of a constant."""
-    known = np.sort(values.astype(np.float64))
-    known = known[np.isfinite(known)]
-    gaps, slack = cuts_of(known, grain), grain.typical
-    if not gaps.size and (not known.size or np.ptp(known) <= MAX_CLUSTER_TOLERANCES * slack):
+    ordered = np.sort(values.astype(np.float64))
+    ordered = ordered[np.isfinite(ordered)]
+    gaps, slack = cuts_of(ordered, grain), grain.typical
+    if not gaps.size and (not ordered.size or np.ptp(ordered) <= MAX_CLUSTER_TOLERANCES * slack):
         return None
-    middle = float(known[known.size // 2])
-    quartiles = known[[known.size // 4, 3 * known.size // 4]]
+    middle = float(ordered[ordered.size // 2])
+    quartiles = ordered[[ordered.size // 4, 3 * ordered.size // 4]]
     spread = float(quartiles[1] - quartiles[0]) / _NORMAL_QUARTILE_RANGE
     # A column that is mostly one value has quartiles that agree.
-    scale = spread if spread > MAX_CLUSTER_TOLERANCES * slack else float(np.std(known - middle))
-    many = float(gaps.size > 1 or (np.ptp(known) > 0.0 and gaps.size == 0))
-    return (_find_cut(known, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
+    scale = spread if spread > MAX_CLUSTER_TOLERANCES * slack else float(np.std(ordered - middle))
+    many = float(gaps.size > 1 or (np.ptp(ordered) > 0.0 and gaps.size == 0))
+    return (_find_cut(ordered, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
 
 
-def _find_cut(known: Floats, gaps: Places, slack: float) -> float:
+def _find_cut(ordered: Floats, gaps: Places, slack: float) -> float:
     """Find the gap nearest to the median: rounding never carries a value across it."""
-    middle = known.size // 2
-    ends = np.concatenate([[-1], gaps, [known.size - 1]])
+    middle = ordered.size // 2
+    ends = np.concatenate([[-1], gaps, [ordered.size - 1]])
     place = int(np.searchsorted(ends, middle))
-    first, last = known[ends[place - 1] + 1], known[ends[place]]
+    first, last = ordered[ends[place - 1] + 1], ordered[ends[place]]
     if gaps.size == 0 or last - first > MAX_CLUSTER_TOLERANCES * slack:
         # The tolerance of a scale that this column does not have: no gap is near its median.
-        return float(known[middle])
-    gap = gaps[np.argmin(np.abs(gaps + 1 - known.size / 2))]
-    return float(place_between(known[gap], known[gap + 1]))
+        return float(ordered[middle])
+    gap = gaps[np.argmin(np.abs(gaps + 1 - ordered.size / 2))]
+    return float(place_between(ordered[gap], ordered[gap + 1]))
 
 
 class Moments(NamedTuple):
@@ -255,7 +255,9 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
     def __str__(self) -> str:
         """Return one line for a report."""
         if self.third.size == 1:
-            i, j, k = (self.entries[one[0]] for one in (self.first, self.second, self.third))
+            i, j, k = (
+                self.entries[positions[0]] for positions in (self.first, self.second, self.third)
+            )
             return f"product of the signs of entries {i}, {j} and {k}"
         return self._describe("signs")
 

@@ -99,11 +99,11 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         weights = np.pad(self.weights, ((0, 0), (0, 1)))
         for part in arrays.chunk_slices(rows):
             read = rows[part][:, self.entries] if self.entries.size else rows[part]
-            found = residues_of(read, self.modulus)
+            residues = residues_of(read, self.modulus)
             if self.summed:
-                found = np.maximum(found, 0).sum(axis=1, keepdims=True) % self.modulus
+                residues = np.maximum(residues, 0).sum(axis=1, keepdims=True) % self.modulus
             # Weights are multiples of 2^-20: their sum is exact in any order.
-            scores[part] = weights[np.arange(found.shape[1]), found].sum(axis=1)
+            scores[part] = weights[np.arange(residues.shape[1]), residues].sum(axis=1)
         return scores
 
     def __str__(self) -> str:
@@ -128,8 +128,8 @@ def residues_of(rows: Array, modulus: int) -> Ints:
     if rows.dtype.kind == "f":
         whole = arrays.whole_floats(rows)
         if not whole.all():
-            found = np.remainder(np.where(whole, rows, 0.0), modulus).astype(np.int64)
-            return np.where(whole, found, -1)
+            residues = np.remainder(np.where(whole, rows, 0.0), modulus).astype(np.int64)
+            return np.where(whole, residues, -1)
     if rows.dtype.kind == "u" and rows.dtype.itemsize == 8:
         return np.remainder(rows, np.uint64(modulus)).astype(np.int64)
     # A float below 2^53 is held by an integer, whose remainder is the faster one.
@@ -171,19 +171,19 @@ class Residues(NumericAttack):
         sides = [rows[:most], rows_prime[:most]]
         if not all(map(_is_whole, sides)) or has_frequent_rows(*sides):
             return []
-        found: list[tuple[float, ResidueRatio]] = []
+        scores: list[tuple[float, ResidueRatio]] = []
         wide = _find_wide_columns(sides)
         if wide.size:
             residues = [residues_of(side[:, wide], _COMMON_MULTIPLE) for side in sides]
-            found += _score_columns(residues, wide)
+            scores += _score_columns(residues, wide)
         if rows.shape[1] > 1:
             best = _best_table([_sum_rows(side) for side in sides])
             if best.total > 0.0:
                 every, weights = np.zeros(0, dtype=np.int64), best.shrink_ratios()
                 score = ResidueRatio(best.modulus, every, weights, summed=True)
-                found.append((best.total, score))
-        found.sort(key=lambda item: -item[0])
-        return [score for _, score in found[:_MAX_RESIDUE_SCORES]]
+                scores.append((best.total, score))
+        scores.sort(key=lambda item: -item[0])
+        return [score for _, score in scores[:_MAX_RESIDUE_SCORES]]
 
 
 def _is_whole(rows: Array) -> bool:

@@ -324,17 +324,20 @@ class Support(NumericAttack):
         if not parts.parts:
             return None
         columns = parts(sides[0]), parts(sides[1])
-        found = find_rare_values(*columns, goal, _PRESENCE_LUCK_PROBABILITY)
-        if found is None:
+        rare_values = find_rare_values(*columns, goal, _PRESENCE_LUCK_PROBABILITY)
+        if rare_values is None:
             return None
-        side = 0 if found.direction == "x" else 1
-        often = np.count_nonzero(found.event(columns[side]))
+        side = 0 if rare_values.direction == "x" else 1
+        often = np.count_nonzero(rare_values.event(columns[side]))
         # One part that says as much is plainer.
         for i in range(len(parts.parts)):
             one = _find_rare_part(parts, i, columns, goal)
             if one is not None and np.count_nonzero(one.event(sides[side])) == often:
                 return one
-        return replace(found, event=replace(found.event, score=OfParts(parts, found.event.score)))
+        return replace(
+            rare_values,
+            event=replace(rare_values.event, score=OfParts(parts, rare_values.event.score)),
+        )
 
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
@@ -442,11 +445,13 @@ def _find_one_sided_atoms(
     width = atoms.highs - atoms.lows
     low, high = atoms.lows - width, atoms.highs + width
     k, k_prime = (np.searchsorted(v, high, side="right") - np.searchsorted(v, low) for v in own)
-    found = []
+    one_sided = []
     for sign, mine, other in ((1, k, k_prime), (-1, k_prime, k)):
         for j in np.flatnonzero((mine >= (least or _MIN_ONE_SIDED_COUNT)) & (other == 0)):
-            found.append(_OneSidedAtom(column, atoms.lows[j], atoms.highs[j], sign, int(mine[j])))
-    return atoms, found
+            one_sided.append(
+                _OneSidedAtom(column, atoms.lows[j], atoms.highs[j], sign, int(mine[j]))
+            )
+    return atoms, one_sided
 
 
 def _find_repeated_rows(
@@ -464,10 +469,10 @@ def _find_repeated_rows(
         return
     sides = rows, rows_prime
     ways = sides, sides[::-1]
-    found = [_keep_one_sided(*_repeated_rows(mine), other, grains) for mine, other in ways]
-    codes = np.concatenate(found)
+    atoms_of_ways = [_keep_one_sided(*_repeated_rows(mine), other, grains) for mine, other in ways]
+    codes = np.concatenate(atoms_of_ways)
     if codes.size:
-        signs = np.repeat([1, -1], [one.size for one in found])
+        signs = np.repeat([1, -1], [atoms.size for atoms in atoms_of_ways])
         order = np.argsort(codes)
         yield AtRows(codes[order], signs[order])
 
@@ -482,9 +487,11 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     if not again.any():
         return rows[:0], kinds[:0]
     again[again] = _has_own_value(rows[places[again]], times[again], rows)
-    kept = np.flatnonzero(again)[np.argsort(-times[again], kind="stable")[:_MAX_REPEATED_ROWS]]
-    finite = np.isfinite(rows[places[kept]]).all(axis=1)
-    return rows[places[kept][finite]], kinds[kept][finite]
+    most_repeated = np.flatnonzero(again)[
+        np.argsort(-times[again], kind="stable")[:_MAX_REPEATED_ROWS]
+    ]
+    finite = np.isfinite(rows[places[most_repeated]]).all(axis=1)
+    return rows[places[most_repeated][finite]], kinds[most_repeated][finite]
 
 
 def _has_own_value(kinds: Array, times: Array, rows: Array) -> Array:
@@ -506,14 +513,14 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
         return codes
     others = others[np.argsort(others[:, 0], kind="stable")]
     first = others[:, 0].astype(np.float64)
-    kept = []
+    atoms_kept = []
     for row, code in zip(rows.astype(np.float64), codes, strict=True):
         near = np.array([float(grain.at(value)) for grain, value in zip(grains, row, strict=True)])
         low, high = np.searchsorted(first, [row[0] - near[0], row[0] + near[0]])
         some = others[low : high + 1].astype(np.float64)
         if not (np.abs(some - row) <= near).all(axis=1).any():
-            kept.append(code)
-    return np.array(kept, np.uint64)
+            atoms_kept.append(code)
+    return np.array(atoms_kept, np.uint64)
 
 
 def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
@@ -522,14 +529,14 @@ def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> 
     lists = [
         _find_one_sided_atoms(*sides, i, grains[i])[1] for i in _columns_with_atoms(sides, grains)
     ]
-    atoms = sorted(itertools.chain(*lists), key=lambda one: -one.times)
+    atoms = sorted(itertools.chain(*lists), key=lambda atom: -atom.times)
     if atoms:
         yield _score_atoms(_keep_frequent(atoms, 1) + _keep_frequent(atoms, -1))
 
 
 def _keep_frequent(atoms: Sequence[_OneSidedAtom], sign: int) -> list[_OneSidedAtom]:
     """Return the first atoms of one side, 1 for x and -1 for x'."""
-    return [one for one in atoms if one.sign == sign][:_MAX_ONE_SIDED_ATOMS]
+    return [atom for atom in atoms if atom.sign == sign][:_MAX_ONE_SIDED_ATOMS]
 
 
 def _score_atoms(atoms: Sequence[_OneSidedAtom]) -> AtAtoms:
@@ -561,15 +568,17 @@ def find_rare_values(
         return None
     grains = grains_of(*rows)
     columns = enumerate(grains)
-    found = [_find_one_sided_atoms(*rows, i, grain, _MIN_RARE_COUNT) for i, grain in columns]
-    repeated = [atoms for atoms, _ in found]
+    columns_of_atoms = [
+        _find_one_sided_atoms(*rows, i, grain, _MIN_RARE_COUNT) for i, grain in columns
+    ]
+    repeated = [atoms for atoms, _ in columns_of_atoms]
     is_grid = sum(atoms.counts.size for atoms in repeated) > _MAX_REPEATED_VALUES
     if is_grid:
         # Values on a grid repeat by their nature, about as often as the values next to them.
         repeated = [_keep_odd_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
     counts = np.concatenate([atoms.counts for atoms in repeated])
     sure: list[_OneSidedAtom] = []
-    for atom in itertools.chain(*(some for _, some in found)):
+    for atom in itertools.chain(*(some for _, some in columns_of_atoms)):
         # Only a value that occurs as often can be one-sided so often by luck; of a few all count.
         often = np.count_nonzero(counts >= atom.times) if is_grid else counts.size
         is_rare = often < min(luck * 2.0 ** min(atom.times, 60), _MAX_REPEATED_VALUES + 1)
@@ -607,10 +616,10 @@ def _choose_own_values(
     atoms: Sequence[_OneSidedAtom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
     """Return the event that an output holds one of a side's own values; None without any."""
-    kept = _keep_frequent(atoms, 1 - 2 * side)
-    if not kept:
+    frequent = _keep_frequent(atoms, 1 - 2 * side)
+    if not frequent:
         return None
-    score, hits = _score_atoms(kept), min(sum(one.times for one in kept), sizes[side])
+    score, hits = _score_atoms(frequent), min(sum(atom.times for atom in frequent), sizes[side])
     # The hypothesis is that the other side cannot produce it: the pilot has no doubts there.
     merit = float(goal.predict(hits, sizes[side], 0, _UNLIMITED_PILOT_SIZE, 0.5))
     counts = Counts(hits, sizes[side], 0, sizes[1 - side])
@@ -623,13 +632,13 @@ def _find_rare_part(
     parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal
 ) -> Choice | None:
     """Return the rare value of one part alone; of a flag that it is set, or that it is not."""
-    one, sides = parts.only([i]), [side[:, [i]] for side in columns]
-    found = find_rare_values(sides[0], sides[1], goal, _PRESENCE_LUCK_PROBABILITY)
-    if found is None:
+    part, sides = parts.only([i]), [side[:, [i]] for side in columns]
+    rare_values = find_rare_values(sides[0], sides[1], goal, _PRESENCE_LUCK_PROBABILITY)
+    if rare_values is None:
         return None
-    own = sides[0 if found.direction == "x" else 1]
-    event = replace(found.event, score=OfParts(one, found.event.score))
-    if one.parts[0].is_flag:
-        is_set = bool((own[found.event(own)] > SHARE).any())
-        event = Above(OfParts(one, Coordinate(0)), SHARE, "above" if is_set else "below")
-    return replace(found, event=event)
+    own = sides[0 if rare_values.direction == "x" else 1]
+    event = replace(rare_values.event, score=OfParts(part, rare_values.event.score))
+    if part.parts[0].is_flag:
+        is_set = bool((own[rare_values.event(own)] > SHARE).any())
+        event = Above(OfParts(part, Coordinate(0)), SHARE, "above" if is_set else "below")
+    return replace(rare_values, event=event)

@@ -314,8 +314,8 @@ class Special(Merged, word="Special"):
     def __call__(self, outputs: Array) -> Floats:
         """Return the numbers, shape `(size,)`."""
         rows = read_numbers(outputs)
-        found = np.isnan(rows) if self.kind == "nan" else np.isinf(rows)
-        return np.asarray(np.count_nonzero(found, axis=1), np.float64)
+        is_special = np.isnan(rows) if self.kind == "nan" else np.isinf(rows)
+        return np.asarray(np.count_nonzero(is_special, axis=1), np.float64)
 
     def __str__(self) -> str:
         """Return one line for a report."""
@@ -435,24 +435,24 @@ class Threshold(ScoreAttack):
         dim = rows[0].shape[1]
         if isinstance(self.score, int):
             return (Coordinate(self.score),) if self.score < dim else ()
-        wanted = _SCORE_NAMES if self.score is None else (self.score,)
-        found: list[Score] = []
-        if "coordinate" in wanted:
-            found += [Coordinate(i) for i in _rank_entries(*rows)]
+        names = _SCORE_NAMES if self.score is None else (self.score,)
+        scores: list[Score] = []
+        if "coordinate" in names:
+            scores += [Coordinate(i) for i in _rank_entries(*rows)]
         if self.score is None and dim == 1:
             # Every other score is a monotone function of the one entry.
-            return tuple(found)
-        found += _make_distances(wanted, np.shape(outputs)[1:], pair)
-        found += [score for name, score in _ROW_SCORES.items() if name in wanted]
-        return tuple(found)
+            return tuple(scores)
+        scores += _make_distances(names, np.shape(outputs)[1:], pair)
+        scores += [score for name, score in _ROW_SCORES.items() if name in names]
+        return tuple(scores)
 
 
-def _make_distances(wanted: tuple[str, ...], shape: tuple[int, ...], pair: Pair) -> list[Score]:
+def _make_distances(names: tuple[str, ...], shape: tuple[int, ...], pair: Pair) -> list[Score]:
     ends = differing_points(pair.x, pair.x_prime, shape)
     if ends is None:
         return []
-    norms = [norm for norm in ("l1", "l2") if norm in wanted]
-    if len(wanted) > 1 and np.ptp(ends[0] - ends[1]) == 0.0:
+    norms = [norm for norm in ("l1", "l2") if norm in names]
+    if len(names) > 1 and np.ptp(ends[0] - ends[1]) == 0.0:
         # With one shift for all entries "l2" is the sum again.
         norms.remove("l2")
     return [Closer(norm, *ends) for norm in norms]

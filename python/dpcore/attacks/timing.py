@@ -290,16 +290,16 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
         Scores, all of them fitted on these rows; none where a side is missing, or outputs cannot
         be compared.
     """
-    found: list[TimedScore] = []
+    scores: list[TimedScore] = []
     if sides.all() or not sides.any():
-        return found
+        return scores
     members = _COLUMN_ATTACKS[: 3 if len(rows) > _MIN_FINE_COMB_CALLS else 2]
     for columns in _choose_columns(rows, sides, pair):
         table = table_of(columns, rows)
         split = table[sides], table[~sides]
         made = [score for member in members for score in member.candidates(*split, _NO_INPUTS)]
-        found += [TimedScore(columns, score) for score in dict.fromkeys(made)]
-    return found
+        scores += [TimedScore(columns, score) for score in dict.fromkeys(made)]
+    return scores
 
 
 def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any, ...]]:
@@ -339,13 +339,13 @@ def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[
         values = entry(rows)
         edges = _cut_evenly(values, 8)
         groups = np.searchsorted(edges, values)
-        found = 0.0
+        difference = 0.0
         for number in range(edges.size + 1):
             here = groups == number
             usual = [latencies[here & own] for own in (sides, ~sides)]
             if usual[0].size and usual[1].size:
-                found += abs(float(np.median(usual[0]) - np.median(usual[1])))
-        return found
+                difference += abs(float(np.median(usual[0]) - np.median(usual[1])))
+        return difference
 
     ranked = sorted(entries[:_MAX_SCREENED_ENTRIES], key=latency_difference, reverse=True)
     return tuple(ranked[:_MAX_KEPT_ENTRIES])
@@ -374,21 +374,24 @@ def _pair_excesses(
     own_distance = np.where(sides, *(distance(rows) for distance in distances))
     curve = _quantile_curve(own_distance, latencies, share)
     for places, usual in (curve, _fit_line(*curve)):
-        yield tuple(ExcessLatency(one.side, one, places, usual) for one in distances)
+        yield tuple(
+            ExcessLatency(measured_distance.side, measured_distance, places, usual)
+            for measured_distance in distances
+        )
 
 
 def _quantile_curve(values: Floats, latencies: Floats, share: float) -> tuple[Floats, Floats]:
     """Return a quantile of the latency at each of some places, in increasing order of these."""
-    known = np.isfinite(values)
-    order = np.argsort(values[known], kind="stable")
-    values, latencies = values[known][order], latencies[known][order]
+    is_finite = np.isfinite(values)
+    order = np.argsort(values[is_finite], kind="stable")
+    values, latencies = values[is_finite][order], latencies[is_finite][order]
     if values.size == 0:
         return np.zeros(1), np.zeros(1)
     distinct, first = np.unique(values, return_index=True)
     if distinct.size > _MAX_LATENCY_PLACES:
         # Equal values stay together.
-        wanted = values[np.arange(_MAX_LATENCY_PLACES) * values.size // _MAX_LATENCY_PLACES]
-        first = np.unique(np.searchsorted(values, wanted))
+        quantiles = values[np.arange(_MAX_LATENCY_PLACES) * values.size // _MAX_LATENCY_PLACES]
+        first = np.unique(np.searchsorted(values, quantiles))
     parts = list(zip(first, [*first[1:], values.size], strict=True))
     places = np.array([values[a:b].mean() for a, b in parts])
     return places, np.array([np.quantile(latencies[a:b], share) for a, b in parts])
@@ -434,12 +437,12 @@ def choose_timed(
     """
     goal = Goal(max(1, count("trials", trials) // 2), 0.0, confidence_level(confidence))
     alone = Latency()
-    found = choose_events([alone], rows[sides], rows[~sides], goal)
+    events = choose_events([alone], rows[sides], rows[~sides], goal)
     scores = make_timed_scores(rows[::2], sides[::2], pair)
     rest, rest_sides = rows[1::2], sides[1::2]
-    found += choose_events(scores, rest[rest_sides], rest[~rest_sides], goal)
+    events += choose_events(scores, rest[rest_sides], rest[~rest_sides], goal)
     # Of equals the first, the simplest.
-    best = max(found, key=lambda choice: choice.merit)
+    best = max(events, key=lambda choice: choice.merit)
     if best.event.score is alone:
         latencies = alone(rows).astype(np.int64)
         return choose_latency(Timed(sides, latencies, []), trials, confidence)
@@ -584,21 +587,21 @@ class Timing(AuditAttack):
             1.0
         """
         trials, confidence = count("calls", calls), confidence_level(confidence)
-        wanted = max(200, trials // 4) if pilot is None else count("pilot", pilot)
+        n_calls = max(200, trials // 4) if pilot is None else count("pilot", pilot)
         clock = getattr(time, self.clock) if isinstance(self.clock, str) else self.clock
         if self.warmup:
             time_calls(call, pair, self.warmup, rng, clock)
-        chosen = np.zeros(wanted + trials, np.bool_)
-        chosen[rng.permutation(chosen.size)[:wanted]] = True
+        chosen = np.zeros(n_calls + trials, np.bool_)
+        chosen[rng.permutation(chosen.size)[:n_calls]] = True
         drawn = time_calls(call, pair, chosen.size, rng, clock)
         first, fresh = drawn.select_calls(chosen), drawn.select_calls(~chosen)
         rows = first.to_rows()
         event, direction = choose_timed(rows, first.sides, pair, trials, confidence)
         parts = fresh.split_calls(rows.shape[1])
         hits = np.concatenate([event(part.to_rows(rows)) for part in parts])
-        k, n, total = (int(one.sum()) for one in (hits & fresh.sides, fresh.sides, hits))
+        k, n, total = (int(flags.sum()) for flags in (hits & fresh.sides, fresh.sides, hits))
         counts = k, total - k, n, trials - n
-        return TimingCounts(event, direction, *counts, wanted, _note_unread(rows))
+        return TimingCounts(event, direction, *counts, n_calls, _note_unread(rows))
 
 
 def _note_unread(rows: Array) -> tuple[str, ...]:

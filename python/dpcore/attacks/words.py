@@ -60,12 +60,14 @@ class Rows:
         Tokens without a number are left out; a table may make one for each (`Numbering`).
         """
         tokens, is_new = chain.from_iterable(self.rows), isinstance(table, Numbering)
-        found = map(table.__getitem__, tokens) if is_new else map(table.get, tokens, repeat(-1))
+        codes_of_tokens = (
+            map(table.__getitem__, tokens) if is_new else map(table.get, tokens, repeat(-1))
+        )
         places = np.repeat(np.arange(len(self.rows)), np.maximum(self.sizes, 0))
-        codes = np.fromiter(found, np.int64, places.size)
-        known = codes >= 0
+        codes = np.fromiter(codes_of_tokens, np.int64, places.size)
+        is_numbered = codes >= 0
         width = max(1, len(table))
-        place, code = np.divmod(np.unique(places[known] * width + codes[known]), width)
+        place, code = np.divmod(np.unique(places[is_numbered] * width + codes[is_numbered]), width)
         return place, code
 
 
@@ -98,9 +100,9 @@ def iterate_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
     for first in range(0, len(outputs), _CHUNK_OUTPUTS):
         part = slice(first, min(first + _CHUNK_OUTPUTS, len(outputs)))
         items = texts_of(outputs[part])
-        rows = [one.split() if one is not None else [] for one in items]
+        rows = [text.split() if text is not None else [] for text in items]
         sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-        sizes[[one is None for one in items]] = NO_ROW
+        sizes[[text is None for text in items]] = NO_ROW
         yield part, Rows(rows, sizes)
 
 
@@ -179,8 +181,8 @@ class TokenRatios(Merged, word="TokenRatios"):
         scores = np.empty(len(outputs))
         for part, rows in iterate_words(outputs):
             place, code = rows.number_tokens(table)
-            said = np.bincount(place, self.values[code], minlength=rows.sizes.size)
-            scores[part] = said + self.lengths[np.searchsorted(self.starts, rows.sizes, "right")]
+            weights = np.bincount(place, self.values[code], minlength=rows.sizes.size)
+            scores[part] = weights + self.lengths[np.searchsorted(self.starts, rows.sizes, "right")]
         return scores
 
     @property
@@ -198,9 +200,9 @@ class TokenRatios(Merged, word="TokenRatios"):
             named.append(f"{shown!r} {value:+.2g}")
         if len(self.tokens) > _SHOWN_TOKENS:
             named.append(f"{len(self.tokens) - _SHOWN_TOKENS} more")
-        said = [f"{self.reader} ({', '.join(named)})"] if named else []
-        said += ["length"] if (self.lengths != self.lengths[-1]).any() else []
-        return " and ".join(said) or f"no {self.reader}"
+        phrases = [f"{self.reader} ({', '.join(named)})"] if named else []
+        phrases += ["length"] if (self.lengths != self.lengths[-1]).any() else []
+        return " and ".join(phrases) or f"no {self.reader}"
 
 
 def ratios_of(sides: Sequence[Array]) -> TokenRatios:
@@ -216,31 +218,31 @@ def ratios_of(sides: Sequence[Array]) -> TokenRatios:
         sides: pilot outputs on x and on x', shapes `(size, ...)`.
     """
     table = Numbering()
-    found = [_count_tokens(side, table) for side in sides]
-    n, n_prime = (sizes.size for _, sizes in found)
-    k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in found)
-    starts, lengths = _weigh_lengths([sizes for _, sizes in found])
+    tables = [_count_tokens(side, table) for side in sides]
+    n, n_prime = (sizes.size for _, sizes in tables)
+    k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in tables)
+    starts, lengths = _weigh_lengths([sizes for _, sizes in tables])
     often = k + k_prime >= _MIN_TOKEN_OUTPUTS
     ratios = log_ratios(k, k_prime, n, n_prime)
     values = round_weights(shrink_log_ratios(*ratios, live=often))
     # By what each adds to the score's variance; then the heaviest first.
     moved = np.argsort(-(values**2) * (k + k_prime), kind="stable")[:_MAX_TOKENS]
-    kept = moved[values[moved] != 0.0]
-    kept = kept[np.argsort(-np.abs(values[kept]), kind="stable")]
+    places = moved[values[moved] != 0.0]
+    places = places[np.argsort(-np.abs(values[places]), kind="stable")]
     names = list(table)
-    return TokenRatios(tuple(names[i] for i in kept), values[kept], starts, lengths)
+    return TokenRatios(tuple(names[i] for i in places), values[places], starts, lengths)
 
 
 def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
     """Count the outputs in which each token of a table occurs, new ones put in; and the lengths."""
-    counts, sizes, seen = np.zeros(0), [], 0
+    counts, sizes, rows_counted = np.zeros(0), [], 0
     for _, rows in iterate_words(side):
         _, codes = rows.number_tokens(table)
         more = np.bincount(codes, minlength=len(table))
         counts = np.pad(counts, (0, more.size - counts.size)) + more
         sizes.append(rows.sizes)
-        seen += codes.size
-        if seen >= _MAX_FITTED_TOKENS:
+        rows_counted += codes.size
+        if rows_counted >= _MAX_FITTED_TOKENS:
             break
     return counts, np.concatenate(sizes)
 
@@ -328,12 +330,14 @@ class Words(ScoreAttack):
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         texts = _first_texts(sides)
-        found = () if len({*texts}) * _MIN_MEAN_REPEATS <= len(texts) else (ratios_of(sides),)
-        return tuple(one for one in found if not one.says_nothing)
+        scores = () if len({*texts}) * _MIN_MEAN_REPEATS <= len(texts) else (ratios_of(sides),)
+        return tuple(score for score in scores if not score.says_nothing)
 
 
 def _first_texts(sides: tuple[Array, ...]) -> list[str]:
     """Return the texts among the first outputs of both sides."""
     if not all(side.dtype.kind in "USO" and side.size for side in sides):
         return []
-    return [one for side in sides for one in texts_of(side[:_SCREENED_OUTPUTS]) if one is not None]
+    return [
+        text for side in sides for text in texts_of(side[:_SCREENED_OUTPUTS]) if text is not None
+    ]
