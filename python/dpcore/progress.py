@@ -221,11 +221,11 @@ class _Terminal:
 
         label = TextColumn("{task.description}", markup=False)
         columns = (label, BarColumn(), TaskProgressColumn())
-        told = TextColumn("{task.fields[left]}")
+        remaining = TextColumn("{task.fields[left]}")
         console = Console(stderr=True)
         # Drawn by our own hand: rich's thread would go on while calls are timed.
         self._bar: Any = Progress(
-            *columns, told, console=console, transient=True, auto_refresh=False
+            *columns, remaining, console=console, transient=True, auto_refresh=False
         )
         self._bar.start()
         self._task: Any = None

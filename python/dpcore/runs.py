@@ -89,8 +89,8 @@ def begin_run(
     with open_run(path, "path", asked) as run:
         if run.fixed is not None:
             raise invalid("path", "the name of a new file", str(path))
-        given = _collect_options(mechanism, pair, options, run)
-        run_arguments(given, run, lambda *_: None)
+        arguments = _collect_options(mechanism, pair, options, run)
+        run_arguments(arguments, run, lambda *_: None)
 
 
 def continue_run(
@@ -111,8 +111,8 @@ def continue_run(
         **options: other arguments of `dpcore.audit`.
     """
     with open_run(path, "checkpoint", asked) as run:
-        given = _collect_options(mechanism, pair, options, run)
-        report: Audit = run_arguments(given, run)
+        arguments = _collect_options(mechanism, pair, options, run)
+        report: Audit = run_arguments(arguments, run)
         return report
 
 
@@ -172,10 +172,10 @@ def count_part(
                 ),
                 "out",
             )
-        given = _collect_options(mechanism, pair, options, run)
-        run.same_bits = run.same_bits and given.same_bits is not False
+        arguments = _collect_options(mechanism, pair, options, run)
+        run.same_bits = run.same_bits and arguments.same_bits is not False
         register_part(begun.place, run, again)
-        run_arguments(given, run, lambda _, *counted: count_shards(*counted))
+        run_arguments(arguments, run, lambda _, *counted: count_shards(*counted))
         if run.failure is not None:
             raise run.failure
 
@@ -231,36 +231,40 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
             raise invalid("paths", "files of runs with stop='fixed'", str(run.path))
     first = runs[0]
     assert first.fixed is not None
-    done, kept = Done(), list[RunFile]()
+    done, counted_runs = Done(), list[RunFile]()
     for run in runs:
         assert run.fixed is not None
         if run.fixed.digest != first.fixed.digest:
             text = f"paths must be of one run, got {run.path} of another than {first.path}"
             raise ValueError(text)
-        if any(_is_same_part(run, other) for other in kept):
+        if any(_is_same_part(run, other) for other in counted_runs):
             continue
-        done = _join_parts(done, run, kept)
-        kept.append(run)
+        done = _join_parts(done, run, counted_runs)
+        counted_runs.append(run)
     missing = done.left(first.fixed.start, first.fixed.start + first.fixed.trials)
     if missing and not partial:
         raise MissingPartsError(missing, _propose_line(runs))
     if not done.ranges:
         raise invalid("paths", "files in which something was counted", [str(r.path) for r in runs])
-    is_registered_look, note = read_registered_parts(kept)
+    is_registered_look, note = read_registered_parts(counted_runs)
     if missing:
-        register_look(kept)
+        register_look(counted_runs)
         for run in runs:
             with open_run(run.path, "paths") as held:
                 held.looked = True
                 # Not write(), whose warning would show counts of a file that does not say so.
                 held.store()
     looked = bool(missing) or is_registered_look or any(run.looked for run in runs)
+    digests = tuple(digest.hex() for run in counted_runs for digest in run.digests)
     report = finish_audit(
-        first.fixed, done, looked=looked, same_bits=all(run.same_bits for run in kept),
-        seconds=sum(run.seconds for run in kept),
-        digests=unite_digests((), tuple(one.hex() for run in kept for one in run.digests)),
-    )  # fmt: skip
-    checks = report.checks + _compare_parts(kept)
+        first.fixed,
+        done,
+        looked=looked,
+        same_bits=all(run.same_bits for run in counted_runs),
+        seconds=sum(run.seconds for run in counted_runs),
+        digests=unite_digests((), digests),
+    )
+    checks = report.checks + _compare_parts(counted_runs)
     notes = report.notes + (note,) * bool(note)
     return replace(report, checks=tuple(dict.fromkeys(checks)), notes=notes)
 
@@ -295,17 +299,17 @@ def _is_same_part(run: RunFile, other: RunFile) -> bool:
     )
 
 
-def _join_parts(done: Done, run: RunFile, kept: list[RunFile]) -> Done:
-    for other in kept:
+def _join_parts(done: Done, run: RunFile, counted_runs: list[RunFile]) -> Done:
+    for other in counted_runs:
         same = set(run.digests) & set(other.digests)
         if same:
-            blocks = [one.digests[min(same)][1] for one in (other, run)]
+            blocks = [counted.digests[min(same)][1] for counted in (other, run)]
             raise ValueError(
                 f"paths must hold outputs that were drawn anew, got equal ones in block "
                 f"{blocks[0]} of {other.path} and block {blocks[1]} of {run.path}"
             )
     for start, stop in run.done.ranges:
-        for other in kept:
+        for other in counted_runs:
             if any(a < stop and start < b for a, b in other.done.ranges):
                 raise ValueError(
                     f"paths must hold each trial once, got trials {start:,} to {stop:,} of "

@@ -124,22 +124,22 @@ def array_for(
         ValueError: if a type, a shape or a layout is wrong.
     """
     try:
-        wanted = np.dtype(dtype)
+        dtype_of_array = np.dtype(dtype)
     except Exception:
         # numpy parses strings such as "f8,(3" as Python and shows objects by their own repr, so
         # that a SyntaxError or anything else can come out.
         raise mistyped("dtype", "float64 or float32", dtype) from None
-    if wanted not in (np.dtype(np.float64), np.dtype(np.float32)):
+    if dtype_of_array not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise invalid("dtype", "float64 or float32", dtype)
     if out is None:
-        return np.empty(shape, wanted)
+        return np.empty(shape, dtype_of_array)
     if not isinstance(out, np.ndarray):
         raise mistyped("out", "a numpy array", out)
-    if out.shape != shape or out.dtype != wanted:
-        requirement = f"of shape {shape} and type {wanted}"
+    if out.shape != shape or out.dtype != dtype_of_array:
+        requirement = f"of shape {shape} and type {dtype_of_array}"
         raise invalid("out", requirement, (out.shape, str(out.dtype)))
     if not out.flags.aligned:
-        requirement = f"aligned, its address a multiple of {wanted.itemsize}"
+        requirement = f"aligned, its address a multiple of {dtype_of_array.itemsize}"
         raise invalid("out", requirement, out.ctypes.data)
     if not (out.flags.c_contiguous and out.flags.writeable):
         raise invalid("out", "C-contiguous and writeable", out.flags)
@@ -211,18 +211,18 @@ def reseed_a_forked_child() -> None:
         _seeded_in = os.getpid()
         random.seed()
         _NUMPY_RANDOM.seed()
-        for one in torch_generators():
-            one.seed()
+        for generator in torch_generators():
+            generator.seed()
 
 
 def torch_generators() -> list[Any]:
     """List the default generators of torch: CPU and devices in use; empty without torch."""
     torch = imported_module("torch")
     # A module that stands in for torch has none.
-    found = [torch.default_generator] if has_all(torch, "default_generator") else []
-    if found and torch.cuda.is_initialized():
-        found += torch.cuda.default_generators
-    return found
+    generators = [torch.default_generator] if has_all(torch, "default_generator") else []
+    if generators and torch.cuda.is_initialized():
+        generators += torch.cuda.default_generators
+    return generators
 
 
 def _draw_words(rng: np.random.Generator) -> npt.NDArray[np.uint32]:
@@ -295,7 +295,7 @@ class Generators:
     def __init__(
         self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]], globals: int = 0
     ) -> None:
-        self._states = [one for one in states if _is_readable(one[0])]
+        self._states = [state for state in states if _is_readable(state[0])]
         self._globals = globals
         self._first = self._kept = self.read_states()
 
@@ -303,18 +303,21 @@ class Generators:
     def defaults(cls) -> Generators:
         """Collect the global generators of Python, numpy and torch."""
         states = [(random.getstate, random.setstate), (_global_state, _set_global_state)]
-        return cls(states + [(one.get_state, one.set_state) for one in torch_generators()])
+        return cls(
+            states
+            + [(generator.get_state, generator.set_state) for generator in torch_generators()]
+        )
 
     @classmethod
     def everywhere(cls) -> Generators:
         """Collect the global generators, and all others that the garbage collector reaches."""
-        found = cls.defaults()._states
-        globals = len(found)
+        state_functions = cls.defaults()._states
+        globals = len(state_functions)
         reached = _core.find_instances(gc.get_objects(), _list_generator_kinds())
         # By identity: most bit generators are reached once more as those of a generator of numpy.
-        one_each = {id(one): one for one in map(_bits_or_self, reached)}
-        found += map(_state_functions, one_each.values())
-        return cls(found, globals)
+        one_each = {id(generator): generator for generator in map(_bits_or_self, reached)}
+        state_functions += map(_state_functions, one_each.values())
+        return cls(state_functions, globals)
 
     def read_states(self) -> list[Any]:
         """Return the state of each generator."""
@@ -323,8 +326,8 @@ class Generators:
     def moved_by(self, call: Callable[[], Any]) -> tuple[Any, bool]:
         """Return what a call returns, and True if it moved one of these generators."""
         before = self.read_states()
-        found = call()
-        return found, _freeze_state(before) != _freeze_state(self.read_states())
+        answer = call()
+        return answer, _freeze_state(before) != _freeze_state(self.read_states())
 
     def _set(self, states: list[Any]) -> None:
         for (_, put), state in zip(self._states, states, strict=True):

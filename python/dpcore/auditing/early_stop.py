@@ -253,9 +253,9 @@ class Sequence:
             piece, trials = self.slices[number], (ends[number], ends[number + 1])
             sides = self.source.outputs(COUNT, *trials)
             hits = [int(np.count_nonzero(evaluate_event(piece.event, side))) for side in sides]
-            known = [piece.counts.k, piece.counts.k_prime]
-            if self.source.draws.same_bits and hits != known:
-                refuse(f"one with {hits} hits in trials {trials}, where it had {known}")
+            expected_hits = [piece.counts.k, piece.counts.k_prime]
+            if self.source.draws.same_bits and hits != expected_hits:
+                refuse(f"one with {hits} hits in trials {trials}, where it had {expected_hits}")
             self._keep(sides)
 
     def _test_tangent(self, tangent: Counts) -> None:
@@ -318,7 +318,7 @@ class Sequence:
     def _fit(self, trials: int) -> Choice:
         if self._wide is not None:
             return self._fit_wide(self._wide, trials)
-        seen = self.pilot + self.done
+        n_seen = self.pilot + self.done
         outputs, outputs_prime = self.source.in_one_form(
             *(join_outputs([piece[side] for piece in self._kept]) for side in (0, 1))
         )
@@ -330,10 +330,10 @@ class Sequence:
                 raise not_applicable(self.attack, outputs)
             return Choice(Never(), "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
         level = self.request.delta, self.request.confidence
-        goal = Goal(min(trials, 2 * seen), *level, claim=self._sought)
-        found = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
-        best = choose_plainest(found, outputs[1::2], outputs_prime[1::2])
-        self.remarks = remarks_on(found, outputs)
+        goal = Goal(min(trials, 2 * n_seen), *level, claim=self._sought)
+        events = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
+        best = choose_plainest(events, outputs[1::2], outputs_prime[1::2])
+        self.remarks = remarks_on(events, outputs)
         self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])
         return replace(best, event=best.counted)  # type: ignore[arg-type]
 
@@ -343,21 +343,24 @@ class Sequence:
         assert chosen is not None
         assert self.martingale is not None
         answers = [evaluate_event(chosen.event, outputs) for outputs in sides]
-        k, k_prime = (int(np.count_nonzero(one)) for one in answers)
+        k, k_prime = (int(np.count_nonzero(side)) for side in answers)
         nan, nan_prime = (
             int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0 for outputs in sides
         )
         if not self.source.draws.native:
             self._look(sides, answers, trials[0])
         self._keep(sides)
-        seen = numerator_first(chosen.counts, chosen.direction)
-        guess = (seen.k + 0.5) / (seen.n + 1.0), (seen.k_prime + 0.5) / (seen.n_prime + 1.0)
+        ordered = numerator_first(chosen.counts, chosen.direction)
+        guess = (
+            (ordered.k + 0.5) / (ordered.n + 1.0),
+            (ordered.k_prime + 0.5) / (ordered.n_prime + 1.0),
+        )
         counts = Counts(k, size, k_prime, size)
         piece = Slice(self.request.pair, chosen.event, chosen.direction, counts, guess)
         self._bet(piece, self.label)
         # One list for both, so that no Ctrl-C can fall between a slice and its NaN.
         self._counted.append((piece, (nan, nan_prime)))
-        self.done = sum(one.counts.n for one, _ in self._counted)
+        self.done = sum(side.counts.n for side, _ in self._counted)
 
     def _bet(self, piece: Slice, label: int) -> None:
         assert self.martingale is not None
@@ -368,13 +371,15 @@ class Sequence:
 
     def _look(self, sides: Sides, answers: list[npt.NDArray[np.bool_]], first: int) -> None:
         """Update, call by call, the evidence on independence of rows and of an event's hits."""
-        seen = self._evidence.setdefault(self.label, [Evidence(), Evidence()])
+        evidence = self._evidence.setdefault(self.label, [Evidence(), Evidence()])
         for begin, stop in iterate_blocks(first, first + len(sides[0]), self.source.block):
             rows = slice(begin - first, stop - first)
             since = begin - self.source.start
             number = since // self.source.block
             for side, outputs in enumerate(sides):
-                seen[side] += Evidence.of_answers(outputs[rows], since, number, answers[side][rows])
+                evidence[side] += Evidence.of_answers(
+                    outputs[rows], since, number, answers[side][rows]
+                )
 
     def _keep(self, sides: Sides) -> None:
         if self._wide is not None:
@@ -418,8 +423,8 @@ def read_state(held: Mapping[str, Any]) -> dict[str, Any]:
             value = held[name] if name == "evidence" else decode_value(held[name])
             state[name] = read_as(name, hint, value)
     state["evidence"] = [
-        (label, evidence_from_dict(one), evidence_from_dict(other))
-        for label, one, other in state["evidence"]
+        (label, evidence_from_dict(own), evidence_from_dict(other))
+        for label, own, other in state["evidence"]
     ]
     real("fitted_at", state["fitted_at"], low=0.0)
     if len(state["nan"]) != len(state["slices"]):

@@ -168,14 +168,16 @@ def select_event(
     halfway = min(_MAX_HALFWAY_ROWS, selection // 4)
     rounds = [halfway] if halfway >= 2 * screened else []
     rounds += [selection] if selection > screened else []
-    found = choose_events(scores, *first_look, goal.bolder() if rounds else goal)
-    rounded = max((each.rounding for each in found if each.rounding), key=merit_of, default=None)
-    ranked = sorted(found, key=merit_of, reverse=True)
+    choices = choose_events(scores, *first_look, goal.bolder() if rounds else goal)
+    rounded = max((each.rounding for each in choices if each.rounding), key=merit_of, default=None)
+    ranked = sorted(choices, key=merit_of, reverse=True)
     for size, most in zip(rounds, (_MAX_SEMIFINALISTS, _MAX_FINALISTS), strict=False):
         # The cheapest of the good ones goes on whatever its place among them, and of scores that
         # chose the same outputs one is enough.
         first = _choose_cheapest(ranked)
-        simple = next((one for one in ranked if cost_of(one) <= _SIMPLE_SCORE_COST), first)
+        simple = next(
+            (candidate for candidate in ranked if cost_of(candidate) <= _SIMPLE_SCORE_COST), first
+        )
         plainest = choose_plainest(ranked, *first_look, first)
         different = {first.counts: first, simple.counts: simple}
         for choice in ranked:
@@ -183,13 +185,13 @@ def select_event(
         options = [plainest, *different.values()][: most + 2]
         left = tuple({id(choice.event.score): choice.event.score for choice in options}.values())
         own = goal if size == selection else goal.bolder()
-        found = _judge_scores(source, left, first_look, size, own)
-        ranked = sorted(found, key=merit_of, reverse=True)
+        choices = _judge_scores(source, left, first_look, size, own)
+        ranked = sorted(choices, key=merit_of, reverse=True)
     chosen = choose_plainest(ranked, *first_look, _choose_cheapest(ranked))
     if in_tail:
         chosen = replace(chosen, farther=_choose_farther(chosen, ranked, first_look, goal))
-    told = rounded is not None and rounded.merit > rounded_merit(chosen.merit)
-    return replace(chosen, rounding=rounded if told else None)
+    is_rounding_better = rounded is not None and rounded.merit > rounded_merit(chosen.merit)
+    return replace(chosen, rounding=rounded if is_rounding_better else None)
 
 
 def _judge_scores(
@@ -213,10 +215,12 @@ def _judge_scores(
     ]
 
 
-def _choose_cheapest(found: list[Choice]) -> Choice:
+def _choose_cheapest(choices: list[Choice]) -> Choice:
     """Choose the score that takes least time among those about as good as the best."""
-    most = max(map(merit_of, found))
-    good = [choice for choice in found if choice.merit >= most - _EQUAL_MERIT_TOLERANCE * abs(most)]
+    most = max(map(merit_of, choices))
+    good = [
+        choice for choice in choices if choice.merit >= most - _EQUAL_MERIT_TOLERANCE * abs(most)
+    ]
     return min(good, key=cost_of)
 
 
@@ -336,7 +340,7 @@ def select_wide_event(
 
 
 def remarks_on(
-    found: Sequence[Choice],
+    choices: Sequence[Choice],
     outputs: Array,
     signs: Sequence[Choice] = (),
     exact_up_to: float = math.inf,
@@ -344,14 +348,14 @@ def remarks_on(
     """Return remarks on the choices; the best of them is to be counted.
 
     Args:
-        found: the choices.
+        choices: the choices.
         outputs: pilot outputs on x, shape `(size, ...)`.
         signs: choices of the scores of the signs of zeros.
         exact_up_to: magnitude up to which outputs in float64 are sure to be what was written.
     """
-    if max(choice.merit for choice in found) > 0.0:
+    if max(choice.merit for choice in choices) > 0.0:
         return ()
-    remarks = [_ROUNDED] if any(choice.rounding for choice in found) else []
+    remarks = [_ROUNDED] if any(choice.rounding for choice in choices) else []
     remarks += [_SIGNED] if any(choice.merit > 0.0 for choice in signs) else []
     if outputs.dtype.kind in "fc":
         is_wide = np.finfo(outputs.dtype).nmant > np.finfo(np.float64).nmant
@@ -397,9 +401,9 @@ def _choose_stated_threshold(
     hits = np.searchsorted(-ranked, -ranked[points], side="right")
     stated = np.cumsum(weights)[hits - 1] / own.size
     spread = np.cumsum(weights**2)[hits - 1] / own.size**2
-    seen = np.array([np.count_nonzero(other >= edge) for edge in ranked[points]])
-    spread += (seen + 1.0) / other.size**2
-    if (np.abs(stated - seen / other.size) > _MAX_STATED_DEVIATIONS * np.sqrt(spread)).any():
+    n_above = np.array([np.count_nonzero(other >= edge) for edge in ranked[points]])
+    spread += (n_above + 1.0) / other.size**2
+    if (np.abs(stated - n_above / other.size) > _MAX_STATED_DEVIATIONS * np.sqrt(spread)).any():
         return None
     # A count that fresh draws exceed once in five times, as a rate.
     count = np.ceil(pdtrik(_STATED_QUANTILE, np.minimum(stated, 1.0) * goal.trials))
@@ -408,7 +412,7 @@ def _choose_stated_threshold(
     merits = goal.predict(*drawn, goal.caution[0])
     best = int(np.argmax(merits))
     edge = float(ranked[points[best]])
-    counts = Counts(int(hits[best]), own.size, int(seen[best]), other.size)
+    counts = Counts(int(hits[best]), own.size, int(n_above[best]), other.size)
     if direction == "x":
         # An infinite ratio is an event of its own, above every finite one.
         event = Above(score, min(edge, LARGEST))

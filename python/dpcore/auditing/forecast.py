@@ -210,16 +210,16 @@ class Forecast:
             return [line]
         most = self.most(trials)
         few = self.claim is not None and most <= self.claim
-        said = f", too few for a claim of {self.claim:g}" if few else ""
-        line += f" and certifies an epsilon of {most:.2f} at most{said}"
+        warning = f", too few for a claim of {self.claim:g}" if few else ""
+        line += f" and certifies an epsilon of {most:.2f} at most{warning}"
         return [f"{line} ({self.trials:,} trials: {self.most(self.trials):.2f})"]
 
     def _shared(self) -> list[str]:
         blocks = -(-self.trials // self.block)
         if self.threads > 1:
-            wanted = shared_block(self.trials, self.threads)
+            proposed_block = shared_block(self.trials, self.threads)
             few = f"{self.trials:,} trials are {blocks} of {self.block:,}"
-            line = f"blocks are shared out, and {few}: give block={wanted}"
+            line = f"blocks are shared out, and {few}: give block={proposed_block}"
             return [line] if blocks < self.threads else []
         if self.shared:
             return ["threads=8 makes eight of these calls at a time"]
@@ -301,20 +301,20 @@ def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -
 
 
 def _make_forecast(request: UnsettledRequest) -> Forecast:
-    wanted, source = request.wanted, request.make_source(request.probe_pair)
+    candidates, source = request.wanted, request.make_source(request.probe_pair)
     early, executor = request.stop != "fixed", request.executor
     pilot = partial(min, BLOCK) if early else request.attack.default_pilot
     fixed, each = request.course.estimate_call()
 
     def plan_search(trials: int) -> tuple[tuple[int, int], ...]:
-        return plan_rounds(wanted, replace(request, trials=trials).pilot_size, trials)
+        return plan_rounds(candidates, replace(request, trials=trials).pilot_size, trials)
 
     return Forecast(
         fixed=fixed,
         each=each,
         calls=request.course.calls,
         search=plan_search,
-        limit=None if wanted.search is None else wanted.search.seconds,
+        limit=None if candidates.search is None else candidates.search.seconds,
         pilot=lambda trials: request.pilot or pilot(trials),
         trials=request.trials,
         early=early,

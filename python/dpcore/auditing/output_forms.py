@@ -121,12 +121,12 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
         again = {side: answers.call_facts(ask(side, number + 2)) for side in order}
         differing = [w for w in differing if all(again[i].get(w) == both[i][w] for i in (0, 1))]
     for what in differing:
-        one = _format_differences(facts[what], facts_prime[what])
+        own = _format_differences(facts[what], facts_prime[what])
         other = _format_differences(facts_prime[what], facts[what])
         tell = "tell" if what.startswith(("columns", "field names", "categories")) else "tells"
         error = ValueError(
             f"{name} must have the same {what} in every call, for the {what} {tell} the input: "
-            f"{one} on x, {other} on x'; a call says it once, so no count of rows may use it (to "
+            f"{own} on x, {other} on x'; a call says it once, so no count of rows may use it (to "
             "have it counted, return one output a call and pass dpcore.repeat(function), or rows "
             "as lists)"
         )
@@ -137,10 +137,10 @@ def _format_differences(mine: Any, others: Any) -> str:
     """Format the part of one side that the other lacks, cut if it is long."""
     if not isinstance(mine, tuple):
         return str(mine)
-    if all(isinstance(one, int) for one in mine):
+    if all(isinstance(value, int) for value in mine):
         return show(mine)
-    only = [one for one in mine if one not in others] or list(mine)
-    text = ", ".join(f'"{one}"' if isinstance(one, str) else show(one) for one in only)
+    only = [value for value in mine if value not in others] or list(mine)
+    text = ", ".join(f'"{value}"' if isinstance(value, str) else show(value) for value in only)
     return text if len(text) <= _MAX_FACT_CHARACTERS else text[: _MAX_FACT_CHARACTERS - 3] + "..."
 
 
@@ -186,14 +186,14 @@ def _find_time_type(rows: Array) -> Any:
 
 def _types_differ(outputs: Array, outputs_prime: Array) -> bool:
     """Return True if two types differ for another reason than the values."""
-    one, other = outputs.dtype, outputs_prime.dtype
-    if one.kind not in _NUMBER_KINDS or other.kind not in _NUMBER_KINDS:
+    own, other = outputs.dtype, outputs_prime.dtype
+    if own.kind not in _NUMBER_KINDS or other.kind not in _NUMBER_KINDS:
         return False
-    if one.kind == other.kind:
-        return one.itemsize != other.itemsize
+    if own.kind == other.kind:
+        return own.itemsize != other.itemsize
     wide, kind = outputs, other.kind
-    if _NUMBER_KINDS.index(one.kind) < _NUMBER_KINDS.index(kind):
-        wide, kind = outputs_prime, one.kind
+    if _NUMBER_KINDS.index(own.kind) < _NUMBER_KINDS.index(kind):
+        wide, kind = outputs_prime, own.kind
     return _fits_kind(wide, kind)
 
 

@@ -171,23 +171,23 @@ class PilotDraws:
         place = Place(TYPE_CHECK_CALLS + 1, rows, 0, rows)
         source.course.drew(rows)
         some = source.draws.draw(PROBE, 0, place)
-        kept = max(_MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, answers.bytes_of(some))))
-        return kept, some.dtype.kind in "OUSV"
+        n_rows = max(_MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, answers.bytes_of(some))))
+        return n_rows, some.dtype.kind in "OUSV"
 
     def _draw_rest(
-        self, trained: Sides, selection: int, kept: int, drawn: Sides | None = None
+        self, trained: Sides, selection: int, limit: int, drawn: Sides | None = None
     ) -> tuple[Sides, tuple[tuple[Array, ...], tuple[Array, ...]]]:
         """Draw the outputs that choose, beyond those drawn, and join them with the trained ones."""
         if drawn is None:
-            rest = draw_first_outputs(self.source, selection, kept)
+            rest = draw_first_outputs(self.source, selection, limit)
         else:
-            rest = draw_more_outputs(self.source, drawn, selection, kept)
+            rest = draw_more_outputs(self.source, drawn, selection, limit)
         if len({side.dtype == object for side in (*trained, *rest)}) > 1:
             # Both sides of all parts keep the forms that one of them has.
             to_objects = answers.rows_to_objects
-            trained, rest = ((to_objects(one), to_objects(other)) for one, other in (trained, rest))
-        one, other = map(_join_unlike_parts, zip(trained, rest, strict=True))
-        return rest, (one, other)
+            trained, rest = ((to_objects(own), to_objects(other)) for own, other in (trained, rest))
+        own, other = map(_join_unlike_parts, zip(trained, rest, strict=True))
+        return rest, (own, other)
 
     def counts(self, event: Event, size: int) -> Counts:
         """Count the occurrences of an event among the first `size` draws on each side."""
@@ -203,9 +203,9 @@ class PilotDraws:
         reading = self._read_wide(attack)
         if reading is not None:
             return self._fit_wide(attack, reading)
-        kept, has_many_parts = self._rows_kept()
+        limit, has_many_parts = self._rows_kept()
         training, selection = sizes_of(self.size, source.elements, has_many_parts)
-        training = min(training, kept)
+        training = min(training, limit)
         outputs, outputs_prime = source.in_one_form(*source.outputs(PILOT, 0, training))
         source.course.bar.relabel("reading the outputs")
         name = f"outputs of {source.name}"
@@ -215,18 +215,18 @@ class PilotDraws:
         scores += self.stated
         source.course.bar.relabel("choosing the event")
         sides = outputs, outputs_prime
-        found = _float_scores(source, scores, sides, pair) if self.lattice else ()
+        float_scores = _float_scores(source, scores, sides, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
 
         trained = outputs, outputs_prime
-        (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept)
+        (rest, rest_prime), wholes = self._draw_rest(trained, selection, limit)
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
         if irregular and _has_rare_presence(*map(answers.join_outputs, wholes)):
             # More draws say whether it is luck. Where the pilot is held as a whole, they are too.
             selection += self.size
-            kept = selection if kept >= self.size else kept
+            limit = selection if limit >= self.size else limit
             drawn = rest, rest_prime
-            (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept, drawn)
+            (rest, rest_prime), wholes = self._draw_rest(trained, selection, limit, drawn)
         seldom = attack.seldom(*wholes, goal)
         crossed = choose_crossed(attack, wholes, goal)
         self._note_facts(trained)
@@ -236,7 +236,11 @@ class PilotDraws:
             self._note_facts((first, second))
         del outputs, outputs_prime, trained, wholes
         notes = types if types and types_always_differ(source, types) else ()
-        watched = max(choose_events(found, rest, rest_prime, goal), key=merit_of) if found else None
+        watched = (
+            max(choose_events(float_scores, rest, rest_prime, goal), key=merit_of)
+            if float_scores
+            else None
+        )
         watched = None if watched is None or watched.merit <= 0.0 else watched
         if not scores:
             attack.no_scores(rest)
@@ -253,7 +257,7 @@ class PilotDraws:
             promised = choose_as_stated(score, values, goal)
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen = promised
-        told = [one for one in (watched, chosen.rounding) if one is not None]
+        watches = [watch for watch in (watched, chosen.rounding) if watch is not None]
         chosen = chosen.farther or chosen
         event = chosen.counted
         return Fitted(
@@ -262,7 +266,7 @@ class PilotDraws:
             chosen.merit,
             training + selection,
             _mark_curve(chosen, (rest, rest_prime)) if event.happens else np.empty(0),
-            max(told, key=merit_of, default=None),
+            max(watches, key=merit_of, default=None),
             notes,
             remarks_on([chosen], rest),
             read,
@@ -398,7 +402,7 @@ def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[
     numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
     if numbers or outputs.dtype.kind in "buifcmM":
         # What numbers look like is clear; which of them come again and again is not.
-        often = [one for one in often if one[1] > 1]
+        often = [output for output in often if output[1] > 1]
     return tuple(
         SeenOutput(one_line(text, _SEEN_OUTPUT_WIDTH), tables[0][text], tables[1][text])
         for text, _ in often
@@ -434,8 +438,8 @@ def represent_value(value: Any) -> str:
 def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
     """Return False if a simpler event, the chosen one, is one-sided too and as frequent."""
     rates = []
-    for one in (seldom, chosen):
-        counts = numerator_first(one.counts, one.direction)
+    for event in (seldom, chosen):
+        counts = numerator_first(event.counts, event.direction)
         rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
     simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] and cost_of(chosen) <= cost_of(seldom)
     if chosen.is_clear:

@@ -154,8 +154,8 @@ def plan(
         "progress": progress,
     }  # fmt: skip
     if mechanism is not None:
-        given = {"mass": mass, "canaries": canaries, "guesses": guesses}
-        _refuse_ignored("where a mechanism is given", **given)
+        arguments = {"mass": mass, "canaries": canaries, "guesses": guesses}
+        _refuse_ignored("where a mechanism is given", **arguments)
         about_pilots |= {"claim": claim, "delta": settings[0], "confidence": settings[1]}
         violation = true_epsilon, factor
         return _plan_from_pilots(mechanism, violation, power=settings[2], **about_pilots)
@@ -174,9 +174,9 @@ def plan(
     return _plan_canaries(stated, canaries, guesses)
 
 
-def _refuse_ignored(when: str, **given: Any) -> None:
+def _refuse_ignored(when: str, **arguments: Any) -> None:
     """Refuse arguments that would be ignored."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value is not None:
             raise invalid(name, f"None {when}", value)
 
@@ -187,21 +187,21 @@ def _compute_true_loss(
     """Compute the loss to be found from either of its two arguments."""
     if true_epsilon is not None:
         _refuse_ignored("where true_epsilon is given", factor=factor)
-        found = real("true_epsilon", true_epsilon, low=0.0)
-        if found <= claim:
+        loss = real("true_epsilon", true_epsilon, low=0.0)
+        if loss <= claim:
             requirement = f"above claim = {claim:g} (no number of trials refutes a true claim)"
-            raise invalid("true_epsilon", requirement, found)
-        return found
+            raise invalid("true_epsilon", requirement, loss)
+        return loss
     if factor is None:
         requirement = "given, or factor (the noise's scale over the right one), or a mechanism"
         raise mistyped("true_epsilon", requirement, true_epsilon)
     factor = real("factor", factor, low=0.0, high=1.0, open_low=True, open_high=True)
     if claim == 0.0:
         raise invalid("claim", "above 0 where factor is given: no noise is enough for it", claim)
-    found = loss_of_factor(claim, factor, delta)
-    if not claim < found < math.inf:
+    loss = loss_of_factor(claim, factor, delta)
+    if not claim < loss < math.inf:
         raise invalid("factor", "one that makes a difference in double precision", factor)
-    return found
+    return loss
 
 
 def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
@@ -246,7 +246,7 @@ def _plan_from_curve(
     factor = real("factor", factor, low=0.0, high=1.0, open_low=True, open_high=True)
     mu = claim.gaussian() / factor
     confidence, power = settings[1:]
-    found: list[tuple[int, Plan]] = []
+    plans: list[tuple[int, Plan]] = []
     epsilons, _ = claim.tangents()
     if not epsilons.size:
         requirement = "one that implies a delta below 1 at an epsilon of 700 or less"
@@ -260,11 +260,11 @@ def _plan_from_curve(
         trials = trials_for(epsilon, [rates], delta, confidence, power, rough=True)
         if trials is not None:
             stated = Plan(epsilon, true, delta, confidence, power, factor, (rates,), curve=claim)
-            found.append((trials, stated))
-    if not found:
+            plans.append((trials, stated))
+    if not plans:
         requirement = f"small enough that Gaussian noise breaks the claim ({claim})"
         raise invalid("factor", requirement, factor)
-    stated = min(found, key=lambda one: one[0])[1]
+    stated = min(plans, key=lambda sized: sized[0])[1]
     trials = trials_for(stated.claim, stated.rates, stated.delta, confidence, power)
     return replace(stated, trials=trials)
 
@@ -274,23 +274,23 @@ def _plan_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
     most = None if canaries is None else integer("canaries", canaries, 1)
     whole = isinstance(guesses, (int, np.integer)) or guesses is None
     share = None if whole else real("guesses", guesses, low=0.0, high=1.0, open_low=True)
-    wanted = None if guesses is None or not whole else integer("guesses", guesses, 1, most)
+    n_guesses = None if guesses is None or not whole else integer("guesses", guesses, 1, most)
 
     def run_of(many: int) -> int:
         return most if most is not None else math.ceil(many / (share or 1.0))
 
     if share is not None and most is not None:
-        wanted = max(1, round(share * most))
-    if wanted is None:
+        n_guesses = max(1, round(share * most))
+    if n_guesses is None:
         settings = stated.delta, stated.confidence, stated.power
         limit = {} if most is None else {"most": most}
-        wanted = guesses_for(run_of, stated.claim, stated.guess_rate, *settings, **limit)
-        if wanted is None and most is None:
+        n_guesses = guesses_for(run_of, stated.claim, stated.guess_rate, *settings, **limit)
+        if n_guesses is None and most is None:
             raise invalid("delta", "small enough that a million guesses suffice", stated.delta)
     # Where all canaries are too few, the plan says what guessing all of them would find.
-    wanted = most if wanted is None else wanted
-    assert wanted is not None
-    return replace(stated, canaries=run_of(wanted), guesses=wanted)
+    n_guesses = most if n_guesses is None else n_guesses
+    assert n_guesses is not None
+    return replace(stated, canaries=run_of(n_guesses), guesses=n_guesses)
 
 
 def _plan_from_pilots(
@@ -314,34 +314,34 @@ def _plan_from_pilots(
     seed = seed_of(rng)
 
     def look(size: int, aim: int | None, turn: int) -> Pilots:
-        found = fit_pilots(mechanism, size, aim, (seed, turn), progress, **stated)
-        request, best = found.request, None
-        true = None if own else _compute_true_loss(found.claim, *violation, request.delta)
+        pilots = fit_pilots(mechanism, size, aim, (seed, turn), progress, **stated)
+        request, best = pilots.request, None
+        true = None if own else _compute_true_loss(pilots.claim, *violation, request.delta)
         if true is not None and request.delta:
             # What noise that keeps such a claim makes a pilot choose is another event.
-            whole = found.claim * found.distance, true * found.distance
+            whole = pilots.claim * pilots.distance, true * pilots.distance
             best = gaussian_event(*whole, request.delta, request.confidence, power)
-        return replace(found, true=true, power=power, assumed=best)
+        return replace(pilots, true=true, power=power, assumed=best)
 
     for turn, (size, last) in enumerate(iterate_sizes(pilot)):
         begun = time.perf_counter()
-        found = look(size, None, turn)
+        pilots = look(size, None, turn)
         timed.append((size, (time.perf_counter() - begun) / _EVENTS_PER_ROUND))
         if planned is None:
-            if not last and not found.close:
+            if not last and not pilots.close:
                 continue
             # An audit of more trials chooses a better event, up to the draws that a pilot may take.
             aim = size
-            while last and found.short and aim < _EVENTS_PER_ROUND * size:
+            while last and pilots.short and aim < _EVENTS_PER_ROUND * size:
                 aim *= 2
-                found = look(size, aim, turn)
+                pilots = look(size, aim, turn)
             # One of fewer trials chooses a worse event: is its own good enough?
-            wanted = found.careful
-            if aim == size and wanted is not None and wanted < found.least:
-                again = look(size, wanted, turn)
+            careful = pilots.careful
+            if aim == size and careful is not None and careful < pilots.least:
+                again = look(size, careful, turn)
                 enough = again.careful
-                found = again if enough is not None and enough < found.least else found
-            planned = found.plan(violation[1], seed)
+                pilots = again if enough is not None and enough < pilots.least else pilots
+            planned = pilots.plan(violation[1], seed)
         # Whatever follows is only timed, so that no clock decides the plan.
         if timed[-1][1] >= _MIN_TIMED_SECONDS or last or size >= planned.size:
             break
@@ -398,12 +398,14 @@ class Pilots:
         """
         if self.assumed is not None:
             return [self.assumed]
-        found = []
+        rates_of_events = []
         for seen in self.seen:
             p = limits(seen.k, seen.n, tail)[0]
             q = limits(seen.k_prime, seen.n_prime, tail)[1]
-            found.append((p, q if self.true is None else p * math.exp(-self.true * self.distance)))
-        return found
+            rates_of_events.append(
+                (p, q if self.true is None else p * math.exp(-self.true * self.distance))
+            )
+        return rates_of_events
 
     def trials(self, tail: float, *, rough: bool) -> int | None:
         """Compute the trials that suffice at rates with this tail probability."""
@@ -504,9 +506,9 @@ def fit_pilots(
         ValueError: if the rows are not independent, or the attack counts more than one event.
     """
     options = {"trials": size if aim is None else aim, "rng": np.random.default_rng(seed)}
-    given = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
-    with Progress("", None, progress, alive=given.executor is None, by_call=True) as bar:
-        return _fit_events(settle_request(request_of(given, Course(bar))), size, seed)
+    arguments = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
+    with Progress("", None, progress, alive=arguments.executor is None, by_call=True) as bar:
+        return _fit_events(settle_request(request_of(arguments, Course(bar))), size, seed)
 
 
 def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
@@ -528,12 +530,12 @@ def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
         chosen.append((fitted.event, fitted.direction))
     large = replace(request, trials=_EVENTS_PER_ROUND * size, shape=shape)
     counts = _count_events(large, [event for event, _ in chosen])
-    seen = tuple(numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
+    ordered = tuple(numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
     if isinstance(request.claim, Claim):
         # An audit of a curve refutes at least as often as one of its tangent.
-        epsilon, delta = choose_tangent(request.claim, sum(seen[1:], seen[0]))
+        epsilon, delta = choose_tangent(request.claim, sum(ordered[1:], ordered[0]))
         request = replace(request, claim=epsilon, delta=delta)
-    return Pilots(request, tuple(chosen), seen)
+    return Pilots(request, tuple(chosen), ordered)
 
 
 def _count_events(request: Request, events: list[Event]) -> list[Counts]:
@@ -552,6 +554,6 @@ def _count_events(request: Request, events: list[Event]) -> list[Counts]:
     doubted = request.doubted + list_doubts([[side.evidence] for side in sides])
     if doubted:
         raise invalid("mechanism", "one whose rows are independent", doubted[0])
-    hits = [[side.hits[0], *(found[0] for found in side.watched)] for side in sides]
+    hits = [[side.hits[0], *(watch[0] for watch in side.watched)] for side in sides]
     each = [Counts(k, n, k_prime, n) for k, k_prime in zip(*hits, strict=True)]
     return [each[unlike.index(event)] for event in events]

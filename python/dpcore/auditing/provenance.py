@@ -89,7 +89,7 @@ def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
 
 def record_command(report: _AuditResult, command: str) -> _AuditResult:
     """Return the result with the command line that made it in its record."""
-    made = tuple(replace(one, command=command) for one in report.provenance)
+    made = tuple(replace(run, command=command) for run in report.provenance)
     return replace(report, provenance=made)
 
 
@@ -107,11 +107,11 @@ def _iterate_layers(thing: Any) -> Iterator[Any]:
 
 def _get_source(layers: list[Any]) -> tuple[str, str]:
     """Return a name for the source text, and the text of every layer that a user wrote."""
-    found = [
-        (_describe_object(one), _get_source_text(one))
-        for one in dict.fromkeys(_iterate_definitions(layers))
+    texts = [
+        (_describe_object(definition), _get_source_text(definition))
+        for definition in dict.fromkeys(_iterate_definitions(layers))
     ]
-    written = [(name, text) for name, text in found if text]
+    written = [(name, text) for name, text in texts if text]
     if written:
         return " around ".join(name for name, _ in written), "\n".join(t for _, t in written)
     if layers[-1] is None:
@@ -127,24 +127,24 @@ def _get_source(layers: list[Any]) -> tuple[str, str]:
 
 def _read_command_files(arguments: tuple[str, ...]) -> Iterator[str]:
     """Yield the texts of the files that a command names, each after its name."""
-    for one in dict.fromkeys(arguments):
+    for argument in dict.fromkeys(arguments):
         # What is no text is a compiled program; what is long is data.
         with contextlib.suppress(OSError, ValueError):
-            if 0 < Path(one).stat().st_size <= _MAX_SOURCE_BYTES:
-                yield f"{one}:\n\n{Path(one).read_text(encoding='utf-8')}"
+            if 0 < Path(argument).stat().st_size <= _MAX_SOURCE_BYTES:
+                yield f"{argument}:\n\n{Path(argument).read_text(encoding='utf-8')}"
 
 
 def _iterate_definitions(layers: list[Any]) -> Iterator[Any]:
     """Yield the functions and classes of the layers, without those of released packages."""
     for layer in layers:
-        for place, one in enumerate(dict.fromkeys(_list_definitions(layer))):
-            inside = place > 0 and _is_installed(one)
-            if not inside and _get_package(one) not in (
+        for place, definition in enumerate(dict.fromkeys(_list_definitions(layer))):
+            inside = place > 0 and _is_installed(definition)
+            if not inside and _get_package(definition) not in (
                 *_RELEASED_PACKAGES,
                 "builtins",
                 "functools",
             ):
-                yield one
+                yield definition
 
 
 def _list_definitions(layer: Any) -> list[Any]:
@@ -163,50 +163,62 @@ def _list_definitions(layer: Any) -> list[Any]:
         parts += map(type, layer.modules())
     elif _get_package(type(layer)) == "dpcore" and "encoder" in held:
         for inner in (getattr(held["encoder"], "model", None), held.get("noise")):
-            parts += [part for one in _iterate_layers(inner) for part in _list_definitions(one)]
+            parts += [
+                part
+                for inner_layer in _iterate_layers(inner)
+                for part in _list_definitions(inner_layer)
+            ]
     return parts
 
 
-def _is_installed(one: Any) -> bool:
+def _is_installed(definition: Any) -> bool:
     """Return True if a function or class belongs to an installed package.
 
     Of the many that run inside a layer, only a few are the user's.
     """
-    file = imported_attribute(_get_module(one), "__file__") or ""
+    file = imported_attribute(_get_module(definition), "__file__") or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
-def _describe_object(one: Any) -> str:
+def _describe_object(definition: Any) -> str:
     """Describe a function or class by its kind and name; describe other objects by their class."""
-    if isinstance(one, types.FunctionType):
+    if isinstance(definition, types.FunctionType):
         # Its own name: one that wraps another bears the other's.
-        return f"function {one.__code__.co_qualname}"
-    if isinstance(one, types.BuiltinFunctionType):
-        return f"function {one.__qualname__}"
-    return f"class {(one if isinstance(one, type) else type(one)).__qualname__}"
+        return f"function {definition.__code__.co_qualname}"
+    if isinstance(definition, types.BuiltinFunctionType):
+        return f"function {definition.__qualname__}"
+    return (
+        f"class {(definition if isinstance(definition, type) else type(definition)).__qualname__}"
+    )
 
 
-def _get_package(one: Any) -> str:
-    return _get_module(one).partition(".")[0]
+def _get_package(definition: Any) -> str:
+    return _get_module(definition).partition(".")[0]
 
 
-def _get_module(one: Any) -> str:
+def _get_module(definition: Any) -> str:
     # A function that `functools.wraps` another bears the other's module.
-    own = one.__globals__.get("__name__") if isinstance(one, types.FunctionType) else one.__module__
+    own = (
+        definition.__globals__.get("__name__")
+        if isinstance(definition, types.FunctionType)
+        else definition.__module__
+    )
     return own if isinstance(own, str) else ""
 
 
-def _get_source_text(one: Any) -> str:
+def _get_source_text(definition: Any) -> str:
     """Return the source text of a function or a class; empty if there is none."""
     try:
-        if one not in _SOURCE_CACHE:
+        if definition not in _SOURCE_CACHE:
             # By its code where it wraps another: inspect would show the other.
-            wraps = isinstance(one, types.FunctionType) and "__wrapped__" in vars(one)
-            text = inspect.getsource(one.__code__ if wraps else one)
-            name = one.__name__ if isinstance(one, type) else one.__code__.co_name
+            wraps = isinstance(definition, types.FunctionType) and "__wrapped__" in vars(definition)
+            text = inspect.getsource(definition.__code__ if wraps else definition)
+            name = (
+                definition.__name__ if isinstance(definition, type) else definition.__code__.co_name
+            )
             # Lines of a file that was edited may be anything.
-            _SOURCE_CACHE[one] = text if name.strip("<>") in text else ""
-        return _SOURCE_CACHE[one]
+            _SOURCE_CACHE[definition] = text if name.strip("<>") in text else ""
+        return _SOURCE_CACHE[definition]
     except Exception:
         # What inspect raises of odd code is not listed anywhere, and no audit may fail by it.
         return ""
@@ -217,21 +229,21 @@ def _list_versions(layers: list[Any]) -> tuple[tuple[str, str], ...]:
         ("Python", platform.python_version()), ("dpcore", __version__), ("numpy", np.__version__),
     )  # fmt: skip
     roots = sorted(set(_iterate_packages(layers)) - {"dpcore", "numpy", "__main__", ""})
-    found = ((root, _get_version(root)) for root in roots if root not in sys.stdlib_module_names)
-    return own + tuple((root, version) for root, version in found if version)
+    versions = ((root, _get_version(root)) for root in roots if root not in sys.stdlib_module_names)
+    return own + tuple((root, version) for root, version in versions if version)
 
 
 def _iterate_packages(layers: list[Any]) -> Iterator[str]:
     """Yield the packages of the layers and those named in the code that a user wrote."""
     for part in dict.fromkeys(part for layer in layers for part in _list_definitions(layer)):
         kinds = (part,) if isinstance(part, types.FunctionType) else part.__mro__
-        for one in kinds:
-            package, _, inside = _get_module(one).partition(".")
+        for kind in kinds:
+            package, _, inside = _get_module(kind).partition(".")
             yield package
             if package == "dpcore":
                 yield from ("torch",) * inside.startswith("torch")
-            elif package not in _RELEASED_PACKAGES and not _is_installed(one):
-                functions = [one] if isinstance(one, types.FunctionType) else vars(one).values()
+            elif package not in _RELEASED_PACKAGES and not _is_installed(kind):
+                functions = [kind] if isinstance(kind, types.FunctionType) else vars(kind).values()
                 for function in functions:
                     if isinstance(function, types.FunctionType):
                         held = dict(_iterate_closure(function))

@@ -132,20 +132,20 @@ def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
         ValueError: if it comes from another generator in this process, or may: where so few rows
             differ that equal ones may be chance.
     """
-    with Generators.defaults() as known:
-        of_globals = _compare_with_states(known, draws, draws, trials)
+    with Generators.defaults() as generators:
+        of_globals = _compare_with_states(generators, draws, draws, trials)
     if "own" not in of_globals and of_globals != {"not known"}:
         return True
     with Generators.everywhere() as every:
         # Copies as processes would have them; what they share with the original is put back.
         twins = [replace(draws, mechanism=twin) for twin in _copy_twice(draws.mechanism)]
-        found = _compare_with_states(every, twins[0], twins[1], trials)
-    if found & {"seed", "rounding"}:
+        verdicts = _compare_with_states(every, twins[0], twins[1], trials)
+    if verdicts & {"seed", "rounding"}:
         _refuse_copies(draws, shared, "draws")
-    if "own" not in found and not draws_globals_alone(draws, shared):
+    if "own" not in verdicts and not draws_globals_alone(draws, shared):
         # All rows came again. That a generator repeats them is as likely as anything else.
         _refuse_copies(draws, shared, "may draw")
-    return "own" not in found
+    return "own" not in verdicts
 
 
 def draws_globals_alone(draws: CallableDraws, shared: Shared) -> bool:
@@ -187,8 +187,8 @@ def _compare_with_states(
     sides = [_RepeatedSide(generators.kept(a), generators.put_back(b)) for a, b in both]
     _draw_twice(sides, first, trials, until_own=False)
     equal = [side for side in sides if side.found != "own"]
-    found = {"own"} if len(equal) < len(sides) else set()
-    return found | ({_combine_verdicts(equal)} if equal else set())
+    verdicts = {"own"} if len(equal) < len(sides) else set()
+    return verdicts | ({_combine_verdicts(equal)} if equal else set())
 
 
 def _copy_twice(mechanism: Any) -> tuple[Any, Any]:
@@ -263,7 +263,7 @@ class _RepeatedSide:
 
     def _compare_recent(self) -> None:
         parts = zip(*self.recent, strict=True)
-        outputs, again = (one[0] if len(one) == 1 else join_outputs(one) for one in parts)
+        outputs, again = (part[0] if len(part) == 1 else join_outputs(part) for part in parts)
         self.recent = []
         # The parts are not needed beside the whole.
         del parts
@@ -324,12 +324,12 @@ def _log_pairings(pairs: Any) -> Any:
 
 
 def _combine_verdicts(sides: list[_RepeatedSide]) -> str:
-    found = {side.found for side in sides}
-    if "own" in found:
+    verdicts = {side.found for side in sides}
+    if "own" in verdicts:
         return "own"
     if sum(side.log_chance for side in sides) > _MAX_LOG_P_VALUE:
         return "not known"
-    return "rounding" if "rounding" in found else "seed"
+    return "rounding" if "rounding" in verdicts else "seed"
 
 
 def _draw_twice(
@@ -422,8 +422,8 @@ def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
         "seed" if equal bit for bit, "rounding" if every number is within 8 last places of its
         column's format, at its own magnitude or the column's median if that is larger.
     """
-    one, other = encode_rows(outputs), encode_rows(again)
-    same = one is not None and other is not None and np.array_equal(one, other)
+    rows, other = encode_rows(outputs), encode_rows(again)
+    same = rows is not None and other is not None and np.array_equal(rows, other)
     if same and outputs.dtype == again.dtype:
         return "seed"
     return "rounding" if bool(_rows_agree(outputs, again).all()) else "own"
@@ -433,12 +433,12 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
     """Return a mask of rows that agree within rounding; rows without floats must be equal."""
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None:
-        one, other = encode_rows(outputs), encode_rows(again)
+        rows, other = encode_rows(outputs), encode_rows(again)
         # What cannot be told apart is not taken for independent.
-        known = one is not None and other is not None
-        if one is None or other is None or one.shape != other.shape:
-            return np.full(len(outputs), not known)
-        return np.asarray((one == other).all(axis=1), np.bool_)
+        is_encoded = rows is not None and other is not None
+        if rows is None or other is None or rows.shape != other.shape:
+            return np.full(len(outputs), not is_encoded)
+        return np.asarray((rows == other).all(axis=1), np.bool_)
     agrees = (numbers == others) | (np.isnan(numbers) & np.isnan(others))
     differs = ~agrees.all(axis=0)
     if not differs.any():
@@ -466,7 +466,7 @@ def _are_near(numbers: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArra
 def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     """Return outputs as columns of floats, or None if they are not floats."""
     kind = outputs.dtype.kind
-    if kind == "O" and all(isinstance(one, float) for one in outputs.ravel().tolist()):
+    if kind == "O" and all(isinstance(entry, float) for entry in outputs.ravel().tolist()):
         outputs, kind = outputs.astype(np.float64), "f"
     if kind == "c":
         outputs, kind = np.stack([outputs.real, outputs.imag], axis=-1), "f"

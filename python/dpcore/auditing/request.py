@@ -240,7 +240,7 @@ class Request(UnsettledRequest):
 
 
 def request_of(
-    given: Arguments,
+    arguments: Arguments,
     course: Course,
     settle: Callable[[UnsettledRequest], UnsettledRequest] | None = None,
     usual_trials: int | None = None,
@@ -248,46 +248,49 @@ def request_of(
     """Check every argument before anything is drawn; the course records what is tried.
 
     Args:
-        given: the arguments.
+        arguments: the arguments.
         course: records every call.
         settle: returns the request after the first call, before all others, with its trials where
             they depend on the time of calls.
         usual_trials: default number of trials of the caller. Defaults to that of `dpcore.audit`.
     """
     course.step("probe", "trying the mechanism")
-    made = provenance_of(given.mechanism, given.source)
-    trials = None if given.trials is None else errors.count("trials", given.trials)
-    budget = _check_budget(given)
-    start = errors.integer("start", errors.whole(given.start), 0)
-    delta, confidence = errors.delta_level(given.delta), errors.confidence_level(given.confidence)
-    _refuse_encoder(given.mechanism, given.pair)
-    neighbour = None if given.neighbour is None else neighbour_of(given.neighbour)
-    mechanism, claim, delta = _read_privacy_map(
-        _adapt_mechanism(given.mechanism), neighbour, given.claim, delta
+    made = provenance_of(arguments.mechanism, arguments.source)
+    trials = None if arguments.trials is None else errors.count("trials", arguments.trials)
+    budget = _check_budget(arguments)
+    start = errors.integer("start", errors.whole(arguments.start), 0)
+    delta, confidence = (
+        errors.delta_level(arguments.delta),
+        errors.confidence_level(arguments.confidence),
     )
-    given.check_words()
-    find_declaration(BOUNDS[given.bound]).check_delta(given.bound, delta)
-    check_curve(claim, delta, given.bound)
+    _refuse_encoder(arguments.mechanism, arguments.pair)
+    neighbour = None if arguments.neighbour is None else neighbour_of(arguments.neighbour)
+    mechanism, claim, delta = _read_privacy_map(
+        _adapt_mechanism(arguments.mechanism), neighbour, arguments.claim, delta
+    )
+    arguments.check_words()
+    find_declaration(BOUNDS[arguments.bound]).check_delta(arguments.bound, delta)
+    check_curve(claim, delta, arguments.bound)
     pilot = (
         None
-        if given.pilot is None
-        else errors.integer("pilot", errors.whole(given.pilot), 2, 2**63 - 1)
+        if arguments.pilot is None
+        else errors.integer("pilot", errors.whole(arguments.pilot), 2, 2**63 - 1)
     )
     block = (
         None
-        if given.block is None
-        else errors.integer("block", errors.whole(given.block), 1, 2**40)
+        if arguments.block is None
+        else errors.integer("block", errors.whole(arguments.block), 1, 2**40)
     )
-    executor = given.executor
+    executor = arguments.executor
     if not (executor is None or isinstance(executor, Executor) or is_dask_client(executor)):
         need = "a concurrent.futures.Executor, a Dask client or None"
         raise errors.mistyped("executor", need, executor)
     if executor is not None:
         # Asked once: an executor that was shut down raises here.
         runs_in(executor)
-    attack = _resolve_attack(given.attack)
-    wanted = parse_pair(mechanism, given.pair, neighbour, given.null)
-    seed, pair = seed_of(given.rng), wanted.first
+    attack = _resolve_attack(arguments.attack)
+    candidates = parse_pair(mechanism, arguments.pair, neighbour, arguments.null)
+    seed, pair = seed_of(arguments.rng), candidates.first
     # Asked in any case: an encoder learns both texts to answer, and no timed call pays for it.
     usual = usual_trials or _default_trials(mechanism, pair)
     default = None
@@ -295,21 +298,21 @@ def request_of(
         # A budget gives more than these, which limit the calls before.
         trials = MIN_BUDGET_TRIALS
     elif trials is None:
-        settled = replace(given, claim=claim, delta=delta, confidence=confidence)
+        settled = replace(arguments, claim=claim, delta=delta, confidence=confidence)
         trials = raise_trials(usual, mechanism, pair, attack, settled)
         default = usual if trials > usual else None
-    route = given.route
+    route = arguments.route
     if is_native(mechanism):
         route = _choose_native_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
         raise errors.invalid("route", "'auto' for a Python callable", route)
     elif not attack.times and mechanism_attribute(mechanism, "thread_safe") is False:
-        refuse_threads(given.threads, given.executor, "that is not thread-safe")
-    checked = vars(given) | {"mechanism": mechanism, "claim": claim, "delta": delta}
+        refuse_threads(arguments.threads, arguments.executor, "that is not thread-safe")
+    checked = vars(arguments) | {"mechanism": mechanism, "claim": claim, "delta": delta}
     checked |= {"confidence": confidence, "route": route, "attack": attack, "trials": trials}
     checked |= {"start": start, "pilot": pilot, "block": block}
     request = UnsettledRequest(
-        **checked, wanted=wanted, probe_pair=pair, seed=seed, budget=budget, provenance=made,
+        **checked, wanted=candidates, probe_pair=pair, seed=seed, budget=budget, provenance=made,
         course=course, default_trials=default,
     )  # fmt: skip
     with watch_inputs(name_of(mechanism), pair):
@@ -327,13 +330,15 @@ def request_of(
         return replace(request, probe_notes=(*request.probe_notes, *notes))
 
 
-def _check_budget(given: Arguments) -> float | None:
+def _check_budget(arguments: Arguments) -> float | None:
     """Return the seconds of a budget, or None."""
-    if given.seconds is None:
+    if arguments.seconds is None:
         return None
-    budget = errors.real("seconds", given.seconds, low=0.0, open_low=True)
-    if given.trials is not None:
-        raise errors.invalid("seconds", f"left out where trials={given.trials!r} is given", budget)
+    budget = errors.real("seconds", arguments.seconds, low=0.0, open_low=True)
+    if arguments.trials is not None:
+        raise errors.invalid(
+            "seconds", f"left out where trials={arguments.trials!r} is given", budget
+        )
     return budget
 
 
@@ -369,12 +374,12 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     doubts = replace(source, draws=draws).doubts()
     sizes_differ, notes = compare_call_sizes(draws, trials)
     request = replace(request, doubted=(*doubts, *sizes_differ), probe_notes=notes)
-    found = "own" if own else classify_randomness(draws, trials)
-    request = replace(request, randomness=found)
+    randomness = "own" if own else classify_randomness(draws, trials)
+    request = replace(request, randomness=randomness)
     shared = _find_shared(request)
-    if found == "not known" and shared is not None:
+    if randomness == "not known" and shared is not None:
         return replace(request, globals=draws_globals_alone(draws, shared))
-    if found != "own":
+    if randomness != "own":
         return request
     if mechanism_attribute(mechanism, "thread_safe") is not True:
         what = "with randomness of its own and no thread_safe = True"
@@ -418,20 +423,26 @@ def _check_size(request: UnsettledRequest) -> None:
         require_scores(request.attack, "where stop is 'refuted'")
 
 
-def _refuse_encoder(given: Any, pair: Any) -> None:
+def _refuse_encoder(mechanism: Any, pair: Any) -> None:
     """Raise an error for an encoder of texts, which is not yet a mechanism."""
     sides = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     is_texts = isinstance(sides, tuple) and len(sides) == 2 and isinstance(sides[0], str)
-    if not is_texts or isinstance(given, type) or mechanism_attribute(given, "as_mechanism"):
+    if (
+        not is_texts
+        or isinstance(mechanism, type)
+        or mechanism_attribute(mechanism, "as_mechanism")
+    ):
         return
-    owner = given.__self__ if isinstance(given, (MethodType, BuiltinMethodType)) else given
+    owner = (
+        mechanism.__self__ if isinstance(mechanism, (MethodType, BuiltinMethodType)) else mechanism
+    )
     module = imported_attribute("torch.nn.modules.module", "Module") or ()
-    if isinstance(owner, module) or has_all(owner, "encode") or isinstance(given, Mapping):
+    if isinstance(owner, module) or has_all(owner, "encode") or isinstance(mechanism, Mapping):
         need = (
             "a mechanism, and not an encoder of texts (write "
             "dpcore.audit(dpcore.torch.mechanism(encoder, noise), pair, claim=...))"
         )
-        raise errors.mistyped("mechanism", need, given)
+        raise errors.mistyped("mechanism", need, mechanism)
 
 
 def _adapt_mechanism(mechanism: Any) -> Any:
@@ -439,8 +450,8 @@ def _adapt_mechanism(mechanism: Any) -> Any:
 
     if is_native(mechanism):
         return mechanism
-    found = adapt(mechanism)
-    return mechanism_of(mechanism if found is None else found)
+    adapted = adapt(mechanism)
+    return mechanism_of(mechanism if adapted is None else adapted)
 
 
 def _read_privacy_map(
@@ -502,47 +513,49 @@ def _choose_native_route(
     return "integer" if alike or trials >= _MIN_INTEGER_TRIALS else "sampled"
 
 
-def settle_request(asked: UnsettledRequest) -> Request:
+def settle_request(unsettled: UnsettledRequest) -> Request:
     """Return the request with its one pair, and the claim that applies to it."""
-    pair = asked.wanted.pairs[0] if len(asked.wanted.pairs) == 1 else None
+    pair = unsettled.wanted.pairs[0] if len(unsettled.wanted.pairs) == 1 else None
     searched = None
     if pair is None:
-        attack = require_scores(asked.attack, "to choose among pairs")
-        at = asked.goal, asked.pilot_size, asked.trials, asked.seed
-        pair, searched = choose_pair(asked.wanted, asked.make_source, attack, *at, asked.course)
-    mechanism = asked.mechanism
+        attack = require_scores(unsettled.attack, "to choose among pairs")
+        at = unsettled.goal, unsettled.pilot_size, unsettled.trials, unsettled.seed
+        pair, searched = choose_pair(
+            unsettled.wanted, unsettled.make_source, attack, *at, unsettled.course
+        )
+    mechanism = unsettled.mechanism
     clean = clean_pair(mechanism, pair)
     is_random = _default_trials(mechanism, pair) != _DEFAULT_TRIALS
     if clean is not None and is_random and inputs_equal(clean.x, clean.x_prime):
         # Means of a random encoder may be equal where its outputs differ, as those of signs.
         clean = None
-    if clean is not None and not asked.null and inputs_equal(clean.x, clean.x_prime):
+    if clean is not None and not unsettled.null and inputs_equal(clean.x, clean.x_prime):
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{errors.message('pair', requirement, pair)} (null=True allows them)")
         raise errors.about(error, "pair")
-    claim = _resolve_claim(mechanism, pair, asked.claim)
+    claim = _resolve_claim(mechanism, pair, unsettled.claim)
     advice = mechanism_attribute(mechanism, "claim_advice") if claim is None else ""
     request = Request(
-        **vars(asked) | {"claim": claim, "pair": pair},
+        **vars(unsettled) | {"claim": claim, "pair": pair},
         clean=clean,
-        declared_loss=declared_loss(mechanism, pair, asked.delta),
+        declared_loss=declared_loss(mechanism, pair, unsettled.delta),
         searched=searched,
         pair_notes=(
             *notes_on(mechanism, pair),
-            *(_list_cost_notes(asked, pair) if is_random else ()),
-            *_list_seed_notes(asked),
-            *format_raised_trials(asked.default_trials, asked.trials),
-            *asked.probe_notes,
+            *(_list_cost_notes(unsettled, pair) if is_random else ()),
+            *_list_seed_notes(unsettled),
+            *format_raised_trials(unsettled.default_trials, unsettled.trials),
+            *unsettled.probe_notes,
             *((advice,) if advice else ()),
         ),
     )
-    for said in request.notes:
-        warnings.warn(said, errors.AssumptionWarning, stacklevel=4)
+    for note in request.notes:
+        warnings.warn(note, errors.AssumptionWarning, stacklevel=4)
     return request
 
 
 def raise_trials(
-    usual: int, mechanism: Any, pair: Pair, attack: AuditAttack, given: Arguments
+    usual: int, mechanism: Any, pair: Pair, attack: AuditAttack, arguments: Arguments
 ) -> int:
     """Return the default number of trials, raised where it cannot refute the claim.
 
@@ -551,14 +564,16 @@ def raise_trials(
         mechanism: what is audited, adapted.
         pair: its inputs, or the first of those to choose from.
         attack: the attack.
-        given: the other arguments; `claim` None takes the mechanism's own.
+        arguments: the other arguments; `claim` None takes the mechanism's own.
 
     Returns:
         The number whose ceiling is the claim plus .5. It is the default where that is enough,
         where outputs are slow to make, and where the number is above 2^24 for native noises and
         2^20 for others.
     """
-    claim: Any = mechanism_attribute(mechanism, "claim") if given.claim is None else given.claim
+    claim: Any = (
+        mechanism_attribute(mechanism, "claim") if arguments.claim is None else arguments.claim
+    )
     native = is_native(mechanism)
     is_slow = isinstance(mechanism, Tool) or one_by_one(mechanism) or usual < _FEWEST_USUAL_TRIALS
     is_claim = isinstance(claim, (Claim, int, float, np.integer, np.floating))
@@ -566,18 +581,21 @@ def raise_trials(
         return usual
     if not isinstance(claim, Claim) and not 0.0 <= claim < math.inf:
         return usual
-    name = given.bound if given.stop == "fixed" else "anytime"
-    bound, level = BOUNDS[name], 1.0 - (1.0 - given.confidence) / (2.0 if given.floats else 1.0)
+    name = arguments.bound if arguments.stop == "fixed" else "anytime"
+    bound, level = (
+        BOUNDS[name],
+        1.0 - (1.0 - arguments.confidence) / (2.0 if arguments.floats else 1.0),
+    )
 
     def is_enough(trials: int, margin: float) -> bool:
         counts = Counts(trials, trials, 0, trials)
         if isinstance(claim, Claim):
             if find_declaration(bound).curves == "point":
-                one, two = point_of(counts, (1.0 - level) / 2.0)
-                return two < float(claim.trade_off(min(1.0, one * math.exp(margin))))
+                type_one, two = point_of(counts, (1.0 - level) / 2.0)
+                return two < float(claim.trade_off(min(1.0, type_one * math.exp(margin))))
             epsilon, delta = choose_tangent(claim, counts)
             return bound(counts, delta, level) > epsilon + margin
-        return bool(bound(counts, given.delta, level) > claim * pair.distance + margin)
+        return bool(bound(counts, arguments.delta, level) > claim * pair.distance + margin)
 
     most = _MAX_RAISED_NATIVE_TRIALS if native else _MAX_RAISED_TRIALS
     if is_enough(usual, 0.0) or not is_enough(most, _REACH_MARGIN):

@@ -69,7 +69,7 @@ _TRIALS_PER_NUMBERING_ROW: Final = 8
 
 @suggest_arguments
 @with_signature_of(Arguments)
-def audit(given: Arguments) -> Audit:  # noqa: D417
+def audit(arguments: Arguments) -> Audit:  # noqa: D417
     """Attack a mechanism and certify a lower bound on the privacy loss that it really has.
 
     Outputs are drawn on both inputs of a pair of neighbours, and an event is counted on each
@@ -188,24 +188,24 @@ def audit(given: Arguments) -> Audit:  # noqa: D417
         Traceback (most recent call last):
         ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 8.0
     """
-    return run_with_checkpoint(given)
+    return run_with_checkpoint(arguments)
 
 
-def run_with_checkpoint(given: Arguments, usual_trials: int | None = None) -> Audit:
+def run_with_checkpoint(arguments: Arguments, usual_trials: int | None = None) -> Audit:
     """Audit as the arguments say, with the run file that they name, if any.
 
     Args:
-        given: the arguments.
+        arguments: the arguments.
         usual_trials: default number of trials of the caller. Defaults to that of `audit`.
     """
-    path = given.checkpoint
+    path = arguments.checkpoint
     with nullcontext() if path is None else open_run(path) as run:
-        report: Audit = run_arguments(given, run, usual_trials=usual_trials)
+        report: Audit = run_arguments(arguments, run, usual_trials=usual_trials)
     return report
 
 
 def run_arguments(
-    given: Arguments,
+    arguments: Arguments,
     run: RunFile | None = None,
     count: Callable[[Request, Source, FixedFields, RunFile | None], Any] | None = None,
     usual_trials: int | None = None,
@@ -213,27 +213,29 @@ def run_arguments(
     """Audit as the arguments say.
 
     Args:
-        given: the arguments.
+        arguments: the arguments.
         run: the run file, locked, if there is one; a part of a run counts its own trials alone.
         count: what is done once all is fixed; None counts all trials and returns the `Audit`.
         usual_trials: as in `run_with_checkpoint`.
     """
-    budget = given.seconds
+    budget = arguments.seconds
     if run is not None and run.fixed is not None:
-        rng = run.fixed.audit["seed"] if given.rng is None else given.rng
-        given = replace(given, rng=rng)
-        if budget is not None and given.trials is None:
+        rng = run.fixed.audit["seed"] if arguments.rng is None else arguments.rng
+        arguments = replace(arguments, rng=rng)
+        if budget is not None and arguments.trials is None:
             # The trials that were fixed when the run was begun, whatever the speed is now.
             held = run.fixed.audit["budget"]
             if budget != held:
                 raise invalid("seconds", f"{held!r} as in the run file {run.path}", budget)
-            given = replace(given, trials=run.fixed.trials, seconds=None)
+            arguments = replace(arguments, trials=run.fixed.trials, seconds=None)
     if run is not None and not run.same_bits:
-        given = replace(given, same_bits=False)
-    with Progress("", None, given.progress, alive=given.executor is None, by_call=True) as bar:
+        arguments = replace(arguments, same_bits=False)
+    with Progress(
+        "", None, arguments.progress, alive=arguments.executor is None, by_call=True
+    ) as bar:
         settle = partial(settle_trials, say=bar.say)
-        asked = request_of(given, Course(bar), settle, usual_trials)
-        request = settle_request(replace(asked, budget=budget))
+        unsettled = request_of(arguments, Course(bar), settle, usual_trials)
+        request = settle_request(replace(unsettled, budget=budget))
         if run is not None:
             run.same_bits = request.same_bits
             if request.attack.times:
@@ -294,11 +296,14 @@ def make_audit(
     request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any
 ) -> Audit:
     """Make the audit from the request, the fitted event and the counts."""
-    known = list_fixed_fields(request, source, fitted)
-    more |= {"notes": known["notes"] + more.get("notes", ()), "end": max(known["end"], counts.n)}
+    fixed_fields = list_fixed_fields(request, source, fitted)
+    more |= {
+        "notes": fixed_fields["notes"] + more.get("notes", ()),
+        "end": max(fixed_fields["end"], counts.n),
+    }
     ranges = ((request.start, request.start + counts.n),)
     more = _list_course(request, source, ranges) | {"ranges": ranges} | more
-    return Audit(**known | more, counts=counts)
+    return Audit(**fixed_fields | more, counts=counts)
 
 
 def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) -> dict[str, Any]:
@@ -306,7 +311,7 @@ def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) ->
     return {
         "threads": source.threads,
         "seconds": request.course.seconds("count"),
-        "spent": tuple(Spent(*one) for one in request.course.spent()),
+        "spent": tuple(Spent(*step) for step in request.course.spent()),
         "digests": unite_digests((), source.list_digests(ranges)),
     }
 
@@ -405,9 +410,9 @@ def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]
 
 def warn_of(checks: tuple[str, ...]) -> None:
     """Warn of each check, for scripts that never print the report."""
-    for said in checks:
+    for check in checks:
         # As if it came from the line that called dpcore.audit.
-        warnings.warn(said, AssumptionWarning, stacklevel=5)
+        warnings.warn(check, AssumptionWarning, stacklevel=5)
 
 
 def _list_watches(fixed: FixedFields) -> tuple[Watch, ...]:
@@ -568,8 +573,8 @@ def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
     draws = PilotDraws(source, request.known, request.goal, size, floats, stated, claim)
     fitted = draws.add_facts(request.attack.fitted_on(draws), null=request.null)
     if isinstance(request.claim, Claim):
-        seen = fitted.counts or draws.counts(fitted.event, size)
-        request = request.at_tangent(numerator_first(seen, fitted.direction))
+        counts = fitted.counts or draws.counts(fitted.event, size)
+        request = request.at_tangent(numerator_first(counts, fitted.direction))
     return request, fitted
 
 
@@ -649,8 +654,8 @@ def audit_timing(request: Request) -> Audit:
     if request.delta:
         raise invalid("delta", "0 for Timing, whose bound has no form for it", request.delta)
     if request.stop != "fixed" or request.executor is not None or request.start:
-        asked = (request.stop, request.executor, request.start)
-        raise invalid("stop, executor, start", "left alone for Timing", asked)
+        unsuitable = (request.stop, request.executor, request.start)
+        raise invalid("stop, executor, start", "left alone for Timing", unsuitable)
     if request.workers != 1:
         raise invalid("threads", "1 for Timing", request.workers)
     if mechanism_attribute(request.mechanism, "encodes_once"):
@@ -670,7 +675,7 @@ def audit_timing(request: Request) -> Audit:
 
     limit, sides = min(calls, _MAX_FAILING_CALLS), (inputs.x, inputs.x_prime)
     with explain_failures(request.mechanism, sides, limit, make_rng):
-        found = request.attack.timed_counts(
+        timed = request.attack.timed_counts(
             lambda x: request.mechanism(x, 1, rng),
             inputs,
             calls,
@@ -680,7 +685,7 @@ def audit_timing(request: Request) -> Audit:
         )
     draws = CallableDraws(request.mechanism, request.pair, request.seed, 1, ())
     source = Source(draws, 1, calls, route="timed")
-    fitted = Fitted(found.event, found.direction, None, found.pilot, np.empty(0))
-    counts = Counts(found.k, calls, found.k_prime, calls)
-    course.drew(calls + found.pilot)
-    return make_audit(request, source, fitted, counts, bound="conditional", notes=found.notes)
+    fitted = Fitted(timed.event, timed.direction, None, timed.pilot, np.empty(0))
+    counts = Counts(timed.k, calls, timed.k_prime, calls)
+    course.drew(calls + timed.pilot)
+    return make_audit(request, source, fitted, counts, bound="conditional", notes=timed.notes)

@@ -97,7 +97,7 @@ class FixedFields:
         """Return plain data."""
         record = {name: encode_value(value) for name, value in self.audit.items()}
         record["seed"] = str(self.audit["seed"])
-        names = [one.name for one in fields(self) if one.name not in ("audit", "whole")]
+        names = [entry.name for entry in fields(self) if entry.name not in ("audit", "whole")]
         return {"audit": record} | {name: encode_value(getattr(self, name)) for name in names}
 
     @classmethod
@@ -147,17 +147,21 @@ class FixedFields:
             texts = json.dumps(value), json.dumps(theirs["audit"].get(name))
             if name not in _UNCOMPARED and texts[0] != texts[1]:
                 return name, value, theirs["audit"].get(name)
-        sources = ([one.sha256 for one in run.audit["provenance"]] for run in (self, other))
-        versions = ([one.versions for one in run.audit["provenance"]] for run in (self, other))
-        for what, (one, another) in (("source text", sources), ("versions", versions)):
-            if one != another and all(one) and all(another):
-                return f"{what} of the mechanism", one[0], another[0]
+        sources = (
+            [run_facts.sha256 for run_facts in run.audit["provenance"]] for run in (self, other)
+        )
+        versions = (
+            [run_facts.versions for run_facts in run.audit["provenance"]] for run in (self, other)
+        )
+        for what, (run_facts, another) in (("source text", sources), ("versions", versions)):
+            if run_facts != another and all(run_facts) and all(another):
+                return f"{what} of the mechanism", run_facts[0], another[0]
         return None
 
 
 def tally_to_dict(tally: Tally) -> dict[str, Any]:
     """Return the plain data of the counts of one side."""
-    record = {one.name: getattr(tally, one.name) for one in fields(Tally)}
+    record = {entry.name: getattr(tally, entry.name) for entry in fields(Tally)}
     return record | {"evidence": evidence_to_dict(tally.evidence)}
 
 
@@ -165,7 +169,7 @@ def tally_from_dict(record: Mapping[str, Any]) -> Tally:
     """Read the counts of one side."""
     hints = get_type_hints(Tally)
     record = instance("sides", record, dict)
-    names = [one.name for one in fields(Tally) if one.name != "evidence"]
+    names = [entry.name for entry in fields(Tally) if entry.name != "evidence"]
     values = {name: _read_as(record, name, hints[name]) for name in names}
     tally = Tally(**values, evidence=evidence_from_dict(record["evidence"]))
     for number in (tally.rows, tally.nan, *tally.hits, *tally.watched_rows):
@@ -317,9 +321,9 @@ class RunFile:
     def refuse_difference(self, mine: FixedFields) -> None:
         """Raise an error that names an argument in which this process differs from the file."""
         assert self.fixed is not None
-        found = self.fixed.find_difference(mine)
-        if found is not None:
-            name, before, now = found
+        difference = self.fixed.find_difference(mine)
+        if difference is not None:
+            name, before, now = difference
             name = "rng" if name == "seed" else name
             raise invalid(name, f"{before!r} as in the run file {self.path}", now)
         if self.fixed.bits and mine.bits not in ("", self.fixed.bits):
@@ -329,29 +333,29 @@ class RunFile:
         """Raise the error about a block that gives other counts than it gave."""
         assert self.fixed is not None
         before, now = (
-            ", ".join(f"{side[0][0]} hits and digest {side[2][:8]}" for side in one[1])
-            for one in (edge, again)
+            ", ".join(f"{side[0][0]} hits and digest {side[2][:8]}" for side in counts[1])
+            for counts in (edge, again)
         )
         self.refuse_mechanism(
             f"one of which block {edge[0]} has {now} on the two sides, where it had {before}"
         )
 
-    def refuse_mechanism(self, found: str) -> NoReturn:
+    def refuse_mechanism(self, difference: str) -> NoReturn:
         """Raise the error about a mechanism that is not the one that began the run."""
         text = (
             f"mechanism must be the one that began the run file {self.path}, on a CPU with the "
-            f"same bits ({SAME_BITS_REMEDY}), got {found}"
+            f"same bits ({SAME_BITS_REMEDY}), got {difference}"
         )
         raise about(ValueError(text), "mechanism")
 
     def _keep_digests(self, replays: Replays) -> None:
         """Copy as many digests of counted blocks as a file holds."""
-        kept, self.zeros = replays.digests, replays.zeros
-        while len(kept) > _MAX_KEPT_DIGESTS:
+        digests, self.zeros = replays.digests, replays.zeros
+        while len(digests) > _MAX_KEPT_DIGESTS:
             self.zeros += 1
             limit = 1 << (64 - self.zeros)
-            kept = {d: at for d, at in kept.items() if int.from_bytes(d[:8], "big") < limit}
-        self.digests = dict(kept)
+            digests = {d: at for d, at in digests.items() if int.from_bytes(d[:8], "big") < limit}
+        self.digests = dict(digests)
 
     def _is_due(self) -> bool:
         return time.monotonic() - self._written >= _SECONDS_BETWEEN_WRITES
@@ -367,7 +371,7 @@ class RunFile:
             "same_bits": self.same_bits,
             "asked": self.asked,
             "fixed": self.fixed.to_dict(),
-            "ranges": [list(one) for one in self.done.ranges],
+            "ranges": [list(entry) for entry in self.done.ranges],
             "sides": [tally_to_dict(side) for side in self.done.sides],
             "edges": self.edges,
             "sessions": self.sessions,
@@ -400,8 +404,8 @@ class RunFile:
             self.asked = dict(instance("asked", record["asked"], dict))
             with name_field("ranges", record["ranges"]):
                 ranges = read_ranges("ranges", record["ranges"])
-            one, other = _read_as(record, "sides", tuple[dict[str, Any], dict[str, Any]])
-            self.done = Done(ranges, (tally_from_dict(one), tally_from_dict(other)))
+            own, other = _read_as(record, "sides", tuple[dict[str, Any], dict[str, Any]])
+            self.done = Done(ranges, (tally_from_dict(own), tally_from_dict(other)))
             _read_as(record, "edges", _EDGES)
             _read_as(record, "sessions", tuple[tuple[int, int, int], ...])
             self.edges, self.sessions = record["edges"], record["sessions"]
@@ -433,7 +437,7 @@ class RunFile:
             and not start <= self.done.ranges[0][0] <= self.done.ranges[-1][1] <= stop
         ):
             raise invalid("ranges", f"within the trials {(start, stop)}", self.done.ranges)
-        one, other = self.done.sides
+        own, other = self.done.sides
         assert self.fixed is not None
         size = self.fixed.thresholds.size
         sizes = [1] * (self.fixed.lattice is not None) + [size] * bool(size)
@@ -442,12 +446,12 @@ class RunFile:
                 raise invalid("watched", f"lists of {sizes} numbers", tally.watched)
         event = self.fixed.audit["event"]
         groups = attribute_of(EventRecord, event, "multiplicities") if self.fixed.whole else ()
-        numbers = {len(side.hits) for side in (one, other) if side.rows}
+        numbers = {len(side.hits) for side in (own, other) if side.rows}
         if len(numbers) > 1 or (self.fixed.whole and numbers - {1 + len(groups)}):
             raise invalid("hits", f"{1 + len(groups)} numbers on each side", numbers)
         for number, _ in self.edges:
             integer("edges", number, 0, stop)
-        ends = [*self.sessions, [self.done.trials, *(sum(side.hits[:1]) for side in (one, other))]]
+        ends = [*self.sessions, [self.done.trials, *(sum(side.hits[:1]) for side in (own, other))]]
         for before, after in itertools.pairwise([[0, 0, 0], *ends]):
             for less, more in zip(before, after, strict=True):
                 integer("sessions", more, less, less + after[0] - before[0])
@@ -594,21 +598,21 @@ def read_run(path: Any, name: str = "path") -> RunFile:
 
 @contextmanager
 def open_run(
-    path: Any, name: str = "checkpoint", asked: Mapping[str, Any] | None = None
+    path: Any, name: str = "checkpoint", requested: Mapping[str, Any] | None = None
 ) -> Iterator[RunFile]:
     """Open a run file, which may not exist yet, for one driver alone.
 
     Args:
         path: of the file.
         name: of the argument that names it, for complaints.
-        asked: options of the command line.
+        requested: options of the command line.
 
     Raises:
         TypeError: if the path is none.
         ValueError: if the file is no run file, its folder cannot be written to, or another process
             is counting for it.
     """
-    run = RunFile(require_path(name, path), asked=dict(asked or {}))
+    run = RunFile(require_path(name, path), asked=dict(requested or {}))
     path = run.place
     if os.path.lexists(path) and not path.is_file():
         raise invalid(name, "a run file or the name of a new one", str(run.path))

@@ -120,15 +120,15 @@ def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float
         return _PACKAGE_BOUNDS[errors.choice("bound", bound, names)]
     if not callable(bound):
         raise errors.mistyped("bound", "a function that returns an epsilon, or a name", bound)
-    found: Callable[..., float] = bound
-    return found
+    function: Callable[..., float] = bound
+    return function
 
 
 def find_declaration(bound: Callable[..., Any]) -> Declared:
     """Return the declaration of a bound; the default is its name and the default fields."""
-    found = getattr(bound, "declared", None)
-    if isinstance(found, Declared):
-        return found
+    declaration = getattr(bound, "declared", None)
+    if isinstance(declaration, Declared):
+        return declaration
     return Declared(title=getattr(bound, "__name__", "a bound without a name").replace("_", " "))
 
 

@@ -68,8 +68,8 @@ def one_run(
     """
     canaries, guesses, correct = _check_counts(canaries, guesses, correct)
     delta, alpha = delta_level(delta), 1.0 - confidence_level(confidence)
-    seen = guesses, correct, canaries
-    return bisect_largest(lambda epsilon: _chance_ceiling(*seen, epsilon, delta) <= alpha)
+    numbers = guesses, correct, canaries
+    return bisect_largest(lambda epsilon: _chance_ceiling(*numbers, epsilon, delta) <= alpha)
 
 
 def _chance_ceiling(
@@ -539,7 +539,7 @@ def guesses_for(
     """
 
     def enough(guesses: int) -> bool:
-        found = guesses_power(guesses, canaries(guesses), claim, rate, delta, confidence)
-        return found >= power
+        power_reached = guesses_power(guesses, canaries(guesses), claim, rate, delta, confidence)
+        return power_reached >= power
 
     return fewest_guesses(enough, most)

@@ -283,15 +283,15 @@ def detectable(
     limit = bound_of(bound)
 
     def margin(k: int, k_prime: int) -> float:
-        found = limit(Counts(k, n, k_prime, n), delta, confidence)
-        if math.isnan(found):
-            raise invalid("bound", "a function that returns a number", found)
-        return found - claim
+        bound_value = limit(Counts(k, n, k_prime, n), delta, confidence)
+        if math.isnan(bound_value):
+            raise invalid("bound", "a function that returns a number", bound_value)
+        return bound_value - claim
 
     first, weight = _count_cells(n, mass)
     guess = max(0.0, mass - delta) * math.exp(-claim)
-    found = [_find_largest_count(margin, k, n, guess) for k in first.tolist()]
-    most = np.array(found, dtype=np.float64)
+    largest = [_find_largest_count(margin, k, n, guess) for k in first.tolist()]
+    most = np.array(largest, dtype=np.float64)
     chance = _certificate_probability(n, most, weight)
     if chance(0.0) < power:
         return mass, math.inf
@@ -405,8 +405,8 @@ def _find_largest_counts(
 
     def below(most: Floats) -> npt.NDArray[np.bool_]:
         tail = betaincc(np.maximum(most, 0.0) + 1.0, np.maximum(n - most, 0.5), limit)
-        found: npt.NDArray[np.bool_] = (most < 0.0) | ((most < n) & (tail < alpha))
-        return found
+        is_below: npt.NDArray[np.bool_] = (most < 0.0) | ((most < n) & (tail < alpha))
+        return is_below
 
     z = float(ndtri(alpha))
     spread = np.sqrt(n * limit * (1.0 - limit))
@@ -457,24 +457,27 @@ def trials_for(
     from scipy.special import ndtri
 
     each = Counter(rates)
-    starts = [_approximate_trials(claim, *one, delta, confidence, power) for one in rates]
+    starts = [
+        _approximate_trials(claim, *pair_of_rates, delta, confidence, power)
+        for pair_of_rates in rates
+    ]
     able = sorted(start for start in starts if start is not None)
     if len(able) <= power * len(starts) and len(able) < len(starts):
         return None
 
     def margin(cells: int, n: int) -> float:
-        parts = (many * certifies(n, claim, *one, delta, confidence, cells)
-                 for one, many in each.items())  # fmt: skip
+        parts = (many * certifies(n, claim, *pair_of_rates, delta, confidence, cells)
+                 for pair_of_rates, many in each.items())  # fmt: skip
         # On this scale a power is nearly straight in the root of n.
         return float(ndtri(min(1.0, sum(parts) / len(rates))) - ndtri(power))
 
     start = able[len(able) // 2]
-    found = _find_fewest(partial(margin, _ROUGH_CELLS), start, _LOOSE_PARTS)
-    if rough or start >= _EXACT_TRIALS or found is None:
-        return found
+    n_trials = _find_fewest(partial(margin, _ROUGH_CELLS), start, _LOOSE_PARTS)
+    if rough or start >= _EXACT_TRIALS or n_trials is None:
+        return n_trials
     # The first search leaves little to the second, which takes far longer for a step.
     fine = max(_FINE_CELLS // len(each), 4 * _ROUGH_CELLS)
-    return _find_fewest(partial(margin, fine), found, 1)
+    return _find_fewest(partial(margin, fine), n_trials, 1)
 
 
 def _approximate_trials(
@@ -487,12 +490,12 @@ def _approximate_trials(
         return None
     alpha = (1.0 - confidence) / 2.0
     # With no k' at all, q's limit is about -ln(alpha)/n.
-    wanted = -math.log(alpha) * math.exp(min(claim, 500.0)) / (p - delta)
+    n_trials = -math.log(alpha) * math.exp(min(claim, 500.0)) / (p - delta)
     if q > 0.0:
         s, s_prime = math.sqrt(p * (1.0 - p)) / (p - delta), math.sqrt((1.0 - q) / q)
         reach = float(ndtri(power)) * math.hypot(s, s_prime) - float(ndtri(alpha)) * (s + s_prime)
-        wanted = max(wanted, (max(0.0, reach) / (math.log((p - delta) / q) - claim)) ** 2)
-    return math.ceil(wanted) if wanted < MOST_TRIALS else None
+        n_trials = max(n_trials, (max(0.0, reach) / (math.log((p - delta) / q) - claim)) ** 2)
+    return math.ceil(n_trials) if n_trials < MOST_TRIALS else None
 
 
 def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
@@ -584,9 +587,9 @@ def gaussian_event(
     # looked for around it, in standard deviations.
     meet = true_epsilon / mu + mu / 2.0
     grid = np.linspace(meet - 4.0, meet + 4.0, 321)
-    found, best = (float(ndtr(mu - meet)), float(ndtr(-meet))), math.inf
+    best_rates, best = (float(ndtr(mu - meet)), float(ndtr(-meet))), math.inf
     for p, q in zip(ndtr(mu - grid).tolist(), ndtr(-grid).tolist(), strict=True):
         trials = _approximate_trials(claim, p, q, delta, confidence, power)
         if trials is not None and trials < best:
-            found, best = (p, q), trials
-    return found
+            best_rates, best = (p, q), trials
+    return best_rates

@@ -100,14 +100,14 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     alpha = 1.0 - errors.confidence_level(confidence)
     if counts.n != counts.n_prime:
         raise errors.invalid("n_prime", f"{counts.n} like n at every look", counts.n_prime)
-    seen = _make_outcome_counts(counts.k, counts.k_prime, counts.n)
+    outcomes = _make_outcome_counts(counts.k, counts.k_prime, counts.n)
     bets = _uninformed_bets(delta, 1.0)
     # What rounding can add to a sum of n logarithms must not certify.
     goal = math.log(1.0 / alpha) + 1e-9 + 1e-15 * counts.n
-    start = seen @ _log_factors(bets, delta, 1.0)
+    start = outcomes @ _log_factors(bets, delta, 1.0)
 
     def rejects(epsilon: float) -> bool:
-        products = np.minimum(start, seen @ _log_factors(bets, delta, math.exp(-epsilon)))
+        products = np.minimum(start, outcomes @ _log_factors(bets, delta, math.exp(-epsilon)))
         return _log_sum(bets.log_weight + products) >= goal
 
     # At e^-1024 = 0 no product exceeds 1, so nothing is rejected there.
@@ -191,23 +191,23 @@ class Martingale:
             ValueError: if one of them is out of range.
         """
         n = errors.integer("n", n, 1)
-        seen = _make_outcome_counts(
+        outcomes = _make_outcome_counts(
             errors.integer("k", k, 0, n), errors.integer("k_prime", k_prime, 0, n), n
         )
-        step = self._learn(event, seen)
+        step = self._learn(event, outcomes)
         self._mixed += step
         if predicted is None:
             self._followers += step
         else:
             bets = _bets_around(*_choose_rates(predicted), self.delta, self._s)
-            self._followers += seen @ _log_factors(bets, self.delta, self._s)
+            self._followers += outcomes @ _log_factors(bets, self.delta, self._s)
         self._best = max(self._best, self.log_wealth)
         return self.log_wealth
 
-    def _learn(self, event: Hashable, seen: Floats) -> float:
+    def _learn(self, event: Hashable, outcomes: Floats) -> float:
         """Update and return the growth of the mixture that belongs to the event."""
         before, old = self._learners.get(event, (np.zeros(4), 0.0))
-        after = before + seen
+        after = before + outcomes
         new = _log_sum(self._bets.log_weight + after @ self._factors)
         self._learners[event] = after, new
         return new - old
@@ -243,8 +243,8 @@ class Martingale:
 
     def __repr__(self) -> str:
         """Return one line: the claim and the wealth."""
-        found = f"log_wealth={self.log_wealth:.6g}"
-        return f"<Martingale against epsilon={self.claim:g}, delta={self.delta:g}: {found}>"
+        wealth = f"log_wealth={self.log_wealth:.6g}"
+        return f"<Martingale against epsilon={self.claim:g}, delta={self.delta:g}: {wealth}>"
 
 
 def _make_outcome_counts(k: int, k_prime: int, n: int) -> Floats:

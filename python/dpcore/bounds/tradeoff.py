@@ -230,8 +230,8 @@ def epsilon_lower_at(
     if (levels >= 1.0).any():
         raise invalid("delta", "below 1 in every entry", delta)
     limit = bound_of(bound)
-    found = [limit(counts, float(level), confidence) for level in levels.ravel()]
-    return np.array(found, dtype=np.float64).reshape(levels.shape)
+    epsilons = [limit(counts, float(level), confidence) for level in levels.ravel()]
+    return np.array(epsilons, dtype=np.float64).reshape(levels.shape)
 
 
 @suggest_arguments
@@ -286,10 +286,10 @@ class Band(Record, word="Band"):
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check them."""
-        one, two = vector("type_one", self.type_one), vector("type_two", self.type_two)
-        if one.shape != two.shape:
-            raise invalid("type_two", f"of shape {one.shape} like type_one", two.shape)
-        for name, errors in (("type_one", one), ("type_two", two)):
+        type_one, two = vector("type_one", self.type_one), vector("type_two", self.type_two)
+        if type_one.shape != two.shape:
+            raise invalid("type_two", f"of shape {type_one.shape} like type_one", two.shape)
+        for name, errors in (("type_one", type_one), ("type_two", two)):
             if ((errors < 0.0) | (errors > 1.0)).any():
                 raise invalid(name, "from 0 to 1 in every entry", errors)
             object.__setattr__(self, name, frozen_array(errors))
@@ -335,8 +335,8 @@ class Band(Record, word="Band"):
         order = check_array("epsilon", epsilon, 0.0, math.inf)
         with np.errstate(divide="ignore"):
             scaled = np.exp(np.minimum(order[..., np.newaxis] + np.log(self.type_one), 1.0))
-        found: Floats = np.maximum((1.0 - self.type_two - scaled).max(axis=-1), 0.0)
-        return found
+        deltas: Floats = np.maximum((1.0 - self.type_two - scaled).max(axis=-1), 0.0)
+        return deltas
 
     def epsilon(self, delta: float) -> float:
         """Compute a certified lower limit on epsilon at a delta, for every delta at once.
@@ -353,8 +353,8 @@ class Band(Record, word="Band"):
         """
         margin = 1.0 - self.type_two - delta_level(delta)
         pairs = zip(margin.tolist(), self.type_one.tolist(), strict=True)
-        found = [math.log(m / q) if q > 0.0 else math.inf for m, q in pairs if m > 0.0]
-        return max([0.0, *found])
+        epsilons = [math.log(m / q) if q > 0.0 else math.inf for m, q in pairs if m > 0.0]
+        return max([0.0, *epsilons])
 
     @property
     def mu(self) -> float:

@@ -420,8 +420,8 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
             select_columns(empty, request.column)
         is_named, is_sure, places = False, True, list(range(len(first)))
     dtypes = choose_dtypes(empty, request, settings)
-    asked = {place: kind.name for place, kind in (request.kinds or {}).items()}
-    kinds = dtypes | asked
+    requested = {place: kind.name for place, kind in (request.kinds or {}).items()}
+    kinds = dtypes | requested
     builder = _ColumnBuilder(places, _choose_roles(slices, places, len(first), kinds))
     for size, columns in slices.remaining(builder.roles):
         builder.add(size, columns)

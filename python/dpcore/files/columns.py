@@ -168,15 +168,16 @@ def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str
     titles = () if chosen[0].ndim > 1 else titles
     if len(chosen) == 1:
         return chosen[0], titles
-    shapes = {one.shape for one in chosen}
+    shapes = {column.shape for column in chosen}
     if len(shapes) > 1:
         raise invalid("columns", "of equal shape", sorted(shapes))
     kinds = {
-        one.dtype.str if one.dtype.kind in "mM" else one.dtype.kind in "buifc" for one in chosen
+        column.dtype.str if column.dtype.kind in "mM" else column.dtype.kind in "buifc"
+        for column in chosen
     }
     if len(kinds) > 1:
         # Beside texts numpy would make texts of the numbers; times of two units may overflow.
-        chosen = [one.astype(object) for one in chosen]
+        chosen = [column.astype(object) for column in chosen]
     return np.stack(chosen, axis=1), titles
 
 
@@ -284,9 +285,9 @@ def _list_excluded(table: Table, request: Request) -> set[int]:
 def check_excluded(tables: Sequence[Table], request: Request) -> None:
     """Raise an error for an entry of `exclude` that leaves out nothing."""
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
-        asked = request._replace(exclude=entry)
+        excluded = request._replace(exclude=entry)
         is_name = isinstance(entry, str)
-        if not (is_name and any(_list_excluded(table, asked) for table in tables)):
+        if not (is_name and any(_list_excluded(table, excluded) for table in tables)):
             place_of(tables[0], entry, "exclude")
 
 
@@ -343,10 +344,12 @@ def list_others(table: Table, request: Request) -> dict[int, str]:
     return others
 
 
-def fill_columns(found: Mapping[Any, Array], keys: Iterable[Any], size: int) -> tuple[Array, ...]:
+def fill_columns(
+    columns_read: Mapping[Any, Array], keys: Iterable[Any], size: int
+) -> tuple[Array, ...]:
     """Return the column of each key, and one without content for those that were not read."""
     nothing = np.broadcast_to(np.zeros(1, np.bool_), size)
-    return tuple(found.get(key, nothing) for key in keys)
+    return tuple(columns_read.get(key, nothing) for key in keys)
 
 
 def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
@@ -372,39 +375,39 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
     # Objects of several kinds, as pandas keeps missing labels, have no order.
     if labels.dtype.kind in "Of":
         lost = [
-            row for row, one in enumerate(labels)
+            row for row, entry in enumerate(labels)
             # A NaN is not equal to itself.
-            if one is None or (isinstance(one, (float, np.floating)) and one != one)
+            if entry is None or (isinstance(entry, (float, np.floating)) and entry != entry)
         ]  # fmt: skip
         if lost:
             requirement = _LABEL_REQUIREMENT if label_x is None else "given"
             error = invalid(f"label in row {lost[0] + 1}{place}", requirement, labels[lost[0]])
             raise about(error, "label")
     plain = labels.astype(str) if labels.dtype.kind in "OS" else labels
-    found, which = np.unique(plain, return_inverse=True)
+    values, which = np.unique(plain, return_inverse=True)
     # What 1 and 0 look like in a column of floats.
-    texts = [re.sub(r"^(-?\d+)\.0$", r"\1", str(label).strip()) for label in found.tolist()]
+    texts = [re.sub(r"^(-?\d+)\.0$", r"\1", str(label).strip()) for label in values.tolist()]
     shown = ", ".join(map(repr, texts[:4]))
     if label_x is not None:
-        wanted = str(label_x).strip()
-        if len(texts) != 2 or wanted not in texts:
+        demanded = str(label_x).strip()
+        if len(texts) != 2 or demanded not in texts:
             requirement = f"one of the two values of the labels{place} ({shown})"
             raise invalid("label_x", requirement, label_x)
-        sides = [text == wanted for text in texts]
+        sides = [text == demanded for text in texts]
     else:
-        known = _LABELS_OF_X + _LABELS_OF_X_PRIME
-        unknown = [number for number, text in enumerate(texts) if text.lower() not in known]
+        usual_labels = _LABELS_OF_X + _LABELS_OF_X_PRIME
+        unknown = [number for number, text in enumerate(texts) if text.lower() not in usual_labels]
         if unknown and len(texts) == 2:
             none = f"none is needed for {_LABEL_REQUIREMENT}"
             requirement = f"given: which of {shown}{place} stands for x ({none})"
             raise invalid("label_x", requirement, None)
         if len(unknown) == len(texts):
-            wanted = f"two values ({_LABEL_REQUIREMENT}, or others with label_x=)"
-            error = ValueError(f"labels{place} must have {wanted}, got {len(texts)}: {shown}")
+            demanded = f"two values ({_LABEL_REQUIREMENT}, or others with label_x=)"
+            error = ValueError(f"labels{place} must have {demanded}, got {len(texts)}: {shown}")
             raise about(error, "label")
         if unknown:
             row = int(np.flatnonzero(which.ravel() == unknown[0])[0])
-            name, label = f"label in row {row + 1}{place}", found.tolist()[unknown[0]]
+            name, label = f"label in row {row + 1}{place}", values.tolist()[unknown[0]]
             raise about(invalid(name, _LABEL_REQUIREMENT, label), "label")
         sides = [text.lower() in _LABELS_OF_X for text in texts]
     return np.array(sides, dtype=bool)[which.ravel()]
@@ -412,14 +415,15 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
 
 def list_wanted(column: Any, argument: str = "column") -> list[Column]:
     """Return a choice of columns as a list; raise an error for other values."""
-    wanted = [column] if isinstance(column, (str, int, np.integer)) else column
-    if not isinstance(wanted, (list, tuple)) or any(
-        isinstance(one, bool) or not isinstance(one, (str, int, np.integer)) for one in wanted
+    columns = [column] if isinstance(column, (str, int, np.integer)) else column
+    if not isinstance(columns, (list, tuple)) or any(
+        isinstance(entry, bool) or not isinstance(entry, (str, int, np.integer))
+        for entry in columns
     ):
         raise mistyped(argument, "a name or number of a column, or a list of them", column)
-    if not wanted:
+    if not columns:
         raise invalid(argument, "at least one column", column)
-    return list(wanted)
+    return list(columns)
 
 
 def place_of(table: Table, column: Column, argument: str = "column") -> int:
@@ -458,11 +462,11 @@ def read_columns(value: Any, name: str, request: Request) -> Table | None:
     if names is None:
         return None
     if isinstance(value, np.ndarray):
-        return Table(name, names, tuple(value[one] for one in names))
+        return Table(name, names, tuple(value[key] for key in names))
     places = list_needed_places(Table(name, names, (np.empty(0),) * len(names)), request)
-    found = {place: convert_column(_get_column_at(value, place)) for place in places}
-    size = len(found[places[0]]) if found else 0
-    return Table(name, names, fill_columns(found, range(len(names)), size))
+    columns_read = {place: convert_column(_get_column_at(value, place)) for place in places}
+    size = len(columns_read[places[0]]) if columns_read else 0
+    return Table(name, names, fill_columns(columns_read, range(len(names)), size))
 
 
 def list_names(value: Any) -> tuple[str, ...] | None:
@@ -512,9 +516,9 @@ def convert_column(values: Any) -> Array:
             return array
         lost = values.isna().to_numpy()
         if lost.any() and array.dtype.kind not in "mM":
-            found = to_object_array(to_list())
-            found[lost] = None
-            return found
+            objects = to_object_array(to_list())
+            objects[lost] = None
+            return objects
     if array.dtype.kind in "mM":
         return add_zone(array, zone)
     return rows_of("outputs", to_list(), "") if array.dtype.kind == "O" else array

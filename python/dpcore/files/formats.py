@@ -72,8 +72,8 @@ def read_again(
         ValueError: if the file was changed since it was read.
     """
     decided = {place: kind for place, kind in kinds.items() if kind.name != UNREAD}
-    asked = request._replace(kind=reader.find_kind(path), kinds=decided)
-    again = _read_once(path, asked, reader)
+    repeated = request._replace(kind=reader.find_kind(path), kinds=decided)
+    again = _read_once(path, repeated, reader)
     if again.found.sha256 != table.found.sha256:
         raise ValueError(f"{table.name} must stay as it is while it is read, got another SHA-256")
     cells = {
@@ -128,8 +128,8 @@ def _open_whole(file: HashedFile) -> io.BytesIO:
 
 def _require_rows(name: str, loaded: Any) -> Array:
     if not isinstance(loaded, np.ndarray) or loaded.ndim == 0 or len(loaded) == 0:
-        found = loaded.shape if isinstance(loaded, np.ndarray) else loaded
-        raise invalid(name, "an array with one row an output, and at least one", found)
+        shape = loaded.shape if isinstance(loaded, np.ndarray) else loaded
+        raise invalid(name, "an array with one row an output, and at least one", shape)
     return loaded
 
 
@@ -149,7 +149,7 @@ def _read_npz(file: HashedFile, request: Request, settings: Settings) -> Table:
         raise invalid(file.name, "an archive of arrays", loaded)
     with loaded as archive:
         names = tuple(archive.files)
-        sizes = sum(one.file_size for one in archive.zip.infolist())
+        sizes = sum(entry.file_size for entry in archive.zip.infolist())
         require_memory(file.name, sizes)
         with _refused_objects(file):
             columns = tuple(_require_rows(file.name, archive[name]) for name in names)
@@ -178,8 +178,10 @@ def _read_parquet(file: HashedFile, request: Request, settings: Settings) -> Tab
     # Names that are there twice were read twice.
     read = [place for place, name in enumerate(names) if name in data.column_names]
     pairs = zip(read, data.columns, strict=True)
-    found = {place: frames.convert_column(values) for place, values in pairs if place in places}
-    columns = frames.fill_columns(found, range(len(names)), opened.metadata.num_rows)
+    columns_read = {
+        place: frames.convert_column(values) for place, values in pairs if place in places
+    }
+    columns = frames.fill_columns(columns_read, range(len(names)), opened.metadata.num_rows)
     return Table(file.name, names, columns, Found("parquet", sha256=file.sha256))
 
 

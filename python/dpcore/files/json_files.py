@@ -237,9 +237,11 @@ class _JsonColumns:
                 continue
             if self.is_exact:
                 items = list(chain.from_iterable(piece.tolist() for piece in pieces))
-                asked = (request.kinds or {}).get(place)
+                requested = (request.kinds or {}).get(place)
                 title = f"column {place if names is None else repr(name)} of {file.name}"
-                columns[name], cells[place] = _convert_items(items, asked, dtypes.get(place), title)
+                columns[name], cells[place] = _convert_items(
+                    items, requested, dtypes.get(place), title
+                )
             else:
                 cells[place] = self._types[name].find_cells(self.has_spellings)
                 columns[name] = _join_pieces(pieces, cells[place])
@@ -256,18 +258,18 @@ class _NumberText(str):
 
 
 def _convert_items(
-    items: list[Any], asked: Kind | None, dtype: str | None, title: str
+    items: list[Any], requested: Kind | None, dtype: str | None, title: str
 ) -> tuple[Array, Cells]:
     """Return a column of numbers as they are written, texts and other values, and its kind.
 
     Args:
         items: the values.
-        asked: the kind that was decided before, or None.
+        requested: the kind that was decided before, or None.
         dtype: the kind that the user asks for, or None.
         title: what messages call the column.
     """
     types = set(map(type, items))
-    name = asked.name if asked else dtype or ""
+    name = requested.name if requested else dtype or ""
     if not types <= {_NumberText, str, type(None)}:
         if dtype is not None:
             text = f"left out for {title}, which has {VALUES}"
@@ -281,12 +283,12 @@ def _convert_items(
     kind = find_kind([(len(items), piece | {"texts": texts})], title, dtype, "row")
     if name == JSON or (not name and kind.has_words):
         return _convert_values(items, Kind(JSON, reason))
-    kind = asked or kind
+    kind = requested or kind
     if kind.name == "number":
         return join_numbers([(len(items), piece)], kind, title, bool(name))
     if kind.name == "text":
-        if asked and asked.table:
-            strip = str if asked.table == "lines" else str.strip
+        if requested and requested.table:
+            strip = str if requested.table == "lines" else str.strip
             items = [strip(item) or None if item is not None else None for item in items]
         items = [item if item is None else str(item) for item in items]
         return _as_column(items), Cells(kind)
@@ -403,13 +405,13 @@ class _DuplicateNameError(ValueError):
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         # Python would keep the last of them and say nothing.
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise _DuplicateNameError(f"{twice!r} twice")
-    return found
+    return mapping
 
 
 _JSON_DECODER: Final = json.JSONDecoder(object_pairs_hook=_make_object)
@@ -421,7 +423,7 @@ _EXACT_DECODER: Final = json.JSONDecoder(
 def _size_in_memory(part: Array) -> float:
     if part.dtype != object:
         return float(part.nbytes)
-    texts = sum(4 * len(one) if isinstance(one, str) else 24 for one in part.tolist())
+    texts = sum(4 * len(entry) if isinstance(entry, str) else 24 for entry in part.tolist())
     return float(part.nbytes + texts)
 
 

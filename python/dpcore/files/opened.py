@@ -311,7 +311,9 @@ def measure_free_memory() -> float | None:
     with contextlib.suppress(OSError, ValueError):
         # Of a container: "max" where there is no limit.
         group = Path("/sys/fs/cgroup")
-        most, used = ((group / f"memory.{one}").read_text("ascii") for one in ("max", "current"))
+        most, used = (
+            (group / f"memory.{figure}").read_text("ascii") for figure in ("max", "current")
+        )
         limits.append(float(int(most) - int(used)))
     # Windows has no such function.
     with contextlib.suppress(AttributeError, OSError, ValueError):

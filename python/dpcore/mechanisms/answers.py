@@ -112,9 +112,11 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
     if index:
         columns.append(_read_column(frame.index))
         names.append("index" if frame.index.name is None else frame.index.name)
-    kept = [(name, column.dtype) for name, column in zip(_make_unique(names), columns, strict=True)]
-    rows = np.empty(len(frame), dtype=kept)
-    for (name, _), column in zip(kept, columns, strict=True):
+    fields_of_row = [
+        (name, column.dtype) for name, column in zip(_make_unique(names), columns, strict=True)
+    ]
+    rows = np.empty(len(frame), dtype=fields_of_row)
+    for (name, _), column in zip(fields_of_row, columns, strict=True):
         rows[name] = column
     return rows
 
@@ -142,7 +144,7 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
     if not has_all(table, "iloc"):
         return {column.name: column.to_list() for column in table.get_columns()}
     labels, number = _read_column(table.index).tolist(), numbering_of(table.index)
-    found, has_labels = _columns_to_lists(table, labels if number is None else [])
+    columns_read, has_labels = _columns_to_lists(table, labels if number is None else [])
     names = {"name of the index": table.index.name}
     if is_series(table):
         names["name of the column"] = table.name
@@ -150,13 +152,13 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
         names["name of the columns"] = table.columns.name
     if number != (0, 1) and not has_labels:
         name = names.pop("name of the index")
-        _add_entry(found, "index" if name is None else name, labels)
+        _add_entry(columns_read, "index" if name is None else name, labels)
     for what, name in names.items():
         if name is not None:
-            _add_entry(found, what, name)
+            _add_entry(columns_read, what, name)
     for what, categories in _list_categories(table).items():
-        _add_entry(found, what, list(categories))
-    return found
+        _add_entry(columns_read, what, list(categories))
+    return columns_read
 
 
 def column_names(answer: Any) -> tuple[Any, ...]:
@@ -185,11 +187,11 @@ def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bo
     return dict(zip(names, columns, strict=True)), False
 
 
-def _add_entry(found: dict[Any, Any], name: Any, value: Any) -> None:
+def _add_entry(mapping: dict[Any, Any], name: Any, value: Any) -> None:
     """Add an entry under a name that no column has."""
-    while name in found:
+    while name in mapping:
         name = f"{name}_"
-    found[name] = value
+    mapping[name] = value
 
 
 def numbering_of(index: Any) -> tuple[int, int] | None:
@@ -274,22 +276,22 @@ def _read_column(column: Any) -> npt.NDArray[Any]:
     values = np.asarray(column)
     if values.dtype != object:
         return values.astype(object) if values.dtype.kind in "USV" else values
-    found = np.empty(len(values), dtype=object)
+    objects = np.empty(len(values), dtype=object)
     for place, value in enumerate(values):
         # The missing value of nullable columns is equal to nothing, and has no truth.
-        found[place] = None if type(value).__name__ == "NAType" else value
-    return found
+        objects[place] = None if type(value).__name__ == "NAType" else value
+    return objects
 
 
 def _make_unique(names: list[Any]) -> list[str]:
     """Return names as different strings."""
-    found: list[str] = []
+    unique_names: list[str] = []
     for name in names:
         text = str(name) or "_"
-        while text in found:
+        while text in unique_names:
             text += "_"
-        found.append(text)
-    return found
+        unique_names.append(text)
+    return unique_names
 
 
 def rows_of(
@@ -330,8 +332,8 @@ def rows_of(
             return np.array(answer, np.dtype(np.float64, metadata={_SIGNATURE: answer.pattern}))
         if keeps_forms and array is not None and not _has_one_form(answer, array):
             array = None
-        found = to_object_array(answer) if array is None else array
-        return found if shape in (None, found.shape[1:]) else _arrange_rows(answer, found, shape)
+        rows = to_object_array(answer) if array is None else array
+        return rows if shape in (None, rows.shape[1:]) else _arrange_rows(answer, rows, shape)
     try:
         return numpy_of(answer) if is_tensor(answer) else np.asarray(answer)
     except (TypeError, ValueError):
@@ -477,9 +479,9 @@ class AnswerKeeper:
         cls: Any = type(answer)
         state: Any = None
         try:
-            kept = copy_answer(answer, memo)
+            copied = copy_answer(answer, memo)
         except Exception:
-            kept, state = answer, object()
+            copied, state = answer, object()
         if is_opaque(cls):
             with suppress(Exception):
                 state = pickle.dumps(getattr(answer, "__dict__", None))
@@ -492,7 +494,7 @@ class AnswerKeeper:
         owners = [part if base is None else base for part, base in zip(parts, bases, strict=True)]
         self._is_shared |= any(id(owner) in self._objects for owner in owners)
         self._objects.update((id(owner), owner) for owner in owners)
-        return kept
+        return copied
 
 
 def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
@@ -544,10 +546,17 @@ def refuse_nested(name: str, rows: Sequence[Any]) -> None:
     level: Iterable[Any] = rows
     for _ in range(_MAX_NESTING_DEPTH):
         # Each container once: a few that hold each other would double from level to level.
-        held = {id(one): one for one in level if isinstance(one, (list, tuple, dict))}
+        held = {
+            id(container): container
+            for container in level
+            if isinstance(container, (list, tuple, dict))
+        }
         if not held:
             return
-        inner = (one.values() if isinstance(one, dict) else one for one in held.values())
+        inner = (
+            container.values() if isinstance(container, dict) else container
+            for container in held.values()
+        )
         level = list(chain.from_iterable(inner))
     limit = f"nested at most {_MAX_NESTING_DEPTH} deep"
     raise mistyped(name, f"objects that do not contain themselves, {limit}", rows[0])
@@ -628,7 +637,7 @@ def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """
     if outputs.dtype == object or outputs.dtype.kind in "mM":
         rows = list(outputs)
-        return to_object_array([one.tolist() for one in rows] if outputs.ndim > 1 else rows)
+        return to_object_array([row.tolist() for row in rows] if outputs.ndim > 1 else rows)
     return to_object_array(restore_rows(outputs))
 
 
@@ -686,22 +695,22 @@ def _size_of(value: Any, depth: int = 0) -> float:
         return 8.0
     items = value.items() if isinstance(value, Mapping) else value
     some = list(islice(items, _SIZE_SAMPLE))
-    return len(value) / len(some) * sum(_size_of(one, depth + 1) for one in some)
+    return len(value) / len(some) * sum(_size_of(member, depth + 1) for member in some)
 
 
 def _arrange_rows(
-    answer: Sequence[Any], found: npt.NDArray[Any], shape: tuple[int, ...] | None
+    answer: Sequence[Any], rows: npt.NDArray[Any], shape: tuple[int, ...] | None
 ) -> npt.NDArray[Any]:
     """Return the rows in the shape of other answers, or unchanged if they do not have it."""
     if shape == ():
         return to_object_array(answer)
     if is_deep(answer):
-        return found
+        return rows
     try:
         table = np.array(answer, dtype=object)
     except ValueError:
-        return found
-    return table if table.shape[1:] == shape else found
+        return rows
+    return table if table.shape[1:] == shape else rows
 
 
 def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
@@ -749,19 +758,21 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
     """Return True if the entries of the array equal those of the rows."""
     kind = array.dtype.kind
     if kind in "US":
-        wanted = str if kind == "U" else bytes
+        expected = str if kind == "U" else bytes
         leaves = list(_iterate_leaves(rows, array.ndim))
         # An array does not tell NULs at the end of a string from its padding.
         held = int(np.char.str_len(array).sum())
-        return _are_all(leaves, (wanted,)) and sum(map(len, leaves)) == held
+        return _are_all(leaves, (expected,)) and sum(map(len, leaves)) == held
     if kind in "fc" and not any(isinstance(row, np.ndarray) for row in rows):
         kinds = set(map(type, _iterate_leaves(rows, array.ndim)))
         if not any(issubclass(leaf, (int, np.integer)) for leaf in kinds):
             return True
         whole = (
-            one for one in _iterate_leaves(rows, array.ndim) if isinstance(one, (int, np.integer))
+            number
+            for number in _iterate_leaves(rows, array.ndim)
+            if isinstance(number, (int, np.integer))
         )
-        return all(-_MAX_EXACT_INTEGER <= one <= _MAX_EXACT_INTEGER for one in whole)
+        return all(-_MAX_EXACT_INTEGER <= number <= _MAX_EXACT_INTEGER for number in whole)
     return True
 
 

@@ -85,15 +85,15 @@ def mechanism_of(
     if answers_once(given):
         requirement += ", which dpcore.repeat makes of a function of one answer"
         raise mistyped("mechanism", requirement, given)
-    found: Callable[..., Any] = given
-    return found
+    mechanism: Callable[..., Any] = given
+    return mechanism
 
 
-def _advise_on_mistake(given: Any) -> str:
+def _advise_on_mistake(mechanism: Any) -> str:
     """Return what to do with what is no mechanism."""
-    if isinstance(given, str):
+    if isinstance(mechanism, str):
         return ", or a noise such as dpcore.Laplace(1.0) (names are for the command line)"
-    if has_all(given, "shape") or isinstance(given, (list, tuple)):
+    if has_all(mechanism, "shape") or isinstance(mechanism, (list, tuple)):
         return " (outputs that were drawn before go to dpcore.audit_outputs)"
     return ""
 
@@ -116,7 +116,11 @@ def refuse_signature(function: Any, name: str) -> None:
             _refuse_setting(function, name, list(inspect.signature(function).parameters.values()))
     if not inspect.isfunction(function):
         return
-    names = [one.name for one in inspect.signature(function).parameters.values() if one.kind < 2]
+    names = [
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind < 2
+    ]
     if names[1:] == ["size"] and len(inspect.signature(function).parameters) == 2:
         need = "a function (x, size, rng): give it a third argument rng, and draw from it"
         raise mistyped(name, need, function)
@@ -149,9 +153,9 @@ def answers_once(function: Callable[..., Any]) -> bool:
         return False
     signature = inspect.signature(function, follow_wrapped=False)
 
-    def takes(*given: int, **named: int) -> bool:
+    def takes(*positional: int, **named: int) -> bool:
         try:
-            signature.bind(*given, **named)
+            signature.bind(*positional, **named)
         except TypeError:
             return False
         return True
@@ -272,8 +276,10 @@ def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
     Two threads are hardly faster than one in a block of 2^17 numbers, and on a busy machine they
     wait for each other eighty times as long.
     """
-    wanted = mechanism_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
-    return nullcontext() if wanted is None else set_torch_threads(wanted)
+    n_threads = (
+        mechanism_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
+    )
+    return nullcontext() if n_threads is None else set_torch_threads(n_threads)
 
 
 @contextmanager
@@ -595,10 +601,10 @@ def repeat(
         choice("seeded", seeded, SEEDED)
     kinds = catch_of(catch)
     flag("thread_safe", thread_safe)
-    found = _checked_seeding(fn, seeded)
-    if thread_safe and found == "global":
+    seeding = _checked_seeding(fn, seeded)
+    if thread_safe and seeding == "global":
         raise invalid("thread_safe", "False with seeded='global'", thread_safe)
-    return Repeated(fn, found, kinds, thread_safe)
+    return Repeated(fn, seeding, kinds, thread_safe)
 
 
 def is_own_code(mechanism: Any) -> bool:
@@ -632,19 +638,19 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
             raise invalid("seeded", requirement, seeded) from None
         return seeded
     style = _find_style(fn)
-    found = seeded or ("own" if style is None else "rng")
-    by_keyword = {"rng": 0} if found == "rng" and style == "keyword" else {}
-    by_position = (0, 0) if found == "rng" and style != "keyword" else (0,)
+    seeding = seeded or ("own" if style is None else "rng")
+    by_keyword = {"rng": 0} if seeding == "rng" and style == "keyword" else {}
+    by_position = (0, 0) if seeding == "rng" and style != "keyword" else (0,)
     try:
         signature.bind(*by_position, **by_keyword)
     except TypeError:
         takes = "fn(x) or fn(x, rng)" if seeded is None else f"one that seeded={seeded!r} can call"
-        found = f"{dotted_name(fn)}{signature}: bind its other arguments with a lambda"
-        raise ValueError(f"fn must be {takes}, got {found}") from None
+        seeding = f"{dotted_name(fn)}{signature}: bind its other arguments with a lambda"
+        raise ValueError(f"fn must be {takes}, got {seeding}") from None
     rest = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
     if seeded is None and style is None and rest:
         raise invalid("seeded", f"one of {SEEDED} for a function of *args", seeded)
-    return found
+    return seeding
 
 
 def _find_style(fn: Callable[..., Any]) -> _GeneratorStyle | None:
@@ -712,10 +718,10 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
         for entry in (answer if isinstance(answer, tuple) else [answer])
     )
     arrays = [_answer_to_array(answer) for answer in answers] if rows or numeric else []
-    known = [array for array in arrays if array is not None]
-    if not arrays or len(known) < len(arrays) or len({array.shape for array in known}) > 1:
+    readable = [array for array in arrays if array is not None]
+    if not arrays or len(readable) < len(arrays) or len({array.shape for array in readable}) > 1:
         return to_object_array(answers)
-    stacked = np.stack(known)
+    stacked = np.stack(readable)
     formed = None if has_both_zeros(stacked) else with_signature(stacked, *signatures)
     return to_object_array(answers) if formed is None else formed
 
@@ -725,8 +731,8 @@ def _make_readable(answers: list[Any], name: str) -> list[Any]:
     refuse_unreadable(f"answers of {name}", answers)
     if not any(is_table_class(cls) or has_all(cls, "dtype") for cls in set(map(type, answers))):
         return answers
-    read = [table_to_mapping(one) if names_its_columns(one) else one for one in answers]
-    return [numpy_of(one) if is_tensor(one) else one for one in read]
+    read = [table_to_mapping(answer) if names_its_columns(answer) else answer for answer in answers]
+    return [numpy_of(answer) if is_tensor(answer) else answer for answer in read]
 
 
 def _is_row(answer: Any) -> bool:

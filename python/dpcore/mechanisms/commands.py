@@ -86,7 +86,9 @@ class Tool(Shown):
     def name(self) -> str:
         """The command as it is typed, on one line."""
         plain = _UNQUOTED_PATTERN.fullmatch
-        quoted = (one if plain(one) else shlex.quote(one) for one in self.arguments)
+        quoted = (
+            argument if plain(argument) else shlex.quote(argument) for argument in self.arguments
+        )
         return " ".join(" ".join(quoted).split())
 
     def __repr__(self) -> str:
@@ -131,7 +133,10 @@ class Tool(Shown):
         places = {"{x}": _as_argument(x), "{size}": str(size)}
         program, *rest = self.arguments
         # In one pass: an input may hold the text "{size}".
-        filled = (_PLACEHOLDER_PATTERN.sub(lambda found: places[found[0]], one) for one in rest)
+        filled = (
+            _PLACEHOLDER_PATTERN.sub(lambda placeholder: places[placeholder[0]], argument)
+            for argument in rest
+        )
         usual = _MAX_SILENCE_SECONDS + _MAX_SILENCE_PER_ANSWER * size
         limit = usual if self.timeout is None else self.timeout
         with _RunningCommand([program, *filled], seed, f"outputs of {self.name}") as process:
@@ -187,17 +192,17 @@ def command(
         >>> report.verdict, 1.2 < report.epsilon_lower < 1.39
         ('refuted', True)
     """
-    given: Any = arguments if isinstance(arguments, (list, tuple)) else [None]
-    texts = tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in given)
-    if not all(isinstance(one, str) for one in texts):
+    parts: Any = arguments if isinstance(arguments, (list, tuple)) else [None]
+    texts = tuple(os.fspath(text) if isinstance(text, os.PathLike) else text for text in parts)
+    if not all(isinstance(text, str) for text in texts):
         raise mistyped("command", _ARGUMENTS_REQUIREMENT, arguments)
-    if not texts or not texts[0] or any("\0" in one for one in texts):
+    if not texts or not texts[0] or any("\0" in text for text in texts):
         raise invalid("command", _ARGUMENTS_REQUIREMENT, arguments)
     for place, need in (
         ("{x}", "where the input stands"),
         ("{size}", "where the number of answers stands, which the tool writes one a line"),
     ):
-        if not any(place in one for one in texts[1:]):
+        if not any(place in text for text in texts[1:]):
             raise invalid("command", f"one with {place} in an argument, {need}", list(texts))
     if shutil.which(texts[0]) is None:
         requirement = "a program that is on the PATH and executable"
@@ -206,7 +211,9 @@ def command(
     for status in statuses:
         if not isinstance(status, int) or isinstance(status, bool) or status == 0:
             raise mistyped("catch", "an exit status other than 0, or several", status)
-    caught = tuple(-int(one) if isinstance(one, signal.Signals) else int(one) for one in statuses)
+    caught = tuple(
+        -int(text) if isinstance(text, signal.Signals) else int(text) for text in statuses
+    )
     limit = None if timeout is None else real("timeout", timeout, low=0.0, open_low=True)
     return Tool(texts, limit, caught)
 
@@ -270,9 +277,9 @@ class _RunningCommand:
             )
         except (OSError, ValueError) as error:
             TOOL_WATCH.report_failed()
-            found = f"{error} (its longest argument has {max(map(len, argv)):,} characters)"
+            problem = f"{error} (its longest argument has {max(map(len, argv)):,} characters)"
             need = "from a command that can be started"
-            raise self._failure(RuntimeError, need, found) from error
+            raise self._failure(RuntimeError, need, problem) from error
         TOOL_WATCH.report_started(self._child.pid)
         _start_thread(self._queue_stdout, self._child.stdout)
         self._stderr_reader = _start_thread(self._keep_stderr, self._child.stderr)
@@ -319,8 +326,10 @@ class _RunningCommand:
             open_line = open_line + len(chunk) if last < 0 else len(chunk) - last - 1
             if open_line > _MAX_LINE_BYTES:
                 need = f"lines of at most {_MAX_LINE_BYTES:,} bytes, one answer a line"
-                found = f"a line that is longer and begins {show(bytes(written[-open_line:][:40]))}"
-                raise self._failure(ValueError, need, found)
+                problem = (
+                    f"a line that is longer and begins {show(bytes(written[-open_line:][:40]))}"
+                )
+                raise self._failure(ValueError, need, problem)
             if lines > size:
                 self._decode(written[: written.rfind(b"\n")])
                 raise self._failure(ValueError, _as_many_lines(size), "more")
@@ -335,11 +344,11 @@ class _RunningCommand:
         try:
             text = written.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            found: str | None = show(bytes(written[max(0, error.start - 10) : error.start + 30]))
+            problem: str | None = show(bytes(written[max(0, error.start - 10) : error.start + 30]))
         else:
-            found = "a NUL" if "\0" in text else None
-        if found is not None:
-            raise self._failure(ValueError, "UTF-8 text, one answer a line", found)
+            problem = "a NUL" if "\0" in text else None
+        if problem is not None:
+            raise self._failure(ValueError, "UTF-8 text, one answer a line", problem)
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()
@@ -377,9 +386,9 @@ class _RunningCommand:
                     self._child.kill()
             self._child.wait()
 
-    def _failure(self, kind: type[Exception], requirement: str, found: str) -> Exception:
+    def _failure(self, kind: type[Exception], requirement: str, problem: str) -> Exception:
         """Return an error of the process, with the end of its stderr."""
-        text = make_visible(f"{self._name} must be {requirement}, got {found}")
+        text = make_visible(f"{self._name} must be {requirement}, got {problem}")
         if stderr_end := make_visible(self._end_of_stderr(), "\n"):
             text = f"{text}; its stderr ends:\n{stderr_end}"
         error = about(kind(text), self._name)

@@ -267,17 +267,17 @@ def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
         delta: of the claim.
     """
     loss = _get_method(mechanism, "loss")
-    found = None if loss is None else loss(inputs_of(mechanism, pair), delta)
-    return None if found is None else float(found)
+    stated_loss = None if loss is None else loss(inputs_of(mechanism, pair), delta)
+    return None if stated_loss is None else float(stated_loss)
 
 
 def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
     """Return a mechanism's notes on a pair for the reader of a report."""
     notes = _get_method(mechanism, "notes_on")
-    found = () if notes is None else notes(inputs_of(mechanism, pair))
-    if not isinstance(found, tuple):
-        raise mistyped("notes_on(pair)", "a tuple of strings", found)
-    return found
+    stated_notes = () if notes is None else notes(inputs_of(mechanism, pair))
+    if not isinstance(stated_notes, tuple):
+        raise mistyped("notes_on(pair)", "a tuple of strings", stated_notes)
+    return stated_notes
 
 
 def _get_method(mechanism: Any, name: str) -> Any:
@@ -285,5 +285,5 @@ def _get_method(mechanism: Any, name: str) -> Any:
     is_marked = name in ("clean", "notes_on") or any(
         mechanism_attribute(mechanism, mark) is not None for mark in _PRIVACY_METHODS
     )
-    found = mechanism_attribute(mechanism, name) if is_marked else None
-    return found if callable(found) else None
+    method = mechanism_attribute(mechanism, name) if is_marked else None
+    return method if callable(method) else None

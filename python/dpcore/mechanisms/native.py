@@ -155,14 +155,14 @@ _LAWS: dict[type[Primitive], Law] = {}
 """By exact type: a subclass could mean something the core does not do."""
 
 
-def with_law(**known: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
+def with_law(**facts: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
     """Make a class one of dpcore's primitives, with what is known of its law, see `Law`.
 
     Above `dataclass`, which replaces the class that it is given.
     """
 
     def declare(cls: _PrimitiveClass) -> _PrimitiveClass:
-        _LAWS[cls], NATIVE[cls.__name__] = Law(**known), cls
+        _LAWS[cls], NATIVE[cls.__name__] = Law(**facts), cls
         return cls
 
     return declare
@@ -180,10 +180,10 @@ def law_of(noise: Primitive) -> Law:
 
 def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
     """Compute the two log tails for thresholds `a` on the noise, up or down; None if unknown."""
-    known = law_of(noise).log_votes
+    votes = law_of(noise).log_votes
     # A threshold beyond the range of float64, or b below it, is simply never or always passed.
     with np.errstate(over="ignore", under="ignore"):
-        return None if known is None else known(noise, a, up)
+        return None if votes is None else votes(noise, a, up)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -95,18 +95,18 @@ class TextFunction:
         if self._takes_one:
             return [_read_vector(self.function(text, **more)) for text in texts]
         try:
-            found = self.function(texts, **more)
+            vectors = self.function(texts, **more)
         except Exception:
             if self._takes_one is None and self._answers_one(texts, more, is_known=False):
                 return self(texts, **more)
             raise
         if self._takes_one is None:
-            shape = _shape_of(found)
+            shape = _shape_of(vectors)
             is_rows = len(shape) == 2 and shape[0] == len(texts) > 1
             if not is_rows and len(shape) in (1, 2) and self._answers_one(texts, more, True):
                 return self(texts, **more)
         self._takes_one = False
-        return found
+        return vectors
 
     def _answers_one(self, texts: list[str], more: dict[str, Any], is_known: bool) -> bool:
         """Return True if it returns one vector for one text; the answer is remembered."""
@@ -131,10 +131,10 @@ def _shape_of(value: Any) -> tuple[int, ...]:
         return ()
 
 
-def _read_vector(found: Any) -> Any:
+def _read_vector(vector: Any) -> Any:
     """Return one vector: a row of a single one is it."""
-    shape = _shape_of(found)
-    return found[0] if len(shape) == 2 and shape[0] == 1 else found
+    shape = _shape_of(vector)
+    return vector[0] if len(shape) == 2 and shape[0] == 1 else vector
 
 
 def is_pipeline(function: Any) -> bool:
@@ -142,10 +142,10 @@ def is_pipeline(function: Any) -> bool:
     return has_all(function, "task") and bool(function.task == "feature-extraction")
 
 
-def _average_tokens(found: Any) -> npt.NDArray[Any]:
+def _average_tokens(tokens: Any) -> npt.NDArray[Any]:
     """Return the mean of the vectors of the tokens of a text, shape `(1, tokens, width)`."""
-    found = found.detach().cpu() if is_tensor(found) else found
-    array = np.asarray(found)
+    tokens = tokens.detach().cpu() if is_tensor(tokens) else tokens
+    array = np.asarray(tokens)
     if array.ndim != 3 or len(array) != 1:
         requirement = "of shape (1, tokens, width), the vectors of the tokens of one text"
         raise invalid("answers of the pipeline", requirement, array.shape)
@@ -246,9 +246,9 @@ def compare_batches(
     batches = (places[::2], places[1::2], places[:middle], places[middle:], places[::-1])
     largest, where, found_in = -1.0, 0, places
     for batch in filter(None, batches):
-        found = relative_distances(alone[batch], encode([texts[place] for place in batch]))
-        if found.max() > largest:
-            largest, where, found_in = float(found.max()), batch[int(found.argmax())], batch
+        distances = relative_distances(alone[batch], encode([texts[place] for place in batch]))
+        if distances.max() > largest:
+            largest, where, found_in = float(distances.max()), batch[int(distances.argmax())], batch
     if not largest <= rounding:
         shown = shown or [repr(text[:40]) for text in texts]
         others = [shown[place] for place in found_in if place != where]
@@ -354,8 +354,8 @@ def check_batches(
     with Generators.everywhere() as generators:
         for seed in range(2):
             with quiet_seed(seed):
-                found, moved = generators.moved_by(lambda: encode(list(texts)))
-            calls.append(found)
+                vectors, moved = generators.moved_by(lambda: encode(list(texts)))
+            calls.append(vectors)
             drew |= moved
         rounding = limit()
         if random or drew:
@@ -479,8 +479,8 @@ class Rewriter(Shown):
     @property
     def name(self) -> str:
         """Name in reports: that of the model whose method it is, or of the function."""
-        told = mechanism_attribute(owner_of(self.rewrite), "name")
-        return f"Rewriter({told if isinstance(told, str) else name_of(self.rewrite)})"
+        own_name = mechanism_attribute(owner_of(self.rewrite), "name")
+        return f"Rewriter({own_name if isinstance(own_name, str) else name_of(self.rewrite)})"
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> list[str]:
         """Draw rewrites of one text.

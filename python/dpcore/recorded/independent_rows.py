@@ -329,8 +329,8 @@ class _PilotRows:
         if not scores:
             raise not_applicable(attack, first)
         rest = first[cut:], second[cut_prime:]
-        found = choose_events(scores, *rest, self.goal)
-        best = choose_plainest(found, *rest)
+        events = choose_events(scores, *rest, self.goal)
+        best = choose_plainest(events, *rest)
         signs = choose_events(sign_scores(scores, *rest), *rest, self.goal)
         return Fitted(
             best.counted,
@@ -338,7 +338,7 @@ class _PilotRows:
             best.merit,
             self.size,
             np.empty(0),
-            remarks=remarks_on(found, first, signs, LARGEST_WHOLE),
+            remarks=remarks_on(events, first, signs, LARGEST_WHOLE),
             read=read,
             inside=outputs_inside(best.counted, *rest),
             counts=best.counts,
@@ -362,7 +362,9 @@ def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
     else:
         tables = [side.astype(object) for side in sides]
         digests = [encode_rows(table) for table in tables]
-        keys = [one[:, :8].copy().view(np.uint64)[:, 0] for one in digests if one is not None]
+        keys = [
+            digest[:, :8].copy().view(np.uint64)[:, 0] for digest in digests if digest is not None
+        ]
         if len(keys) < len(sides):
             return (), ()
     judged = map(_describe_repetitions, _SIDE_NAMES, (tables, tables[::-1]), (keys, keys[::-1]))
@@ -463,8 +465,8 @@ def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple
     if variance <= 0.0:
         return 1.0, 1.0
     freedom = 2.0 * times.size * variance**2 / (fourth - variance**2)
-    seen = freedom * max(0.0, float(times.var()) - near / times.size) / variance
-    return float(chdtr(freedom, seen)), float(chdtrc(freedom, seen))
+    statistic = freedom * max(0.0, float(times.var()) - near / times.size) / variance
+    return float(chdtr(freedom, statistic)), float(chdtrc(freedom, statistic))
 
 
 # Pairs of rows that are near each other: on a grid, a law has about as many as equal pairs.
@@ -674,28 +676,28 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
         for place in range(min(first.shape[1], _MAX_CHECKED_COLUMNS)):
             what = f"values in column {place}" if first.shape[1] > 1 else "values"
             compared.append((what, first[:, place], second[:, place]))
-    for what, one, other in compared:
-        found = _clustering_deviation(one, other)
-        if abs(found) > _MAX_DEVIATIONS:
+    for what, own, other in compared:
+        deviation = _clustering_deviation(own, other)
+        if abs(deviation) > _MAX_DEVIATIONS:
             if np.array_equal(sides[0][:size], sides[1][:size]):
                 return ("outputs and outputs_prime are equal row by row: record each on its input",)
-            said = f"{what} of outputs and outputs_prime go together row by row"
-            return (f"{said} ({found:.1f} standard deviations): give paired=True",)
+            doubt = f"{what} of outputs and outputs_prime go together row by row"
+            return (f"{doubt} ({deviation:.1f} standard deviations): give paired=True",)
     return ()
 
 
-def _clustering_deviation(one: Array, other: Array) -> float:
+def _clustering_deviation(first: Array, other: Array) -> float:
     """Compute standard deviations from a random order of the rows; 0 if it shows nothing."""
-    ranks, still = _centred_ranks(one)
+    ranks, still = _centred_ranks(first)
     others, still_other = _centred_ranks(other)
     # Chance meetings of rare values are far from normal.
-    if one.size * (1.0 - still) * (1.0 - still_other) < _MIN_EXPECTED_CHANGES:
+    if first.size * (1.0 - still) * (1.0 - still_other) < _MIN_EXPECTED_CHANGES:
         return 0.0
     # Where both orders mean something (chunks that were sorted, say) they are no random ones.
     if min(_order_deviation(ranks), _order_deviation(others)) > _MAX_DEVIATIONS:
         return 0.0
     apart = others - (np.roll(others, 1) + np.roll(others, -1)) / 2.0
-    scale = float((ranks @ ranks) * (apart @ apart)) / (one.size - 1)
+    scale = float((ranks @ ranks) * (apart @ apart)) / (first.size - 1)
     return float(ranks @ apart) / math.sqrt(scale) if scale > 0.0 else 0.0
 
 

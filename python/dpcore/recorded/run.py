@@ -73,7 +73,7 @@ _REPORT_DELTA: Final = 1e-5
 
 
 def guess_canaries(
-    sides: Sides, wanted: int | float | tuple[int, int] | None, seed: int
+    sides: Sides, requested: int | float | tuple[int, int] | None, seed: int
 ) -> tuple[Guesses, str]:
     """Guess the canaries with the highest scores in and those with the lowest out.
 
@@ -82,7 +82,7 @@ def guess_canaries(
 
     Args:
         sides: scores of included canaries and of the others, shape `(size,)` each.
-        wanted: how many guesses, see `dpcore.audit_outputs`.
+        requested: how many guesses, see `dpcore.audit_outputs`.
         seed: of the order of equal scores.
 
     Returns:
@@ -95,14 +95,14 @@ def guess_canaries(
     """
     scores = np.concatenate([*map(_read_scores, ("outputs", "outputs_prime"), sides)])
     included = np.arange(scores.size) < len(sides[0])
-    guessed_in, guessed_out = _split_guesses(wanted, scores.size)
+    guessed_in, guessed_out = _split_guesses(requested, scores.size)
     order = make_keyed_generator(seed, _TIE_STREAM).permutation(scores.size)
     ranked = included[order[np.argsort(scores[order], kind="stable")]]
     correct_in = int(np.count_nonzero(ranked[scores.size - guessed_in :]))
     correct_out = guessed_out - int(np.count_nonzero(ranked[:guessed_out]))
-    found = Guesses(guessed_in, correct_in, guessed_out, correct_out, scores.size)
+    guesses = Guesses(guessed_in, correct_in, guessed_out, correct_out, scores.size)
     how = f"the {guessed_in:,} highest scores guessed in, the {guessed_out:,} lowest out"
-    return found, how
+    return guesses, how
 
 
 def _read_scores(name: str, side: Array) -> Array:
@@ -120,24 +120,24 @@ def _read_scores(name: str, side: Array) -> Array:
     return scores
 
 
-def _split_guesses(wanted: Any, canaries: int) -> tuple[int, int]:
+def _split_guesses(requested: Any, canaries: int) -> tuple[int, int]:
     """Return the numbers of canaries guessed in and guessed out."""
-    if isinstance(wanted, tuple):
-        if len(wanted) != 2:
-            raise errors.invalid("guesses", "a number, a share, or a tuple (in, out)", wanted)
+    if isinstance(requested, tuple):
+        if len(requested) != 2:
+            raise errors.invalid("guesses", "a number, a share, or a tuple (in, out)", requested)
         with errors.part_of("guesses"):
-            guessed_in = errors.integer("guesses in", wanted[0], 0, canaries)
+            guessed_in = errors.integer("guesses in", requested[0], 0, canaries)
             least = 0 if guessed_in else 1
             return guessed_in, errors.integer(
-                "guesses out", wanted[1], least, canaries - guessed_in
+                "guesses out", requested[1], least, canaries - guessed_in
             )
-    if wanted is None:
+    if requested is None:
         total = canaries
-    elif isinstance(wanted, (float, np.floating)):
-        share = errors.real("guesses", wanted, low=0.0, high=1.0, open_low=True)
+    elif isinstance(requested, (float, np.floating)):
+        share = errors.real("guesses", requested, low=0.0, high=1.0, open_low=True)
         total = max(1, round(share * canaries))
     else:
-        total = errors.integer("guesses", wanted, 1, canaries)
+        total = errors.integer("guesses", requested, 1, canaries)
     return (total + 1) // 2, total // 2
 
 
@@ -390,8 +390,8 @@ def audit_outputs(
             report, warned = _audit_runs(
                 sides, numbers, attack, _make_pair(pair), count_share, source, titles, notes, stated
             )
-    for said in (*report.doubts, *warned):
-        warnings.warn(said, errors.AssumptionWarning, stacklevel=3)
+    for doubt in (*report.doubts, *warned):
+        warnings.warn(doubt, errors.AssumptionWarning, stacklevel=3)
     return report
 
 
@@ -450,9 +450,9 @@ def _audit_matrix(
 
 
 def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:
-    found, how = guess_canaries(sides, guesses, stated["seed"])
+    evidence, how = guess_canaries(sides, guesses, stated["seed"])
     _state_tangent(stated)
-    return OutputsAudit(**stated, evidence=found, attack=how, doubts=doubts_of_coins(sides))
+    return OutputsAudit(**stated, evidence=evidence, attack=how, doubts=doubts_of_coins(sides))
 
 
 def _state_tangent(stated: dict[str, Any]) -> None:
@@ -489,12 +489,12 @@ def _audit_runs(
     if claim is not None and not isinstance(claim, Claim):
         claim *= pair.distance
     vectors = pair_to_floats(pair)
-    found = count_event(
+    counted = count_event(
         sides, attack, vectors, share, stated["seed"], settings, paired, groups, claim
     )
-    sides, fitted = found.separate, found.fitted
-    if found.tangent is not None:
-        stated |= dict(zip(("tangent", "delta"), found.tangent, strict=True))
+    sides, fitted = counted.separate, counted.fitted
+    if counted.tangent is not None:
+        stated |= dict(zip(("tangent", "delta"), counted.tangent, strict=True))
     doubts, remarks = judge_repetitions(sides)
     doubts += () if paired else doubts_of_pairs(sides, fitted.event)
     doubts += () if stated["arranged"] else doubts_of_order(sides)
@@ -503,12 +503,12 @@ def _audit_runs(
     plain = (int(name) if _NUMBER_PATTERN.fullmatch(name) else name for name in names)
     report = OutputsAudit(
         **stated,
-        evidence=found.counts,
-        attack=found.attack,
+        evidence=counted.counts,
+        attack=counted.attack,
         event=name_columns(fitted.event, tuple(plain)),
         direction=fitted.direction,
         pair=pair,
-        pilot=found.pilot,
+        pilot=counted.pilot,
         remarks=(*fitted.remarks, *fitted.notes, *remarks, *notes),
         doubts=doubts,
         read=fitted.read,
@@ -531,18 +531,20 @@ def _check_rows_kind(rows: Any) -> str:
 
 def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None, paired: bool) -> str:
     declared = {name: find_declaration(of) for name, of in OUTPUTS_BOUNDS[rows].items()}
-    found = next(iter(declared)) if bound is None else errors.choice("bound", bound, list(declared))
+    bound_name = (
+        next(iter(declared)) if bound is None else errors.choice("bound", bound, list(declared))
+    )
     if rows == "one_run" and curve is not None:
-        curves = {name: one.curves for name, one in declared.items()}
-        return _choose_curve_bound(curves, curve, None if bound is None else found)
-    if declared[found].curves == "only":
-        raise errors.invalid("bound", "another where claim is a number", found)
-    declared[found].check_delta(found, delta)
-    if paired and not declared[found].paired:
+        curves = {name: declaration.curves for name, declaration in declared.items()}
+        return _choose_curve_bound(curves, curve, None if bound is None else bound_name)
+    if declared[bound_name].curves == "only":
+        raise errors.invalid("bound", "another where claim is a number", bound_name)
+    declared[bound_name].check_delta(bound_name, delta)
+    if paired and not declared[bound_name].paired:
         # With common seeds the exact test refuted 220 of 1,500 true claims at a nominal 10 %.
         requirement = "'clopper_pearson' where paired = True (it alone holds for dependent sides)"
-        raise errors.invalid("bound", requirement, found)
-    return found
+        raise errors.invalid("bound", requirement, bound_name)
+    return bound_name
 
 
 def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | None) -> str:
@@ -557,9 +559,9 @@ def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | No
     raise errors.invalid("bound", requirement, bound)
 
 
-def _refuse_other_arguments(rows: str, **given: Any) -> None:
+def _refuse_other_arguments(rows: str, **arguments: Any) -> None:
     """Refuse arguments that have no meaning for such rows."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         usual = False if name in ("paired", "arranged") else None
         if (name == "guesses") == (rows == "independent") and value is not usual:
             raise errors.invalid(name, f"{usual} where rows = {rows!r}", value)
@@ -595,41 +597,39 @@ def _read_sides(
     if outputs_prime is None:
         requirement = "the outputs on x', or label= the labels of outputs"
         raise errors.mistyped("outputs_prime", requirement, None)
-    given = {"outputs": outputs, "outputs_prime": outputs_prime}
-    if all(is_path(one) and str(one) == STDIN for one in given.values()):
+    sources = {"outputs": outputs, "outputs_prime": outputs_prime}
+    if all(is_path(rows) and str(rows) == STDIN for rows in sources.values()):
         raise errors.invalid(
             "outputs_prime", "a file where outputs are standard input", outputs_prime
         )
     # A column is one of both sides.
     groups = groups if groups[1] is not None else (groups[0], groups[0])
-    read, notes = read_matched(given, request, groups, reader)
-    first, second = map(_as_output_rows, given, (side.rows for side in read))
-    _refuse_same_outputs(given, reader, first)
+    read, notes = read_matched(sources, request, groups, reader)
+    first, second = map(_as_output_rows, sources, (side.rows for side in read))
+    _refuse_same_outputs(sources, reader, first)
     cells, titles = [side.cells for side in read], read[0].titles
     (first, second), titles, spellings = match_spellings((first, second), cells, titles)
     first, second, other_notes = match_rows(first, second)
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         # Lists may have one length by chance: both sides are rows of objects if one of them is.
         first, second = (
-            one if one.ndim == 1 else to_object_array(one.tolist()) for one in (first, second)
+            rows if rows.ndim == 1 else to_object_array(rows.tolist()) for rows in (first, second)
         )
     refuse_labels((first, second))
     refuse_unlike_marks((first, second))
     kinds = {side.dtype.kind in "buif" for side in (first, second) if side.dtype != object}
     if first.shape[1:] != second.shape[1:] or len(kinds) > 1:
-        wanted = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
-        raise errors.invalid(
-            "outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape)
-        )
+        form = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
+        raise errors.invalid("outputs_prime", f"like outputs, {form}", (second.dtype, second.shape))
     names = get_display_name(outputs, "outputs"), get_display_name(outputs_prime, "outputs_prime")
-    one, other = read[0].groups, read[1].groups
-    numbers = None if one is None or other is None else number_groups(one, other)
+    rows, other = read[0].groups, read[1].groups
+    numbers = None if rows is None or other is None else number_groups(rows, other)
     return (first, second), names, titles, numbers, notes + other_notes + spellings
 
 
-def _refuse_same_outputs(given: dict[str, Any], reader: Reader, rows: Array) -> None:
+def _refuse_same_outputs(sources: dict[str, Any], reader: Reader, rows: Array) -> None:
     """Raise an error for outputs that stand for both sides; equal constants are no such case."""
-    outputs, outputs_prime = given.values()
+    outputs, outputs_prime = sources.values()
     digests = [table.sha256 for table in reader.tables]
     is_file = is_path(outputs) and is_path(outputs_prime) and len(digests) == 2
     is_same = outputs is outputs_prime or (is_file and digests[0] == digests[1])
@@ -664,6 +664,6 @@ def _as_output_rows(name: str, value: Any) -> Array:
         raise errors.mistyped(name, requirement, value)
     if len(array) == 0:
         raise errors.invalid(name, "at least one row", value)
-    if array.dtype == object and all(one is None for one in array.ravel().tolist()):
+    if array.dtype == object and all(entry is None for entry in array.ravel().tolist()):
         raise errors.invalid(name, "at least one output that is not missing", value)
     return array

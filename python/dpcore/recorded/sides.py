@@ -80,8 +80,8 @@ def read_outputs(
     if not is_path(path):
         raise mistyped("path", "the path of a file", path)
     request = Request("", column)
-    found: Array = read_matched({"outputs": path}, request, [None], reader or Reader())[0][0].rows
-    return found
+    rows: Array = read_matched({"outputs": path}, request, [None], reader or Reader())[0][0].rows
+    return rows
 
 
 def get_display_name(value: Any, otherwise: str) -> str:
@@ -365,11 +365,11 @@ def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader
     if masked(groups):
         raise invalid(name, "groups without masked entries", groups)
     _check_index(name, groups, outputs)
-    found = read_labels(name, _read_values(groups, name, reader), len(rows))
-    if None in found:
+    labels = read_labels(name, _read_values(groups, name, reader), len(rows))
+    if None in labels:
         requirement = "a group for each row, none of them missing"
-        raise invalid(name, requirement, f"nothing in row {found.index(None) + 1}")
-    return found
+        raise invalid(name, requirement, f"nothing in row {labels.index(None) + 1}")
+    return labels
 
 
 def is_column(value: Any) -> bool:
@@ -377,13 +377,13 @@ def is_column(value: Any) -> bool:
     return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
-def _as_rows(found: Any) -> Array:
+def _as_rows(values: Any) -> Array:
     """Return the outputs of both sides as an array."""
     # Rows of different lengths are no array.
     with suppress(ValueError):
-        if (rows := np.asarray(found)).ndim:
+        if (rows := np.asarray(values)).ndim:
             return rows
-    raise mistyped("outputs", "an array with one row an output", found)
+    raise mistyped("outputs", "an array with one row an output", values)
 
 
 def _read_values(values: Any, name: str, reader: Reader) -> Any:
@@ -393,8 +393,8 @@ def _read_values(values: Any, name: str, reader: Reader) -> Any:
 
 def _check_index(name: str, values: Any, outputs: Any) -> None:
     """Raise an error if a Series has another index than the outputs."""
-    known = [one.index for one in (values, outputs) if has_all(one, "index")]
-    indices = [one for one in known if has_all(one, "equals")]
+    indexed = [frame.index for frame in (values, outputs) if has_all(frame, "index")]
+    indices = [frame for frame in indexed if has_all(frame, "equals")]
     if len(indices) == 2 and not indices[1].equals(indices[0]):
         # One of them was sorted or filtered: by place, they would meet the wrong outputs.
         what = "labels" if name == "label" else name
@@ -406,9 +406,9 @@ def _read_label_argument(label: Any, outputs: Any, size: int, reader: Reader) ->
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
     _check_index("label", label, outputs)
-    found = _read_values(label, "label", reader)
+    values = _read_values(label, "label", reader)
     try:
-        array = np.asarray(found)
+        array = np.asarray(values)
     except ValueError:
         raise mistyped("label", _LABEL_ARGUMENT, label) from None
     flat = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
@@ -443,7 +443,7 @@ def refuse_unlike_marks(sides: Sides) -> None:
     """
     first, second = map(_list_marks, sides)
     if first and second and not first & second:
-        other, own = (" and ".join(one) for one in (first, second))
+        other, own = (" and ".join(marks) for marks in (first, second))
         text = f"with what is missing marked as in outputs ({other}), got {own}"
         raise about(ValueError(f"outputs_prime must be {text}"), "outputs_prime")
 
@@ -454,8 +454,12 @@ def _list_marks(side: Array) -> set[str]:
         return {"NaN"} if np.isnan(side).any() else set()
     if side.dtype != object:
         return set()
-    entries = [one for one in side.ravel().tolist() if one is None or isinstance(one, float)]
-    return {"None" if one is None else "NaN" for one in entries if one is None or one != one}
+    entries = [
+        entry for entry in side.ravel().tolist() if entry is None or isinstance(entry, float)
+    ]
+    return {
+        "None" if entry is None else "NaN" for entry in entries if entry is None or entry != entry
+    }
 
 
 def refuse_labels(sides: Sides) -> None:
@@ -479,8 +483,8 @@ def refuse_labels(sides: Sides) -> None:
 def _are_labels(side: Array, other: Array) -> bool:
     if side.dtype.kind == "b" or other.dtype.kind == "b":
         return side.dtype.kind == "b" != other.dtype.kind
-    known = [one.dtype.kind in "uif" for one in (side, other)]
-    if not all(known) or len(side) != len(other) or side.size != len(side):
+    is_number = [values.dtype.kind in "uif" for values in (side, other)]
+    if not all(is_number) or len(side) != len(other) or side.size != len(side):
         return False
     if not np.isin(side[:_LABEL_SAMPLE_ROWS], (-1, 0, 1)).all():
         return False

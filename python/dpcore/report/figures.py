@@ -194,12 +194,12 @@ def apply_style(picture: Figure) -> Figure:
     for name, part in ((GREY, 0.65), (PALE, 0.1)):
         mixed = [part * a + (1.0 - part) * b for a, b in zip(letters, white, strict=True)]
         plain[name] = to_rgba(mixed)  # type: ignore[arg-type]
-    known = {to_rgb(name): rgba for name, rgba in plain.items()}
+    colours = {to_rgb(name): rgba for name, rgba in plain.items()}
 
-    def meant(given: Any) -> Any:
-        rgba = to_rgba(given)
-        new = known.get(rgba[:3])
-        return given if new is None or rgba[3] == 0.0 else (*new[:3], rgba[3] * new[3])
+    def meant(colour: Any) -> Any:
+        rgba = to_rgba(colour)
+        new = colours.get(rgba[:3])
+        return colour if new is None or rgba[3] == 0.0 else (*new[:3], rgba[3] * new[3])
 
     for artist in picture.findobj(include_self=False):
         _recolour_artist(artist, meant)
@@ -230,8 +230,8 @@ def _recolour_artist(artist: Any, meant: Any) -> None:
     elif isinstance(artist, Patch):
         names = "facecolor", "edgecolor"
     elif isinstance(artist, Collection):
-        artist.set_facecolor([meant(one) for one in artist.get_facecolor()])
-        artist.set_edgecolor([meant(one) for one in artist.get_edgecolor()])
+        artist.set_facecolor([meant(colour) for colour in artist.get_facecolor()])
+        artist.set_edgecolor([meant(colour) for colour in artist.get_edgecolor()])
     for name in names:
         old = getattr(artist, f"get_{name}")()
         if not isinstance(old, str) or old not in ("none", "auto"):

@@ -112,8 +112,8 @@ def class_of(word: object) -> type | None:
     if home is None:
         return None
     # By its name: a dataclass with slots has a forgotten twin that declared the word first.
-    found: type = getattr(import_module(home[0]), home[1])
-    return found
+    cls: type = getattr(import_module(home[0]), home[1])
+    return cls
 
 
 def word_of(cls: type) -> str | None:

@@ -79,7 +79,9 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
         True
     """
     inputs = [mechanism_expression(audit.mechanism) or mechanism, pair_expression(audit) or pair]
-    calls = [f"dpcore.audit({', '.join(inputs + one)})" for one in list_call_keywords(audit)]
+    calls = [
+        f"dpcore.audit({', '.join(inputs + keywords)})" for keywords in list_call_keywords(audit)
+    ]
     return " + ".join(calls)
 
 
@@ -133,7 +135,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
     common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)
     inputs = inputs_of(audit.mechanism, audit.pair)
     common += ["null=True"] if inputs_equal(inputs.x, inputs.x_prime) else []
-    common += ["source=False"] * any(one.origin == LEFT_OUT for one in audit.provenance)
+    common += ["source=False"] * any(run.origin == LEFT_OUT for run in audit.provenance)
     attack = f"attack={attack_expression(audit) or 'attack'}"
     return [
         [attack, f"trials={stop - start}", *([f"start={start}"] if start else []), *common]
@@ -196,10 +198,10 @@ def mechanism_expression(mechanism: Any) -> str | None:
     module, name = (getattr(mechanism, key, None) for key in ("__module__", "__qualname__"))
     if not (isinstance(module, str) and isinstance(name, str)) or module == "__main__":
         return None
-    found = imported_module(module)
+    target = imported_module(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return f"{module}.{name}" if found is mechanism else None
+        target = getattr(target, part, None)
+    return f"{module}.{name}" if target is mechanism else None
 
 
 def pair_expression(audit: Audit) -> str | None:
@@ -246,7 +248,7 @@ def list_audit_figures(audit: Audit) -> dict[str, Any]:
     apart = {name: encode_value(value) for name, value in distances(audit.pair).items()}
     return {
         **{name: getattr(audit, name) for name in _DERIVED_FIGURES},
-        "source_sha256": [one.sha256 for one in audit.provenance],
+        "source_sha256": [run.sha256 for run in audit.provenance],
         "distances": apart or None,
         "neighbours": describe_neighbours(audit),
     }
@@ -256,6 +258,6 @@ def list_outputs_figures(audit: OutputsAudit) -> dict[str, Any]:
     """Return the figures that follow from the fields of an audit of recorded outputs."""
     return {
         **{name: getattr(audit, name) for name in _DERIVED_OUTPUTS_FIGURES},
-        "source_sha256": [one.sha256 for one in audit.provenance],
+        "source_sha256": [run.sha256 for run in audit.provenance],
         "witness": describe_event(audit),
     }

@@ -265,11 +265,11 @@ def _describe_curve_step(audit: Audit | OutputsAudit) -> str:
     """Return the step from limits to a claim that is a curve."""
     relation = "refuted" if audit.refuted else "not refuted"
     if audit.point is not None:
-        one, two, least = audit.point
+        type_one, type_two, least = audit.point
         return (
-            f"A test that says x where E happened has a type I error of at most {one:.6g} and a "
-            f"type II error of at most {two:.6g}. The claim ({audit.claim}) allows none below "
-            f"{least:.6g} there: it is {relation}."
+            f"A test that says x where E happened has a type I error of at most {type_one:.6g} and "
+            f"a type II error of at most {type_two:.6g}. The claim ({audit.claim}) allows none "
+            f"below {least:.6g} there: it is {relation}."
         )
     return (
         f"The claim ({audit.claim}) implies epsilon <= {audit.claimed_epsilon:.6g} at delta "

@@ -114,26 +114,26 @@ def _describe_own_neighbours(audit: Audit) -> str:
 
 
 def _format_distances(pair: Pair | None) -> str:
-    found: dict[str, Any] = {} if pair is None else distances(pair)
-    parts = [f"{shown} {found[norm]:.6g}" for norm, shown in _NORM_NAMES.items() if norm in found]
-    if "changed" in found:
-        entries = _format_plural_count(found["entries"], "entry")
-        parts.append(f"{found['changed']:,} of {entries} changed")
-    if "replaced" in found:
-        size = _format_plural_count(found["size"], found["unit"])
-        parts.append(f"{found['replaced']:,} of {size} replaced")
-    if "added_or_removed" in found:
-        parts.append(_format_changes(found))
+    apart: dict[str, Any] = {} if pair is None else distances(pair)
+    parts = [f"{shown} {apart[norm]:.6g}" for norm, shown in _NORM_NAMES.items() if norm in apart]
+    if "changed" in apart:
+        entries = _format_plural_count(apart["entries"], "entry")
+        parts.append(f"{apart['changed']:,} of {entries} changed")
+    if "replaced" in apart:
+        size = _format_plural_count(apart["size"], apart["unit"])
+        parts.append(f"{apart['replaced']:,} of {size} replaced")
+    if "added_or_removed" in apart:
+        parts.append(_format_changes(apart))
     return ", ".join(parts)
 
 
-def _format_changes(found: dict[str, Any]) -> str:
-    number = found["added_or_removed"]
+def _format_changes(changes: dict[str, Any]) -> str:
+    number = changes["added_or_removed"]
     shown = f"{number:,}" if number <= MOST_CHANGES else f"more than {MOST_CHANGES}"
-    if "replaced" in found:
+    if "replaced" in changes:
         return f"or {shown} added or removed"
-    sizes = f"{found['size']:,} on x, {found['size_prime']:,} on x'"
-    unit = found["unit"] if number == 1 else f"{found['unit']}s"
+    sizes = f"{changes['size']:,} on x, {changes['size_prime']:,} on x'"
+    unit = changes["unit"] if number == 1 else f"{changes['unit']}s"
     return f"{shown} {unit} added or removed ({sizes})"
 
 
@@ -164,8 +164,8 @@ def next_step(audit: Audit) -> str:
     if audit.pooled:
         return f"{steps}."
     if is_event_too_weak(audit):
-        seen = f"This attack sees a loss of {audit.exact:.4g} on this pair"
-        return f"{steps}. {seen}, with any number of trials."
+        sight = f"This attack sees a loss of {audit.exact:.4g} on this pair"
+        return f"{steps}. {sight}, with any number of trials."
     trials = trials_needed(audit)
     claim = whole_claim(audit)
     if trials is None and not exceeds_claim(audit.bound_counts, claim, audit.delta):
@@ -296,19 +296,19 @@ def more_rows(audit: OutputsAudit) -> str:
     if audit.counts is None:
         better = "canaries that stand out more, or scores that separate them better."
         return better if certifies_little(audit) else ""
-    seen = numerator_first(audit.counts, audit.direction)
+    ordered = numerator_first(audit.counts, audit.direction)
     claim = whole_claim(audit)
-    rows = draws_needed(seen, claim, audit.delta, audit.confidence)
+    rows = draws_needed(ordered, claim, audit.delta, audit.confidence)
     other = "outputs of another pair, or another attack"
     if certifies_little(audit):
         other = f"outputs of another pair, another attack or {_OWN_SCORE}"
-    if rows is None and not exceeds_claim(seen, claim, audit.delta):
+    if rows is None and not exceeds_claim(ordered, claim, audit.delta):
         return f"{_add_more_draws(audit, other, 'rows')}. {_TOO_WEAK}"
     if rows is None:
         return f"{_TOO_MANY_TRIALS.format(rows='counted rows')}."
     more = f"about {_format_large_number(rows)} counted rows on each side"
     more += ", if the frequencies stay the same"
-    return f"{more}." if seen.k_prime == 0 else f"{more}; or {other}."
+    return f"{more}." if ordered.k_prime == 0 else f"{more}; or {other}."
 
 
 def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
@@ -353,7 +353,7 @@ def list_report_rows(audit: Audit) -> list[Row]:
         ("closed form", _describe_closed_form(audit)),
         ("exact loss", _describe_declared_loss(audit)),
         ("witness", describe_event(audit)),
-        *(("inside", str(one)) for one in audit.inside),
+        *(("inside", str(entry)) for entry in audit.inside),
         ("counts", format_counts(audit.counts)),
         ("reach", _describe_reach(audit)),
         *_list_pooled_rows(audit),
@@ -372,7 +372,10 @@ def list_report_rows(audit: Audit) -> list[Row]:
         ("plan", size_for_a_tenth(audit)),
         ("note", propose_trace(audit)),
         ("note", "interrupted: only the trials shown were counted" if audit.partial else ""),
-        *(("note", one) for one in (by_itself(audit), audit.power, *audit.notes, *audit.checks)),
+        *(
+            ("note", entry)
+            for entry in (by_itself(audit), audit.power, *audit.notes, *audit.checks)
+        ),
     ]
     return [(label, text) for label, text in table if text]
 
@@ -406,10 +409,10 @@ def format_certified(audit: Audit | OutputsAudit) -> str:
         return f"{audit.claim.parameter} >= {format_epsilon(audit.parameter_lower)}; {shown}"
     if audit.point is None:
         return shown
-    one, two, least = audit.point
+    type_one, type_two, least = audit.point
     return (
-        f"type II error <= {two:.4g} at type I error <= {one:.4g}, where the claim allows no less "
-        f"than {least:.4g}; {shown}"
+        f"type II error <= {type_two:.4g} at type I error <= {type_one:.4g}, where the claim "
+        f"allows no less than {least:.4g}; {shown}"
     )
 
 
@@ -429,13 +432,13 @@ def _describe_declared_loss(audit: Audit) -> str:
 
 def _describe_search(audit: Audit) -> str:
     """Describe the cost of the search for the pair; return "" without a search."""
-    found = audit.searched
-    if found is None:
+    search = audit.searched
+    if search is None:
         return ""
-    rounds = f"{found.finished} of {_format_plural_count(found.rounds, 'round')} finished"
-    ended = f": its {found.seconds:g} s were over" if found.ended else ""
-    change = f"; best change: {found.change} (compared: {found.tried})" if found.change else ""
-    return f"{_format_plural_count(found.evaluations, 'pilot')} compared, {rounds}{ended}{change}"
+    rounds = f"{search.finished} of {_format_plural_count(search.rounds, 'round')} finished"
+    ended = f": its {search.seconds:g} s were over" if search.ended else ""
+    change = f"; best change: {search.change} (compared: {search.tried})" if search.change else ""
+    return f"{_format_plural_count(search.evaluations, 'pilot')} compared, {rounds}{ended}{change}"
 
 
 def _describe_budget(audit: Audit) -> str:
@@ -561,9 +564,9 @@ def _describe_time(audit: Audit) -> str:
     speed = f"{audit.draws_per_second:.3g} draws/s on {threads}"
     if not audit.spent:
         return f"{audit.seconds:.3g} s, {speed}"
-    total = math.fsum(one.seconds for one in audit.spent)
-    steps = ", ".join(f"{one.step} {one.seconds:.2g}" for one in audit.spent)
-    made = sum(one.outputs for one in audit.spent)
+    total = math.fsum(step.seconds for step in audit.spent)
+    steps = ", ".join(f"{step.step} {step.seconds:.2g}" for step in audit.spent)
+    made = sum(step.outputs for step in audit.spent)
     return f"{total:.3g} s, {made:,} outputs in all ({steps}); counted {speed}"
 
 
@@ -595,12 +598,12 @@ def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
         ("certified", _format_outputs_certified(audit)),
         ("estimate", f"{format_epsilon(audit.epsilon_hat)} (certifies nothing)"),
         ("witness", describe_event(audit)),
-        *(("inside", str(one)) for one in audit.inside),
+        *(("inside", str(entry)) for entry in audit.inside),
         ("counts", format_outputs_counts(audit)),
         ("reach", _describe_reach(audit)),
         ("AUC", "" if audit.auc is None else f"{audit.auc:.4f} {_AUC_MEANING}"),
         ("rows", _describe_rows(audit)),
-        *(("read from", str(one)) for one in audit.files),
+        *(("read from", str(entry)) for entry in audit.files),
         ("read", _describe_read(audit)),
         ("seed", f"{audit.seed} ({_describe_seed_use(audit)})"),
         ("needed", more_rows(audit)),

@@ -108,7 +108,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if self._tests_curve:
             alpha = (1.0 - level) / 2.0
             points = [point_of(c, alpha) for c in (self.bound_counts, finding.bound_counts)]
-            own, other = (float(self.claim.trade_off(one)) - two for one, two in points)  # type: ignore[union-attr]
+            allowed = self.claim.trade_off  # type: ignore[union-attr]
+            own, other = (float(allowed(type_one)) - type_two for type_one, type_two in points)
         else:
             bound = bounds.BOUNDS[self.bound]
             own = bound(self.bound_counts, self.delta, level)
@@ -152,12 +153,12 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """
         if delta != self.delta:
             raise invalid("delta", f"{self.delta:g}, the one that the slices were bet on", delta)
-        found = 0.0
+        bound = 0.0
         for epsilon in _iterate_grid((self.claimed_epsilon or 0.0) * self.pair.distance):
             if not self._is_bet_won(epsilon, delta, confidence):
                 break
-            found = epsilon
-        return found
+            bound = epsilon
+        return bound
 
     def _is_bet_won(self, epsilon: float, delta: float, confidence: float) -> bool:
         """Return True if the test martingale of the slices refutes (epsilon, delta)."""
@@ -222,8 +223,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """
         if not self._tests_curve or self.checks:
             return None
-        one, two = self._list_points()[0]
-        return one, two, self.claim.trade_off(one)  # type: ignore[union-attr]
+        type_one, type_two = self._list_points()[0]
+        return type_one, type_two, self.claim.trade_off(type_one)  # type: ignore[union-attr]
 
     @property
     def _tests_curve(self) -> bool:
@@ -241,11 +242,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         With the confidence of the audit all of them are: each pair has half of the error
         probability where the floating-point finding counts, and each limit half of its pair's.
         """
-        found = [self.bound_counts]
+        counts_of_events = [self.bound_counts]
         if self.floats and self.floating_point is not None:
-            found.append(self.floating_point.bound_counts)
+            counts_of_events.append(self.floating_point.bound_counts)
         alpha = (1.0 - single_bound_level(self)) / 2.0
-        return [point_of(counts, alpha) for counts in found]
+        return [point_of(counts, alpha) for counts in counts_of_events]
 
     @property
     def tradeoff(self) -> bounds.Band:
@@ -429,7 +430,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """Return True if what was counted refutes the claim."""
         if self._tests_curve:
             points = self._list_points()
-            return any(two < self.claim.trade_off(one) for one, two in points)  # type: ignore[union-attr]
+            return any(type_two < self.claim.trade_off(type_one) for type_one, type_two in points)  # type: ignore[union-attr]
         if self.claimed_epsilon is None:
             return False
         # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
@@ -549,8 +550,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def __repr__(self) -> str:
         """Return one line: the name of the mechanism and the result."""
         bound = "" if self.checks else f", epsilon_lower={self.epsilon_lower:.6g}"
-        found = one_line(self.verdict, 60) + bound
-        return f"<Audit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
+        outcome = one_line(self.verdict, 60) + bound
+        return f"<Audit of {one_line(self.name, 60)}: {outcome}, seed={self.seed}>"
 
     def _lines(self) -> list[Row]:
         return list_all_rows(self)
@@ -656,15 +657,15 @@ def _describe_difference(first: Audit, second: Audit) -> tuple[str, ...]:
     """
     if first.route != "callable":
         return ()
-    one, other = first.counts, second.counts
-    sides = [(one.n, one.k), (other.n, other.k)], [(c.n_prime, c.k_prime) for c in (one, other)]
+    own, other = first.counts, second.counts
+    sides = [(own.n, own.k), (other.n, other.k)], [(c.n_prime, c.k_prime) for c in (own, other)]
     return blocks_apart(sides)
 
 
 def _check_block_ends(first: Audit, second: Audit) -> None:
     # A callable's short last block need not be a prefix of the whole one.
     last = max(first.ranges[-1][1], second.ranges[-1][1])
-    for stop in (stop for one in (first, second) for _, stop in one.ranges):
+    for stop in (stop for audit in (first, second) for _, stop in audit.ranges):
         if stop % first.block and stop != last:
             requirement = f"a multiple of block = {first.block} for a Python callable"
             raise invalid("end of a range of trials", requirement, stop)
@@ -701,15 +702,15 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
         epsilon: of the tangent, whose slope is that of all.
         refuted: True for a delta at which (epsilon, delta) is refuted.
     """
-    found = 0.0
+    largest = 0.0
     for value in itertools.islice(
         _iterate_grid(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
     ):
         delta = claim.with_parameter(value).delta(epsilon)
         if delta >= 1.0 or not refuted(delta):
             break
-        found = value
-    return found
+        largest = value
+    return largest
 
 
 @lru_cache(maxsize=256)

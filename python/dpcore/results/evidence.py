@@ -142,12 +142,12 @@ class Spent(Record, word="Spent"):
 
 def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
     """Sum the time and outputs of two audits, step by step."""
-    found: dict[str, Spent] = {}
-    for one in (*early, *late):
-        so_far = found.get(one.step, Spent(one.step, 0.0, 0))
-        together = so_far.seconds + one.seconds, so_far.outputs + one.outputs
-        found[one.step] = Spent(one.step, *together)
-    return tuple(found.values())
+    spent_by_step: dict[str, Spent] = {}
+    for spent in (*early, *late):
+        so_far = spent_by_step.get(spent.step, Spent(spent.step, 0.0, 0))
+        together = so_far.seconds + spent.seconds, so_far.outputs + spent.outputs
+        spent_by_step[spent.step] = Spent(spent.step, *together)
+    return tuple(spent_by_step.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -259,8 +259,8 @@ class Slice(Record, word="Slice"):
             raise errors.invalid("counts", "of equal numbers of trials", counts)
         if len(self.guess) != 2:
             raise errors.invalid("guess", "two probabilities", self.guess)
-        for one in self.guess:
-            errors.real("guess", one, low=0.0, high=1.0, open_low=True, open_high=True)
+        for probability in self.guess:
+            errors.real("guess", probability, low=0.0, high=1.0, open_low=True, open_high=True)
 
     @property
     def bound_counts(self) -> Counts:
@@ -320,8 +320,8 @@ def field_rule(read: Reading = as_it_stands, merge: Merging = require_equal) -> 
 
 def merging_of(field: Field[Any]) -> Merging:
     """Return the function that merges two values of a field."""
-    found: Merging = field.metadata.get("merge", require_equal)
-    return found
+    merging: Merging = field.metadata.get("merge", require_equal)
+    return merging
 
 
 def read_checked(check: Callable[[Any], Any]) -> Reading:

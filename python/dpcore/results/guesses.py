@@ -108,8 +108,8 @@ def _certified_parameter(
     if isinstance(claim, GDP):
         return one_run_mu(guesses, correct, canaries, confidence)
 
-    def refuted(one: Claim) -> bool:
-        return one_run_refutes(one.least_type_one, guesses, correct, canaries, confidence)
+    def refuted(curve: Claim) -> bool:
+        return one_run_refutes(curve.least_type_one, guesses, correct, canaries, confidence)
 
     return claim.largest(refuted, _PARAMETER_RELATIVE_WIDTH)
 

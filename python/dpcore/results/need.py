@@ -43,35 +43,41 @@ def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
     return None
 
 
-def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
+def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: float) -> int | None:
     """Compute the trials needed from counts with the numerator's side first."""
-    if not exceeds_claim(seen, claim, delta):
+    if not exceeds_claim(frequencies, claim, delta):
         return None
 
     def enough(trials: int) -> bool:
-        k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
+        k, k_prime = (
+            frequencies.k * trials // frequencies.n,
+            -(-frequencies.k_prime * trials // frequencies.n_prime),
+        )
         counts = Counts(k, trials, k_prime, trials)
         return clopper_pearson(counts, delta, confidence) > claim
 
     # Beyond these the limits of a double fail, those of an event that never happened later.
-    for digits in range(_MAX_DIGITS_ONE_SIDED if seen.k_prime == 0 else _MAX_DIGITS):
+    for digits in range(_MAX_DIGITS_ONE_SIDED if frequencies.k_prime == 0 else _MAX_DIGITS):
         if enough(99 * 10**digits):
             return next(n for n in range(10 * 10**digits, 10**18, 10**digits) if enough(n))
     return None
 
 
-def exceeds_claim(seen: Counts, claim: float, delta: float) -> bool:
+def exceeds_claim(frequencies: Counts, claim: float, delta: float) -> bool:
     """Return True if the frequencies show more than the claim, so that enough draws refute it.
 
     Where the event never happened on the other side they do: the bound then grows with the
     logarithm of the number of draws.
 
     Args:
-        seen: counts with the numerator's side first.
+        frequencies: counts with the numerator's side first.
         claim: the claimed epsilon, whole.
         delta: delta of the claim.
     """
-    share, share_prime = seen.k / seen.n - delta, seen.k_prime / seen.n_prime
+    share, share_prime = (
+        frequencies.k / frequencies.n - delta,
+        frequencies.k_prime / frequencies.n_prime,
+    )
     return share > 0.0 and (share_prime == 0.0 or math.log(share / share_prime) > claim)
 
 
@@ -133,18 +139,18 @@ def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] |
     claim, delta = whole_claim(audit), audit.delta
     if not claim:
         return None
-    seen = numerator_first(count_per_side(audit), audit.direction)
+    ordered = numerator_first(count_per_side(audit), audit.direction)
     true = power.loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
-    frequency = _event_frequency(seen, true)
+    frequency = _event_frequency(ordered, true)
     return true, *_mass_and_trials(claim, true, frequency, delta, audit.confidence)
 
 
-def _event_frequency(seen: Counts, true: float) -> float:
+def _event_frequency(frequencies: Counts, true: float) -> float:
     """Return the frequency of the event, .5 if it shows nothing, limited to a useful maximum."""
-    if tells_nothing(seen) or seen.k == 0:
+    if tells_nothing(frequencies) or frequencies.k == 0:
         return 0.5
     # An event of a larger mass whose quotient is e^true shows more on its complement.
-    return min(seen.k / seen.n, 1.0 / (1.0 + math.exp(-true)))
+    return min(frequencies.k / frequencies.n, 1.0 / (1.0 + math.exp(-true)))
 
 
 @lru_cache(maxsize=64)

@@ -183,8 +183,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         if find_declaration(OUTPUTS_BOUNDS[self.rows][self.bound]).curves != "point":
             return None
         alpha = (1.0 - self.confidence) / 2.0
-        one, two = point_of(numerator_first(self.evidence, self.direction), alpha)
-        return one, two, claim.trade_off(one)
+        type_one, type_two = point_of(numerator_first(self.evidence, self.direction), alpha)
+        return type_one, type_two, claim.trade_off(type_one)
 
     @property
     def parameter_lower(self) -> float | None:
@@ -238,12 +238,14 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         Args:
             first: the side in whose rows the event happens.
         """
-        seen = self.evidence
-        if isinstance(seen, Guesses):
-            right = replace(seen, correct_in=seen.guessed_in, correct_out=seen.guessed_out)
+        evidence = self.evidence
+        if isinstance(evidence, Guesses):
+            right = replace(
+                evidence, correct_in=evidence.guessed_in, correct_out=evidence.guessed_out
+            )
             return replace(self, evidence=right, doubts=())
-        hits = (seen.n, 0) if first == "x" else (0, seen.n_prime)
-        perfect = Counts(hits[0], seen.n, hits[1], seen.n_prime)
+        hits = (evidence.n, 0) if first == "x" else (0, evidence.n_prime)
+        perfect = Counts(hits[0], evidence.n, hits[1], evidence.n_prime)
         return replace(self, evidence=perfect, direction=first, doubts=())
 
     def _list_perfect(self) -> tuple[OutputsAudit, ...]:
@@ -360,21 +362,21 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the reader: the doubts, and scores that seem to be reversed."""
-        found = self.evidence
-        if isinstance(found, Counts):
+        evidence = self.evidence
+        if isinstance(evidence, Counts):
             return (*self.doubts, *self.remarks)
-        short = found.guesses / 2.0 - found.correct
+        short = evidence.guesses / 2.0 - evidence.correct
         # The chance of so few under fair guesses (Hoeffding, 1963).
-        said = (*self.doubts, *self.remarks)
-        if short <= 0.0 or math.exp(-2.0 * short**2 / found.guesses) >= _REVERSED_P_VALUE:
-            return said
-        return (*said, _REVERSED_SCORES_NOTE)
+        notes_of_rows = (*self.doubts, *self.remarks)
+        if short <= 0.0 or math.exp(-2.0 * short**2 / evidence.guesses) >= _REVERSED_P_VALUE:
+            return notes_of_rows
+        return (*notes_of_rows, _REVERSED_SCORES_NOTE)
 
     def __repr__(self) -> str:
         """Return one line: the name of the outputs and the result."""
         bound = "" if self.doubts else f", epsilon_lower={self.epsilon_lower:.6g}"
-        found = one_line(self.verdict, 60) + bound
-        return f"<OutputsAudit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
+        outcome = one_line(self.verdict, 60) + bound
+        return f"<OutputsAudit of {one_line(self.name, 60)}: {outcome}, seed={self.seed}>"
 
     def _lines(self) -> list[Row]:
         return list_outputs_rows(self)

@@ -35,7 +35,9 @@ _DERIVED_FIGURES: Final = ("mass", "mass_prime", "reached", "certifiable")
 
 def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the rates with the (lower) median ratio of the two probabilities."""
-    ranked = sorted(rates, key=lambda one: one[0] / max(one[1], 1e-300))
+    ranked = sorted(
+        rates, key=lambda pair_of_rates: pair_of_rates[0] / max(pair_of_rates[1], 1e-300)
+    )
     return ranked[(len(ranked) - 1) // 2]
 
 
@@ -114,8 +116,11 @@ class Plan(Result, word="dpcore.plan/1"):
             return guesses_power(size, canaries, claim, self.guess_rate, *settings)
         each = Counter(self.rates)
         level = self.delta, self.confidence
-        found = (many * certifies(size, claim, *one, *level) for one, many in each.items())
-        return min(1.0, sum(found) / len(self.rates))
+        powers = (
+            many * certifies(size, claim, *pair_of_rates, *level)
+            for pair_of_rates, many in each.items()
+        )
+        return min(1.0, sum(powers) / len(self.rates))
 
     @property
     def mass(self) -> float | None:
@@ -161,15 +166,15 @@ class Plan(Result, word="dpcore.plan/1"):
             settings = self.delta, self.confidence
             return one_run(self.guesses, self.guesses, self.canaries, *settings)
         most = Counts(round(self.size * middle_of(self.rates)[0]), self.size, 0, self.size)
-        found = clopper_pearson(most, self.delta, self.confidence)
-        return per_distance(found, self.delta, self.distance)
+        bound = clopper_pearson(most, self.delta, self.confidence)
+        return per_distance(bound, self.delta, self.distance)
 
     def __repr__(self) -> str:
         """Return one line: the size and the violation that it finds."""
         size = f"{self.size:,} {'trials a side' if self.guesses is None else 'guesses'}"
         claimed = f"epsilon <= {self.claim:g}" if self.curve is None else str(self.curve)
-        found = f"{claimed} at a true {self.true_epsilon:.4g}"
-        return f"<Plan: {size} refute {found} with probability {self.reached:.4g}>"
+        violation = f"{claimed} at a true {self.true_epsilon:.4g}"
+        return f"<Plan: {size} refute {violation} with probability {self.reached:.4g}>"
 
     @property
     def _title(self) -> str:
@@ -246,13 +251,13 @@ def _list_event_rows(plan: Plan) -> list[Row]:
 
 def _describe_need(plan: Plan) -> str:
     rate, settings = plan.guess_rate, (plan.delta, plan.confidence, plan.power)
-    found = guesses_for(
+    n_guesses = guesses_for(
         lambda guesses: max(guesses, plan.canaries or 1), plan.claim, rate, *settings
     )
-    wanted = f"for {100 * plan.power:g} % probability"
-    if found is None:
-        return f"another attack or a smaller delta: a million guesses are too few {wanted}"
-    return f"{found:,} guesses (and at least as many canaries) {wanted}"
+    aim = f"for {100 * plan.power:g} % probability"
+    if n_guesses is None:
+        return f"another attack or a smaller delta: a million guesses are too few {aim}"
+    return f"{n_guesses:,} guesses (and at least as many canaries) {aim}"
 
 
 def _format_audit_call(plan: Plan) -> str:
