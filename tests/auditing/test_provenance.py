@@ -237,12 +237,12 @@ def test_a_record_holds_words(changes, error):
         replace(good, **changes)
 
 
-def test_old_files_are_read_without():
+def test_a_file_may_hold_no_run():
     sides = np.random.default_rng(1).laplace(size=(2, 100))
     reports = [audit(noisy, PAIR, **SHORT), audit_outputs(*sides, rows="one_run", rng=1)]
     for report, kind in zip(reports, (Audit, OutputsAudit), strict=True):
         record = report.to_dict()
-        del record["provenance"], record["derived"]["source_sha256"]
+        record["provenance"] = []
         found = kind.from_dict(record)
         assert found.provenance == ()
         assert "This record does not tell." in found.to_html()

@@ -1,4 +1,4 @@
-"""Figures of audits are read without their reports, those of experiments without matplotlib."""
+"""Figures of audits, and figures and texts of experiments, need no matplotlib."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ found = dpcore.audit_outputs([3, 1, 2, 4], [0, -1, 1.5, 2], rows="independent", 
 for one in (own, found, own + dpcore.audit(dpcore.Laplace(0.5), start=1000, **options)):
     one.epsilon_lower, one.epsilon_hat, one.verdict, one.exact, one.name, repr(one)
 own.mu_lower, own.power, own.bound_counts, own.epsilon_lower_at(0.1)
-higher = ("dpcore.report", "dpcore.cli", "dpcore.experiments", "matplotlib")
+higher = ("dpcore.cli", "dpcore.experiments", "matplotlib")
 assert not [name for name in sys.modules if name.startswith(higher)]
 
 from dpcore import divergence, experiments
