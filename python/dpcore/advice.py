@@ -111,7 +111,7 @@ def advise_on_attribute(cls: type, name: str) -> str:
 
 
 def find_closest_word(word: str, words: Iterable[str]) -> str | None:
-    """Find the word that is most similar to a word, ignoring case; None if none is similar.
+    """Find the word that is most similar to a word, ignoring case, or None if none is similar.
 
     Example:
         >>> find_closest_word("Trails", ["trials", "threads"])

@@ -390,7 +390,7 @@ def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.floa
     Args:
         name: what the message calls the value.
         value: anything that numpy reads as numbers, one dimension, at least one entry.
-        dim: number of entries that it must have; None for any.
+        dim: number of entries that it must have, or None for any.
 
     Returns:
         The vector; the value itself where it is one already.

@@ -40,11 +40,11 @@ class Progress:
 
     Args:
         label: what is being done.
-        total: amount of work; None if nobody knows.
+        total: amount of work, or None if nobody knows.
         show: True, False, or None for "where somebody is looking, and only for long work".
         alive: a thread of its own keeps the bar moving while nothing advances it; False where
             processes are forked.
-        clock: seconds, for the wait before a bar appears and the time that it shows; None is
+        clock: seconds, for the wait before a bar appears and the time that it shows. None is
             the monotonic one.
         by_call: its work is counted in outputs, which `count_with_progress` reports one by one.
     """
@@ -115,7 +115,7 @@ class Progress:
 
         Args:
             label: what is being done.
-            total: amount of work; None if nobody knows.
+            total: amount of work, or None if nobody knows.
         """
         self._within, now = 0, self._clock()
         self._state = _State(make_visible(label), total, 0.0, now, now)
@@ -201,7 +201,7 @@ class _State:
         return replace(self, done=self.done + done, last=now)
 
     def share(self) -> float | None:
-        """Return the finished share of the work, in [0, 1]; None if it is unknown or 0."""
+        """Return the finished share of the work, in [0, 1], or None if it is unknown or 0."""
         return min(1.0, self.done / self.total) if self.total and self.done else None
 
     def left(self, now: float) -> str:

@@ -213,9 +213,9 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         The `Audit`, with the mechanism's name in place of the mechanism unless it is native.
 
     Raises:
-        TypeError: if `paths` is no iterable of paths.
-        ValueError: if a file is no run file; if two are of different runs, hold the same trials, or
-            hold the same outputs for different trials; if the count of a part is void.
+        TypeError: if `paths` is not an iterable of paths.
+        ValueError: if a file is not a run file; if two are of different runs, hold the same trials,
+            or hold the same outputs for different trials; if the count of a part is void.
         MissingPartsError: if trials are missing, unless `partial`.
     """
     flag("partial", partial)

@@ -256,7 +256,7 @@ def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 @functools.cache
 def _torch_state() -> npt.NDArray[np.uint8] | None:
-    """Return a state of torch's twister after `manual_seed`; None if the layout differs.
+    """Return a state of torch's twister after `manual_seed`, or None if the layout differs.
 
     They follow from the first by the recursion that every implementation seeds with, so that a
     state of another layout is told at once.

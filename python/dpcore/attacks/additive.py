@@ -67,7 +67,7 @@ class Coding(NamedTuple):
 
     Args:
         keys: what every bin adds, shape `(bins,)`.
-        radices: the value of each column's digit, shape `(columns,)`; None if the key holds no
+        radices: the value of each column's digit, shape `(columns,)`, or None if the key holds no
             digits of columns.
         sizes: how many digits each column has.
     """
@@ -91,7 +91,7 @@ def code_by_column(layout: Layout) -> Coding:
 
 
 def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
-    """Code patterns that count the columns of each class with each symbol; None if too long.
+    """Code patterns that count the columns of each class with each symbol, or None if too long.
 
     What is lost is the order of the columns in a class, which carries nothing where they are
     exchangeable.
@@ -131,7 +131,7 @@ class Part(NamedTuple):
     """Columns that depend on each other, and on no others.
 
     Args:
-        columns: those of them that have symbols; None stands for all columns of a pattern whose
+        columns: those of them that have symbols. None stands for all columns of a pattern whose
             key holds no digits.
         valued: whether ordinary values depend on them.
     """
@@ -622,7 +622,7 @@ class Additive(ScoreAttack):
         object.__setattr__(self, "bins", integer("bins", self.bins, 2, _MAX_BINS))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores to try; none for outputs that are not numbers or nearly overflow.
+        """Return the scores to try, or none for outputs that are not numbers or nearly overflow.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.

@@ -85,7 +85,7 @@ def chunk_slices(
     Args:
         rows: shape `(size, ...)`.
         most: numbers in a slice, which has one row at least.
-        width: numbers in a row; None for the second dimension.
+        width: numbers in a row, or None for the second dimension.
     """
     step = max(1, most // max(1, rows.shape[1] if width is None else width))
     for first in range(0, len(rows), step):
@@ -126,7 +126,7 @@ def count_values(values: Array, values_prime: Array) -> tuple[Array, Ints]:
 
 
 def read_columns(outputs: Array) -> Array | None:
-    """Return outputs as rows of numbers, shape `(size, entries)`; None for other kinds."""
+    """Return outputs as rows of numbers, shape `(size, entries)`, or None for other kinds."""
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
         return None
@@ -150,7 +150,7 @@ def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> 
 
 
 def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
-    """Return the rows of numbers of both sides; None unless they are numbers of equal width.
+    """Return the rows of numbers of both sides, or None unless they are numbers of equal width.
 
     A pilot without outputs or entries has nothing to fit: None as well.
     """

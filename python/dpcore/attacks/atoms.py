@@ -51,7 +51,7 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     Args:
         values: sorted, finite, shape `(size,)`.
         grain: of the column.
-        least: how often an atom occurs; None for `_MIN_ATOM_COUNT` times and one in
+        least: how often an atom occurs, or None for `_MIN_ATOM_COUNT` times and one in
             `_MAX_VALUES_PER_ATOM` values.
 
     Returns:

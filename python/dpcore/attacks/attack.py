@@ -58,7 +58,7 @@ CrossScored = tuple[Score, Floats, Floats] | None
 Sizes = tuple[int, int]
 """Numbers of values on x and on x'."""
 _MAX_PILOT_DRAWS: Final = 2**26
-"""Pilot draws a side where the caller did not say."""
+"""Pilot draws per side where the caller did not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ class Goal:
     """The aim of the counted draws: their number, and the claim and confidence of the bound.
 
     Args:
-        trials: draws a side that will be counted.
+        trials: draws per side that will be counted.
         delta: delta of the claim.
         confidence: confidence of the bound.
         caution: tails of the pilot's limits that are tried until something remains.
-        claim: a claim that is a curve, which the event is to refute; None for (epsilon, delta).
+        claim: a claim that is a curve, which the event is to refute, or None for (epsilon, delta).
     """
 
     trials: int
@@ -127,13 +127,13 @@ class Choice:
 
 
 def column_grains(*sides: Array) -> tuple[Grain, ...]:
-    """Return the grains of the columns of outputs; none if they are not rows of numbers."""
+    """Return the grains of the columns of outputs, or none if they are not rows of numbers."""
     rows = read_both_sides(*map(np.asarray, sides))
     return () if rows is None else grains_of(*rows)
 
 
 def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
-    """Return the grains of the parts that a score reads; none for a score of whole outputs."""
+    """Return the grains of the parts that a score reads, or none for a score of whole outputs."""
     parts = score.parts.parts if isinstance(score, OfParts) else ()
     grains = _grains_by_part(parts, *sides)
     return tuple(grains[part] for part in parts)
@@ -403,15 +403,15 @@ class Fitted(Shown):
     Args:
         event: what is counted.
         direction: the side in the numerator.
-        merit: the bound that it is expected to certify; None where that was not estimated.
+        merit: the bound that it is expected to certify, or None where that was not estimated.
         pilot: pilot draws used on each side.
         thresholds: of the event's score, for the trade-off curve; empty without a score.
         lattice: the choice for the floating-point finding, or None.
         notes: what a reader should know of the outputs.
         remarks: what a script should hear of the choice too.
-        read: how much of the outputs was read; None where the attack does not say.
+        read: how much of the outputs was read, or None where the attack does not say.
         inside: distinct outputs inside the event, the most frequent ones of the pilot.
-        counts: of the event in the part of the pilot that chose it; None where no part did.
+        counts: of the event in the part of the pilot that chose it, or None where no part did.
         constant: sentence that all pilot outputs were one value; else empty.
         is_steady: True if no input had two different outputs in the pilot.
     """
@@ -516,7 +516,7 @@ class AuditAttack(Shown):
     looks_at_floats: ClassVar[bool] = False
     """True if the floating-point finding is looked for by default."""
     fewest_pilot: ClassVar[int] = 32
-    """Pilot draws a side below which a broken claim passes by the pilot's bad luck: with Laplace
+    """Pilot draws per side below which a broken claim passes by the pilot's bad luck: with Laplace
     noise of loss 1, 10 % of audits with 16 certified 0, with 2 most of them; with 24 nearly what
     any did."""
 
@@ -531,7 +531,7 @@ class AuditAttack(Shown):
         return None
 
     def default_pilot(self, trials: int) -> int:
-        """Return the pilot draws a side where the caller did not say, for so many counted ones.
+        """Return the pilot draws per side where the caller did not say, for so many counted ones.
 
         A power of two, so that audits of about equal size share their event and can be merged.
         """
@@ -570,7 +570,7 @@ class ScoreAttack(AuditAttack):
     """True if it is also fitted on the parts of outputs that are not real numbers."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Fit scores on pilot outputs; none where the attack does not apply."""
+        """Fit scores on pilot outputs, or none where the attack does not apply."""
         raise NotImplementedError(f"{type(self).__name__} has no candidates")
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair) -> Above | Never:
@@ -616,7 +616,7 @@ class ScoreAttack(AuditAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose an event too rare for a part of the pilot on all of it; None without one."""
+        """Choose an event too rare for a part of the pilot on all of it, or None without one."""
         return None
 
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:

@@ -33,7 +33,7 @@ _MAX_TABULATED_BYTES: Final = 2**12
 class Auto(ScoreAttack):
     """A portfolio: the scores of several attacks compete on pilot draws that fitted none of them.
 
-    Outputs that are no real numbers are tried as they are and by their parts: real and imaginary
+    Outputs that are not real numbers are tried as they are and by their parts: real and imaginary
     parts, fields, places of sequences, keys of mappings, lengths, the letters at both ends of
     strings and how often each occurs. Strings are tried by their words too. Objects without parts
     are compared whole. A mechanism with a method `log_ratio(outputs, pair)` states one score more.

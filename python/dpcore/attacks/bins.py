@@ -324,7 +324,7 @@ def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
 
 
 def _input_numbers(side: Any) -> Floats:
-    """Return an input's numbers in a row; none if it does not hold numbers."""
+    """Return an input's numbers in a row, or none if it does not hold numbers."""
     try:
         # numpy cannot reach every tensor.
         entries = (numpy_of(side) if is_tensor(side) else np.asarray(side)).ravel()

@@ -229,7 +229,7 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
         outputs_prime: the same on x'.
 
     Returns:
-        The parts, at most 64; none where the values of every column differ as much.
+        The parts, at most 64, or none where the values of every column differ as much.
     """
     width = max(1, outputs[:1].size)
     rows = max(_FEW_VALUES_LIMIT, min(_COMPARED_OUTPUTS, _MAX_DERIVED_NUMBERS // width))
@@ -663,7 +663,7 @@ class OfParts(Record, word="OfParts"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences that are true where a flag is 1 and where it is 0; None for others."""
+        """The sentences that are true where a flag is 1 and where it is 0, or None for others."""
         part = self._own_part
         if part is not None:
             return (part.say(True), part.say(False)) if part.is_flag else None
@@ -701,7 +701,7 @@ def read_candidates(
     Differences of outputs near the ends of the range of doubles are infinite, and stay so.
 
     Returns:
-        Its candidates for the outputs themselves and, where those are no real numbers, for their
+        Its candidates for the outputs themselves and, where those are not real numbers, for their
         parts, none where the attack does not apply; and how much of the outputs was read, None of
         an attack without parts.
 

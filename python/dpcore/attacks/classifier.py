@@ -33,8 +33,8 @@ _MAX_MOMENT_PRODUCTS: Final = 2**32
 """Products that a side's moments may take; at least `_MIN_MOMENT_ROWS` rows."""
 _MIN_MOMENT_ROWS: Final = 2**12
 _COVARIANCE_SHRINKAGES: Final = (1e-1, 1e-3, 1e-6, 1e-9)
-"""Added to the variances, as shares of the mean variance. The last one finds shifts in which there
-is no noise; 2 % turns a bound of 9.5 into 0 there."""
+"""Added to the variances, as shares of the mean variance. The last one finds shifts without
+noise: 2 % turns a bound of 9.5 into 0 there."""
 _MIN_COLUMN_SHIFT: Final = 2.0**-1020
 """Shift of a column without spread from which on its reciprocal, a weight, does not overflow."""
 _MAX_KEPT_DISCRIMINANTS: Final = 2
@@ -361,12 +361,14 @@ class Features(Record, word="Features"):
         return made
 
     def on_device(self, outputs: Held) -> Any:
-        """Return the same where the outputs are, a tensor; None for another number of entries."""
+        """Return a tensor on the device of the outputs, or None for another number of entries."""
         rows, dim = outputs.flat, self.fill.size
         if rows.shape[1] != dim:
             return None
         fill, unit = cache_per_device(
-            self, outputs, lambda like, _: [as_float64(like, one) for one in (self.fill, self.unit)]
+            self,
+            outputs,
+            lambda like, _: [as_float64(like, array) for array in (self.fill, self.unit)],
         )
         made = fill.new_empty((len(outputs), self.width))
         values = made[:, :dim].copy_(rows)

@@ -200,7 +200,7 @@ class MajorityVote(AuditAttack):
         return Vote.between(pair)
 
     def default_pilot(self, trials: int) -> int:
-        """Return the pilot draws a side, which choose vote and direction: at most 1 per cent."""
+        """Return the pilot draws per side, which choose vote and direction: at most 1 per cent."""
         return min(power_below(trials // 100), _MAX_VOTE_PILOT) if trials >= 100 else 0
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
@@ -355,7 +355,7 @@ class Coordinatewise(AuditAttack):
             The event, the side for the numerator and the bound that is expected.
 
         Raises:
-            TypeError: if outputs or pair do not hold real numbers, or `goal` is no `Goal`.
+            TypeError: if outputs or pair do not hold real numbers, or `goal` is not a `Goal`.
             ValueError: if the shapes do not fit, a side has fewer than two outputs, the inputs
                 agree everywhere, the pilot's coordinates are visibly dependent, or those of one
                 group visibly unlike.

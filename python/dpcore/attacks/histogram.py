@@ -118,7 +118,7 @@ class Letters(Record, word="Letters"):
         return cls("real", np.zeros(len(shown), dtype=np.int64), *tables)
 
     def convert(self, outputs: Array) -> tuple[Array, Flags | None]:
-        """Return outputs in the pilot's kind, and where they are not of it; None if they all are.
+        """Return outputs in the pilot's kind, and flags of others, or None without any.
 
         A rare None or NaN changes the type of a whole array of strings or whole numbers.
         """
@@ -172,7 +172,7 @@ class Letters(Record, word="Letters"):
 
 
 def kind_of(outputs: Array) -> str | None:
-    """Return the kind of letters that an array has; None for objects and irregular arrays."""
+    """Return the kind of letters that an array has, or None for objects and irregular arrays."""
     kinds = dict.fromkeys("biumM", "whole") | {"f": "real", "U": "text", "S": "bytes"}
     return kinds.get(outputs.dtype.kind)
 
@@ -240,11 +240,11 @@ class RealColumn(NamedTuple):
 
     @property
     def loose(self) -> bool:
-        """True if some values are no atoms."""
+        """True if some values are not atoms."""
         return int(self.atoms.counts.sum()) < self.values.size
 
     def cuts(self, bins: int) -> Floats:
-        """Return edges of bins of the values that are no atoms, in gaps between pilot values."""
+        """Return edges of bins of the values that are not atoms, in gaps between pilot values."""
         gaps = cuts_of(self.values, self.grain)
         ranks = np.cumsum(loose_of(self.values, self.atoms))
         if bins < 2 or not gaps.size or not self.loose:
@@ -456,7 +456,7 @@ class Histogram(ScoreAttack):
 
     Args:
         bins: bins of equal share for values that do not repeat (from 4 on, two more in either
-            tail); None tries 1, 2 and 4.
+            tail). None tries 1, 2 and 4.
 
     Raises:
         TypeError: if `bins` is not an integer.
@@ -491,7 +491,7 @@ class Histogram(ScoreAttack):
             pair: the pair they were drawn on (not used).
 
         Returns:
-            Scores, two for each way to make cells; none where the cells are too many.
+            Scores, two for each way to make cells, or none where the cells are too many.
 
         Raises:
             TypeError: if outputs are objects that cannot be hashed.
@@ -530,7 +530,7 @@ def _find_places(ladder: Ints, code: Ints) -> Ints:
 
 
 def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tuple[Cells, ...]:
-    """Return the cells that letters make, in both orders; none if they are too many."""
+    """Return the cells that letters make, in both orders, or none if they are too many."""
     total = sum(map(len, sides))
     most = max(_ALWAYS_ALLOWED_CELLS, total / full)
     first = tuple(side[:_SCREENED_OUTPUTS] for side in sides)

@@ -62,7 +62,7 @@ _Group = tuple[tuple[int, ...], tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FinerThan(Merged, word="FinerThan"):
-    """1 where an entry lies in a window and is no multiple of a power of two, else 0.
+    """1 where an entry lies in a window and is not a multiple of a power of two, else 0.
 
     ``[low <= y_i < high and y_i 2^exponent is not an integer]``, for some or for every one of the
     entries. Zero is a multiple of everything; NaN and infinities lie in no window. The score says
@@ -278,7 +278,7 @@ class FloatLattice(ScoreAttack):
 
         Returns:
             The scores, most promising first; one that is 0 everywhere if there is no trace; none
-            if the outputs are no floats or have no entries.
+            if the outputs are not floats or have no entries.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         if outputs.dtype.kind != "f" or outputs_prime.dtype.kind != "f" or outputs.size == 0:
@@ -319,7 +319,7 @@ def _group_entries(outputs: Array, pair: Pair) -> Sequence[_Group]:
 
 
 def _as_finite_vector(side: Any, dim: int) -> Floats | None:
-    """Return an input as one finite number per output entry, None if it is no such thing."""
+    """Return an input as one finite number per output entry, None if it is not such a thing."""
     side = list_to_floats(side)
     if not isinstance(side, np.ndarray) or side.dtype.kind not in "iuf" or side.size != dim:
         return None

@@ -50,8 +50,8 @@ class Strings:
     Args:
         lengths: characters of each, shape `(size,)`.
         heads: codes of the characters from the start, shape `(size, width)`; 0 beyond the end.
-        tails: the same from the end backwards; None where `heads` holds all characters.
-        items: the strings themselves; None where `heads` holds all characters.
+        tails: the same from the end backwards, or None where `heads` holds all characters.
+        items: the strings themselves, or None where `heads` holds all characters.
     """
 
     lengths: Ints
@@ -284,7 +284,7 @@ class Bunch:
 
     @functools.cached_property
     def forms(self) -> list[str | None]:
-        """The form of every item, see `form_of`; None where it is absent."""
+        """The form of every item, see `form_of`, or None where it is absent."""
         items = self._returned
         classes: set[Any] = set(map(type, items))
         has_one = len(classes) == 1 and not any(map(has_many_forms, classes))

@@ -1,4 +1,4 @@
-"""Outputs that are no real numbers as columns of real numbers: their parts.
+"""Outputs that are not real numbers as columns of real numbers: their parts.
 
 A part is reached by steps (an entry of an array, a field, a place of a sequence, a key of a
 mapping) and measured there: a number's value, a length, a letter, how often a letter occurs. One
@@ -531,7 +531,7 @@ class OfColumns(Record, word="OfColumns"):
 
 
 class _PartCache(threading.local):
-    """The columns of arrays that a thread has read; None outside of `remember_parts`."""
+    """The columns of arrays that a thread has read, or None outside of `remember_parts`."""
 
     known: dict[int, Any] | None = None
 
@@ -540,7 +540,7 @@ _part_cache = _PartCache()
 
 
 def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
-    """Return the columns of an array that were read; None outside of `remember_parts`."""
+    """Return the columns of an array that were read, or None outside of `remember_parts`."""
     columns = _part_cache.known
     # With the array itself, so that its number stays its own.
     return None if columns is None else columns.setdefault(id(outputs), (outputs, {}))[1]
@@ -611,7 +611,7 @@ def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:
 
 
 def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
-    """Return the objects that a step leads to; None where no output has them."""
+    """Return the objects that a step leads to, or None where no output has them."""
     if kind == "view":
         return (held if isinstance(held, Bunch) else Bunch(held.tolist())).view(which)
     if isinstance(held, Bunch):

@@ -83,7 +83,7 @@ def frame_of(rows: Array, rows_prime: Array) -> Frame:
 
 
 def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
-    """Return sign change, median, spread, and 1 for three values or more; None of a constant."""
+    """Return sign change, median, spread, and 1 for three values or more, or None of a constant."""
     ordered = np.sort(values.astype(np.float64))
     ordered = ordered[np.isfinite(ordered)]
     gaps, slack = cuts_of(ordered, grain), grain.typical
@@ -129,7 +129,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, values: Floats, values_prime: Floats) -> Moments:
-        """Compute the moments of columns, shape `(columns, size)`: two matrix products a side."""
+        """Compute the moments of columns, shape `(columns, size)`: two matrix products per side."""
         means, noise = [], np.zeros(())
         for side in (values, values_prime):
             size = side.shape[1]
@@ -404,7 +404,7 @@ class Products(NumericAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose a box in three columns that is empty on one side; None without one."""
+        """Choose a box in three columns that is empty on one side, or None without one."""
         sides = [*outputs, *outputs_prime]
         if not (outputs and outputs_prime) or any(side.dtype.kind != "f" for side in sides):
             return None
@@ -419,7 +419,7 @@ class Products(NumericAttack):
         return tuple(_tabulate_groups(sides, frame))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Make at most six scores; none where no columns differ together between the sides."""
+        """Make at most six scores, or none where no columns differ together between the sides."""
         if has_frequent_rows(rows, rows_prime):
             return
         frame = frame_of(rows, rows_prime)

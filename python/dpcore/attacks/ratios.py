@@ -52,7 +52,7 @@ def shrink_log_ratios(
     Args:
         ratios: log ratios.
         variances: their variances.
-        axis: the axes along which the spread is common; None for all.
+        axis: the axes along which the spread is common, or None for all.
         live: which ratios there are.
 
     Returns:

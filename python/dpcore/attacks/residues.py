@@ -1,7 +1,7 @@
 """The last digits of whole numbers.
 
-An even number on x and an odd one on x' are no further apart than any two others, and no threshold,
-bin or moment distinguishes them where there are too many numbers for a table.
+An even number on x and an odd one on x' are not further apart than any two others. Where there are
+too many numbers for a table, no threshold, bin or moment distinguishes them.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Residues(NumericAttack):
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
-        """Make at most three scores; none where no residue differs between the sides."""
+        """Make at most three scores, or none where no residue differs between the sides."""
         most = int(np.clip(_COUNTED_NUMBERS // rows.shape[1], *_COUNTED_ROWS))
         sides = [rows[:most], rows_prime[:most]]
         if not all(map(_is_whole, sides)) or has_frequent_rows(*sides):

@@ -49,7 +49,7 @@ _LUCK_PROBABILITY: Final = 0.05
 this probability that one of them is one-sided though both sides have it."""
 _PRESENCE_LUCK_PROBABILITY: Final = 0.25
 _MAX_REPEATED_ROWS: Final = 4096
-"""Repeated rows a side that are kept."""
+"""Repeated rows per side that are kept."""
 _REPEAT_STANDARD_ERRORS: Final = 3.0
 """Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
 
@@ -97,7 +97,7 @@ class Outside(Merged, word="Outside"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """That the entry is outside its range, and that it is not; None for several entries."""
+        """That the entry is outside its range, and that it is not, or None for several entries."""
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
         if used.size != 1:
             return None
@@ -166,7 +166,7 @@ class Repeats(Merged, word="Repeats"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtAtoms(Merged, word="AtAtoms"):
-    """Entries at atoms that the pilot saw on x alone, less those at atoms seen on x' alone.
+    """Entries at atoms that the pilot saw only on x, less those at atoms seen only on x'.
 
     Args:
         entries: which entry of the output each atom belongs to.
@@ -210,7 +210,7 @@ class AtAtoms(Merged, word="AtAtoms"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences of the larger and smaller value of a single atom; None for several."""
+        """The sentences of the larger and smaller value of a single atom, or None for several."""
         if self.entries.size != 1:
             return None
         text = f"entry {self.entries[0]} equals {0.5 * (self.lows[0] + self.highs[0]):.10g}"
@@ -227,7 +227,7 @@ class AtAtoms(Merged, word="AtAtoms"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtRows(Merged, word="AtRows"):
-    """1 of an output equal to a row that the pilot saw repeatedly on x alone, -1 on x' alone.
+    """1 of an output equal to a row that the pilot saw repeatedly only on x, -1 only on x'.
 
     Rows are known by a code of 64 bits, a function of their numbers as float64.
 
@@ -239,7 +239,7 @@ class AtRows(Merged, word="AtRows"):
         ValueError: if these are not vectors of one length, or the codes do not increase.
 
     Source:
-        Mironov (2012), section 4: outputs that one input alone can produce, as a set of values.
+        Mironov (2012), section 4: outputs that only one input can produce, as a set of values.
 
     Example:
         >>> rows = np.array([[0.5, 1.5], [2.5, 3.5]])
@@ -295,7 +295,7 @@ class Support(NumericAttack):
 
     Hypotheses from the pilot: entries that are NaN or infinite; entries beyond the other side's
     range, the range widened by a share of the gaps at its end; the extremes of a row; entries
-    that repeat another; entries at values of positive probability that one side alone showed.
+    that repeat another; entries at values of positive probability that only one side showed.
     Each is a score, and each must certify like any event: the answer is a finite bound.
 
     Source:
@@ -437,7 +437,7 @@ class _OneSidedAtom(NamedTuple):
 def _find_one_sided_atoms(
     rows: Array, rows_prime: Array, column: int, grain: Grain, least: int | None = None
 ) -> tuple[Atoms, list[_OneSidedAtom]]:
-    """Return the atoms of a column, and those that one side alone shows."""
+    """Return the atoms of a column, and those that only one side shows."""
     own = [arrays.finite_values(side[:, column]) for side in (rows, rows_prime)]
     atoms = atoms_of(np.sort(np.concatenate(own)), grain, least)
     # Rounding may have moved the other side's values beside the atom: there must be none in
@@ -524,7 +524,7 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
 
 
 def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
-    """Yield a score of the atoms that one side alone shows, the most frequent ones of each side."""
+    """Yield a score of the atoms that only one side shows, the most frequent ones of each side."""
     sides = first_rows(rows), first_rows(rows_prime)
     lists = [
         _find_one_sided_atoms(*sides, i, grains[i])[1] for i in _columns_with_atoms(sides, grains)
@@ -548,7 +548,7 @@ def _score_atoms(atoms: Sequence[_OneSidedAtom]) -> AtAtoms:
 def find_rare_values(
     outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK_PROBABILITY
 ) -> Choice | None:
-    """Choose values that one side alone shows a handful of times, sought on a whole pilot.
+    """Choose values that only one side shows a handful of times, sought on a whole pilot.
 
     Too rare to be found on one part of the pilot and judged on the other: both happens on all of
     it, with the pilot taken at its word. For that the values that repeat must be few, or one of
@@ -561,7 +561,7 @@ def find_rare_values(
         luck: probability that a value that both sides have is taken for one side's own.
 
     Returns:
-        The choice; None where nothing is found.
+        The choice, or None where nothing is found.
     """
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None:
@@ -615,7 +615,7 @@ def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -
 def _choose_own_values(
     atoms: Sequence[_OneSidedAtom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
-    """Return the event that an output holds one of a side's own values; None without any."""
+    """Return the event that an output holds one of a side's own values, or None without any."""
     frequent = _keep_frequent(atoms, 1 - 2 * side)
     if not frequent:
         return None

@@ -350,7 +350,7 @@ class NegativeZeros(Merged, word="NegativeZeros"):
 
 
 def sign_scores(scores: Sequence[Score], outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-    """Return the score of negative zeros in outputs or their parts; none where no zero is negative.
+    """Return the score of negative zeros in outputs or their parts, or none without such zeros.
 
     Args:
         scores: those that an attack has made of the outputs; they name the parts.
@@ -424,7 +424,7 @@ class Threshold(ScoreAttack):
             pair: the pair they were drawn on.
 
         Returns:
-            Scores; none where the outputs are not numbers, or have no such entry, or the inputs
+            Scores, or none where the outputs are not numbers, or have no such entry, or the inputs
             do not broadcast to them.
         """
         if callable(self.score):

@@ -54,7 +54,7 @@ _COLUMN_ATTACKS: Final = (Threshold("coordinate"), Additive(), Additive(128))
 _MIN_FINE_COMB_CALLS: Final = 3200
 """Calls from which the last one has more bins than the usual one."""
 _NO_INPUTS: Final = Pair("x", "x_prime")
-"""The columns are no entries of the inputs."""
+"""The columns are not entries of the inputs."""
 _USUAL_LATENCY_QUANTILES: Final = (0.02, 0.5)
 """Quantiles that stand for the usual latency: a call is never faster than its work, and the
 fastest calls scatter least; where they are odd, the median is not."""
@@ -287,7 +287,7 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
         pair: the two inputs.
 
     Returns:
-        Scores, all of them fitted on these rows; none where a side is missing, or outputs cannot
+        Scores, all of them fitted on these rows, or none where a side is missing, or outputs cannot
         be compared.
     """
     scores: list[TimedScore] = []
@@ -319,7 +319,7 @@ def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any
 
 
 def _output_columns(rows: Array) -> tuple[Any, ...]:
-    """Return the output's columns; none where outputs cannot be compared."""
+    """Return the output's columns, or none where outputs cannot be compared."""
     if rows.dtype != object:
         return tuple(OutputEntry(i) for i in range(rows.shape[1] - 1))
     try:
@@ -562,7 +562,7 @@ class Timing(AuditAttack):
             pair: the two inputs.
             calls: counted calls, both sides together.
             rng: tosses the coins.
-            pilot: calls that choose the event, both sides together; None is a quarter of `calls`,
+            pilot: calls that choose the event, both sides together. None is a quarter of `calls`,
                 at least 200.
             confidence: confidence of the bound that will be taken, strictly between 0 and 1.
 

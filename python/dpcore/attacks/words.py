@@ -23,7 +23,7 @@ from .attack import ScoreAttack
 from .ratios import clear_runs, log_ratios, round_weights, shrink_log_ratios, smooth_bins
 
 NO_ROW: Final = -1
-"""The size of an output that is no text."""
+"""The size of an output that is not a text."""
 _CHUNK_OUTPUTS: Final = 2**11
 """Outputs that are taken apart at a time."""
 _MAX_TOKENS: Final = 2**14
@@ -47,7 +47,7 @@ class Rows:
     """The tokens of many outputs.
 
     Args:
-        rows: the tokens of each; none for an output that is no text.
+        rows: the tokens of each, or none for an output that is not a text.
         sizes: how many each has, shape `(size,)`; `NO_ROW` for those.
     """
 
@@ -90,7 +90,7 @@ def iterate_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
     Bytes are read as Latin-1, one character a byte.
 
     Args:
-        outputs: texts, shape `(size,)` or `(size, 1)`; whatever else is among them is no text.
+        outputs: texts, shape `(size,)` or `(size, 1)`; whatever else is among them is not a text.
 
     Example:
         >>> [(part, rows)] = iterate_words(np.array(["to boston", "", None], dtype=object))
@@ -107,7 +107,7 @@ def iterate_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
 
 
 def texts_of(outputs: Array) -> list[str | None]:
-    """Return every output as a string, None for one that is no text."""
+    """Return every output as a string, or None for one that is not a text."""
     if outputs.dtype.names is not None or outputs.size != len(outputs):
         return [None] * len(outputs)
     items = outputs.reshape(len(outputs)).tolist()
@@ -135,7 +135,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         tokens: those that say something, the heaviest first.
         values: what each adds to the score, positive where it speaks for x.
         starts: where each run of lengths begins, increasing.
-        lengths: what an output that is no text adds, or one below the first start, then what one
+        lengths: what an output that is not a text adds, or one below the first start, then what one
             in each run adds.
         reader: how outputs become rows of tokens: "words".
 
@@ -211,8 +211,8 @@ def ratios_of(sides: Sequence[Array]) -> TokenRatios:
     Of a token in k of n outputs on x and k' of n' on x' it is ln((k + 1/2)/(n + 1)) less the same
     on x', shrunk by how much of the spread of all such ratios is noise (see `shrink_log_ratios`);
     neighbouring lengths that the pilot does not tell apart are one. On eight made-up rewriters at
-    256 and 1,024 pilot outputs a side this certified .98 of what the best of 25 rules did for each;
-    unshrunk ratios .82 and .90, without the length .87 and .97, log odds the same.
+    256 and 1,024 pilot outputs per side this certified .98 of what the best of 25 rules did for
+    each; unshrunk ratios .82 and .90, without the length .87 and .97, log odds the same.
 
     Args:
         sides: pilot outputs on x and on x', shapes `(size, ...)`.
@@ -283,7 +283,7 @@ class Words(ScoreAttack):
     fresh draws.
 
     A word is what stands between white space, as it is written; bytes are read as Latin-1. None
-    and whatever else is no text has no words and a length of its own.
+    and whatever else is not a text has no words and a length of its own.
 
     Source:
         Maron (1961), Journal of the ACM 8, for the sum over words as if independent; Efron and
@@ -313,7 +313,7 @@ class Words(ScoreAttack):
             pair: the pair they were drawn on (not used).
 
         Returns:
-            One score; none where none of the first outputs is a text.
+            One score, or none where none of the first outputs is a text.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         return (ratios_of(sides),) if _first_texts(sides) else ()
@@ -326,7 +326,7 @@ class Words(ScoreAttack):
             outputs_prime: pilot outputs on `x_prime`, shape `(size',)`.
 
         Returns:
-            One score; none where texts come 8 times each on average, or nothing tells.
+            One score, or none where texts come 8 times each on average, or nothing tells.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         texts = _first_texts(sides)

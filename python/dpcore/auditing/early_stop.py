@@ -72,7 +72,7 @@ class Sequence:
             tangent that the first event chooses.
         attack: learns the event of each slice.
         pilot: draws on each side to learn the first event from.
-        tangent: counts of the first event in the pilot, the numerator's side first; None but for
+        tangent: counts of the first event in the pilot, the numerator's side first, or None but for
             curves.
         done: trials in the slices so far.
         martingale: bets on the slices so far.

@@ -160,7 +160,7 @@ def select_event(
         source: where draws come from.
         scores: at least one.
         first_look: the first outputs of the split (see `draw_first_outputs`).
-        selection: draws a side in the whole split.
+        selection: draws per side in the whole split.
         goal: what is to be certified.
         in_tail: whether a threshold in the tail is looked for too (see `Choice.farther`).
     """
@@ -376,7 +376,7 @@ def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
         goal: what is to be certified.
 
     Returns:
-        The choice; None where the draws contradict the ratio, or it promises nothing.
+        The choice, or None where the draws contradict the ratio, or it promises nothing.
     """
     ratios, ratios_prime = values
     choices = [

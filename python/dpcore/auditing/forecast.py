@@ -69,7 +69,7 @@ class Forecast:
         pilot: draws per side that choose the event, for this number of trials.
         trials: draws per side that are counted.
         early: True if the count may end before.
-        most: the largest bound that the trials can certify; None if it is not known.
+        most: the largest bound that the trials can certify, or None if it is not known.
         claim: that is tested, or None.
         threads: workers.
         block: trials in a block.
@@ -78,7 +78,7 @@ class Forecast:
         shared: True if threads may share these calls.
         fit: seconds to choose an event, and seconds for each of its pilot draws on both sides, in
             addition to those of the draws.
-        counted: seconds for one output that is drawn and counted; None if it was not timed.
+        counted: seconds for one output that is drawn and counted, or None if it was not timed.
     """
 
     fixed: float

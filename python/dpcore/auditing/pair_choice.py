@@ -31,10 +31,10 @@ from .wide_outputs import is_wide, read_wide
 
 _MIN_ROUND_ROWS: Final = 2**11
 _MAX_ROUND_ROWS: Final = 2**19
-"""Pilot draws a side on one pair in one round of a comparison."""
+"""Pilot draws per side on one pair in one round of a comparison."""
 _FINAL_ROUND_PAIRS: Final = 3
 _MAX_FINAL_ROUND_ROWS: Final = 2**22
-"""Pilot draws a side on one pair in the last rounds, with `_FINAL_ROUND_PAIRS` pairs or fewer."""
+"""Pilot draws per side on one pair in the last rounds, with `_FINAL_ROUND_PAIRS` pairs or fewer."""
 _MAX_ROUND_TRAINING_ROWS: Final = 2**18
 _ROUND_DRAWS_PER_TRIAL: Final = 8
 _MIN_DRAWS_PER_PAIR: Final = 64
@@ -208,7 +208,7 @@ def dim_of(pair: Pair) -> int:
 
     Raises:
         TypeError: if an input does not hold real numbers.
-        ValueError: if it is no vector of finite numbers, or the two differ in size.
+        ValueError: if it is not a vector of finite numbers, or the two differ in size.
     """
     x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
     if x.shape != x_prime.shape:
@@ -268,7 +268,7 @@ def choose_pair(
         source_of: makes the source of a pair.
         attack: fitted anew on every pair.
         goal: what is to be certified.
-        pilot: pilot draws a side that the last round may use.
+        pilot: pilot draws per side that the last round may use.
         trials: counted draws per side, which limit all rounds together.
         seed: of the search.
         course: records what is done.

@@ -128,7 +128,7 @@ class PilotDraws:
 
     @property
     def facts(self) -> PilotFacts:
-        """Constants of the outputs that were read; none if none were read."""
+        """Constants of the outputs that were read, or none if none were read."""
         return self._facts[-1] if self._facts else PilotFacts()
 
     def _note_facts(self, sides: Sides) -> None:
@@ -158,7 +158,7 @@ class PilotDraws:
         return sides
 
     def _rows_kept(self) -> tuple[int, bool]:
-        """Return the number of outputs a side that are kept at once, and if they have many parts.
+        """Return the number of outputs per side that are kept at once, and if they have many parts.
 
         Of objects and texts a few are drawn, to see what they take.
         """
@@ -389,7 +389,7 @@ def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[
         outputs_prime: the same on x'.
 
     Returns:
-        At most five, of the first 4,096 outputs a side; none of real numbers that do not repeat.
+        At most five of the first 4,096 outputs per side. Real numbers that do not repeat give none.
     """
     heads = [side[:_MAX_SEARCHED_OUTPUTS] for side in (outputs, outputs_prime)]
     sides = [head[evaluate_event(event, head)] for head in heads]

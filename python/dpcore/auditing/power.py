@@ -98,7 +98,7 @@ def plan(
 
     Args:
         claim: the epsilon that is claimed, or a curve of `dpcore.claims`, with a factor (of
-            Gaussian noise) or a mechanism; None takes that of the mechanism. Of a curve, what is
+            Gaussian noise) or a mechanism. None takes that of the mechanism. Of a curve, what is
             planned for is the tangent that shows the violation soonest.
         true_epsilon: the loss to be found, above the claim.
         factor: scale of the noise over the right one, above 0 and below 1; .9 is noise a tenth
@@ -114,7 +114,7 @@ def plan(
         canaries: canaries of one run, each included by a fair coin.
         guesses: guesses about them: a number, or a share (a float up to 1.0).
         attack: as in `dpcore.audit`, for the mechanism.
-        pilot: most draws on each side that a pilot counts; None is 2**20. The first counts 1,024
+        pilot: most draws on each side that a pilot counts. None is 2**20. The first counts 1,024
             of eight events, each chosen as an audit of 128 trials would, every further one four
             times as many, until the plan is as small as the rates allow, or half as large as what
             was counted. If the last one shows too little, events are chosen as audits of up to
@@ -367,8 +367,8 @@ class Pilots:
         request: what an audit of that size settles.
         chosen: the events and the sides in their numerators.
         seen: how often each happened, the numerator's side first.
-        true: the loss that is planned for; None for the mechanism's own.
-        assumed: rates of another event, which is to show it; None for those that were chosen.
+        true: the loss that is planned for, or None for the mechanism's own.
+        assumed: rates of another event, which is to show it, or None for those that were chosen.
         power: the power wanted.
     """
 
@@ -497,7 +497,7 @@ def fit_pilots(
     Args:
         mechanism: as in `dpcore.audit`.
         size: trials of such an audit; eight times as many are drawn.
-        aim: trials of the audit whose events are fitted; None for `size`.
+        aim: trials of the audit whose events are fitted, or None for `size`.
         seed: of all draws, and the number of the round.
         progress: as in `dpcore.audit`.
         **stated: other arguments of `dpcore.audit`.

@@ -63,7 +63,7 @@ def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
     """Record how a run that begins now is made.
 
     Args:
-        thing: the mechanism, or the attack on recorded outputs; None for one that is not known.
+        thing: the mechanism, or the attack on recorded outputs, or None for one that is not known.
         source: whether its text is wanted.
         what: a word for it if it is not a mechanism.
 

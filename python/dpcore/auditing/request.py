@@ -75,7 +75,7 @@ _REACH_MARGIN: Final = 0.5
 """Epsilon by which the ceiling of a raised default exceeds the claim."""
 _FEWEST_USUAL_TRIALS: Final = 10**5
 _DEFAULT_TRIALS: Final = 10**6
-"""Counted draws a side if neither the caller nor the mechanism gives a number."""
+"""Counted draws per side if neither the caller nor the mechanism gives a number."""
 MIN_BUDGET_TRIALS: Final = 100
 """Fewest trials that a budget gives or a forecast proposes: the route of native votes and the form
 of the outputs are those of any larger number."""

@@ -89,7 +89,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
         pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one
             expected to certify most is audited (the choice takes at most eight draws per side for
             each of the trials, or 64 for each pair if that is more); a
-            `dpcore.pairs.search(...)`; None takes the mechanism's `default_pair()`, or [0]
+            `dpcore.pairs.search(...)`. None takes the mechanism's `default_pair()`, or [0]
             against [1] for the package's own noises. Of an L1 claim about many entries, attacks see
             most on `dpcore.pairs.patterns(dim, "one")`.
         neighbour: which inputs the claim speaks of: `dpcore.pairs.L1(1.0)`, `L2`, `Linf`,
@@ -123,14 +123,14 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             the claim is refuted, on an anytime bound.
         floats: True lets the floating-point finding count towards bound and verdict; each of the
             two then has half of the error probability.
-        pilot: draws on each side that choose pair and event and are not counted; None is about
+        pilot: draws on each side that choose pair and event and are not counted. None is about
             an eighth of the trials, at most the budget of a search in texts. Rare events need many.
         rng: where all randomness comes from: None (fresh entropy, of which the report records the
             seed), the seed of a report, an int in [0, 2**63), which repeats it (`--seed` on the
             command line), or a Generator, of which one number is drawn.
         route: how native votes are counted: "integer" compares random integers, "sampled" makes
             every output; both give the same counts. "auto" takes the faster one that exists.
-        block: trials in a block, part of what repeats a result; None is 2**17 numbers' worth,
+        block: trials in a block, part of what repeats a result. None is 2**17 numbers' worth,
             2**22 for a torch module on CUDA.
         threads: None is all cores for native mechanisms and 1 for callables. A callable with
             `thread_safe = False`, or with randomness of its own and no `thread_safe = True`,
@@ -149,7 +149,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             counts.
         source: False leaves the mechanism's source text, its hash, and the outputs inside the
             event out of the audit and so out of page and JSON.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The `Audit`. Where rows turn out not to be independent, `checks` says why, the verdict is

@@ -204,7 +204,7 @@ class RunFile:
         slices: of an audit with early stop, see `Sequence.to_dict`; else empty.
         seconds: time of counting, in all processes that went on.
         time_of_day: when the file was written last, for the progress bar.
-        failure: error of the last write; None if it succeeded.
+        failure: error of the last write, or None if it succeeded.
         held: trials on each side that the file holds.
     """
 
@@ -586,8 +586,8 @@ def read_run(path: Any, name: str = "path") -> RunFile:
     """Read a run file that is there; `name` is what complaints call the argument.
 
     Raises:
-        TypeError: if the path is none.
-        ValueError: if there is no such file, or it is no run file.
+        TypeError: if the path is None.
+        ValueError: if there is no such file, or it is not a run file.
     """
     run = RunFile(require_path(name, path))
     if not run.place.is_file():
@@ -608,9 +608,9 @@ def open_run(
         requested: options of the command line.
 
     Raises:
-        TypeError: if the path is none.
-        ValueError: if the file is no run file, its folder cannot be written to, or another process
-            is counting for it.
+        TypeError: if the path is None.
+        ValueError: if the file is not a run file, its folder cannot be written to, or another
+            process is counting for it.
     """
     run = RunFile(require_path(name, path), asked=dict(requested or {}))
     path = run.place

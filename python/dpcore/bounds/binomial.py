@@ -53,7 +53,7 @@ class Declared(Shown):
         curves: how it tests a claim that is a curve: "none" (at one epsilon and delta), "point"
             (by two limits at once, as a whole), "gaussian" (Gaussian ones), "only" (nothing else).
         slow: it takes too long to be asked hundreds of times.
-        most_draws: draws a side beyond which it gives what `clopper_pearson` does, or None.
+        most_draws: draws per side beyond which it gives what `clopper_pearson` does, or None.
 
     Raises:
         TypeError: if a field, or what is declared, is of the wrong kind.

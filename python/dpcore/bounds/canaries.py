@@ -294,7 +294,7 @@ def guesses_needed(
         bound: `one_run` or `one_run_fdp`, or the name of either.
 
     Returns:
-        The number; None where no number is enough (a delta that is too large), or, with
+        The number, or None where no number is enough (a delta that is too large), or, with
         delta > 0, not even a million.
 
     Raises:
@@ -323,7 +323,7 @@ def guesses_needed(
 
 
 def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
-    """Return the fewest guesses that refute; None where not even `most` do.
+    """Return the fewest guesses that refute, or None where not even `most` do.
 
     Args:
         refutes: True for a number of guesses that refutes if all of them are right; more of them
@@ -359,7 +359,7 @@ def guesses_refuting(
         confidence: probability that the bound holds, strictly between 0 and 1.
 
     Returns:
-        The number; None where not even all of them are enough.
+        The number, or None where not even all of them are enough.
 
     Source:
         Steinke, Nasr and Jagielski (2023), theorem 5.2.
@@ -531,7 +531,7 @@ def guesses_for(
         most: guesses that are possible.
 
     Returns:
-        The number; None where `most` are not enough.
+        The number, or None where `most` are not enough.
 
     Example:
         >>> guesses_for(lambda guesses: guesses, 1.0, 0.9, 0.0, 0.95, 0.95)

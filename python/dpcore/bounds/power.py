@@ -237,7 +237,7 @@ def detectable(
     confidence: float = 0.95,
     power: float = 0.95,
 ) -> tuple[float, float]:
-    """Find the smallest ratio p/q of an event with p = `mass` that n draws a side certify.
+    """Find the smallest ratio p/q of an event with p = `mass` that n draws per side certify.
 
     The sentence it fills in: "had this event had probability at least `mass` on one side and been
     at least `ratio` times as likely there as on the other, a violation of epsilon > `claim` would
@@ -361,7 +361,7 @@ def certifies(
     confidence: float = 0.95,
     cells: int = _FINE_CELLS,
 ) -> float:
-    """Compute the chance that n draws a side certify more than a claim, at known event rates.
+    """Compute the chance that n draws per side certify more than a claim, at known event rates.
 
     ``sum over k of P(K = k) P(K' <= most(k))``, K ~ Binomial(n, p), K' ~ Binomial(n, q), most(k)
     the largest k' with ``clopper_pearson > claim``: exact where each count has a cell of its own,
@@ -431,7 +431,7 @@ def trials_for(
     *,
     rough: bool = False,
 ) -> int | None:
-    """Find the fewest draws a side that certify more than a claim with a given probability.
+    """Find the fewest draws per side that certify more than a claim with a given probability.
 
     The power rises with n by teeth, for counts are whole numbers; that of the number returned is
     at least `power`, and one less does not reach it. Above 10^8 draws, and where `rough`, the
@@ -447,7 +447,7 @@ def trials_for(
         rough: whether a number for a sentence will do, in a few milliseconds.
 
     Returns:
-        The number; None where 2**53 are not enough, or none is.
+        The number, or None where 2**53 are not enough, or none is.
 
     Example:
         >>> n = trials_for(1.0, [(0.5, 0.1)])
@@ -499,7 +499,7 @@ def _approximate_trials(
 
 
 def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
-    """Find the least number near `start` with a margin of at least 0; None if too large.
+    """Find the least number near `start` with a margin of at least 0, or None if too large.
 
     From the start outwards in growing steps, then inwards as in `_find_largest_count`; up to one
     of so many parts of it.

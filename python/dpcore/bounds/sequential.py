@@ -10,7 +10,7 @@ is at most q; with d = q - q0 the mean is at most (1 + v d)(1 - v d) = 1 - v^2 d
 second factor is positive, so a smaller p only lowers the product.) No factor is negative for
 0 <= v <= min(1/(q0 + s delta), 1/(1 - q0)). A product of bets over draws, and any average of such
 products with weights fixed beforehand, is therefore a supermartingale that starts at 1, and by
-Ville's inequality it ever reaches 1/alpha with probability at most alpha. On n draws a side the
+Ville's inequality it ever reaches 1/alpha with probability at most alpha. On n draws per side the
 product depends on the counts alone: it has k factors for X = 1, n - k for X = 0, and so on.
 
 The centre is what makes the bet sharp: up to v^2 it loses the binomial variances of X and X', and

@@ -540,7 +540,7 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
 
 
 def _join_pair(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence[Kind]:
-    """Return the kinds with which the columns of both sides are to be read; none for no change."""
+    """Return the kinds with which the columns of both sides are read again, or none."""
     kinds = first.kind, second.kind
     formats = [table.found.kind for table in tables]
     are_json = [name.startswith(JSON) for name in formats]

@@ -70,7 +70,7 @@ class Request(NamedTuple):
 
     @property
     def columns(self) -> list[Any]:
-        """All columns that are asked for, of a range the first; None stands for no choice."""
+        """All columns that are asked for, of a range the first. None stands for no choice."""
         several = isinstance(self.column, (list, tuple))
         entries = [*(self.column if several else [self.column]), self.label, self.groups]
         return [int(entry.split("-")[0]) if _is_range(entry) else entry for entry in entries]
@@ -137,9 +137,9 @@ def select_columns(
     Args:
         table: the columns.
         column: name or number of a column, a pattern of names such as "o*", a range of numbers
-            such as "3-50", a list of them, or "*" for those of `default`; None will do where
+            such as "3-50", a list of them, or "*" for those of `default`. None will do where
             there is one, or where columns have no names.
-        default: numbers of columns; None is all.
+        default: numbers of columns. None is all.
 
     Returns:
         What `stack_columns` returns.
@@ -155,7 +155,7 @@ def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str
     """Return columns as one array, and their names in messages.
 
     Returns:
-        One column as it is, shape `(size,)`; several as `(size, columns)`. The names; none for
+        One column as it is, shape `(size,)`; several as `(size, columns)`. The names, or none for
         several arrays.
 
     Raises:
@@ -192,7 +192,7 @@ def choose_places(
     Args:
         table: the columns.
         request: the choice.
-        default: numbers of columns that "*" and patterns may choose; None is all.
+        default: numbers of columns that "*" and patterns may choose. None is all.
         is_final: True to raise the error that a choice is needed.
 
     Raises:
@@ -308,7 +308,7 @@ def _is_broad(entry: Any, names: Sequence[str] = ()) -> bool:
 
 
 def _read_range(entry: Any, table: Table, argument: str) -> range | None:
-    """Return the numbers of a range of columns; None for other entries."""
+    """Return the numbers of a range of columns, or None for other entries."""
     if not _is_range(entry) or entry in (table.names or ()):
         return None
     start, stop = map(int, entry.split("-"))
@@ -322,7 +322,7 @@ def selects_all_columns(column: Any) -> bool:
 
 
 def list_needed_places(table: Table, request: Request) -> list[int]:
-    """Return the columns to read; none if a choice is needed, which `select_columns` explains."""
+    """Return the columns to read, or none if a choice is needed; `select_columns` explains it."""
     others = list_others(table, request)
     rest = [place for place in range(len(table.columns)) if place not in others]
     is_needed = len(rest) > 1 if request.label is None else len(rest) != 1
@@ -358,7 +358,7 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
     Args:
         labels: bools, numbers or texts, shape `(size,)`.
         place: where they stand, for the message.
-        label_x: the value that stands for x where labels have two values; None for those known.
+        label_x: the value that stands for x where labels have two values, or None for those known.
 
     Returns:
         Bools, shape `(size,)`.
@@ -532,5 +532,5 @@ def add_zone(array: Array, zone: Any) -> Array:
 
 
 def zone_of(array: Array) -> str | None:
-    """Return the time zone of instants; None without one."""
+    """Return the time zone of instants, or None without one."""
     return dict(array.dtype.metadata or {}).get(_ZONE)

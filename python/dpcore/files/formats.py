@@ -29,7 +29,7 @@ class Reader(Settings):
     """Settings for files, and what was found in those that were read.
 
     Args:
-        format: kind of the files, one of those of `FORMATS`; None goes by their names.
+        format: kind of the files, one of those of `FORMATS`. None goes by their names.
         **settings: those of `Settings`.
 
     Raises:

@@ -357,7 +357,7 @@ def _as_column(items: list[Any], types: set[type] | None = None) -> Array:
 
 
 def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None = None) -> Any:
-    """Return the value of a text; raise an error that names file and line where it is no JSON."""
+    """Return the value of a JSON text; an error about another text names file and line."""
     # The line is known where the text has one.
     place = name if "\n" in text else f"line {line} of {name}"
     try:

@@ -42,8 +42,8 @@ class Settings:
 
     Args:
         header: "yes", "no", or "auto": found out.
-        sep: what stands between the cells of a CSV file; None is found out.
-        encoding: of texts; None is UTF-8, or what a byte order mark says.
+        sep: what stands between the cells of a CSV file. None is found out.
+        encoding: of texts. None is UTF-8, or what a byte order mark says.
         bar: shows how much was read, or None.
         dtype: "number", "whole", "decimal" or "text" for the cells of all columns, or a mapping
             from columns to these; columns that it leaves out have the kind of their cells.
@@ -102,7 +102,7 @@ class HashedFile(io.RawIOBase):
     Args:
         raw: the file, or standard input.
         name: what messages call it.
-        size: its bytes; None where nobody knows.
+        size: its bytes, or None where nobody knows.
         bar: moves on by each byte, or None.
     """
 
@@ -154,7 +154,7 @@ class HashedFile(io.RawIOBase):
         return text
 
     def open_utf8(self, encoding: str | None) -> Callable[[int], bytes]:
-        """Return a function that reads text as UTF-8, about so many bytes; none at the end."""
+        """Return a function that reads text as UTF-8, about so many bytes, or none at the end."""
         buffered = self.open_bytes()
         head = buffered.peek(4)
         name = self._find_encoding(head, encoding)
@@ -245,7 +245,7 @@ def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
 
 
 def _find_undecodable(file: HashedFile, encoding: str) -> int:
-    """Return the number of the first line with bytes that are no text."""
+    """Return the number of the first line with bytes that are not text."""
     unpacked, decoder = file.open_bytes(), codecs.getincrementaldecoder(encoding)()
     lines = 1
     with contextlib.suppress(EOFError, OSError, zlib.error):

@@ -78,7 +78,7 @@ def names_its_columns(value: Any) -> bool:
 
 
 def _list_fields(value: Any) -> tuple[str, ...]:
-    """List the names of the fields of a structured array; none of other values."""
+    """List the names of the fields of a structured array, or none of other values."""
     return value.dtype.names or () if isinstance(value, (np.ndarray, np.void)) else ()
 
 
@@ -94,7 +94,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
     Args:
         frame: see `is_frame`.
         fields: names of the fields in other calls, without names where those were a table of
-            numbers; None where no other call is known.
+            numbers, or None where no other call is known.
 
     Returns:
         Shape `(size, columns)` where all columns are numbers of one kind and the index numbers
@@ -195,7 +195,7 @@ def _add_entry(mapping: dict[Any, Any], name: Any, value: Any) -> None:
 
 
 def numbering_of(index: Any) -> tuple[int, int] | None:
-    """Return start and step of an index that numbers the rows; None for any other index.
+    """Return start and step of an index that numbers the rows, or None for any other index.
 
     A range with another step, and whole numbers that follow each other, number the rows too.
     """
@@ -520,7 +520,7 @@ def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
 
 @lru_cache(maxsize=256)
 def _suggest_instead(cls: type) -> str | None:
-    """Return what to return instead of objects of a class; None for a class that is read."""
+    """Return what to return instead of objects of a class, or None for a class that is read."""
     if issubclass(cls, Awaitable):
         return "what a coroutine returns (call asyncio.run, or await it)"
     if issubclass(cls, (Iterator, AsyncIterator)):
@@ -588,7 +588,7 @@ def has_both_zeros(array: npt.NDArray[Any]) -> bool:
 
 
 def with_signature(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] | None:
-    """Return an array from which the rows can be restored as they were; None if they cannot.
+    """Return an array from which the rows can be restored as they were, or None if they cannot.
 
     Args:
         array: rows of one signature.
@@ -608,7 +608,7 @@ def with_signature(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] 
 
 
 def get_signature(array: npt.NDArray[Any]) -> Any:
-    """Return the signature that an array remembers; None if it is its own."""
+    """Return the signature that an array remembers, or None if it is its own."""
     return dict(array.dtype.metadata or {}).get(_SIGNATURE)
 
 
@@ -714,7 +714,7 @@ def _arrange_rows(
 
 
 def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
-    """Convert rows to an array; None where numpy refuses them or would change some."""
+    """Convert rows to an array, or None where numpy refuses them or would change some."""
     if is_deep(rows) or _is_wasteful(rows) or _is_mixed(rows):
         return None
     try:

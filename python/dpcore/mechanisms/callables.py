@@ -90,7 +90,7 @@ def mechanism_of(
 
 
 def _advise_on_mistake(mechanism: Any) -> str:
-    """Return what to do with what is no mechanism."""
+    """Return what to do with what is not a mechanism."""
     if isinstance(mechanism, str):
         return ", or a noise such as dpcore.Laplace(1.0) (names are for the command line)"
     if has_all(mechanism, "shape") or isinstance(mechanism, (list, tuple)):
@@ -559,7 +559,7 @@ def repeat(
     Args:
         fn: `fn(x)` or `fn(x, rng)`; a parameter after the first that is called `rng`, or a second
             one without default, receives the numpy Generator.
-        seeded: where the randomness of `fn` comes from; None looks at its signature.
+        seeded: where the randomness of `fn` comes from. None looks at its signature.
             "rng": the generator it is passed.
             "global": Python's `random`, `numpy.random` and, where torch has been imported, torch's
             default generators, which are seeded from the generator for each call of the mechanism
@@ -742,7 +742,7 @@ def _is_row(answer: Any) -> bool:
 
 
 def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:
-    """Convert an answer to an array of numbers, or of strings as objects; None for any other."""
+    """Convert an answer to an array of numbers, or of strings as objects, or None for any other."""
     if is_deep(answer):
         return None
     try:

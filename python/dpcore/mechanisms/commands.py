@@ -61,7 +61,7 @@ class Tool(Shown):
 
     Args:
         arguments: the program and its arguments, with the places `{x}` and `{size}`.
-        timeout: seconds in which a process may write nothing; None takes 60 and a tenth of a
+        timeout: seconds in which a process may write nothing. None takes 60 and a tenth of a
             second for each answer.
         catch: exit statuses that are outcomes, signals below 0.
     """
@@ -164,7 +164,7 @@ def command(
         arguments: the program and its arguments. In the arguments `{x}` stands for the input (a
             text is put in unchanged, anything else as JSON) and `{size}` for the number of
             answers.
-        timeout: seconds in which a process may write nothing to stdout; None takes 60 and a tenth
+        timeout: seconds in which a process may write nothing to stdout. None takes 60 and a tenth
             of a second for each answer.
         catch: an exit status, or several, that are outcomes; `signal.SIGSEGV` or -11 is a signal.
             Each answer then has a process of its own: `{size}` is 1, and a process that ends so
@@ -355,7 +355,7 @@ class _RunningCommand:
         return lines
 
     def _next_chunk(self, limit: float) -> bytes:
-        """Return some bytes that the process wrote; none at their end."""
+        """Return some bytes that the process wrote, or none at their end."""
         end = time.monotonic() + limit
         while True:
             # In short steps: on some systems a longer wait does not hear Ctrl-C.

@@ -57,7 +57,7 @@ class MechanismAttributes:
     A user's function inherits from nothing: `mechanism_attribute` reads them with these defaults.
 
     Attributes:
-        name: the name in reports; None takes that of the function or class.
+        name: the name in reports. None takes that of the function or class.
         claim: epsilon that it claims.
         delta: delta of that claim.
         claim_advice: what to give where it makes no claim of its own.
@@ -80,7 +80,7 @@ class MechanismAttributes:
         input_names: names of the rows of its table.
         output_names: names of the columns.
         words: names of the rows of a mechanism on words.
-        thread_safe: True if threads may share it, False if not; None where it does not say.
+        thread_safe: True if threads may share it, False if not, or None where it does not say.
         reproducible: True if the seed repeats it, False if not; of a function of one answer.
         takes_lists: True for a function of one answer, which gets a list of numbers unchanged.
         encodes_once: True if its first call on an input takes longer than the others.
@@ -183,7 +183,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
         pair: its two inputs.
 
     Raises:
-        TypeError: if the mechanism has no such method, or `pair` is no `Pair`.
+        TypeError: if the mechanism has no such method, or `pair` is not a `Pair`.
 
     Source:
         Neyman and Pearson (1933): no event of its size is more telling than a threshold on it.
@@ -233,7 +233,7 @@ def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
 
 
 def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
-    """Return the vectors to which the noise is added on both inputs; None if not available.
+    """Return the vectors to which the noise is added on both inputs, or None if not available.
 
     Args:
         mechanism: any mechanism.
@@ -259,7 +259,7 @@ def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
 
 
 def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
-    """Compute the exact loss of a pair under the noise that a mechanism declares; None without it.
+    """Compute the exact loss of a pair under the declared noise, or None without a declaration.
 
     Args:
         mechanism: any mechanism.

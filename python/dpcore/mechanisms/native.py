@@ -58,7 +58,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Law(Shown):
-    """All that is known of a noise, declared in its file; None is what is not known.
+    """All that is known of a noise, declared in its file. None is what is not known.
 
     Every entry of an input gets a draw of its own. Whoever asks for a part that is not known says
     so in words: the closed form of a vote is left out, `real_epsilon` gives that as its reason.
@@ -179,7 +179,7 @@ def law_of(noise: Primitive) -> Law:
 
 
 def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
-    """Compute the two log tails for thresholds `a` on the noise, up or down; None if unknown."""
+    """Compute the two log tails for thresholds `a` on the noise, up or down, or None if unknown."""
     votes = law_of(noise).log_votes
     # A threshold beyond the range of float64, or b below it, is simply never or always passed.
     with np.errstate(over="ignore", under="ignore"):

@@ -125,7 +125,7 @@ def _add_form(value: Any, form: str) -> Any:
 
 
 def read_number(text: str) -> Any:
-    """Return a number with its spelling; a Decimal where its digits are no rounded float64.
+    """Return a number with its spelling; a Decimal where its digits are not rounded float64.
 
     Example:
         >>> read_number("1.5"), type(read_number("1.50")).__name__, read_number("1.50").form

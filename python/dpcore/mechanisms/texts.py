@@ -274,7 +274,7 @@ def text_of(name: str, value: Any) -> str:
         value: the text.
 
     Raises:
-        TypeError: if it is no string.
+        TypeError: if it is not a string.
         ValueError: if it is empty, or all white space.
     """
     if not isinstance(value, str):
@@ -494,7 +494,7 @@ class Rewriter(Shown):
             `size` texts.
 
         Raises:
-            TypeError: if x is no string, or a rewrite is none.
+            TypeError: if x is not a string, or a rewrite is none.
             ValueError: if x is empty.
         """
         return self.apply([text_of("x", x)] * check_size(size, 1), rng)

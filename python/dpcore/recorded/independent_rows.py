@@ -178,7 +178,7 @@ def count_event(
         sides: outputs on x and on x', shapes `(size, ...)` and `(size', ...)`.
         attack: `(outputs, outputs_prime, pair) -> event`.
         pair: the inputs as the attack gets them.
-        share: share of the rows that is counted; None is a half.
+        share: share of the rows that is counted. None is a half.
         seed: of the shuffle.
         settings: delta and confidence of the bound.
         paired: rows i of both sides are not independent of each other. They stay together then:
@@ -191,7 +191,7 @@ def count_event(
         The counts and the event.
 
     Raises:
-        TypeError: if the attack does not return an event, or `share` is no number.
+        TypeError: if the attack does not return an event, or `share` is not a number.
         ValueError: if there are too few rows, or unequal numbers of paired ones; if `share` is
             out of range; if the attack does not apply to such outputs.
     """
@@ -352,7 +352,7 @@ def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
         sides: outputs on x and on x', shapes `(size, ...)`, `(size', ...)`.
 
     Returns:
-        Doubts and remarks, at most one sentence per side; none for objects that cannot be pickled.
+        Doubts and remarks, at most one sentence per side. Objects that cannot be pickled give none.
     """
     if any(side.size == 0 for side in sides):
         return (), ()

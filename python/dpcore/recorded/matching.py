@@ -22,7 +22,7 @@ from ..records import Array
 _MAX_LISTED_NAMES: Final = 8
 _Written = tuple[Array, Array, tuple[int, ...]]
 _MAX_SPELLINGS: Final = 16
-"""Spellings above which they are no part of an output."""
+"""Spellings above which they are not part of an output."""
 
 
 def match_places(
@@ -211,7 +211,7 @@ def _quote_names(names: Sequence[Any]) -> str:
 
 
 def _find_key_order(rows: Array) -> tuple[Any, ...] | None:
-    """Return the keys of mappings that all have them in one order; None for other rows."""
+    """Return the keys of mappings that all have them in one order, or None for other rows."""
     if rows.dtype != object or rows.ndim != 1 or type(rows[0]) is not dict:
         return None
     order = tuple(rows[0])

@@ -66,7 +66,7 @@ _TIE_STREAM: Final = 18
 """Names the stream of the coins that part equal scores."""
 
 _COIN_P_VALUE: Final = 1e-6
-"""Chance below which the number of included canaries is no matter of fair coins."""
+"""Chance below which the number of included canaries is not a matter of fair coins."""
 
 _REPORT_DELTA: Final = 1e-5
 """Delta at which reports of one run state an epsilon beside a claim that is a curve."""
@@ -89,7 +89,7 @@ def guess_canaries(
         What was guessed right, and how it was guessed, in words.
 
     Raises:
-        TypeError: if the scores are no numbers or `wanted` is of the wrong kind.
+        TypeError: if the scores are not numbers or `wanted` is of the wrong kind.
         ValueError: if a score is NaN, there is more than one for a canary, or `wanted` is out of
             range.
     """
@@ -256,7 +256,7 @@ def audit_outputs(
         delta: delta of the claim, in [0, 1); not with a curve, which has its own.
         confidence: probability that the bound holds, strictly between 0 and 1.
         attack: for independent rows, an object of `dpcore.attacks`, its name, or any
-            `(outputs, outputs_prime, pair) -> event`; None is "auto".
+            `(outputs, outputs_prime, pair) -> event`. None is "auto".
         bound: "clopper_pearson" (the default) or "exact" for independent rows; "one_run" (the
             default) or, for a claim made of the Gaussian mechanism, "one_run_fdp" for one run. A
             curve is compared as a whole: with "clopper_pearson" for independent rows, and with
@@ -284,8 +284,8 @@ def audit_outputs(
             are of one: hashable values, one for each row of `outputs`, or the name or number of a
             column of files and frames (of both sides). All rows of a group fit the attack, or
             choose, or one of them, drawn from the seed, is counted. With `label` those of all rows.
-        groups_prime: the same for `outputs_prime`; None where `groups` is a column of both. Groups
-            of the two sides must have different names.
+        groups_prime: the same for `outputs_prime`, or None where `groups` is a column of both.
+            Groups of the two sides must have different names.
         paired: for independent rows, True if row i of both sides came from one seed.
         arranged: for independent rows, True if they were put in this order when the runs were
             over, by something that the outputs do not show: then neighbours are not compared.
@@ -296,12 +296,12 @@ def audit_outputs(
             out of page and JSON.
         header: for CSV and lines, "yes" or "no": the first row holds names; "auto" finds it out:
             none of its cells is a number or comes again below (of lines: all others are numbers).
-        sep: what stands between the cells of a CSV file, a character or "tab"; None is found out.
-        encoding: of texts; None is UTF-8, or what a byte order mark says.
+        sep: what stands between the cells of a CSV file, a character or "tab". None is found out.
+        encoding: of texts. None is UTF-8, or what a byte order mark says.
         format: name of a format, such as "csv", "lines" (one output a line) or "npz" (all of them
-            are in `dpcore.files.formats.FORMATS`); None goes by the ends of the files' names.
+            are in `dpcore.files.formats.FORMATS`). None goes by the ends of the files' names.
             Files packed with gzip are known by their bytes.
-        progress: show how much is done; None shows it for long work on a terminal or in a notebook.
+        progress: show how much is done. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The `OutputsAudit`.
@@ -396,7 +396,7 @@ def audit_outputs(
 
 
 def _read_matrix(outputs: Any) -> tuple[int, int, int, int] | None:
-    """Read a confusion matrix in counts, with keys tp, fn, fp and tn; None for anything else."""
+    """Read a confusion matrix in counts, with keys tp, fn, fp and tn, or None for anything else."""
     if not isinstance(outputs, Mapping):
         return None
     cells = {str(key).lower(): value for key, value in outputs.items()}
@@ -628,7 +628,7 @@ def _read_sides(
 
 
 def _refuse_same_outputs(sources: dict[str, Any], reader: Reader, rows: Array) -> None:
-    """Raise an error for outputs that stand for both sides; equal constants are no such case."""
+    """Raise an error for outputs that stand for both sides; equal constants are not such case."""
     outputs, outputs_prime = sources.values()
     digests = [table.sha256 for table in reader.tables]
     is_file = is_path(outputs) and is_path(outputs_prime) and len(digests) == 2

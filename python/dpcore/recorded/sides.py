@@ -32,7 +32,7 @@ _MIN_DISTINCT_SCORES: Final = 20
 """Distinct values from which the other side is scores, where one side is 0 and 1 alone."""
 
 _LABEL_SAMPLE_ROWS: Final = 2**10
-"""Rows that show of most sides that they are no labels."""
+"""Rows that show of most sides that they are not labels."""
 _LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
 
 Groups = list[Hashable]
@@ -96,9 +96,9 @@ class ReadSide(NamedTuple):
 
     Args:
         rows: the array; anything else as it is.
-        titles: names of its columns in messages; none without names.
-        groups: the group of each row; None without groups.
-        labels: the label of each row; None without a column of labels.
+        titles: names of its columns in messages, or none without names.
+        groups: the group of each row, or None without groups.
+        labels: the label of each row, or None without a column of labels.
         cells: of a text the cells of its columns.
     """
 
@@ -271,7 +271,7 @@ def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Tabl
 
 
 def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -> list[int]:
-    """Return the columns of the outputs; none for an array that is an output whole."""
+    """Return the columns of the outputs, or none for an array that is an output whole."""
     if table.whole is not None and request.is_open and not others:
         return []
     rest = [place for place in range(len(table.columns)) if place not in others]

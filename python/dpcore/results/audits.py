@@ -253,7 +253,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """The upper confidence band on the trade-off function, from the event's score.
 
         It holds at `confidence` as a whole and by itself, not jointly with `epsilon_lower`.
-        A ValueError if the event is no threshold on a score, or as for `mu_lower`.
+        A ValueError if the event is not a threshold on a score, or as for `mu_lower`.
         """
         self._require_fixed_size()
         curve = self.curve
@@ -309,7 +309,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """Return the audit of an event that always happens on one side and never on the other.
 
         Args:
-            trials: number of trials; None takes those of this audit, with early stop all that it
+            trials: number of trials. None takes those of this audit, with early stop all that it
                 might have counted.
         """
         n = self.counts.n
@@ -358,7 +358,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def trials_to_reach(self) -> int | None:
-        """Fewest trials per side, to two digits, that can refute the claim; None if 10^15 cannot.
+        """Fewest trials per side, to two digits, that can refute the claim. None if 10^15 cannot.
 
         A perfect event refutes it: one that always happens on one side and never on the other.
         """

@@ -352,7 +352,7 @@ def one_of(*options: str) -> Reading:
 def lists_of(kind: type, many: int | None = None) -> Reading:
     """Return a reader that makes a tuple of a list of objects of one class.
 
-    `many` is the required length; None allows any.
+    `many` is the required length. None allows any.
     """
 
     def read(name: str, value: Any) -> Any:
@@ -465,11 +465,11 @@ class TableRead(Record, word="TableRead"):
         name: name of the file without its folder, or of the argument that held the frame.
         kind: name of the format, such as "csv" (of tables with tabs too), or "frame".
         rows: number of rows.
-        columns: the columns that were read, by name or by number from 0, the first 64; none for
+        columns: the columns that were read, by name or by number from 0, the first 64, or none for
             an array that was read whole.
-        there: names of all columns, the first 64; none without names.
+        there: names of all columns, the first 64, or none without names.
         width: number of all columns.
-        header: True if the first row of a text held the names; None where none can.
+        header: True if the first row of a text held the names, or None where none can.
         sep: what stands between the cells of a CSV file.
         encoding: of a text.
         sha256: SHA-256 of the bytes of the file, in hexadecimal; empty for frames.
@@ -588,12 +588,12 @@ class Evidence(Result):
         clean: the vectors that the noise is added to, if the mechanism states them: attacks knew
             these of the pair.
         declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
-            declares and not certified; None where it declares none.
-        read: how much of the pilot's outputs was read before the event was chosen; None where the
-            attack does not say (not compared).
-        inside: up to five distinct outputs inside the event, of 4,096 pilot outputs a side; empty
+            declares and not certified, or None where it declares none.
+        read: part of the pilot's outputs that was read before the event was chosen, or None where
+            the attack does not say (not compared).
+        inside: up to five distinct outputs inside the event, of 4,096 pilot outputs per side; empty
             with `source=False`, and for real numbers that do not repeat (not compared).
-        tangent: epsilon of the tangent to a claim that is a curve, chosen by the pilot; None for
+        tangent: epsilon of the tangent to a claim that is a curve, chosen by the pilot, or None for
             other claims.
         searched: what a search for the pair took, or None (not compared: the pair is in `pair`).
         budget: seconds by which the trials were chosen, or None; of audits that were added, None

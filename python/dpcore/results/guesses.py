@@ -124,7 +124,7 @@ def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | 
         confidence: probability that the bound holds.
 
     Returns:
-        The number; None where not even 65,536 are enough.
+        The number, or None where not even 65,536 are enough.
     """
 
     def refutes(guesses: int) -> bool:

@@ -34,7 +34,7 @@ def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
 
 
 def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
-    """Return the least number of two digits and zeros that is enough; None if 10^15 is not."""
+    """Return the least number of two digits and zeros that is enough, or None if 10^15 is not."""
     for digits in range(14):
         if is_enough(99 * 10**digits):
             unit = 10**digits
@@ -88,7 +88,7 @@ def trials_needed(audit: Audit) -> int | None:
         audit: an audit with a claim.
 
     Returns:
-        The number, rounded up to two digits; None if 10**16 are not enough (10**18 where the
+        The number, rounded up to two digits, or None if 10**16 are not enough (10**18 where the
         event never happened on the other side).
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
@@ -159,7 +159,7 @@ def _mass_and_trials(
 ) -> tuple[float, int | None]:
     """Return the mass of the event that shows a loss, and the trials that refute the claim by it.
 
-    Trials are rounded up to two digits; None where too many are needed.
+    Trials are rounded up to two digits, or None where too many are needed.
     """
     rates = mass, mass * math.exp(-true)
     if delta:

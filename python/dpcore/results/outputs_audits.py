@@ -51,7 +51,7 @@ UNKNOWN: Final = Pair("x", "x_prime")
 """Stands for inputs that nobody gave; an attack that needs them cannot use it."""
 
 _REVERSED_P_VALUE: Final = 0.01
-"""Chance below which so few right guesses are no matter of luck."""
+"""Chance below which so few right guesses are not matter of luck."""
 
 _REVERSED_SCORES_NOTE: Final = (
     "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
@@ -79,22 +79,22 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         confidence: probability that the bound holds.
         bound: name of the bound.
         seed: repeats the shuffle of independent rows, or the coins that decide ties.
-        event: what was counted, `outputs -> bool`; None for one run.
-        direction: "x" or "x_prime": the side in the numerator; None for one run.
+        event: what was counted, `outputs -> bool`, or None for one run.
+        direction: "x" or "x_prime": the side in the numerator, or None for one run.
         pair: the inputs; `UNKNOWN`, the mere names of the sides, where they were not given.
         pilot: rows on x and on x' that chose the event and were not counted.
         doubts: what in the data contradicts the assumption about the rows. With any no bound
             holds, and the verdict is "invalid: ...".
         paired: True if rows i of both sides came from one seed.
         arranged: True if the caller said that rows were put in order when the runs were over.
-        groups: groups of rows on x and on x', of which one row each is counted; None without.
+        groups: groups of rows on x and on x', of which one row each is counted, or None without.
         remarks: what a reader should know of the choice of the event; nothing here is a doubt.
-        read: how much of the pilot's outputs was read before the event was chosen; None where the
-            attack does not say (not compared).
-        inside: up to five distinct outputs inside the event, of 4,096 pilot outputs a side; empty
+        read: part of the pilot's outputs that was read before the event was chosen, or None where
+            the attack does not say (not compared).
+        inside: up to five distinct outputs inside the event, of 4,096 pilot outputs per side; empty
             with `source=False`, and for real numbers that do not repeat (not compared).
         auc: probability that an included canary scores higher than another, for one run that
-            dpcore trained; None elsewhere. It certifies nothing.
+            dpcore trained, or None elsewhere. It certifies nothing.
         tangent: epsilon of the tangent to a claim that is a curve, chosen by the rows that chose
             the event; for one run, the epsilon that the claim implies at `delta`.
         provenance: how it was made (not compared).
@@ -152,17 +152,17 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def guesses(self) -> int | None:
-        """Canaries guessed in or out; None for independent rows."""
+        """Canaries guessed in or out, or None for independent rows."""
         return self.evidence.guesses if isinstance(self.evidence, Guesses) else None
 
     @property
     def correct(self) -> int | None:
-        """Guesses that were right; None for independent rows."""
+        """Guesses that were right, or None for independent rows."""
         return self.evidence.correct if isinstance(self.evidence, Guesses) else None
 
     @property
     def canaries(self) -> int | None:
-        """All canaries; None for independent rows."""
+        """All canaries, or None for independent rows."""
         return self.evidence.canaries if isinstance(self.evidence, Guesses) else None
 
     @property

@@ -54,15 +54,15 @@ class Plan(Result, word="dpcore.plan/1"):
         factor: scale of the noise over the right one, where it was given.
         rates: probabilities of the event on the numerator's side and on the other; of several
             pilots, those of each one's event. Empty for one run.
-        trials: draws to count on each side; None for one run.
-        canaries: canaries of the one run; None for independent draws.
-        guesses: guesses about them; None for independent draws.
-        seconds: time of the audit at the pilots' speed; None without a mechanism. Not compared.
+        trials: draws to count on each side, or None for one run.
+        canaries: canaries of the one run, or None for independent draws.
+        guesses: guesses about them, or None for independent draws.
+        seconds: time of the audit at the pilots' speed, or None without a mechanism. Not compared.
         distance: of the pair; the claim is about `distance` times epsilon.
-        mechanism: what the mechanism is called; None without one.
-        event: what a pilot chose, one of the middle; None without a mechanism.
+        mechanism: what the mechanism is called, or None without one.
+        event: what a pilot chose, one of the middle, or None without a mechanism.
         pilots: fresh draws on each side of which `rates` are limits; else 0.
-        seed: repeats the pilots; None without a mechanism.
+        seed: repeats the pilots, or None without a mechanism.
         curve: the claim where it is a curve; `claim` and `delta` are then its tangent. Else None.
         seen: True if the pilots themselves show the violation that is planned for.
     """
@@ -124,12 +124,12 @@ class Plan(Result, word="dpcore.plan/1"):
 
     @property
     def mass(self) -> float | None:
-        """Probability of the event on the numerator's side; None for one run."""
+        """Probability of the event on the numerator's side, or None for one run."""
         return middle_of(self.rates)[0] if self.rates else None
 
     @property
     def mass_prime(self) -> float | None:
-        """Probability of the event on the other side; None for one run."""
+        """Probability of the event on the other side, or None for one run."""
         return middle_of(self.rates)[1] if self.rates else None
 
     @property
