@@ -299,7 +299,7 @@ def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Check a switch, True or False and nothing that merely counts as one, and return it.
+    """Check a switch, True or False, and return it.
 
     Args:
         name: what the message calls the value.

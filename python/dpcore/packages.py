@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
 def imported_module(name: str) -> Any:
     """Return a module that was wholly imported, or None.
 
-    While one thread imports a module, `sys.modules` shows it to all others half made. Nobody has an
+    While one thread imports a module, `sys.modules` shows it to all others half made. None of them has an
     object of it then: it counts as not imported.
 
     Args:
@@ -151,7 +151,7 @@ def load_arrays(path: Path, framework: str) -> dict[str, Any]:
 
     Raises:
         ModuleNotFoundError: without safetensors.
-        ValueError: if it is no such file, or a damaged one.
+        ValueError: if it is another kind of file, or a damaged one.
     """
     files = require_module(f"safetensors.{framework}", "from_pretrained")
     error_class = require_module("safetensors", "from_pretrained").SafetensorError

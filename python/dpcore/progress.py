@@ -40,9 +40,9 @@ class Progress:
 
     Args:
         label: what is being done.
-        total: amount of work, or None if nobody knows.
+        total: amount of work, or None if it is not known.
         show: True, False, or None for "where somebody is looking, and only for long work".
-        alive: a thread of its own keeps the bar moving while nothing advances it; False where
+        alive: a thread of its own keeps the bar moving between two steps; False where
             processes are forked.
         clock: seconds, for the wait before a bar appears and the time that it shows. None is
             the monotonic one.
@@ -115,7 +115,7 @@ class Progress:
 
         Args:
             label: what is being done.
-            total: amount of work, or None if nobody knows.
+            total: amount of work, or None if it is not known.
         """
         self._within, now = 0, self._clock()
         self._state = _State(make_visible(label), total, 0.0, now, now)

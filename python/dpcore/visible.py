@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def make_visible(text: str, layout: str = "") -> str:
-    r"""Write control characters, and others that show nothing, as `repr` does.
+    r"""Write control characters, and others that cannot be seen, as `repr` does.
 
     These are ESC, line ends and other controls, controls of the direction of writing, spaces of
     zero width, surrogates, and all spaces but the plain one. Other letters and signs of any

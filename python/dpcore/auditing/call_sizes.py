@@ -15,7 +15,7 @@ The p-values are those of the normal law. Two samples of equal size have lighter
 the exact permutation p-values were smaller for all shares of 20 to 64 outputs per sample, and for
 all patterns of ties that were tried.
 
-The calls have random streams that nothing else uses. Their order is drawn, since a mechanism may
+The calls have random streams of their own. Their order is drawn, since a mechanism may
 change from call to call.
 """
 
@@ -67,7 +67,7 @@ _ROW_NAMES: Final = ("first", "middle", "last")
 def plan_call_sizes(block: int, trials: int) -> tuple[int, int]:
     """Return the calls of each of the two sizes per side, and the rows of the longer ones.
 
-    There are no calls where they would be too few.
+    Too few calls are not made.
     """
     calls = min(_MAX_CALLS, trials // (2 * _TRIALS_PER_CALL))
     rows = min(_MAX_ROWS, block, max(_MIN_ROWS, trials // _TRIALS_PER_ROW))

@@ -1,6 +1,6 @@
 """A screen of the columns of wide outputs: sums and bins that a stream of rows keeps of each.
 
-Nothing else is stored of the rows. Columns whose laws differ most between the sides are chosen by
+Other rows are not stored. Columns whose laws differ most between the sides are chosen by
 their means, their spreads, their bins and the best half-line; of the sums a discriminant of all
 columns is made.
 """

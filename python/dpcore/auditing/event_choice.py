@@ -113,14 +113,14 @@ class SketchScores:
 
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
-    """Draw the first outputs of the split that chooses among scores, at most `most` a side."""
+    """Draw the first outputs of the split that chooses among scores, at most `most` per side."""
     return source.outputs(SELECTION, 0, _count_first_rows(source, selection, most))
 
 
 def draw_more_outputs(source: Source, drawn: Sides, selection: int, most: int) -> Sides:
     """Draw what a split lacks that is now larger, and keep the outputs that were drawn.
 
-    Only a split of which all outputs are held is continued, with the next block: within a block
+    Only a split whose outputs are all held is continued, with the next block: within a block
     the generator would have to make the first outputs again.
     """
     rows, held = _count_first_rows(source, selection, most), len(drawn[0])
@@ -376,7 +376,7 @@ def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
         goal: what is to be certified.
 
     Returns:
-        The choice, or None where the draws contradict the ratio, or it promises nothing.
+        The choice, or None where the draws contradict the ratio, or it promises no bound.
     """
     ratios, ratios_prime = values
     choices = [

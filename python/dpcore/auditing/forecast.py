@@ -188,7 +188,7 @@ class Forecast:
         return choices * self.fit[0] + each * trials
 
     def _time_pilot(self, size: int) -> float:
-        """Compute the seconds of a pilot, of which one half fits scores and the other chooses."""
+        """Compute the seconds of a pilot: one half fits scores, the other half chooses."""
         draws = self._time_draws(size // 2) + self._time_draws(size - size // 2)
         return draws + self.fit[0] + self.fit[1] * size
 
@@ -252,8 +252,8 @@ def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> Unse
 def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -> Forecast:
     """Add what the choice of an event and its count take to a forecast.
 
-    An event is chosen on larger and larger pilots, of which each may take a fifth of the
-    budget. Nothing but the time is kept.
+    An event is chosen on larger and larger pilots, each of which may take a fifth of the
+    budget. Only the time is kept.
     """
     course, source = request.course, request.make_source(request.probe_pair)
     limit = _MAX_CHOICE_SHARE * budget
@@ -331,7 +331,7 @@ def _make_forecast(request: UnsettledRequest) -> Forecast:
 def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
     """Time larger and larger calls, until their outputs take as long as all else in a call.
 
-    Without a budget, only calls that are slow are timed: of others there is no forecast.
+    Without a budget, only slow calls are timed. Other calls have no forecast.
     """
     course, budget, times = request.course, request.budget, request.attack.times
     native, (fixed, each) = is_native(request.mechanism), course.estimate_call()

@@ -148,9 +148,9 @@ def types_apart(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
     """Return a note if the outputs on x have another type than those on x'.
 
     1 and 1.0 are equal, and an audit counts them as one value; a reader of the type does not.
-    Nothing is certified: a type is one observation for a call, of any number of rows.
+    This certifies no bound: a type is one observation for a call, of any number of rows.
 
-    Nothing is said where the values themselves explain the types (whole numbers became floats
+    There is no note where the values themselves explain the types (whole numbers became floats
     with a NaN or a half, a list of strings is as wide as its longest), since scores see those.
 
     Args:

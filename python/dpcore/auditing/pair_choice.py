@@ -117,7 +117,7 @@ def parse_pair(
 
     Raises:
         TypeError: if one is none of the kinds allowed.
-        ValueError: if it is an empty list; if there is no pair; if a pair is refused, see
+        ValueError: if it is an empty list; if it holds no pair; if a pair is refused, see
             `PairCandidates.checked`.
     """
     if neighbour is not None:
@@ -274,7 +274,7 @@ def choose_pair(
         course: records what is done.
 
     Returns:
-        One pair, and what a search took. Nothing that was drawn here is counted.
+        One pair, and what a search took. Draws of the search are not counted.
     """
     rounds = plan_rounds(candidates, pilot, trials)
     total = 2 * sum(many * size for many, size in rounds)

@@ -139,7 +139,7 @@ class PilotDraws:
 
         Args:
             fitted: what the attack chose.
-            null: True if the inputs may be equal: then a constant says nothing of the claim.
+            null: True if the inputs may be equal: then a constant does not concern the claim.
         """
         facts = self.facts
         constant = "" if null else facts.constant

@@ -1,7 +1,7 @@
 """Source of a mechanism's randomness: the seed, its own, or one that its copies share.
 
 The mechanism itself is tested: it draws some rows of both sides twice, the second time with the
-generators in question put back. If both draws are independent, all 2r rows of a side are
+generators in question put back. If both draws are independent, all 2r rows of one side are
 exchangeable: given their values, every way to sort them into r pairs is as likely as any other.
 The share of these ways in which all pairs agree is an exact p-value, whatever the law and its
 atoms: 1/(2r - 1)!! where no two of the r rows agree, and 2^-40 already for r = 12.
@@ -88,7 +88,7 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
 
     Returns:
         "seed" if the same generator gives the same outputs bit for bit, "rounding" if they differ
-        by rounding alone, "own" if by more, "not known" if equality may be chance: where all rows
+        only by rounding, "own" if by more, "not known" if equality may be chance: where all rows
         are equal, say.
 
     Example:
@@ -126,7 +126,7 @@ def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
 
     Returns:
         True if the randomness is that of the global generators of Python, numpy or torch, which
-        can be seeded anew for every block; False if nothing in this process repeats it.
+        can be seeded anew for every block; False if this process cannot repeat it.
 
     Raises:
         ValueError: if it comes from another generator in this process, or may: where so few rows
@@ -151,7 +151,7 @@ def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
 def draws_globals_alone(draws: CallableDraws, shared: Shared) -> bool:
     """Return True if a call moves the states of global generators, False if of none.
 
-    This is for mechanisms of which hardly any outputs differ, so that outputs do not show whether
+    This is for mechanisms whose outputs hardly differ, so that outputs do not show whether
     processes would repeat them. One call on each side is made.
 
     Args:
@@ -301,7 +301,7 @@ def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
     """Compute the logarithm of the chance that all pairs of a random pairing agree.
 
     Of r rows that were drawn twice, those of a group agree. Of the (2r - 1)!! ways to sort all 2r
-    into pairs, the product of (2m - 1)!! over groups of m rows has pairs of one group alone.
+    into pairs, the product of (2m - 1)!! over groups of m rows has only pairs within one group.
 
     Args:
         sizes: m of each group.

@@ -1,9 +1,9 @@
 """Parts that were begun, registered next to their run file, so that none is counted twice.
 
 Where the seed repeats the outputs, a second count of a part verifies the first. Elsewhere, whoever
-counts a part several times and keeps the best count certifies too much. Nothing can prove that this
+counts a part several times and keeps the best count certifies too much. No record proves that this
 did not happen, because whoever holds the files can delete some. A registered part prevents it where
-nobody intends it.
+it is not intended.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class _Entry(NamedTuple):
 def register_part(run_path: Path, run: RunFile, again: bool) -> None:
     """Register the count of a part before it begins, unless the seed repeats it.
 
-    A folder that cannot be written to registers nothing. The report then states so.
+    A folder that cannot be written to registers no part. The report then states so.
 
     Args:
         run_path: of the run file.
-        run: file of the part, which nobody else counts for.
+        run: file of the part, for which no other process counts.
         again: whether an earlier count of the part becomes void.
 
     Raises:

@@ -89,7 +89,7 @@ OTHER_BITS_NOTE: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class UnsettledRequest(Arguments):
-    """The checked arguments of an audit, of which the pair is not chosen yet.
+    """The checked arguments of an audit whose pair is not chosen yet.
 
     `wanted` are the pairs to choose from and `probe_pair` is the one to learn shapes from.
     `randomness` is its source (see `Audit`); with `globals` the global generators are seeded for

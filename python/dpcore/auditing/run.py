@@ -1,7 +1,7 @@
 """Audit of a mechanism: choose an event, count it on fresh draws, certify a bound on epsilon.
 
 There are three courses: a fixed number of trials, a stop as soon as the claim is refuted, and
-single calls whose latency counts, each on a side drawn by a fair coin. What is fixed before a count
+single calls whose latency counts, each on a side by a fair coin. What is fixed before a count
 and what was counted are separate: a run file holds both, and a process that goes on with it is
 compared with the one that began it. The draws of a finished audit can be repeated.
 """
@@ -81,12 +81,12 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
     Args:
         mechanism: a native mechanism; any callable `(x, size, rng) -> outputs` with outputs of
             shape `(size, ...)` (or a list of `size` outputs of any kind: strings, tuples, lists
-            of changing length), drawn from the numpy Generator `rng` alone; an OpenDP
+            of changing length), drawn only from the numpy Generator `rng`; an OpenDP
             measurement, a diffprivlib mechanism, a scipy or torch distribution (added to x), a
             torch module; an object whose method `as_mechanism()` returns one, such as a
             `dpcore.torch.PrivateEncoder`. One that encodes its input first may give attacks the
             vector that its noise is added to, see `dpcore.mechanisms.declarations`.
-        pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one
+        pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, from which the one
             expected to certify most is audited (the choice takes at most eight draws per side for
             each of the trials, or 64 for each pair if that is more); a
             `dpcore.pairs.search(...)`. None takes the mechanism's `default_pair()`, or [0]
@@ -100,7 +100,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             two inputs given.
         null: allow two equal inputs, on which whatever is found is a false alarm.
         attack: an object of `dpcore.attacks`, its name ("threshold", "majority-vote"), or any
-            `(outputs, outputs_prime, pair) -> event`, fed with pilot draws; None or "auto" is
+            `(outputs, outputs_prime, pair) -> event`, fed with pilot draws. None or "auto" is
             `dpcore.attacks.Auto()`, the portfolio of all that apply.
         trials: draws on each side that are counted: an int, or "1e8", or 1e8. None is 10**6, and
             4,000 where every output costs a forward pass of a random encoder of texts.
@@ -125,9 +125,9 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             two then has half of the error probability.
         pilot: draws on each side that choose pair and event and are not counted. None is about
             an eighth of the trials, at most the budget of a search in texts. Rare events need many.
-        rng: where all randomness comes from: None (fresh entropy, of which the report records the
+        rng: where all randomness comes from: None (fresh entropy; the report records the
             seed), the seed of a report, an int in [0, 2**63), which repeats it (`--seed` on the
-            command line), or a Generator, of which one number is drawn.
+            command line), or a Generator, from which one number is drawn.
         route: how native votes are counted: "integer" compares random integers, "sampled" makes
             every output; both give the same counts. "auto" takes the faster one that exists.
         block: trials in a block, part of what repeats a result. None is 2**17 numbers' worth,
@@ -159,7 +159,7 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range; if there is no pair, its inputs are equal, or
+        ValueError: if a value is out of range; if the pair is missing, its inputs are equal, or
             further apart than `neighbour` says or the mechanism's claim speaks of (where no claim
             was given); if outputs have the wrong shape, are repeated in another block where chance
             is excluded, or are the same in all rows of one call and others in those of another;
@@ -214,8 +214,8 @@ def run_arguments(
 
     Args:
         arguments: the arguments.
-        run: the run file, locked, if there is one; a part of a run counts its own trials alone.
-        count: what is done once all is fixed; None counts all trials and returns the `Audit`.
+        run: the run file, locked, if there is one; a part of a run counts only its own trials.
+        count: what is done once all is fixed. Defaults to counting all trials.
         usual_trials: as in `run_with_checkpoint`.
     """
     budget = arguments.seconds
@@ -390,7 +390,7 @@ def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]
     """Return the checks, preceded by the column that numbers the rows, if one does.
 
     Args:
-        checks: what contradicts the independence of rows; without any nothing is drawn.
+        checks: what contradicts the independence of rows; without any, no warning is given.
         source: of the outputs; some rows are drawn on x to be read.
     """
     if not checks or source.draws.native:
@@ -461,7 +461,7 @@ def _pool_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts
 def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Done:
     """Count both sides, shard by shard.
 
-    Ctrl-C keeps the shards that came back; with a run file nothing is shown, and it goes on.
+    Ctrl-C keeps the shards that came back; with a run file no result is shown, and it goes on.
     """
     event, course, watches = fixed.audit["event"], source.course, _list_watches(fixed)
     done = Done() if run is None else run.done
@@ -643,7 +643,7 @@ def audit_timing(request: Request) -> Audit:
             allows for sides drawn by coin.
 
     Returns:
-        The audit. Its counts are calls on a side that hit the event, of all calls.
+        The audit. Its counts are the calls on each side that hit the event, of all calls.
 
     Raises:
         ValueError: if the request asks for a delta, for early stop, for several pairs or for more

@@ -1,6 +1,6 @@
 """Run file of an audit: what is fixed, and what was counted so far, so that a run can go on.
 
-The file is JSON, and nothing in it is executed. It is replaced as a whole: a kill in the middle of
+The file is JSON, which is never executed. It is replaced as a whole: a kill in the middle of
 a write leaves the file before it.
 """
 
@@ -190,7 +190,7 @@ class RunFile:
     Args:
         path: of the file, as messages name it.
         place: the file itself, without symbolic links.
-        fixed: what is fixed before the count; None until the event is chosen.
+        fixed: what is fixed before the count, or None until the event is chosen.
         done: what was counted.
         part: number and number of all parts, of the part of a run that is counted here.
         asked: options of the command line that began the run; empty for a run begun in Python.
@@ -554,7 +554,7 @@ def _quote_word(word: str) -> str:
 
 
 def _read_names(value: Any) -> Any:
-    """Replace objects of which JSON has the text alone by this text, as reading does."""
+    """Replace objects that JSON holds only as text by this text, as reading does."""
     if isinstance(value, Mapping):
         if set(value) == {"repr"}:
             return value["repr"]
@@ -587,7 +587,7 @@ def read_run(path: Any, name: str = "path") -> RunFile:
 
     Raises:
         TypeError: if the path is None.
-        ValueError: if there is no such file, or it is not a run file.
+        ValueError: if the file is missing, or it is not a run file.
     """
     run = RunFile(require_path(name, path))
     if not run.place.is_file():
@@ -600,7 +600,7 @@ def read_run(path: Any, name: str = "path") -> RunFile:
 def open_run(
     path: Any, name: str = "checkpoint", requested: Mapping[str, Any] | None = None
 ) -> Iterator[RunFile]:
-    """Open a run file, which may not exist yet, for one driver alone.
+    """Open a run file, which may not exist yet, for one driver only.
 
     Args:
         path: of the file.

@@ -49,9 +49,9 @@ class Declared(Shown):
         anytime: it holds at every number of draws at once; the others need one fixed in advance.
         recorded: it is offered for outputs drawn elsewhere, whose sides may differ in number.
         paired: it holds for dependent sides too, as rows i of both from one seed are.
-        implied: an audit that asks for none may record it, so that naming it asks for nothing.
+        implied: an audit that asks for none may record it, so that naming it changes no result.
         curves: how it tests a claim that is a curve: "none" (at one epsilon and delta), "point"
-            (by two limits at once, as a whole), "gaussian" (Gaussian ones), "only" (nothing else).
+            (by two limits at once, as a whole), "gaussian" (Gaussian ones), "only" (no others).
         slow: it takes too long to be asked hundreds of times.
         most_draws: draws per side beyond which it gives what `clopper_pearson` does, or None.
 
@@ -264,8 +264,8 @@ def conditional(
     confidences are refused. The loss grows with the rates: above p = 0.7 it is looser than
     `clopper_pearson`. With fixed numbers `berger_boos` is better in every way.
 
-    There is no form for delta > 0: the probability that a hit is one of x then depends on q
-    itself, not on epsilon alone. And the draws must never be paired with only the discordant pairs
+    No form exists for delta > 0: the probability that a hit is one of x then depends on q
+    itself, not only on epsilon. And the draws must never be paired with only the discordant pairs
     kept: their ratio estimates p (1 - q)/(q (1 - p)), the odds ratio, which is larger than p/q.
 
     Args:
@@ -329,7 +329,7 @@ def every_coordinate(
     loss of n epsilon_1 where the event of all coordinates would hardly ever be drawn.
 
     Independence and equal noise are *declared*, not tested: say so with the verdict. If they do
-    not hold the limit certifies nothing.
+    not hold the limit certifies no bound.
 
     Args:
         pooled: counts of each group, all its coordinates together: k of n on the side of the
@@ -343,7 +343,7 @@ def every_coordinate(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there is no group, the lengths differ or a value is out of range.
+        ValueError: if no group is given, the lengths differ or a value is out of range.
 
     Source:
         Dwork and Roth (2014), theorem 3.16 (the loss of independent parts adds up); Clopper and

@@ -461,7 +461,7 @@ def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
 
     Args:
         p: probability on the numerator's side, in (0, 1].
-        true_epsilon: the loss at delta, of which mu is that of the noise.
+        true_epsilon: the loss at delta; mu is that of the noise with this loss.
         delta: above 0.
 
     Returns:

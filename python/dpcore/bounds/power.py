@@ -1,8 +1,8 @@
 """Power of an audit: the smallest violation it certifies almost surely, the trials it needs.
 
-`predicted` chooses among events and certifies nothing, so its quantiles may be approximations.
+`predicted` chooses among events and certifies no bound, so its quantiles may be approximations.
 
-`detectable` takes any bound. What plans are made of is written for Clopper-Pearson limits alone,
+`detectable` takes any bound. What plans are made of is written only for Clopper-Pearson limits,
 whose inverse is known, and needs no search for each count.
 """
 
@@ -241,7 +241,7 @@ def detectable(
 
     The sentence it fills in: "had this event had probability at least `mass` on one side and been
     at least `ratio` times as likely there as on the other, a violation of epsilon > `claim` would
-    have been certified with probability `power`." It says nothing about other events.
+    have been certified with probability `power`." It does not concern other events.
 
     With K ~ Binomial(n, mass) and K' ~ Binomial(n, mass/ratio) the probability of a certificate is
     P(bound(K, K') > claim). For a bound that rises in k and falls in k', with most(k) the largest

@@ -11,12 +11,12 @@ second factor is positive, so a smaller p only lowers the product.) No factor is
 0 <= v <= min(1/(q0 + s delta), 1/(1 - q0)). A product of bets over draws, and any average of such
 products with weights fixed beforehand, is therefore a supermartingale that starts at 1, and by
 Ville's inequality it ever reaches 1/alpha with probability at most alpha. On n draws per side the
-product depends on the counts alone: it has k factors for X = 1, n - k for X = 0, and so on.
+product depends only on the counts: it has k factors for X = 1, n - k for X = 0, and so on.
 
 The centre is what makes the bet sharp: up to v^2 it loses the binomial variances of X and X', and
 2 (q - q0)^2, so that a rough q0 is enough. With q0 = 0 and delta = 0 it is (1 + v s)^k (1 - v)^k',
 the mixture over theta of theta^k (1 - theta)^k', which pays for Poisson variances. A bet a^X b^X'
-that nothing is paid on X = X' = 0 for cannot exist for delta > 0: at q = 0, p = delta its mean is
+that pays 0 on X = X' = 0 cannot exist for delta > 0: at q = 0, p = delta its mean is
 1 + delta (a - 1).
 """
 
@@ -64,7 +64,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
 
     reaches 1/(1 - confidence). The centres q0 are 7, evenly spaced in arcsine, of equal weight;
     the stakes v are 50, evenly spaced in log odds, with weights 1/4, 1/5, ... from the largest
-    down (scaled to 1): few draws call for large stakes, many for small ones. Nothing of this
+    down (scaled to 1): few draws call for large stakes, many for small ones. No step of this
     depends on the data. One may look after every draw and stop when it pleases: the limits of all
     looks hold together with probability `confidence`. Draws must be independent, their numbers on
     both sides equal at every look, and event and order fixed before the counted draws. For
@@ -127,7 +127,7 @@ class Martingale:
     event. The other half follows predictions where the caller gives them: a prediction (p, q)
     fixes the centre at the nearest pair that the claim allows, and parts from 1/16 to twice of
     the stake that makes the bet a likelihood ratio. One mixture over these parts runs through all
-    slices, so that a change of event costs nothing. Without predictions the two halves are equal.
+    slices, so that a change of event has no cost. Without predictions the two halves are equal.
 
     Args:
         claim: the claimed epsilon, at least 0.

@@ -4,7 +4,7 @@ The best threshold for many counted draws may lie where the pilot of an audit ha
 the ratio of the densities of the score on the two sides is taken to be ``exp(a + b s)``. That is so
 for Gaussian noise in the direction of a shift, and for every score that is itself a log-likelihood
 ratio. All values of the tail then show how rare an event is, not only those beyond the threshold.
-The fit chooses and certifies nothing.
+The fit chooses an event; it certifies no bound.
 """
 
 from __future__ import annotations

@@ -319,7 +319,7 @@ class Band(Record, word="Band"):
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Compute the privacy profile that the points certify, for every epsilon at once.
 
-        ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``, of which the points give
+        ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``, and the points give
         a lower limit.
 
         Args:

@@ -16,7 +16,7 @@ half-lengths) lies within 4 M rho^(1-N)/(rho - 1) of its interpolant in N Chebys
 2 M rho^-k; in the points used here, the zeros of T_N, they alias alike). The interpolant's own
 maximum is read off a grid with the lemma of M. Riesz: about its maximum a trigonometric polynomial
 of degree d falls no faster than cos(d theta), so on a grid of G Chebyshev angles the spread is
-missed by a factor of at most 1/cos(pi d / 2G). Nothing is sampled that is not bounded in between.
+missed by a factor of at most 1/cos(pi d / 2G). Every sampled step is bounded in between.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) ->
     Windows, rounding and cells round the probability up.
 
     Beyond 2**40 draws the answer is that of `clopper_pearson`: which bound speaks depends on the
-    numbers of draws alone.
+    numbers of draws only.
 
     Args:
         counts: k of n on the side of the numerator, k' of n' on the other; n and n' may differ.

@@ -387,7 +387,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     """Read the chosen columns of a table of cells, or a text with one output a line.
 
     Raises:
-        ValueError: if the text is no such table: the message names line and cell.
+        ValueError: if the text is another kind of table; the message names line and cell.
         MemoryError: if memory cannot hold the columns.
     """
     are_lines = request.kind == "lines"
@@ -451,7 +451,7 @@ def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the line and the cells of every row of a table of texts; empty lines are left out.
 
     Raises:
-        ValueError: if the text is no such table: the message names line and cell.
+        ValueError: if the text is another kind of table; the message names line and cell.
     """
     read = file.open_utf8(None)
     data = read(_HEAD_BYTES)
@@ -584,7 +584,7 @@ def place_dtypes(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[
     """Return the numbers of the columns for which `dtype` asks for a kind.
 
     Raises:
-        ValueError: if there is no such column; all rows of JSON may lack it.
+        ValueError: if a column is missing; all rows of JSON may lack it.
     """
     places = {}
     for name in dtypes:
@@ -638,7 +638,7 @@ def _find_separator(data: bytes, kind: str) -> str:
 
 
 def _require_separator(file: HashedFile, data: bytes, sep: str) -> None:
-    """Raise an error if nearly all lines hold another separator, at which nothing is split."""
+    """Raise an error if nearly all lines hold another separator than the one that splits them."""
     lines = data.decode("utf-8", "replace").splitlines()[:1000]
     if any(sep in line for line in lines[:1]):
         return

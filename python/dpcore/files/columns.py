@@ -77,13 +77,13 @@ class Request(NamedTuple):
 
     @property
     def is_broad(self) -> bool:
-        """True if a column may be chosen that nobody named."""
+        """True if a column may be chosen that the caller did not name."""
         entries = self.column if isinstance(self.column, (list, tuple)) else [self.column]
         return any(map(_is_broad, entries)) or (self.column is None and self.exclude is not None)
 
     @property
     def is_open(self) -> bool:
-        """True if nothing was chosen."""
+        """True without a choice."""
         return self.column is None and self.exclude is None
 
 
@@ -146,7 +146,7 @@ def select_columns(
 
     Raises:
         TypeError: if `column` is of the wrong kind.
-        ValueError: if there is no such column, columns do not fit together, or a choice is needed.
+        ValueError: if a column is missing, columns do not fit together, or a choice is needed.
     """
     return stack_columns(table, choose_places(table, Request("", column), default, True))
 
@@ -197,7 +197,7 @@ def choose_places(
 
     Raises:
         TypeError: if a choice is of the wrong kind.
-        ValueError: if there is no such column, all are left out, or a choice is needed.
+        ValueError: if a column is missing, all are left out, or a choice is needed.
     """
     request = translate_numbers(request, table)
     column, names = request.column, table.names or ()
@@ -283,7 +283,7 @@ def _list_excluded(table: Table, request: Request) -> set[int]:
 
 
 def check_excluded(tables: Sequence[Table], request: Request) -> None:
-    """Raise an error for an entry of `exclude` that leaves out nothing."""
+    """Raise an error for an entry of `exclude` that leaves out no column."""
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
         excluded = request._replace(exclude=entry)
         is_name = isinstance(entry, str)

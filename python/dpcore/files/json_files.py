@@ -183,7 +183,7 @@ class _Types:
 
 
 def _may_be_codes(least: int, most: int) -> bool:
-    """Return True for whole numbers of one width, of which each digit may count."""
+    """Return True for whole numbers of one width, each digit of which may count."""
     return len(str(least)) == len(str(most)) >= MIN_CODE_DIGITS
 
 

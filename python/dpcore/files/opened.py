@@ -102,7 +102,7 @@ class HashedFile(io.RawIOBase):
     Args:
         raw: the file, or standard input.
         name: what messages call it.
-        size: its bytes, or None where nobody knows.
+        size: its bytes, or None where they are not known.
         bar: moves on by each byte, or None.
     """
 

@@ -62,7 +62,7 @@ def is_frame(value: Any) -> bool:
 
 
 def is_table_class(cls: type) -> bool:
-    """Return True for a class of which `table_to_mapping` takes the objects."""
+    """Return True for a class whose objects `table_to_mapping` takes."""
     kinds = ("iloc", "index"), ("to_pydict",), ("get_columns",)
     return any(has_all(cls, *kind) for kind in kinds)
 
@@ -312,7 +312,7 @@ def rows_of(
         keeps_forms: True to keep rows of several types as objects.
 
     Returns:
-        What numpy makes of it where that loses nothing; otherwise a 1-d array of objects.
+        The array that numpy makes of it where that is exact; otherwise a 1-d array of objects.
 
     Raises:
         TypeError: if it cannot be read as an array.
@@ -502,7 +502,7 @@ def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
 
     Args:
         name: what messages call the outputs.
-        rows: outputs, or the whole answer alone.
+        rows: outputs, or only the whole answer.
 
     Raises:
         TypeError: if one is an iterator, a coroutine, a sparse matrix or a graph.

@@ -1,4 +1,4 @@
-"""Calls of a user's mechanism: its generator, its name, and outputs that nothing else holds.
+"""Calls of a user's mechanism: its generator, its name, and outputs that only the caller holds.
 
 A function of one answer becomes a mechanism of many outputs by one call for each. Numbers and
 arrays of one shape are stacked. Any other answer (strings, mappings, lists of changing length,
@@ -173,7 +173,7 @@ def call_mechanism(
 ) -> npt.NDArray[Any]:
     """Call a Python mechanism once; its own exceptions pass through unchanged.
 
-    The outputs are the caller's alone: a buffer that the mechanism may fill again is copied.
+    Only the caller holds the outputs: a buffer that the mechanism may fill again is copied.
     """
     name = f"outputs of {name_of(mechanism)}"
     # No name for the answer itself, as `_held_elsewhere` wants it.
@@ -197,7 +197,7 @@ def explain_failures(
         mechanism: the mechanism.
         inputs: x and x'.
         size: outputs of the call that may fail.
-        make_rng: makes a generator from a side and a number; that of number 0 failed.
+        make_rng: `(side, number)` -> a generator; that of number 0 failed.
     """
     try:
         yield
@@ -318,8 +318,8 @@ def runs_on(mechanism: Any) -> str:
 def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
     """Return True if other references to an array's memory may exist, as far as Python can count.
 
-    What is alone is not copied: a copy costs 2 % of drawing Laplace noise, but 12 % of drawing
-    uniform numbers. In doubt the answer is True.
+    An array without other references is not copied: a copy costs 2 % of drawing Laplace noise, 12 %
+    of drawing uniform numbers. In doubt the answer is True.
 
     Args:
         outputs: held by one name of the caller.

@@ -61,7 +61,7 @@ class Tool(Shown):
 
     Args:
         arguments: the program and its arguments, with the places `{x}` and `{size}`.
-        timeout: seconds in which a process may write nothing. None takes 60 and a tenth of a
+        timeout: seconds that a process may be silent. None takes 60 and a tenth of a
             second for each answer.
         catch: exit statuses that are outcomes, signals below 0.
     """
@@ -79,7 +79,7 @@ class Tool(Shown):
 
     @property
     def reproducible(self) -> bool | None:
-        """True if each answer has a process of its own; None states nothing."""
+        """True if each answer has a process of its own, or None if that is not stated."""
         return True if self.catch else None
 
     @property
@@ -112,7 +112,7 @@ class Tool(Shown):
             ValueError: if the process writes other than `size` lines of UTF-8, or too long ones,
                 or `x` cannot be an argument of a command.
             RuntimeError: if it does not start, or ends with another status than 0.
-            TimeoutError: if it writes nothing for too long.
+            TimeoutError: if it is silent for too long.
         """
         if not self.catch:
             return parse_lines(self._run(x, size, rng))
@@ -164,7 +164,7 @@ def command(
         arguments: the program and its arguments. In the arguments `{x}` stands for the input (a
             text is put in unchanged, anything else as JSON) and `{size}` for the number of
             answers.
-        timeout: seconds in which a process may write nothing to stdout. None takes 60 and a tenth
+        timeout: seconds in which a process may not write to stdout. None takes 60 and a tenth
             of a second for each answer.
         catch: an exit status, or several, that are outcomes; `signal.SIGSEGV` or -11 is a signal.
             Each answer then has a process of its own: `{size}` is 1, and a process that ends so
@@ -175,7 +175,7 @@ def command(
 
     Raises:
         TypeError: if `arguments` is not a list of texts.
-        ValueError: if there is no such program, or no argument holds `{x}`, or none holds `{size}`.
+        ValueError: if the program is missing, or no argument holds `{x}`, or none holds `{size}`.
 
     Example:
         >>> import sys
@@ -296,12 +296,12 @@ class _RunningCommand:
 
         Args:
             size: lines that it has to write.
-            limit: seconds in which it may write nothing.
+            limit: seconds that it may be silent.
 
         Raises:
             ValueError: if it writes other than `size` lines of UTF-8, or too long ones.
             RuntimeError: if it ends with another status than 0.
-            TimeoutError: if it writes nothing for too long.
+            TimeoutError: if it is silent for too long.
         """
         written = self._collect(size, limit)
         status = self._wait(limit)

@@ -54,7 +54,7 @@ class Mechanism(Protocol):
 class MechanismAttributes:
     """Attributes that a mechanism may carry, each with its value for one that lacks it.
 
-    A user's function inherits from nothing: `mechanism_attribute` reads them with these defaults.
+    A user's function has no base class: `mechanism_attribute` reads them with these defaults.
 
     Attributes:
         name: the name in reports. None takes that of the function or class.
@@ -176,7 +176,7 @@ def inputs_of(mechanism: Any, pair: Pair) -> Pair:
 class StatedLogRatio(Record, word="StatedLogRatio"):
     """The log-likelihood ratio of outputs as the mechanism itself states it, as a score.
 
-    It certifies nothing by itself: an event is a threshold on it, and is counted like any other.
+    It certifies no bound by itself: an event is a threshold on it, and is counted like any other.
 
     Args:
         mechanism: what has `log_ratio(outputs, pair)`.

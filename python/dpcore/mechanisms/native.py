@@ -72,7 +72,7 @@ class Law(Shown):
         support: `(noise)`, the smallest and the largest noise possible, in real numbers.
         cost: `(noise, distance)`, the privacy of two inputs so far apart, above 0.
         norm: of that distance, "l1" or "l2".
-        blind: True if the output is the noise alone and does not depend on the input.
+        blind: True if the output is only the noise and does not depend on the input.
         traced: name of the law of traced draws, "laplace", "normal" or "exponential"; empty for
             noise that is one step of a trace.
 
@@ -140,12 +140,12 @@ class Native(Shown):
 
 
 class Primitive(Native):
-    """A mechanism that is noise and nothing else."""
+    """A mechanism that is only noise."""
 
     __slots__ = ()
 
     def steps(self, dim: int) -> Steps:
-        """Return the noise alone, for any dimension."""
+        """Return only the noise, for any dimension."""
         return Steps(self)
 
 

@@ -4,7 +4,7 @@ The spelling of a number or of a JSON text is a part of an output: `1.5` and `1.
 whoever reads the line can distinguish them. A spelling is usual if Python or JavaScript writes the
 value in this way. Every other spelling belongs to the value, as its form.
 
-A form follows from the line alone, whatever stands in other lines of the block. Otherwise the rows
+A form follows only from the line, not from other lines of the block. Otherwise the rows
 of a block would depend on each other.
 """
 
@@ -111,7 +111,7 @@ class Lines(list[Any]):
         has_forms: True if one of them, at any depth, has a form that an array would lose.
         pattern: how all numbers are written: a format such as "%.6f", "whole" for floats of which
             the whole ones have no point, or "usual"; then the carriage return of line ends of two
-            bytes. None where an array loses nothing.
+            bytes. None where an array is exact.
     """
 
     has_forms = False

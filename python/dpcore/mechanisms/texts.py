@@ -49,7 +49,7 @@ class BatchCheck(Record, word="BatchCheck"):
         distance: relative to the vector's norm; NaN if it was not measured.
         rounding: the largest one that counts as rounding.
         texts: number of texts compared.
-        reason: why nothing was measured; empty where it was.
+        reason: reason why there is no measurement; empty where there is one.
     """
 
     distance: float
@@ -341,11 +341,11 @@ def check_batches(
         limit: called after a first encoding: the distance that counts as rounding.
         name: what complaints call the encoder.
         random: why it is known to be random; empty if it is not.
-        refuse_state: refuse an encoder of which two equal calls differ although no generator moved.
+        refuse_state: refuse an encoder whose equal calls differ although no generator moved.
         shown: what complaints call the texts; () quotes them.
 
     Returns:
-        The `BatchCheck`; of a random encoder the reason why nothing was compared.
+        The `BatchCheck`; for a random encoder, the reason why it was not compared.
 
     Raises:
         ValueError: if vectors change with the other texts, or two equal calls differ.

@@ -144,7 +144,7 @@ class Counted(NamedTuple):
     """Counts of an event, and the attack and rows that chose it.
 
     Args:
-        counts: of the event, on the rows that chose nothing.
+        counts: of the event, on the rows that did not choose it.
         attack: name of the attack.
         fitted: the event, and how it was chosen.
         pilot: rows of each side that fitted and chose.
@@ -346,7 +346,7 @@ class _PilotRows:
 
 
 def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """List repetitions that independent rows do not have, and those that show nothing.
+    """List repetitions that independent rows do not have, and those that prove no dependence.
 
     Args:
         sides: outputs on x and on x', shapes `(size, ...)`, `(size', ...)`.
@@ -400,7 +400,7 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
 def _describe_repetitions(
     name: str, tables: Sequence[Array], keys: Sequence[Codes]
 ) -> tuple[str, str]:
-    """Describe repetitions on the first of two sides: improbable ones, or such as prove nothing."""
+    """Describe repetitions on the first of two sides: improbable ones, or harmless ones."""
     ordered = np.sort(keys[0])
     if not (ordered[1:] == ordered[:-1]).any():
         # Most recorded numbers do not repeat. To find the place of each takes ten times as long.
@@ -549,7 +549,7 @@ def _count_at_distances(
 
 
 def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float]:
-    """Read a column as whole numbers, equal differences of which are equal distances.
+    """Read a column as whole numbers whose equal differences are equal distances.
 
     Returns:
         The whole numbers, in a unit that the first `size` values state, and infinity; of texts and
@@ -687,7 +687,7 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
 
 
 def _clustering_deviation(first: Array, other: Array) -> float:
-    """Compute standard deviations from a random order of the rows; 0 if it shows nothing."""
+    """Compute standard deviations from a random order of the rows; 0 if it shows no dependence."""
     ranks, still = _centred_ranks(first)
     others, still_other = _centred_ranks(other)
     # Chance meetings of rare values are far from normal.

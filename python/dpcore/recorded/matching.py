@@ -1,6 +1,6 @@
 """Columns of the two sides: matched by name, keys and fields in one order, times in one unit.
 
-An order, a unit or a time zone that all rows of a side share is one observation, so that no count
+An order, a unit or a time zone that all rows of one side share is one observation, so that no count
 of rows may use it. It is a note.
 """
 
@@ -91,9 +91,9 @@ def match_units(
 def match_spellings(
     sides: tuple[Array, Array], cells: Sequence[Sequence[Cells | None]], titles: tuple[str, ...]
 ) -> tuple[tuple[Array, Array], tuple[str, ...], tuple[str, ...]]:
-    """Return outputs with a column for the spelling of numbers that a side writes in two ways.
+    """Return outputs with a column for the spelling of numbers that one side writes in two ways.
 
-    A spelling that all equal numbers of a side share is a note.
+    A spelling that all equal numbers of one side share is a note.
 
     Args:
         sides: outputs on x and on x', shape `(size,)` or `(size, columns)`.
@@ -187,7 +187,7 @@ def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str,
 def _match_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
     """Return the outputs on x' with the keys of mappings in the order of those on x, and a note.
 
-    Nothing is changed unless each side has its keys in one order, and these orders differ.
+    Outputs are changed only if each side has its keys in one order, and these orders differ.
 
     Args:
         outputs: outputs on `x`.

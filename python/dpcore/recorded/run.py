@@ -226,7 +226,7 @@ def audit_outputs(
 
     What the rows are must be said. `rows="independent"`: each row is the output of a run of its
     own: give one row a training run, a document, a person, or say with `groups=` which rows belong
-    together. No test sees one shift that all rows of a side share, rows of one run or document in
+    together. No test sees one shift that all rows of one side share, rows of one run or document in
     random order, or copies with small changes. Both sides are shuffled and cut: a quarter of the
     rows fits the attack, a quarter chooses its event and direction, and the half that neither has
     seen is counted. `rows="one_run"`: all rows are scores of canaries from one run, higher where a
@@ -250,7 +250,7 @@ def audit_outputs(
             (rows of x), `fp` and `tn` (rows of x') is a confusion matrix of guesses whose
             threshold was fixed before: all of them are counted.
         outputs_prime: outputs on `x_prime`, shape `(size', ...)`; another number of rows will do.
-        rows: "independent" or "one_run"; there is no default.
+        rows: "independent" or "one_run". It must be given.
         claim: epsilon that somebody claims, or a curve of `dpcore.claims` such as `GDP(1.0)`, or
             None.
         delta: delta of the claim, in [0, 1); not with a curve, which has its own.
@@ -264,7 +264,7 @@ def audit_outputs(
         pair: for independent rows, the two inputs, where the attack is to know them.
         count_share: share of independent rows that is counted, 0.5 if None; the rest chooses.
         guesses: for one run, how many canaries are guessed: a number or a share (a float up to
-            1.0) of which half is guessed in and half out, or a tuple (in, out). None is all.
+            1.0), half of which is guessed in and half out, or a tuple (in, out). None is all.
         column: column or columns of files and frames: names, or numbers from 0; needed where
             several have names, for the input, a time or a row number with each answer looks
             like a leak. "*" takes all, a pattern such as "o*" those whose names match, "3-50" those
@@ -289,7 +289,7 @@ def audit_outputs(
         paired: for independent rows, True if row i of both sides came from one seed.
         arranged: for independent rows, True if they were put in this order when the runs were
             over, by something that the outputs do not show: then neighbours are not compared.
-        rng: what shuffles and cuts: None (fresh entropy, of which the result records the seed), a
+        rng: what shuffles and cuts: None (fresh entropy; the result records the seed), a
             seed, an int in [0, 2**63) (`--seed` on the command line), or a Generator.
         source: False leaves the source text of an attack of your own, its hash, the outputs
             inside the event, and the columns, rows and SHA-256 of files out of the result and so

@@ -51,9 +51,9 @@ def read_outputs(
             standard input. In tables of text (.csv, .tsv) a column is of numbers where float64
             holds every digit of all its cells, an empty cell is None; the first row is a header
             where none of its cells is a number or comes again below. An empty line of .txt is
-            None. Parquet needs pyarrow, or pandas with fastparquet. Nothing is unpickled.
+            None. Parquet needs pyarrow, or pandas with fastparquet. Pickles are refused.
         column: name of a column (of an array, in an .npz file), or its number from 0, or several
-            of them, or "*" for all; None only where there is one or columns have no names.
+            of them, or "*" for all. None only where there is one or columns have no names.
         reader: settings, and where what was found is kept.
 
     Returns:
@@ -127,7 +127,7 @@ def read_matched(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a file or a frame holds something else, there is no such column, names
+        ValueError: if a file or a frame holds something else, a column is missing, names
             differ, or a group is missing.
         MemoryError: if memory cannot hold the outputs.
         OSError: if a file cannot be read.
@@ -246,7 +246,7 @@ def _read_again(
     table: Table,
     kinds: Mapping[int, Kind],
 ) -> Table:
-    """Read the text of a side again with other kinds of columns."""
+    """Read the text of one side again with other kinds of columns."""
     with name_path_errors(Path(values[at]), "read", "outputs"):
         return read_again(Path(values[at]), requests[at], reader, table, kinds)
 
@@ -305,7 +305,7 @@ def by_label(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there is no such column; if labels or groups are missing, unknown, of
+        ValueError: if a column is missing; if labels or groups are missing, unknown, of
             another number than the rows, or all of one side.
     """
     request = request._replace(label=label if is_column(label) else None)
@@ -430,7 +430,7 @@ def _detach_to_array(value: Any) -> Any:
 
 
 def refuse_unlike_marks(sides: Sides) -> None:
-    """Refuse sides of which one marks missing values by None and the other by NaN.
+    """Refuse two sides that mark missing values by None and by NaN.
 
     A file that pandas wrote, or an empty cell, gives None where a frame or an array has NaN:
     every missing output would look like a leak.
@@ -465,7 +465,7 @@ def _list_marks(side: Array) -> set[str]:
 def refuse_labels(sides: Sides) -> None:
     """Refuse scores followed by their labels, the order of arguments in scikit-learn.
 
-    Taken for outputs on x', labels certify next to nothing: .07 where the scores give 1.62.
+    Taken for outputs on x', labels certify hardly any loss: .07 where the scores give 1.62.
 
     Args:
         sides: what was given as outputs on x and on x'.

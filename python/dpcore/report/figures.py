@@ -87,7 +87,7 @@ def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
 
     Args:
         ax: None for a new figure of pyplot; an empty figure; or axes that are subplots of
-            their figure, in place of which the picture is drawn.
+            their figure; the picture is drawn in their place.
         size: of a new or empty figure in inches.
 
     Returns:

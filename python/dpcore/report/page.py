@@ -1,6 +1,6 @@
 """Self-contained HTML pages: their frame, header, tables, pictures and data.
 
-A page loads nothing from the network (and forbids itself to), needs no script, and is also
+A page does not load from the network (and forbids itself to), needs no script, and is also
 well-formed XML.
 """
 

@@ -176,7 +176,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def mu_lower(self) -> float:
-        """Certified lower bound on mu of Gaussian differential privacy, from the event alone.
+        """Certified lower bound on mu of Gaussian differential privacy, from the event only.
 
         It holds at `confidence` by itself, not jointly with what else is certified.
         A ValueError unless n was fixed in advance, or where `checks` is not empty.
@@ -195,7 +195,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def parameter_lower(self) -> float | None:
         """Certified lower bound on mu of a `claims.GDP`, on rho of a `claims.ZCDP`; else None.
 
-        It is the largest that is refuted, and not above 0 where none is. Where the tangent alone is
+        It is the largest that is refuted, and not above 0 where none is. Where only the tangent is
         tested its slope stays, and the parameters of a fixed grid are tested from below until one
         is not refuted: for the result to exceed the true parameter, the test of the one grid point
         next to that must have failed.
@@ -228,7 +228,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def _tests_curve(self) -> bool:
-        """True if the whole curve of the claim is tested, not its tangent alone.
+        """True if the whole curve of the claim is tested, not only its tangent.
 
         It takes the two limits of Clopper and Pearson: any other bound knows one (epsilon, delta).
         """
@@ -389,7 +389,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def epsilon_hat(self) -> float:
-        """The empirical loss (Habernal, 2022, eq. 12): a point estimate, certifies nothing.
+        """The empirical loss (Habernal, 2022, eq. 12): a point estimate, not a bound.
 
         The larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), inf if one side's cell is empty;
         where coordinates are pooled, the sum of their log ratios.
@@ -460,7 +460,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def trials(self) -> int:
-        """Counted draws on each side, of which rounding is counted on the first 2^20 of a run."""
+        """Counted draws on each side; rounding is counted on the first 2^20 draws of a run."""
         if self.rounding_won and self.floating_point is not None:
             return self.floating_point.counts.n
         return self.counts.n
@@ -524,7 +524,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         Args:
             other: an audit that differs in its trials only.
             looked: True if the verdict of a part was known when the other was asked for, or the
-                number of parts depends on it: the result then carries the anytime bound alone.
+                number of parts depends on it: the result then has only the anytime bound.
 
         Returns:
             The audit.
@@ -672,7 +672,7 @@ def _check_block_ends(first: Audit, second: Audit) -> None:
 
 
 def _iterate_grid(claim: float) -> Iterator[float]:
-    """Yield epsilons fixed by the claim alone: tenths of it, then steps of 2 per cent up to 64."""
+    """Yield epsilons that only the claim fixes: tenths of it, then steps of 2 per cent up to 64."""
     if claim > 0.0:
         yield from (claim * step / _STEPS_BELOW_CLAIM for step in range(1, _STEPS_BELOW_CLAIM + 1))
     else:

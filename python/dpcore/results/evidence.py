@@ -240,7 +240,7 @@ class Slice(Record, word="Slice"):
         pair: the two inputs.
         event: what was counted.
         direction: "x" or "x_prime".
-        counts: of this slice alone, equal numbers of trials on both sides.
+        counts: of this slice only, equal numbers of trials on both sides.
         guess: the probabilities (numerator's side, other side) expected before the slice.
     """
 
@@ -448,7 +448,7 @@ class Provenance(Record, word="Provenance"):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the source text in UTF-8, in hexadecimal; empty where there is no text."""
+        """SHA-256 of the source text in UTF-8, in hexadecimal; empty without a text."""
         text = self.source.encode("utf-8", "backslashreplace")
         return hashlib.sha256(text).hexdigest() if text else ""
 
@@ -547,7 +547,7 @@ class Evidence(Result):
     """A finished audit. Every figure is a property of the four integers in `counts`.
 
     Three words differ: `claim` is what somebody states, `epsilon_lower` what is certified at
-    `confidence`, `epsilon_hat` a point estimate that certifies nothing.
+    `confidence`, `epsilon_hat` a point estimate, not a bound.
 
     Attributes:
         mechanism: what was audited (its name, where it was read from JSON and is not native).
@@ -579,7 +579,7 @@ class Evidence(Result):
         curve: counts of the event's score at thresholds of the pilot, or None.
         slices: the pieces of an audit with early stop; else empty.
         checks: what contradicts that rows are independent draws: then no bound holds.
-        notes: what a reader should know in addition to the figures; nothing here changes a verdict.
+        notes: what a reader should know in addition to the figures; no note changes a verdict.
         neighbour: the relation of neighbours that the pair was checked against, or empty.
         randomness: "seed" (repeats the outputs), "rounding" (not bit for bit), "own", "not known".
         runs_on: device and version of torch, for a torch mechanism; else empty. Part of what

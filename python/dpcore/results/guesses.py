@@ -37,7 +37,7 @@ _MAX_GUESSES: Final = 2**16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Guesses(Shown):
-    """Numbers of right and wrong guesses of which canaries had been included in a run.
+    """Numbers of right and wrong guesses about the canaries included in a run.
 
     Args:
         guessed_in: canaries guessed to be included.
@@ -48,7 +48,7 @@ class Guesses(Shown):
 
     Raises:
         TypeError: if one of them is not an integer.
-        ValueError: if one of them is out of range, or there is no guess at all.
+        ValueError: if one of them is out of range, or without any guess.
 
     Example:
         >>> found = Guesses(50, 40, 50, 35, 1000)

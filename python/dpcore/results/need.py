@@ -104,7 +104,7 @@ def single_bound_level(audit: Audit) -> float:
 
 
 def tells_nothing(counts: Counts) -> str:
-    """Explain why an event that happened always or never shows nothing; else return ""."""
+    """Explain why an event that happened always or never shows no loss; else return ""."""
     if counts.k == 0 and counts.k_prime == 0:
         return "this event happened in no draw on either side"
     if counts.k == counts.n and counts.k_prime == counts.n_prime:
@@ -146,7 +146,7 @@ def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] |
 
 
 def _event_frequency(frequencies: Counts, true: float) -> float:
-    """Return the frequency of the event, .5 if it shows nothing, limited to a useful maximum."""
+    """Return the frequency of the event, .5 if it shows no loss, limited to a useful maximum."""
     if tells_nothing(frequencies) or frequencies.k == 0:
         return 0.5
     # An event of a larger mass whose quotient is e^true shows more on its complement.

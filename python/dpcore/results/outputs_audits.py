@@ -87,14 +87,14 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             holds, and the verdict is "invalid: ...".
         paired: True if rows i of both sides came from one seed.
         arranged: True if the caller said that rows were put in order when the runs were over.
-        groups: groups of rows on x and on x', of which one row each is counted, or None without.
-        remarks: what a reader should know of the choice of the event; nothing here is a doubt.
+        groups: numbers of groups of rows on x and on x', or None. One row of each is counted.
+        remarks: what a reader should know of the choice of the event; no remark is a doubt.
         read: part of the pilot's outputs that was read before the event was chosen, or None where
             the attack does not say (not compared).
         inside: up to five distinct outputs inside the event, of 4,096 pilot outputs per side; empty
             with `source=False`, and for real numbers that do not repeat (not compared).
         auc: probability that an included canary scores higher than another, for one run that
-            dpcore trained, or None elsewhere. It certifies nothing.
+            dpcore trained, or None elsewhere. It is not a bound.
         tangent: epsilon of the tangent to a claim that is a curve, chosen by the rows that chose
             the event; for one run, the epsilon that the claim implies at `delta`.
         provenance: how it was made (not compared).
@@ -219,7 +219,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def epsilon_hat(self) -> float:
-        """A point estimate, which certifies nothing.
+        """A point estimate, not a bound.
 
         For independent rows the empirical loss: the larger of abs(ln(k/k')) and
         abs(ln((n-k)/(n'-k'))). For one run the log odds of a correct guess, at least 0. It is inf
@@ -320,7 +320,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def exact(self) -> float | None:
-        """None: there is no closed form for outputs from elsewhere."""
+        """None: outputs from elsewhere have no closed form."""
         return None
 
     @property

@@ -61,7 +61,7 @@ class Plan(Result, word="dpcore.plan/1"):
         distance: of the pair; the claim is about `distance` times epsilon.
         mechanism: what the mechanism is called, or None without one.
         event: what a pilot chose, one of the middle, or None without a mechanism.
-        pilots: fresh draws on each side of which `rates` are limits; else 0.
+        pilots: number of fresh draws per side from which `rates` are limits; else 0.
         seed: repeats the pilots, or None without a mechanism.
         curve: the claim where it is a curve; `claim` and `delta` are then its tangent. Else None.
         seen: True if the pilots themselves show the violation that is planned for.
