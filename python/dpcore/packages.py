@@ -52,8 +52,8 @@ def __getattr__(name: str) -> Any:
 def imported_module(name: str) -> Any:
     """Return a module that was wholly imported, or None.
 
-    While one thread imports a module, `sys.modules` shows it to all others half made. None of them has an
-    object of it then: it counts as not imported.
+    While one thread imports a module, `sys.modules` shows it to others half made. None of them has
+    an object of it then: it counts as not imported.
 
     Args:
         name: the dotted name of the module.

@@ -486,9 +486,9 @@ class PartsRead(Record, word="PartsRead"):
 
     Example:
         >>> str(PartsRead(90_000, 65_536, 2048))
-        '65,536 of 90,000 parts, in 2,048 pilot outputs a side'
+        '65,536 of 90,000 parts, in 2,048 pilot outputs per side'
         >>> str(PartsRead(90_000, 90_000, 128, 200, 128))
-        'all 90,000 parts screened, in 128 pilot outputs a side; 200 of them read, in 128 more'
+        'all 90,000 parts screened, in 128 pilot outputs per side; 200 of them read, in 128 more'
     """
 
     found: int
@@ -515,7 +515,7 @@ class PartsRead(Record, word="PartsRead"):
         read = f"all {self.found:,} parts" if self.found != 1 else "the only part"
         if self.compared != self.found:
             read = f"{self.compared:,} of {self.found:,} parts"
-        where = f"in {self.outputs:,} pilot outputs a side"
+        where = f"in {self.outputs:,} pilot outputs per side"
         if not self.chosen:
             return f"{read}, {where}"
         more = f"{self.chosen:,} of them read, in {self.further:,} more"

@@ -147,7 +147,7 @@ def test_canaries():
 
 def test_what_a_plan_shows():
     plan = dpcore.plan(1.0, factor=0.9, confidence=0.9999)
-    assert repr(plan).startswith("<Plan: 22,177 trials a side refute epsilon <= 1")
+    assert repr(plan).startswith("<Plan: 22,177 trials per side refute epsilon <= 1")
     most = math.log(clopper_pearson_low(plan) / -math.expm1(math.log(5e-5) / plan.trials))
     assert plan.certifiable == pytest.approx(most)
     assert f"trials={4 * 22_177})" in str(plan)

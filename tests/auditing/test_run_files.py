@@ -61,7 +61,7 @@ def test_what_was_cut_off_goes_on_as_if_nothing_had_happened(path, kind):
     whole = audit_kind(kind)
     for shards in (2, 1, 6):
         said = cut_off(shards, lambda: audit_kind(kind, checkpoint=path, threads=1))
-        held = f"{path} holds {read_run(path).held:,} trials a side: "
+        held = f"{path} holds {read_run(path).held:,} trials per side: "
         assert said == f"{held}go on with the same call with checkpoint={str(path)!r}"
     assert kind == "early stop" or read_run(path).done.trials == 9 * BLOCK
     assert list_differences(audit_kind(kind, checkpoint=path, rng=None), whole) == []
@@ -239,7 +239,7 @@ def test_a_full_disk_is_a_warning_and_counting_goes_on(monkeypatch, path):
     with pytest.warns(FileWarning, match="could not be written .*No space left") as caught:
         report = audit_kind("callable", checkpoint=path)
     # At once and at the end, not at every shard; and the file before it is still there.
-    held = f"{read_run(path).held:,} trials a side, not the"
+    held = f"{read_run(path).held:,} trials per side, not the"
     ends = [f"goes on, but a kill would leave {held}", f"ends and leaves {held} {report.trials:,}"]
     for warning, end in zip(caught, ends, strict=True):
         assert end in str(warning.message)

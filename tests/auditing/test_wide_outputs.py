@@ -196,7 +196,7 @@ def test_wide_outputs_of_one_law_certify_nothing(pair):
 def test_the_report_states_the_screen_and_survives_json():
     report = audit(half_noise)
     text = (
-        "all 200 parts screened, in 256 pilot outputs a side; "
+        "all 200 parts screened, in 256 pilot outputs per side; "
         f"{report.read.chosen} of them read, in 256 more"
     )
     assert str(report.read) == text

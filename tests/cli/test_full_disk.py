@@ -121,8 +121,8 @@ def test_a_disk_that_fills_up_is_reported_at_once_and_at_the_end(folder, capsys,
     printed, error = capsys.readouterr()
     held = read_run("run.json").held
     lines = [line for line in error.splitlines() if line.startswith("warning: run.json could not")]
-    assert [f"leave {held:,} trials a side" in line for line in lines][:1] == [True], error
-    assert f"ends and leaves {held:,} trials a side, not the" in lines[-1]
+    assert [f"leave {held:,} trials per side" in line for line in lines][:1] == [True], error
+    assert f"ends and leaves {held:,} trials per side, not the" in lines[-1]
     assert len(lines) == 2
     assert (status, "verdict      refuted" in printed) == ((1, True) if not more else (0, False))
     assert 0 < held < 1280
@@ -135,7 +135,7 @@ def test_ctrl_c_names_the_trials_that_the_file_holds(folder, capsys, monkeypatch
     monkeypatch.setenv("CTRL_C", CTRL_C_AT[more])
     assert run_line(f"{LINE}{more} --checkpoint run.json") == 130
     held = read_run("run.json").held
-    text = f"interrupted: run.json holds {held:,} trials a side, not the "
+    text = f"interrupted: run.json holds {held:,} trials per side, not the "
     assert text in capsys.readouterr()[1]
     assert 0 < held < 1280
 

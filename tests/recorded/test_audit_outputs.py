@@ -494,7 +494,7 @@ def test_the_report_of_independent_rows():
         "  verdict      not refuted by this attack",
         "  claim        epsilon <= 2.5",
         f"  certified    epsilon >= {audit.epsilon_lower:.4f} (95 % confidence, Clopper-Pearson)",
-        f"  estimate     {audit.epsilon_hat:.4f} (certifies nothing)",
+        f"  estimate     {audit.epsilon_hat:.4f} (not a bound)",
         f"  witness      {audit.event}, {side} in the numerator",
         f"  counts       {c.k:,} of 1,000 on x, {c.k_prime:,} of 500 on x'",
         "  reach        1,000 and 500 counted rows certify at most epsilon >= 5.5969",

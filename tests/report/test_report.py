@@ -57,7 +57,7 @@ def test_what_a_report_says():
     bound = f"epsilon >= {REFUTED.epsilon_lower:.4f} (95 % confidence, Clopper-Pearson)"
     known = {
         "verdict": "refuted", "claim": "epsilon <= 1", "certified": bound,
-        "estimate": "infinite (empirical loss, certifies nothing)",
+        "estimate": "infinite (empirical loss, not a bound)",
         "counts": f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'",
         "witness": "majority vote for x (2 of 2 entries vote), x in the numerator",
         "pair": "x = [0., 0.], x' = [0.5, 0.5]",

@@ -142,7 +142,7 @@ def test_the_proof_can_be_checked_by_hand(name):
 
 
 def test_the_proof_says_how_the_event_was_chosen():
-    assert "chosen on 512 pilot draws a side, which were then thrown away" in words("refuted")
+    assert "chosen on 512 pilot draws per side, which were then thrown away" in words("refuted")
     assert "chosen by rule, without a look at any draw" in words("no pilot")
 
 

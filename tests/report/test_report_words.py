@@ -169,7 +169,7 @@ def test_a_vote_that_cannot_see_enough_asks_for_no_trials():
 
 def test_a_wrong_direction_asks_for_a_larger_pilot():
     report = replace(STANDING, counts=Counts(100, 1000, 600, 1000), direction="x", pilot=50)
-    assert next_step(report).startswith("a larger pilot than 50 draws a side: it chose")
+    assert next_step(report).startswith("a larger pilot than 50 draws per side: it chose")
     assert replace(report, direction="x_prime").refuted
 
 
@@ -393,7 +393,7 @@ def test_the_bound_at_the_audits_own_delta_is_its_bound():
 
 @pytest.mark.parametrize("pilot", [2, 31])
 def test_a_pilot_that_is_too_small_is_named(pilot):
-    with pytest.warns(AssumptionWarning, match=f"pilot={pilot} draws a side are too few"):
+    with pytest.warns(AssumptionWarning, match=f"pilot={pilot} draws per side are too few"):
         report = audit(noisy, PAIR, claim=0.1, trials=1000, pilot=pilot, rng=1)
     (note,) = (note for note in report.notes if "at least 32" in note)
     assert note in of(report, "note")
@@ -455,7 +455,7 @@ def test_a_report_says_that_all_was_read(surveyed):
     report = surveyed
     assert report.read.is_whole
     assert report.read.found == report.read.compared > len(FIELDS)
-    said = f"all {report.read.found:,} parts, in {report.read.outputs:,} pilot outputs a side"
+    said = f"all {report.read.found:,} parts, in {report.read.outputs:,} pilot outputs per side"
     assert f"  read         {said}\n" in str(report)
     assert all(said in page for page in (make_page(report), report._repr_html_()))
     assert json.loads(report.to_json())["read"]["found"] == report.read.found

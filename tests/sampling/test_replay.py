@@ -119,7 +119,7 @@ def test_blocks_too_short_to_tell_are_judged_by_their_run(block, period):
 
 
 def test_calls_of_different_sizes_are_compared_by_their_first_rows():
-    """One block of counted draws a side: what it repeats is the pilot's, of another size."""
+    """One block of counted draws per side: what it repeats is the pilot's, of another size."""
     with pytest.raises(ValueError, match=REPLAYED):
         audited(Again(bits), trials=20_000)
 

@@ -104,7 +104,7 @@ def test_the_place_is_named_where_there_are_several():
 
 
 def test_it_is_told_before_the_audit_has_begun():
-    """After the probe of the shape and two dozen short calls a side, whatever the trials."""
+    """After the probe of the shape and two dozen short calls per side, whatever the trials."""
     sizes = []
 
     def counting(x, size, rng):
@@ -341,7 +341,7 @@ def moved_far(x, size, rng):
         *((moved, UNIT, trials, "") for trials in (2**19, 2**19 + 1)),
         # Blocks of 131 rows of a thousand columns: too few hits in each by itself.
         (moved_wide, WIDE, 4000, ""),
-        # Three calls a side, each with a shift of its own: inside none of them does it show.
+        # Three calls per side, each with a shift of its own: inside none of them does it show.
         (moved_far, UNIT, 50_000, "outputs vary more from call to call"),
     ],
 )

@@ -144,7 +144,7 @@ class UnsettledRequest(Arguments):
         if self.pilot is None or self.pilot >= fewest:
             return ()
         return (
-            f"pilot={self.pilot} draws a side are too few to choose an event and its direction "
+            f"pilot={self.pilot} draws per side are too few to choose an event and its direction "
             f"by: at least {fewest}, or leave it out",
         )
 

@@ -513,7 +513,7 @@ class RunFile:
         """Describe how many trials the file holds, and how many more were counted."""
         counted = self._count_trials()
         more = "" if counted == self.held else f", not the {counted:,} counted"
-        return f"{self.held:,} trials a side{more}"
+        return f"{self.held:,} trials per side{more}"
 
     def _count_trials(self) -> int:
         """Return the number of trials on each side that were counted."""

@@ -369,7 +369,7 @@ def run_count(asked: CountArguments) -> int:
             write_line(f"error: {error}")
             return UNWRITTEN
     done = read_run(asked.out).done.trials
-    write_line(f"wrote {asked.out}: part {asked.part}, {done:,} trials a side")
+    write_line(f"wrote {asked.out}: part {asked.part}, {done:,} trials per side")
     return NOT_REFUTED
 
 

@@ -459,7 +459,7 @@ class PlanArguments(MechanismArguments):
     )
     attack: str | None = _make_like_audit()
     pilot: int | None = _attack_option(
-        "Most draws a side that tell the event's rates. Default: 2^20."
+        "Most draws per side that tell the event's rates. Default: 2^20."
     )
     canaries: int | None = _run_option("For one training run: its canaries.")
     guesses: str | None = _run_option(

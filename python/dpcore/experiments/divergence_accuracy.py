@@ -45,7 +45,7 @@ class Published:
         method: the method of ours that it is of.
         figures: biases, or the values themselves where `biased` is False; None where not given.
         spread: standard deviations, None where not given.
-        rows: rows a side.
+        rows: rows per side.
         source: the publication.
         biased: True if `figures` are biases.
     """
@@ -137,7 +137,7 @@ class Case:
         title: what the table says.
         draw: (generator, rows of P0, rows of P1) -> the two samples.
         truth: D(P0||P1) and D(P1||P0) at `ALPHAS`, in nats; inf where it is.
-        rows: rows a side of the published figures that are nearest, or our choice.
+        rows: rows per side of the published figures that are nearest, or our choice.
         slow: the number of repetitions is divided by this.
         fails: True where a method is known to mislead: certificates and belief are shown too.
         ratio: rows of P1 for each row of P0.
@@ -324,7 +324,7 @@ class Config(Settings):
     """Options of the experiment: cases, methods, and the number and size of samples.
 
     Args:
-        trials: rows a side that all cases may draw together, in place of `rows`; every case is
+        trials: rows per side that all cases may draw together, in place of `rows`; every case is
             repeated twice at least, with 100 rows at least.
         repetitions: samples of every case; slow cases take a fraction of it, at least 2.
         rows: rows of P0 in every sample; None takes each case's own number, as unequal sizes

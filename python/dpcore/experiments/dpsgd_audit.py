@@ -451,10 +451,10 @@ class Result(Tabled[Config]):
                 rows.append([data, fault, *chain(*map(_write_cell, cells))])
         odd = ", ".join(f"{one.fault} ({one.data}, {one.way})" for one in self.unexpected)
         return self.join_parts(
-            f"Faults of DP-SGD and three audits: {config.size:,} trials a side, seed "
+            f"Faults of DP-SGD and three audits: {config.size:,} trials per side, seed "
             f"{config.seed}\n"
             f"one step: sigma {STEP_SIGMA:g}; one run: {STEPS} steps, sigma {RUN_SIGMA:g}; many "
-            f"runs: {config.many:,} trainings a side, {MANY_STEPS} steps, sigma {MANY_SIGMA:g}",
+            f"runs: {config.many:,} trainings per side, {MANY_STEPS} steps, sigma {MANY_SIGMA:g}",
             align_rows(rows, left=(0, 1)),
             _AUDITS_GLOSSARY.format(*map(self._list_refuted, WAYS[1:])),
             f"NOT AS EXPECTED: {odd}" if odd else _EXPECTED,

@@ -377,8 +377,8 @@ class Result(Tabled[Config]):
         rows = [*_SYSTEM_HEAD, *(_format_system_row(row, self) for row in self.rows)]
         return self.join_parts(
             f"DPText: {self.corpus}{made}\nprivate attribute {config.attribute}; {config.epochs} "
-            f"epochs, {config.trials:,} trials a side, {runs}, seed {config.seed};\nintervals and "
-            f"bounds at {100 * config.confidence:g} % each; majority of the main task "
+            f"epochs, {config.trials:,} trials per side, {runs}, seed {config.seed};\nintervals "
+            f"and bounds at {100 * config.confidence:g} % each; majority of the main task "
             f"{self.majority:.3f}",
             align_rows(rows, left=(0, 1, 3, 7, 9, 10, 12)),
             "\n".join(_write_notes(self)),
@@ -403,7 +403,7 @@ class Result(Tabled[Config]):
         _draw_learnt_panel(right, self)
         where = "made-up texts" if self.config.data is None else self.corpus.partition(":")[0]
         runs = f", means of {self.config.seeds} seeds" if self.config.seeds > 1 else ""
-        trials = f"audits of one pair of later texts, {self.config.trials:,} trials a side"
+        trials = f"audits of one pair of later texts, {self.config.trials:,} trials per side"
         picture.suptitle(f"DPText as trained on {where}{runs}; {trials}", fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_noise_legend(), 4)
         return apply_style(picture)

@@ -399,7 +399,7 @@ def _row_to_dict(row: Row) -> dict[str, Any]:
 _COLUMNS: Final = (
     Column("system", "system", lambda one: one.name + " *" * (not one.seeded), left=True),
     Column("version", "version", left=True),
-    Column("draws a side", "audit", lambda audit: f"{audit.counts.n:,}"),
+    Column("draws per side", "audit", lambda audit: f"{audit.counts.n:,}"),
     Column("hits on x", "audit", lambda audit: f"{audit.counts.k:,}"),
     Column("on x'", "audit", lambda audit: f"{audit.counts.k_prime:,}"),
     Column("certified", "audit", lambda audit: format_epsilon(audit.epsilon_lower)),

@@ -1,6 +1,6 @@
 """Figure 1 of Habernal (2022): the empirical privacy loss of mechanisms, cell by cell.
 
-Zeros against ones in n entries, majority vote, 10 million trials a side, for 7 epsilons and 6
+Zeros against ones in n entries, majority vote, 10 million trials per side, for 7 epsilons and 6
 dimensions. Beside the paper's six panels stands a seventh, `HalfNoise`: the paper's control for
 a wrong sensitivity halves the noisy *output*, which costs no privacy (post-processing), so a
 truly under-noised one was missing. ADePT is the reference code's simplification for this pair
@@ -181,7 +181,7 @@ class Result(Tabled[Config]):
         """Return the figures as text: estimate / closed form, a block for each mechanism."""
         config = self.config
         return self.join_parts(
-            f"Habernal (2022), figure 1: {config.trials:,} trials a side, seed {config.seed}\n"
+            f"Habernal (2022), figure 1: {config.trials:,} trials per side, seed {config.seed}\n"
             "empirical loss / loss in closed form; rows epsilon, columns number of entries",
             *(_format_mechanism(self, name) for name in config.mechanisms if self.of(name)),
             f"{2 * len(self.cells)} counts against the exact law: smallest two-sided p-value "

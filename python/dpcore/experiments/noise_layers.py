@@ -382,7 +382,7 @@ class Result(Tabled[Config]):
             if case.name in shown and case.faulty
         ]
         return self.join_parts(
-            f"Noise layers behind an encoder of texts: {config.trials:,} trials a side, seed "
+            f"Noise layers behind an encoder of texts: {config.trials:,} trials per side, seed "
             f"{config.seed}{several},\neach bound at {100 * config.confidence:g} % confidence on "
             "its own; two texts, a made-up encoder (words hashed to 32 numbers)",
             align_columns(_list_columns(config.epsilon), self.rows),

@@ -65,7 +65,7 @@ class Config(SeededSettings):
     confidence: float = 0.95
 
     def counted(self, attack: str) -> int:
-        """Return the number of trials a side of one of the `ATTACKS`."""
+        """Return the number of trials per side of one of the `ATTACKS`."""
         return self.trials if attack == VOTE else -(-self.trials // _LEARNING_TRIALS_DIVISOR)
 
 
@@ -213,7 +213,7 @@ class Result(Tabled[Config]):
             f"{config.seed}. A star: above the claim, which is refuted.",
         ]
         lines += [
-            f"  {name:<14}  {config.counted(name):,} trials a side: {kind}"
+            f"  {name:<14}  {config.counted(name):,} trials per side: {kind}"
             for name, kind in _ATTACK_DESCRIPTIONS.items()
         ]
         parts = [_format_part(self, dim) for dim in config.dims if self.at(dim)]

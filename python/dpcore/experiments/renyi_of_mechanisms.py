@@ -316,7 +316,7 @@ class Result(Tabled[Config]):
             for place in shown_orders(row.estimate)
         )
         return self.join_parts(
-            f"Renyi divergences from {config.trials:,} outputs a side against the closed forms; "
+            f"Renyi divergences from {config.trials:,} outputs per side against the closed forms; "
             f"certified figures hold\ntogether with {100.0 * config.confidence:g} % confidence, "
             f"seed {config.seed}",
             align_columns(_CURVE_COLUMNS, curves),

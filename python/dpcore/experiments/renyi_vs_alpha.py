@@ -305,7 +305,7 @@ def _write_head(result: Result) -> str:
     draws = f"mean (sd) of {config.seeds} draws" if config.seeds != 1 else "one draw"
     return (
         f"Renyi divergence of two sets of texts against its order: {result.corpus}"
-        f"{config.origin_note}\n{size:,} texts a side, {dropped:,} of both sets left out; TF-IDF "
+        f"{config.origin_note}\n{size:,} texts per side, {dropped:,} of both sets left out; TF-IDF "
         f"and SVD {DIM} fitted on {public:,} other texts\n"
         f"{draws} of the other set, seed {config.seed}; estimates in nats; delta {DELTA:g}"
     )

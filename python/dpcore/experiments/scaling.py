@@ -357,14 +357,14 @@ class Result(Tabled[Config]):
             Column("drawn by", "place", left=True),
             Column("workers", "workers"),
             Column("scaling", lambda one: _name_scaling(config, one), left=True),
-            Column("trials a side", "trials", ","),
+            Column("trials per side", "trials", ","),
             Column("counting", "seconds", format_time),
             Column("efficiency", self.efficiency, ".2f"),
         )
         said = "the same counts everywhere" if self.same_counts else "COUNTS DIFFER"
         here = f"On this machine, blocks of {config.block:,} trials, {said}:"
         found = {(one.trials, one.workers, one.faults): one for one in self.simulated}
-        cells = [("trials a side", "core hours", *(f"on {n:,}" for n in config.clusters))]
+        cells = [("trials per side", "core hours", *(f"on {n:,}" for n in config.clusters))]
         for trials in config.simulated:
             both = (_format_both(found, trials, workers) for workers in config.clusters)
             cells.append((_write_power(trials), f"{self._count_core_hours(trials):.3g}", *both))

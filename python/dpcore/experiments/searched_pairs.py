@@ -147,7 +147,7 @@ class Result(Tabled[Config]):
         """Return the figures as text."""
         config = self.config
         return self.join_parts(
-            f"Searched pairs: {config.trials:,} trials a side, seed {config.seed}, "
+            f"Searched pairs: {config.trials:,} trials per side, seed {config.seed}, "
             f"{100 * config.confidence:g} % confidence ({config.bound})",
             align_columns(_COLUMNS, [line for row in self.rows for line in row.audits]),
         )

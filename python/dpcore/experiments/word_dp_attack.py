@@ -206,7 +206,7 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     chosen, others = ([one[i] for i in rng.permutation(len(one))] for one in map(list, sets))
     size = min(len(chosen), len(others) // 3, config.trials)
     if size < 50:
-        raise invalid("data", "a corpus of at least 50 texts a side", size)
+        raise invalid("data", "a corpus of at least 50 texts per side", size)
     public = others[size:] + chosen[size:]
     vectors = train_word2vec(
         public, seed=1, min_count=_MIN_WORD_COUNT, epochs=_WORD2VEC_EPOCHS, progress=False
@@ -509,7 +509,7 @@ def _write_head(result: Result) -> str:
     low, high = min(widths), max(widths)
     return (
         f"Attack on texts of which words are replaced: {result.corpus}{made}\n"
-        f"{result.texts:,} texts a side; vectors of {result.vectors}, learnt on other texts, for "
+        f"{result.texts:,} texts per side; vectors of {result.vectors}, learnt on other texts, for "
         f"{100 * result.covered:.0f} % of the words (others are dropped)\n"
         f"{splits} of 40/30/30 % to fit, choose and test, seed {config.seed}; floor "
         f"{first.majority:.2f}, intervals of the first split +- {low / 2:.2f} to {high / 2:.2f}"

@@ -68,7 +68,7 @@ class Search(Record, word="Search"):
             raise invalid("budget", requirement, self.budget)
 
     def schedule(self) -> tuple[tuple[int, int], ...]:
-        """List for each round the number of pairs and the pilot draws a side for each pair.
+        """List for each round the number of pairs and the pilot draws per side for each pair.
 
         The number of pairs halves from round to round, and every round costs the same.
 
@@ -217,7 +217,7 @@ def search(
         candidates: pairs in the first round, at least 1. Defaults to 64; for `Texts` to 24, or to
             6 for a budget below 1,000.
         seconds: time that the search may take. The first pilot is finished whatever it takes
-            (`budget / (rounds x candidates)` draws a side: give a smaller `budget` where a draw
+            (`budget / (rounds x candidates)` draws per side: give a smaller `budget` where a draw
             is slow), and none begins that would probably end too late. How far it comes depends
             on the machine: `Audit.searched` says it, and `Audit.pair` repeats the audit
             without a search. None takes the time that `budget` draws take.
@@ -262,7 +262,7 @@ def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.G
 
     Args:
         plan: the search.
-        evaluate: `(pair, size) -> merit`: what `size` pilot draws a side promise of a pair,
+        evaluate: `(pair, size) -> merit`: what `size` pilot draws per side promise of a pair,
             such as the bound that an audit would certify; larger is better, never NaN.
         rng: chooses pairs and moves; the result is a function of it and of the merits.
 

@@ -206,7 +206,7 @@ def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
     else:
         where, chosen = "On fresh draws", "by rule, without a look at any draw"
         if audit.pilot:
-            chosen = f"on {audit.pilot:,} pilot draws a side, which were then thrown away"
+            chosen = f"on {audit.pilot:,} pilot draws per side, which were then thrown away"
     assert audit.counts is not None
     counts = numerator_first(audit.counts, audit.direction)
     up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")

@@ -68,7 +68,7 @@ ROUNDING = (
 )
 """Text of a floating-point finding: its cause and its remedy."""
 
-_AUC_MEANING: Final = "of included canaries against others (certifies nothing)"
+_AUC_MEANING: Final = "of included canaries against others (not a bound)"
 
 NOTHING = "nothing: no bound holds, for the rows are not independent draws"
 """Text of the row `certified` of an audit that a check of its rows made invalid."""
@@ -207,7 +207,7 @@ def describe_reach_step(audit: Audit | OutputsAudit) -> str:
 def _describe_step_without_trials(audit: Audit, steps: str) -> str:
     """Describe the next step if the frequencies of the event show no more than the claim."""
     if is_direction_wrong(audit):
-        pilot = f"a larger pilot than {audit.pilot:,} draws a side: it chose the wrong direction"
+        pilot = f"a larger pilot than {audit.pilot:,} draws per side: it chose the wrong direction"
         return f"{pilot}. Or {steps}."
     if audit.exact is not None:
         # The vote shows more than the claim, whatever these draws say.
@@ -349,7 +349,7 @@ def list_report_rows(audit: Audit) -> list[Row]:
         ("verdict", audit.verdict),
         ("claim", _describe_claim(audit)),
         ("certified", NOTHING if audit.checks else _format_bound(audit, describe_bound(audit))),
-        ("estimate", f"{format_epsilon(audit.epsilon_hat)} (empirical loss, certifies nothing)"),
+        ("estimate", f"{format_epsilon(audit.epsilon_hat)} (empirical loss, not a bound)"),
         ("closed form", _describe_closed_form(audit)),
         ("exact loss", _describe_declared_loss(audit)),
         ("witness", describe_event(audit)),
@@ -554,7 +554,7 @@ def _describe_seed(audit: Audit) -> str:
     repeated = "" if audit.constant else repeated
     return (
         f"{audit.seed} (trials {trials}; blocks of {audit.block:,}, {audit.route} route, "
-        f"{audit.pilot:,} pilot draws a side{'; ' if repeated else ''}{repeated})"
+        f"{audit.pilot:,} pilot draws per side{'; ' if repeated else ''}{repeated})"
     )
 
 
@@ -596,7 +596,7 @@ def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
         ("verdict", audit.verdict),
         ("claim", format_claim(audit)),
         ("certified", _format_outputs_certified(audit)),
-        ("estimate", f"{format_epsilon(audit.epsilon_hat)} (certifies nothing)"),
+        ("estimate", f"{format_epsilon(audit.epsilon_hat)} (not a bound)"),
         ("witness", describe_event(audit)),
         *(("inside", str(entry)) for entry in audit.inside),
         ("counts", format_outputs_counts(audit)),

@@ -171,7 +171,7 @@ class Plan(Result, word="dpcore.plan/1"):
 
     def __repr__(self) -> str:
         """Return one line: the size and the violation that it finds."""
-        size = f"{self.size:,} {'trials a side' if self.guesses is None else 'guesses'}"
+        size = f"{self.size:,} {'trials per side' if self.guesses is None else 'guesses'}"
         claimed = f"epsilon <= {self.claim:g}" if self.curve is None else str(self.curve)
         violation = f"{claimed} at a true {self.true_epsilon:.4g}"
         return f"<Plan: {size} refute {violation} with probability {self.reached:.4g}>"
@@ -245,7 +245,7 @@ def _list_event_rows(plan: Plan) -> list[Row]:
     if plan.event is None:
         auto = f"up to {_count_auto_trials(plan):,}, usually: it chooses the event on pilot draws"
         return [("event", rates), ("auto", auto)]
-    seed = f"{plan.pilots:,} pilot draws a side, seed {plan.seed}"
+    seed = f"{plan.pilots:,} pilot draws per side, seed {plan.seed}"
     return [("event", f"such as {plan.event}"), ("rates", f"{rates} (limits from {seed})")]
 
 

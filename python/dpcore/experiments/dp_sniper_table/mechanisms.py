@@ -438,10 +438,10 @@ class Benchmark(Shown):
         pairs: the inputs on which auditors are compared.
         claim: the epsilon that its authors or its formula claim.
         supremum: the exact loss over the pairs, inf where an output gives one input away.
-        oracle_at_1e8: the bound that the best event of all certifies at 1e8 trials a side,
+        oracle_at_1e8: the bound that the best event of all certifies at 1e8 trials per side,
             confidence .9, Clopper-Pearson: what an auditor can hope for (one independent
             measurement).
-        dp_sniper: what DP-Sniper certified at confidence .9 with 2e8 trials a side, by logistic
+        dp_sniper: what DP-Sniper certified at confidence .9 with 2e8 trials per side, by logistic
             regression and by a neural network.
         dp_sniper_seconds: its wall-clock seconds for these.
         statdp: what two runs of StatDP certified at confidence .9, or None where they failed.

@@ -384,7 +384,7 @@ _CLAIM_COLUMNS = (
 def _format_claims(result: Result) -> str:
     trials = result.config.trials
     return (
-        f"Audits on the largest pair of the training texts, {trials:,} trials a side (bounds end "
+        f"Audits on the largest pair of the training texts, {trials:,} trials per side (bounds end "
         f"near ln of that, {math.log(trials):.1f};\nthe exact loss is computed from the declared "
         f"noise, not certified)\n{align_columns(_CLAIM_COLUMNS, result.claims)}"
     )
