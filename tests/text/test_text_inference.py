@@ -11,7 +11,7 @@ from shared_inference import Centroids, Sign, corpus, looked_up, speakers
 
 from dpcore import OutputsAudit
 from dpcore.text import inference
-from dpcore.text.inference import TRANSFORMS, Attacker, infer
+from dpcore.text.inference import TRANSFORMS, Attacker, infer, outcomes
 from dpcore.text.inference.attackers import NearestMean, vectors_of
 
 
@@ -236,9 +236,9 @@ def test_a_file_of_another_layout_is_refused(inferred):
 
 
 OUTCOMES = [
-    ("male", inference.TwoValues, {"threshold", "figures"}),
-    (["male", "tall"], inference.SeveralAttributes, {"threshold", "each"}),
-    ("topic", inference.ManyValues, {"ranking"}),
+    ("male", outcomes.TwoValues, {"threshold", "figures"}),
+    (["male", "tall"], outcomes.SeveralAttributes, {"threshold", "each"}),
+    ("topic", outcomes.ManyValues, {"ranking"}),
 ]
 
 

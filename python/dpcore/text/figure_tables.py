@@ -52,7 +52,7 @@ class FigureTable(Result):
     def _lines(self) -> list[Row]:
         header, *rows = self._list_rows()
         names = self._ROW_NAME.count("{}")
-        lines = [*self._list_answers()]
+        lines = self._list_answers()
         for row in rows:
             figures = map(" ".join, zip(header[names:], row[names:], strict=True))
             lines.append((self._ROW_NAME.format(*row), ", ".join(figures)))

@@ -183,7 +183,6 @@ class ValueFigures(Record):
         ]
 
 
-@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TwoValues(ValueFigures, word="TwoValues"):
     """Outcome for one attribute of two values.
@@ -222,7 +221,6 @@ class TwoValues(ValueFigures, word="TwoValues"):
         return [*ValueFigures.list_bars(self, floors), ("AUC", self.figures.auc, [0.5])]
 
 
-@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ManyValues(ValueFigures, word="ManyValues"):
     """Outcome for one attribute of more than two values.
@@ -252,7 +250,6 @@ class ManyValues(ValueFigures, word="ManyValues"):
         return [*ValueFigures.list_bars(self, floors), (f"top-{TOP}", self.ranking.top, top)]
 
 
-@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
     """Outcome for several attributes of two values each.

@@ -93,7 +93,8 @@ class Inference(Result, word="dpcore.text.inference/4"):
         measure: by which it was chosen: "auc", "true-positive rate", "balanced accuracy",
             "accuracy", "f1" or "correlation"; of several measures the one that is farthest above
             the floors on validation.
-        outcome: the figures, of a class for each kind of attribute.
+        outcome: the figures, of one class of `outcomes` for each kind of attribute; the properties
+            of the inference read them.
         floors: what is inferred without any encoding, with p-values of `measure`.
         groups: test texts by the value of the attribute.
         main: how well the main label is predicted, or None.
