@@ -146,11 +146,11 @@ _WARNED_KEY = pytest.StashKey[bool]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options --dp-trials, --dp-confidence, ... and the same for the ini file."""
     group = parser.getgroup("dpcore", "audits of differential privacy (dp_audit)")
-    for one in fields(Settings):
-        text = one.metadata["help"]
-        metavar = "SHARE" if one.name == "min_share" else "N"
-        group.addoption(_format_option(one.name), metavar=metavar, default=None, help=text)
-        parser.addini(f"dp_{one.name}", text, default=None)
+    for setting in fields(Settings):
+        text = setting.metadata["help"]
+        metavar = "SHARE" if setting.name == "min_share" else "N"
+        group.addoption(_format_option(setting.name), metavar=metavar, default=None, help=text)
+        parser.addini(f"dp_{setting.name}", text, default=None)
 
 
 def _format_option(name: str) -> str:
@@ -181,18 +181,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
     What remains are the test's frames and those of the mechanism; `--full-trace` shows all.
     """
-    found = call.excinfo
-    if found is None or item.config.getoption("fulltrace"):
+    failure = call.excinfo
+    if failure is None or item.config.getoption("fulltrace"):
         return
     # An item of another plugin need not be a function with fixtures.
     if not isinstance(item, pytest.Function) or "dp_audit" not in item.fixturenames:
         return
     package, left = Path(__file__).parent, None
-    for frame, line in reversed(list(traceback.walk_tb(found.tb))):
+    for frame, line in reversed(list(traceback.walk_tb(failure.tb))):
         if package not in Path(frame.f_code.co_filename).parents:
             left = TracebackType(left, frame, frame.f_lasti, line)
     if left is not None:
-        call.excinfo = pytest.ExceptionInfo.from_exception(found.value.with_traceback(left))
+        call.excinfo = pytest.ExceptionInfo.from_exception(failure.value.with_traceback(left))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -214,14 +214,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("audits by dpcore")
         for line in lines:
             terminalreporter.line(line)
-    for test, _, value in (one for one in properties if one[1] == "dp_read"):
+    for test, _, value in (entry for entry in properties if entry[1] == "dp_read"):
         terminalreporter.line(f"dp_audit: {test} compared {value}")
     shares = [(test, float(str(value))) for test, key, value in properties if key == "dp_share"]
     little = [test for test, share in shares if share < _MIN_CERTIFIED_SHARE]
     if little:
         many, whose = len(little), "its" if len(little) == 1 else "their"
-        found = f"dp_audit: {many} of {len(lines)} audits saw less than half of {whose} claim"
-        terminalreporter.line(found if verbose else f"{found} (-v names the tests)")
+        summary = f"dp_audit: {many} of {len(lines)} audits saw less than half of {whose} claim"
+        terminalreporter.line(summary if verbose else f"{summary} (-v names the tests)")
         for test in dict.fromkeys(little) if verbose else ():
             terminalreporter.line(f"  {test}")
 
@@ -240,12 +240,14 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     settings = node.config.stash[_SETTINGS_KEY]
     # The closest marker comes first and wins over that of the class or module.
     for marker in reversed(list(node.iter_markers("dp"))):
-        given = marker.kwargs
-        if marker.args or not set(given) <= set(_SETTING_READERS):
+        options = marker.kwargs
+        if marker.args or not set(options) <= set(_SETTING_READERS):
             need = f"given the keywords {', '.join(_SETTING_READERS)} only"
-            raise errors.mistyped("marker dp", need, (*marker.args, *given))
-        found = {name: _SETTING_READERS[name](f"dp({name})", given[name]) for name in given}
-        settings = replace(settings, **found)
+            raise errors.mistyped("marker dp", need, (*marker.args, *options))
+        own_settings = {
+            name: _SETTING_READERS[name](f"dp({name})", options[name]) for name in options
+        }
+        settings = replace(settings, **own_settings)
     return DPAudit(node, settings)
 
 
@@ -322,8 +324,8 @@ class DPAudit:
         if claim is None:
             raise errors.invalid("claim", "given, for recorded outputs make none", None)
         settings = self._settled(options, "trials")
-        found = audit_outputs(outputs, outputs_prime, claim=claim, **settings)
-        return self._standing(self._told(found))
+        audit = audit_outputs(outputs, outputs_prime, claim=claim, **settings)
+        return self._standing(self._told(audit))
 
     @_typed_as(lambda: _TestArguments)
     @suggest_arguments
@@ -385,10 +387,10 @@ class DPAudit:
             TypeError: if an argument is of the wrong kind.
             ValueError: if a value is out of range, or there is no claim.
         """
-        found = self._audit_table(table, distances, claim, log, options)
-        if found.refuted:
-            self._fail(found, "is refuted")
-        return self._kept(found)
+        audit = self._audit_table(table, distances, claim, log, options)
+        if audit.refuted:
+            self._fail(audit, "is refuted")
+        return self._kept(audit)
 
     @suggest_arguments
     def refutes_table(
@@ -416,10 +418,10 @@ class DPAudit:
             TypeError: if an argument is of the wrong kind.
             ValueError: if a value is out of range, or there is no claim.
         """
-        found = self._audit_table(table, distances, claim, log, options)
-        if not found.refuted:
-            self._fail(found, "is not refuted")
-        return self._kept(found)
+        audit = self._audit_table(table, distances, claim, log, options)
+        if not audit.refuted:
+            self._fail(audit, "is not refuted")
+        return self._kept(audit)
 
     @suggest_arguments
     def trace(
@@ -491,13 +493,13 @@ class DPAudit:
         claim, self._calls = _choose_claim(claim, options), self._calls + 1
         settings = {"progress": False, **options}
         settings.pop("epsilon", None)
-        found = audit_table(table, distances, claim=claim, log=log, **settings)
-        if found.claim is None:
+        audit = audit_table(table, distances, claim=claim, log=log, **settings)
+        if audit.claim is None:
             raise errors.invalid("claim", "given for a table that makes none itself", None)
-        line = f"{_format_claim(found)} {found.verdict}, {_format_certified(found)}"
-        self._add_property("dp_audit", f"{found.name}: {line}")
+        line = f"{_format_claim(audit)} {audit.verdict}, {_format_certified(audit)}"
+        self._add_property("dp_audit", f"{audit.name}: {line}")
         command = f"pytest {self._node.nodeid}"
-        return replace(found, provenance=(replace(found.provenance[0], command=command),))
+        return replace(audit, provenance=(replace(audit.provenance[0], command=command),))
 
     def _audit(self, mechanism: Any, pair: Any, claim: Any, options: dict[str, Any]) -> Audit:
         from .adapters import adapt
@@ -518,14 +520,14 @@ class DPAudit:
             settings["trials"] = own = _find_own_trials(found_as, pair)
             remark = f", {own:,} trials (default for {type(found_as).__name__})" if own else ""
         arguments = collect_arguments(mechanism, pair, {"claim": claim, **settings})
-        found = run_with_checkpoint(arguments, _DEFAULT_TRIALS)
-        if found.claim is None:
+        audit = run_with_checkpoint(arguments, _DEFAULT_TRIALS)
+        if audit.claim is None:
             raise errors.invalid("claim", "given for a mechanism that makes none itself", None)
-        if found.partial:
+        if audit.partial:
             # Ctrl-C is meant for the whole run of tests.
             raise KeyboardInterrupt
-        self._warn(found)
-        return self._told(found, remark)
+        self._warn(audit)
+        return self._told(audit, remark)
 
     def _settled(self, options: Mapping[str, Any], *apart: str) -> dict[str, Any]:
         """Return the keywords of a call, completed by the settings."""
@@ -539,27 +541,27 @@ class DPAudit:
         missing = {n: v for n, v in defaults.items() if options.get(n) is None and n not in apart}
         return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
 
-    def _told(self, found: _FoundAudit, remark: str = "") -> _FoundAudit:
+    def _told(self, audit: _FoundAudit, remark: str = "") -> _FoundAudit:
         """Add the audit to the test's properties for -v and JUnit's XML; record the test in it."""
         from .auditing.provenance import record_command
 
-        self._add_property("dp_audit", f"{_format_line(found)}{remark}")
-        self._node.user_properties.append(("dp_share", _certified_share(found)))
-        if found.read is not None and not found.read.is_whole:
-            self._add_property("dp_read", str(found.read))
-        return record_command(found, f"pytest {self._node.nodeid}")
+        self._add_property("dp_audit", f"{_format_line(audit)}{remark}")
+        self._node.user_properties.append(("dp_share", _certified_share(audit)))
+        if audit.read is not None and not audit.read.is_whole:
+            self._add_property("dp_read", str(audit.read))
+        return record_command(audit, f"pytest {self._node.nodeid}")
 
     def _add_property(self, name: str, text: str) -> None:
         """Add a property to the test, for -v and JUnit's XML."""
         self._node.user_properties.append((name, make_visible(text)))
 
-    def _warn(self, found: Audit) -> None:
+    def _warn(self, audit: Audit) -> None:
         """Warn once a run that outcomes are not fixed; the same holds for all similar audits."""
         stash = self._node.config.stash
-        if found.randomness == "own" and not stash.get(_WARNED_KEY, False):
+        if audit.randomness == "own" and not stash.get(_WARNED_KEY, False):
             stash[_WARNED_KEY] = True
             text = (
-                f"{found.name} draws its own randomness: no seed repeats the audit in "
+                f"{audit.name} draws its own randomness: no seed repeats the audit in "
                 f"{self._node.nodeid}, which may pass now and fail then; draw from its argument "
                 "rng (said once a run)"
             )
@@ -596,10 +598,10 @@ class DPAudit:
         else:
             table += [("outputs", audit.name), *audit.lines(), *again]
         tested = isinstance(audit, TableAudit) or not (audit.checks or audit.undecided)
-        found = _format_certified(audit) if tested else audit.verdict
+        outcome_text = _format_certified(audit) if tested else audit.verdict
         if not tested and not isinstance(audit, TableAudit) and not audit.checks:
-            found += f"; it takes {describe_reach_step(audit).rstrip('.')}"
-        title = f"{_format_claim(audit)} {outcome}: {found} in {audit.name}"
+            outcome_text += f"; it takes {describe_reach_step(audit).rstrip('.')}"
+        title = f"{_format_claim(audit)} {outcome}: {outcome_text} in {audit.name}"
         pytest.fail(format_rows(title, table), pytrace=False)
 
 
@@ -694,9 +696,9 @@ def _format_certified(audit: Audit | OutputsAudit | TableAudit) -> str:
 
 def _format_line(audit: Audit | OutputsAudit) -> str:
     level = f"{100 * audit.confidence:g} % confidence"
-    found = f"{_format_claim(audit)} {audit.verdict}"
-    found += "" if audit.checks else f", {_format_certified(audit)} at {level}"
-    return f"{audit.name}: {found}, seed {audit.seed}"
+    line = f"{_format_claim(audit)} {audit.verdict}"
+    line += "" if audit.checks else f", {_format_certified(audit)} at {level}"
+    return f"{audit.name}: {line}, seed {audit.seed}"
 
 
 def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
@@ -705,12 +707,12 @@ def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
     from .records import Pair
 
     make = mechanism_attribute(mechanism, "as_mechanism")
-    found = make() if callable(make) and not isinstance(mechanism, type) else mechanism
-    on_pair = mechanism_attribute(found, "default_trials_on")
+    made = make() if callable(make) and not isinstance(mechanism, type) else mechanism
+    on_pair = mechanism_attribute(made, "default_trials_on")
     texts = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     # Of several pairs, or none, the audit says which it takes.
     is_pair = isinstance(texts, (tuple, list)) and [type(text) for text in texts] == [str, str]
-    own: int | None = mechanism_attribute(found, "default_trials")
+    own: int | None = mechanism_attribute(made, "default_trials")
     return on_pair(Pair(*texts)) if callable(on_pair) and is_pair else own
 
 

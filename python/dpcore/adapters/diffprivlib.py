@@ -67,10 +67,10 @@ class DiffPrivLib(Adapter):
     @property
     def _root(self) -> Any:
         """The mechanism inside a chain of transformers."""
-        found = self.mechanism
-        while not has_all(found, "epsilon") and has_all(found, "parent"):
-            found = found.parent
-        return found
+        root = self.mechanism
+        while not has_all(root, "epsilon") and has_all(root, "parent"):
+            root = root.parent
+        return root
 
     def _is(self, names: set[str]) -> bool:
         return bool(names & {kind.__name__ for kind in type(self.mechanism).__mro__})
@@ -84,8 +84,8 @@ class DiffPrivLib(Adapter):
     @property
     def claim(self) -> float | None:
         """The epsilon of a mechanism on numbers or categories that has delta 0; else None."""
-        known = self._is(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
-        return pure_epsilon(self.stated) if known else None
+        is_supported = self._is(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
+        return pure_epsilon(self.stated) if is_supported else None
 
     @property
     def norm(self) -> str | None:

@@ -116,11 +116,11 @@ class OpenDP(Adapter):
         measure = str(self.measurement.output_measure)
         if self.d_in is None or "MaxDivergence" not in measure:
             return None
-        found = self.measurement.map(self.d_in)
-        if isinstance(found, tuple):
-            return float(found[0]), float(found[1])
+        stated_loss = self.measurement.map(self.d_in)
+        if isinstance(stated_loss, tuple):
+            return float(stated_loss[0]), float(stated_loss[1])
         # A curve of (epsilon, delta) is no one statement.
-        return (float(found), 0.0) if isinstance(found, (int, float)) else None
+        return (float(stated_loss), 0.0) if isinstance(stated_loss, (int, float)) else None
 
     @property
     def curve(self) -> ZCDP | None:

@@ -130,9 +130,9 @@ class ScipyNoise(Adapter):
     def __repr__(self) -> str:
         frozen = self.distribution
         if has_all(frozen, "dist", "args", "kwds"):
-            given = [repr(value) for value in frozen.args]
-            given += [f"{key}={value!r}" for key, value in frozen.kwds.items()]
-            return f"ScipyNoise({frozen.dist.name}({', '.join(given)}))"
+            arguments = [repr(value) for value in frozen.args]
+            arguments += [f"{key}={value!r}" for key, value in frozen.kwds.items()]
+            return f"ScipyNoise({frozen.dist.name}({', '.join(arguments)}))"
         # The newer kind has a readable str; frozen objects of a multivariate family have not.
         name = type(frozen).__name__.removesuffix("_frozen") if has_all(frozen, "_dist") else frozen
         return f"ScipyNoise({name})"

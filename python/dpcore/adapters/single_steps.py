@@ -93,14 +93,14 @@ def measure_distance(name: str, first: Any, second: Any) -> float:
         second: the input on x'.
     """
     try:
-        one, other = np.asarray(first, float), np.asarray(second, float)
+        own, other = np.asarray(first, float), np.asarray(second, float)
     except (TypeError, ValueError):
         return float(first != second)
-    if one.shape != other.shape:
+    if own.shape != other.shape:
         return math.inf
-    gaps = np.abs(one - other)
+    gaps = np.abs(own - other)
     if name == "Bingham":
-        return float(np.linalg.norm(one - other, 2))
+        return float(np.linalg.norm(own - other, 2))
     if name in ("Exponential", "PermuteAndFlip"):
         return float(gaps.max(initial=0.0))
     return float(gaps.sum())

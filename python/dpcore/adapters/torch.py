@@ -155,16 +155,16 @@ class TorchModule(Adapter):
         point = self._placed(torch, x)
         batch = point.unsqueeze(0).repeat(check_size(size, point.numel()), *([1] * point.dim()))
         with seeded_torch(rng), torch.no_grad():
-            found = self.module(batch)
-        if not isinstance(found, torch.Tensor):
+            output = self.module(batch)
+        if not isinstance(output, torch.Tensor):
             requirement = "one tensor (wrap the module in one that picks it out)"
-            raise mistyped(f"outputs of {self.name}", requirement, _describe_output(found))
-        return found
+            raise mistyped(f"outputs of {self.name}", requirement, _describe_output(output))
+        return output
 
     def _placed(self, torch: Any, x: Any) -> Any:
         """Move the input to the module's device and, if it was not a tensor, to its dtype."""
         # An epsilon that is learnt in float64 says nothing of what the layer works in.
-        parts = [one for one in self.module.modules() if not _keeps_float64(one)]
+        parts = [part for part in self.module.modules() if not _keeps_float64(part)]
         held = (t for m in parts for t in chain(m.parameters(False), m.buffers(False)))
         like = next((tensor for tensor in held if tensor.is_floating_point()), None)
         point = _make_tensor(x)
@@ -210,15 +210,15 @@ def _make_tensor(x: Any) -> Any:
 
 def _device_type(held: Iterator[Any]) -> str:
     torch = import_module("torch")
-    found = (tensor.device.type for tensor in held if isinstance(tensor, torch.Tensor))
-    return str(next(found, "cpu"))
+    devices = (tensor.device.type for tensor in held if isinstance(tensor, torch.Tensor))
+    return str(next(devices, "cpu"))
 
 
-def _describe_output(found: Any) -> str:
+def _describe_output(output: Any) -> str:
     """Describe a module's result that is not a tensor, with the names of its parts."""
-    kind = type(found).__name__
-    if isinstance(found, Mapping):
-        return f"{kind} with {', '.join(map(repr, found))}"
-    if isinstance(found, (tuple, list)):
-        return f"{kind} of {', '.join(type(part).__name__ for part in found) or 'nothing'}"
-    return f"{kind}: {show(found)}"
+    kind = type(output).__name__
+    if isinstance(output, Mapping):
+        return f"{kind} with {', '.join(map(repr, output))}"
+    if isinstance(output, (tuple, list)):
+        return f"{kind} of {', '.join(type(part).__name__ for part in output) or 'nothing'}"
+    return f"{kind}: {show(output)}"

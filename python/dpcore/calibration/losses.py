@@ -52,8 +52,8 @@ def widest_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[float, 
     """
     _check_domain(domain)
     if clip is None or (type(domain) is not HistogramCounts and _is_inside(domain, clip)):
-        found = sensitivity(domain, norm)
-        return found.value, found.pair
+        widest = sensitivity(domain, norm)
+        return widest.value, widest.pair
     if type(domain) is HistogramCounts:
         need = "other than a histogram for a mechanism that clips (no closed form)"
         raise invalid("domain", need, domain)

@@ -225,8 +225,8 @@ class MaskedWords(Shown):
         drawn = rng.choice(len(chances), size=size, p=chances)
         # The last answer takes what rounding leaves.
         ends = np.cumsum(laws, axis=1)[:, :-1]
-        found: Entries = (rng.random(size)[:, None] >= ends[drawn]).sum(axis=1)
-        return found
+        counts: Entries = (rng.random(size)[:, None] >= ends[drawn]).sum(axis=1)
+        return counts
 
     def _masked(self, text: str) -> tuple[Floats, Floats]:
         """Return each mask choice's probability, and the law of the answer given that choice."""
@@ -247,11 +247,11 @@ class MaskedWords(Shown):
         """Compute the probability of each choice from the number of words that it hides."""
         if self.masks == "bernoulli":
             return self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
-        wanted = round(self.mu * words)
-        if not math.isclose(wanted, self.mu * words, abs_tol=1e-9):
+        center = round(self.mu * words)
+        if not math.isclose(center, self.mu * words, abs_tol=1e-9):
             requirement = f"of such a length that mu={self.mu:g} masks a whole number of words"
             raise invalid("text", requirement, text)
-        return np.where(hidden == wanted, 1.0 / math.comb(words, wanted), 0.0)
+        return np.where(hidden == center, 1.0 / math.comb(words, center), 0.0)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -196,8 +196,8 @@ class L2Laplace(Record, word="L2Laplace"):
         near, far = near / largest, far / largest
         # A difference of squares over the sum: the difference of two long lengths loses digits.
         sums = row_norms(near) + row_norms(far)
-        found: Floats = (near + far) @ ((x - x_prime) / self.scale) / np.where(sums > 0, sums, 1.0)
-        return found
+        ratios: Floats = (near + far) @ ((x - x_prime) / self.scale) / np.where(sums > 0, sums, 1.0)
+        return ratios
 
 
 def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
@@ -279,9 +279,9 @@ def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
     places = np.ceil((losses / distance + 1.0) * (0.5 * (_LOSS_LEVELS - 1)) + 1e-9).astype(np.int64)
     sums = np.bincount(np.minimum(places, _LOSS_LEVELS - 1).ravel(), masses.ravel(), _LOSS_LEVELS)
     steps = orders[:, None] - 1.0
-    found: Floats = logsumexp(steps * levels, axis=1, b=sums) / steps[:, 0]
+    divergences: Floats = logsumexp(steps * levels, axis=1, b=sums) / steps[:, 0]
     # Rounding of the sum, over a small step, may fall below 0.
-    return np.clip(found, 0.0, distance)
+    return np.clip(divergences, 0.0, distance)
 
 
 @functools.lru_cache(maxsize=4)
@@ -310,8 +310,8 @@ def make_generator(rng: Any) -> np.random.Generator:
 
 def row_norms(rows: Floats) -> Floats:
     """Compute the L2 norm of every row."""
-    found: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return found
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return norms
 
 
 @suggest_arguments

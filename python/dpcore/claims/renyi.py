@@ -103,18 +103,18 @@ class Renyi(trade_off.Claim):
         return epsilons[deltas < 1.0], deltas[deltas < 1.0]
 
     def _type_two(self, errors: Floats) -> Floats:
-        found = 1.0 - errors
+        type_two = 1.0 - errors
         inside = (errors > 0.0) & (errors < 1.0)
         q = np.log(errors[inside]) - np.log1p(-errors[inside])
         q += _RATE_ROUNDING * (1.0 + np.abs(q))
         power, _ = _compute_greatest_power(q, *self.at_orders())
         # Close to 1 it is the power that has the digits.
-        found[inside] = np.where(
+        type_two[inside] = np.where(
             power < 0.0,
             np.nextafter(1.0 - _compute_rate(power) * (1.0 + _RATE_ERROR), 0.0),
             _compute_rate(-power) * (1.0 - _RATE_ERROR),
         )
-        return found
+        return type_two
 
     def _deltas(self, epsilons: Floats) -> Floats:
         return np.array([_limit_delta(self, epsilon) for epsilon in epsilons.tolist()])

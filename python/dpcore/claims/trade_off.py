@@ -87,8 +87,8 @@ class Claim(Record):
             ValueError: if one is not from 0 to 1.
         """
         errors = check_array("alpha", alpha, 0.0, 1.0)
-        found = self._type_two(errors.ravel()).reshape(errors.shape)
-        return _as_float_or_array(np.clip(found, 0.0, 1.0 - errors))
+        type_two = self._type_two(errors.ravel()).reshape(errors.shape)
+        return _as_float_or_array(np.clip(type_two, 0.0, 1.0 - errors))
 
     def delta(self, epsilon: npt.ArrayLike) -> Any:
         """Return the least delta for which the claim implies (epsilon, delta)-DP, rounded up.
@@ -105,9 +105,9 @@ class Claim(Record):
             TypeError: if they are not numbers.
             ValueError: if one is negative or not a number.
         """
-        wanted = check_array("epsilon", epsilon, 0.0, math.inf)
-        found = self._deltas(wanted.ravel()).reshape(wanted.shape)
-        return _as_float_or_array(np.clip(found, 0.0, 1.0))
+        epsilons = check_array("epsilon", epsilon, 0.0, math.inf)
+        deltas = self._deltas(epsilons.ravel()).reshape(epsilons.shape)
+        return _as_float_or_array(np.clip(deltas, 0.0, 1.0))
 
     def epsilon(self, delta: float) -> float:
         """Return the least epsilon for which the claim implies (epsilon, delta)-DP, rounded up.
@@ -290,12 +290,12 @@ class GDP(Claim, word="GDP"):
 
         # Phi^-1(1 - a) = -Phi^-1(a), and close to 1 it is the power that has the digits.
         score = ndtri(errors) + self.mu
-        found: Floats = np.where(
+        type_two: Floats = np.where(
             score < 0.0,
             np.nextafter(1.0 - ndtr(score) * (1.0 + _CURVE_ERROR), 0.0),
             ndtr(-score) * (1.0 - _CURVE_ERROR),
         )
-        return found
+        return type_two
 
     def _deltas(self, epsilons: Floats) -> Floats:
         logs = [log_delta(e, self.mu) if e < math.inf else -math.inf for e in epsilons.tolist()]
@@ -467,8 +467,8 @@ class TradeOff(Claim, word="TradeOff"):
         steep, flat = np.exp(epsilons), np.exp(-epsilons)
         first = (1.0 - deltas - steep * errors[:, np.newaxis]).max(axis=1, initial=0.0)
         second = (flat * (1.0 - deltas - errors[:, np.newaxis])).max(axis=1, initial=0.0)
-        found: Floats = np.maximum(np.maximum(first, second) - _TANGENT_ROUNDING, 0.0)
-        return found
+        type_two: Floats = np.maximum(np.maximum(first, second) - _TANGENT_ROUNDING, 0.0)
+        return type_two
 
     def _deltas(self, epsilons: Floats) -> Floats:
         logs, deltas = _list_tangents(self)
@@ -476,8 +476,10 @@ class TradeOff(Claim, word="TradeOff"):
         epsilons = np.minimum(epsilons, logs[-1])
         place = np.searchsorted(logs, epsilons)
         left, right = (logs[place - 1], deltas[place - 1]), (logs[place], deltas[place])
-        found: Floats = _interpolate_delta(epsilons, left, right) * (1.0 + _TANGENT_ROUNDING)
-        return found
+        raised_deltas: Floats = _interpolate_delta(epsilons, left, right) * (
+            1.0 + _TANGENT_ROUNDING
+        )
+        return raised_deltas
 
     def _epsilon(self, delta: float) -> float:
         logs, deltas = _list_tangents(self)
@@ -560,14 +562,14 @@ def _check_pairs(epsilons: Any, deltas: Any) -> tuple[Floats, Floats]:
 
 def _read_function(function: Callable[[float], float]) -> Floats:
     """Return the values of a function at the type I errors, checked and lowered by rounding."""
-    found = []
+    points = []
     for error in _TYPE_ONE_ERRORS.tolist():
         value = function(error)
         try:
-            found.append(float(value))
+            points.append(float(value))
         except (TypeError, ValueError):
             raise mistyped(f"function({error:g})", "a number", value) from None
-    values = np.array(found)
+    values = np.array(points)
     errors, (of_value, of_argument) = _TYPE_ONE_ERRORS, _FUNCTION_ROUNDING
     for index in np.flatnonzero(~((values >= 0.0) & (values <= 1.0 - errors + of_value)))[:1]:
         most = f"from 0 to 1 - {errors[index]:g}"
@@ -623,7 +625,7 @@ def _lower_hull(x: Floats, y: Floats, turns_up: _Test) -> tuple[Floats, Floats]:
         while len(kept) > 1 and turns_up(kept[-2], kept[-1], point):
             kept.pop()
         kept.append(point)
-    return np.array([one[0] for one in kept]), np.array([one[1] for one in kept])
+    return np.array([vertex[0] for vertex in kept]), np.array([vertex[1] for vertex in kept])
 
 
 def _turns_up(first: _Corner, middle: _Corner, last: _Corner) -> bool:
@@ -648,5 +650,5 @@ def _convert_to_pairs(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]
 def least_deltas(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
     """Return each epsilon once, in rising order, with the least delta that it has."""
     order = np.lexsort((deltas, epsilons))
-    found, first = np.unique(epsilons[order], return_index=True)
-    return found, deltas[order][first]
+    distinct, first = np.unique(epsilons[order], return_index=True)
+    return distinct, deltas[order][first]

@@ -302,10 +302,10 @@ def run_experiment(asked: ExperimentArguments) -> int:
     if name not in experiments.NAMES:
         raise Usage(f"no such experiment: {name} (there are {', '.join(experiments.NAMES)})")
     words = ("trials", "seed", "data", "full", "quick", "seeds", "device")
-    given = {word: getattr(asked, word) for word in words}
+    options = {word: getattr(asked, word) for word in words}
     with report_bad_usage():
         # Checked here, so that an error of the run itself is not taken for bad usage.
-        experiments.config_of(name, **given)
+        experiments.config_of(name, **options)
         threads_of(asked.threads)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -318,7 +318,7 @@ def run_experiment(asked: ExperimentArguments) -> int:
         with open_cluster(asked.dask) as client:
             result = experiments.reproduce(
                 name, out, threads=asked.threads, progress=asked.progress, executor=client,
-                resume=asked.resume, **given,
+                resume=asked.resume, **options,
             )  # fmt: skip
     except ModuleNotFoundError as error:
         # What it needs and how to install it, in the words of the experiment.
@@ -347,7 +347,7 @@ def print_environment(as_json: bool) -> int:
     """Print versions, the CPU path and the number of threads."""
     with report_bad_usage():
         cpu = _core.cpu()
-    found = {
+    facts = {
         "version": __version__,
         "cpu": cpu,
         "cpus": _core.cpus(),
@@ -358,13 +358,13 @@ def print_environment(as_json: bool) -> int:
         "platform": platform.platform(),
     }
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(facts))
         return NOT_REFUTED
     labels = {"version": "dpcore", "cpu": "CPU path", "python": "Python"}
-    del found["cpus"]
-    found["cpu"] = f"{cpu} (this CPU has {', '.join(_core.cpus())})"
-    found["DPCORE_CPU"] = found["DPCORE_CPU"] or "not set"
-    for name, value in found.items():
+    del facts["cpus"]
+    facts["cpu"] = f"{cpu} (this CPU has {', '.join(_core.cpus())})"
+    facts["DPCORE_CPU"] = facts["DPCORE_CPU"] or "not set"
+    for name, value in facts.items():
         print(f"{labels.get(name, name):<11} {value}")
     return NOT_REFUTED
 
@@ -381,8 +381,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"dpcore {__version__}")
         raise typer.Exit(NOT_REFUTED)
 
@@ -535,8 +535,8 @@ _NUMBER_COMPLAINT: Final = re.compile("Input should be a valid (number|integer)"
 def _describe_bad_number(text: str, kind: str, words: list[str]) -> str:
     """Return the complaint about an option that is not a number, with its value."""
     option = text.partition("'")[2].partition("'")[0]
-    found = [word.partition("=") for word in words if word.partition("=")[0] == option]
-    value = found[0][2] or words[words.index(option) + 1] if found else ""
+    matches = [word.partition("=") for word in words if word.partition("=")[0] == option]
+    value = matches[0][2] or words[words.index(option) + 1] if matches else ""
     share = value.removesuffix("%")
     meant = ""
     if share != value and share.replace(".", "", 1).isdigit():
@@ -558,16 +558,20 @@ def _parse_words(words: list[str]) -> int:
             raise
         text = " ".join(describe().split())
         context = getattr(error, "ctx", None)
-        given = str(getattr(error, "option_name", "")).removeprefix("--").replace("-", "_")
-        here = called_here(given, [one.name for one in context.command.params]) if context else None
-        if given == "eps" and any(word in SYSTEMS for word in words):
+        option = str(getattr(error, "option_name", "")).removeprefix("--").replace("-", "_")
+        here = (
+            called_here(option, [parameter.name for parameter in context.command.params])
+            if context
+            else None
+        )
+        if option == "eps" and any(word in SYSTEMS for word in words):
             # Of a system it is what the system is run with.
             here = "epsilon"
         if (kind := _NUMBER_COMPLAINT.search(text)) is not None:
             text = _describe_bad_number(text, kind[1], words)
         if here is not None:
-            less = " (1 - alpha)" if given == "alpha" else ""
-            text = f"No such option: --{given.replace('_', '-')} (did you mean --{here}{less}?)"
+            less = " (1 - alpha)" if option == "alpha" else ""
+            text = f"No such option: --{option.replace('_', '-')} (did you mean --{here}{less}?)"
         if text:  # there is none where a call without words has shown the help
             write_line(f"error: {text}")
             write_line(f"hint: {context.command_path if context else 'dpcore'} --help")

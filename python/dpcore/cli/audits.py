@@ -98,8 +98,8 @@ def parse_relation(text: str | None) -> Neighbour | None:
     """
     if text is None:
         return None
-    name, given, radius = text.lower().partition("=")
-    if name in _DATASET_RELATIONS and not given:
+    name, separator, radius = text.lower().partition("=")
+    if name in _DATASET_RELATIONS and not separator:
         return _DATASET_RELATIONS[name]()
     try:
         return NORM_BALLS[name](float(radius))
@@ -247,11 +247,13 @@ def _read_asked(asked: AuditArguments) -> AuditArguments:
     """Return the options that began a run, but for those of this process."""
     usual = AuditArguments(resume=asked.resume)
     own = (*_OPTIONS_OF_PROCESS, "plot", "html", "as_json", "resume")
-    for one in fields(asked):
-        if one.name not in (*own, *_NAMES_OF_CODE) and getattr(asked, one.name) != getattr(
-            usual, one.name
+    for option in fields(asked):
+        if option.name not in (*own, *_NAMES_OF_CODE) and getattr(asked, option.name) != getattr(
+            usual, option.name
         ):
-            raise Usage(f"{OPTIONS.get(one.name, one.name)} stands in the run file: leave it out")
+            raise Usage(
+                f"{OPTIONS.get(option.name, option.name)} stands in the run file: leave it out"
+            )
     with report_bad_usage():
         run = read_run(asked.resume)
     if not run.asked:
@@ -266,7 +268,7 @@ def _read_asked(asked: AuditArguments) -> AuditArguments:
 
 def _list_asked(asked: AuditArguments) -> dict[str, Any]:
     """List the options that begin a run again in another process, as plain data."""
-    held = {one.name: getattr(asked, one.name) for one in fields(asked)}
+    held = {option.name: getattr(asked, option.name) for option in fields(asked)}
     if isinstance(asked.claim, Claim):
         held["claim"] = encode_value(asked.claim)
     return {name: value for name, value in held.items() if name not in ("checkpoint", "fit_only")}
@@ -325,14 +327,14 @@ def open_cluster(address: str | None) -> Iterator[Any]:
     except ModuleNotFoundError as error:
         raise Usage("--dask needs Dask: pip install 'dpcore[dask]'") from error
     kind, _, number = address.partition(":")
-    given: dict[str, Any] = {"address": address, "timeout": _CLUSTER_SECONDS}
+    settings: dict[str, Any] = {"address": address, "timeout": _CLUSTER_SECONDS}
     if kind == "local":
         if not number.isdigit() or int(number) < 1:
             raise Usage(f"--dask local:N needs a number of processes, got {address}")
-        given = {"n_workers": int(number), "threads_per_worker": 1, "dashboard_address": ":0",
+        settings = {"n_workers": int(number), "threads_per_worker": 1, "dashboard_address": ":0",
                  "silence_logs": logging.CRITICAL}  # fmt: skip
     try:
-        client = Client(**given)
+        client = Client(**settings)
     except (OSError, ValueError) as error:
         raise Usage(f"--dask must be the address of a scheduler that answers: {error}") from error
     except RuntimeError as error:
@@ -424,30 +426,30 @@ def _audit_pairs(
     ):
         # The report says the same, in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
-        given = {**_list_options(asked), "executor": client}
+        arguments = {**_list_options(asked), "executor": client}
         if asked.checkpoint is not None:
-            given["asked"] = _list_asked(asked)
+            arguments["asked"] = _list_asked(asked)
         if asked.fit_only:
-            begin_run(given.pop("checkpoint"), mechanism, pair, **given)
+            begin_run(arguments.pop("checkpoint"), mechanism, pair, **arguments)
             return None
         if asked.checkpoint is None:
-            report = audit(mechanism, pair, **given)
+            report = audit(mechanism, pair, **arguments)
         else:
-            report = continue_run(given.pop("checkpoint"), mechanism, pair, **given)
+            report = continue_run(arguments.pop("checkpoint"), mechanism, pair, **arguments)
     return replace(report, claim=None) if asked.no_claim else report
 
 
 def _list_options(asked: AuditArguments) -> dict[str, Any]:
     """List the arguments of `audit` that options stand for."""
-    given = select_arguments(asked, audit)
-    given["neighbour"] = parse_relation(asked.neighbour)
-    given["start"] = _parse_first_trial(asked.start)
-    given["attack"] = attacks.named(asked.attack, "attack")
-    given["rng"] = asked.seed
+    arguments = select_arguments(asked, audit)
+    arguments["neighbour"] = parse_relation(asked.neighbour)
+    arguments["start"] = _parse_first_trial(asked.start)
+    arguments["attack"] = attacks.named(asked.attack, "attack")
+    arguments["rng"] = asked.seed
     if asked.no_claim:
         # Any number here keeps the mechanism's own claim out of an audit without one.
-        given["claim"] = 0.0
-    return given
+        arguments["claim"] = 0.0
+    return arguments
 
 
 def _parse_first_trial(text: str) -> int:
@@ -467,16 +469,16 @@ def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePa
         meant = f"did you mean {close}? " if close else ""
         raise Usage(f"no such system: {name} ({meant}dpcore audit --list shows all)")
     cls = SYSTEMS[name]
-    known = {field.name: field.default is MISSING for field in fields(cls)}
-    given = {key: getattr(asked, key) for key in _SYSTEM_OPTIONS if getattr(asked, key) is not None}
+    required = {field.name: field.default is MISSING for field in fields(cls)}
+    own_options = {key: getattr(asked, key) for key in _SYSTEM_OPTIONS if getattr(asked, key) is not None}
     if asked.claim is not None and not isinstance(asked.claim, Claim):
-        given.setdefault("epsilon", asked.claim)
-    for key in given:
-        if key not in known:
-            options = ", ".join(f"--{key}" for key in known)
+        own_options.setdefault("epsilon", asked.claim)
+    for key in own_options:
+        if key not in required:
+            options = ", ".join(f"--{key}" for key in required)
             raise Usage(f"--{key} does not apply to {name} (its options: {options})")
-    for key, needed in known.items():
-        if needed and key not in given:
+    for key, needed in required.items():
+        if needed and key not in own_options:
             raise Usage(f"{name} needs --{key}")
     if asked.repeat:
         raise Usage(f"--repeat does not apply to {name}: it is for a function of your own")
@@ -486,9 +488,9 @@ def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePa
     with report_bad_usage():
         if isinstance(pair, Pair) and not asked.null:
             Vote.between(pair)
-            if "sensitivity" in known and "sensitivity" not in given:
-                given["sensitivity"] = distance(pair, "l1")
-        system = cls(**given)
+            if "sensitivity" in required and "sensitivity" not in own_options:
+                own_options["sensitivity"] = distance(pair, "l1")
+        system = cls(**own_options)
         if pair is None:
             pair = system.default_pair() if asked.dim is None else system.default_pair(asked.dim)
     return system, pair
@@ -566,10 +568,10 @@ def _load_own_mechanism(
 
 def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
     """Audit the outputs in the files, print the result, and return the exit status."""
-    wanted = 2 if asked.label is None else 1
-    if len(asked.files) != wanted:
+    n_files = 2 if asked.label is None else 1
+    if len(asked.files) != n_files:
         both = "two files, the outputs on x and those on x' (or one, with --label COLUMN)"
-        raise Usage(f"name {both if wanted == 2 else 'one file where --label is given'}")
+        raise Usage(f"name {both if n_files == 2 else 'one file where --label is given'}")
     check_claim(asked, "give --claim EPSILON, or --no-claim to estimate only")
     check_output_paths(asked)
     report = record_command(_audit_output_files(asked), command)
@@ -583,16 +585,18 @@ def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
     with _report_unreadable_files(), warnings.catch_warnings():
         # The report holds them, and `run_outputs_audit` says them in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
-        given = select_arguments(asked, audit_outputs)
-        given["attack"] = None if asked.attack is None else attacks.named(asked.attack, "attack")
-        given["guesses"] = _parse_guesses(asked.guesses)
+        arguments = select_arguments(asked, audit_outputs)
+        arguments["attack"] = (
+            None if asked.attack is None else attacks.named(asked.attack, "attack")
+        )
+        arguments["guesses"] = _parse_guesses(asked.guesses)
         for name in ("column", "exclude"):
-            columns = list(map(_parse_column, given[name])) or None
-            given[name] = columns[0] if columns and len(columns) == 1 else columns
-        given["dtype"] = _parse_dtype(asked.dtype)
+            columns = list(map(_parse_column, arguments[name])) or None
+            arguments[name] = columns[0] if columns and len(columns) == 1 else columns
+        arguments["dtype"] = _parse_dtype(asked.dtype)
         for name in ("label", "groups"):
-            given[name] = None if given[name] is None else _parse_column(given[name])
-        return audit_outputs(*asked.files, rng=asked.seed, **given)
+            arguments[name] = None if arguments[name] is None else _parse_column(arguments[name])
+        return audit_outputs(*asked.files, rng=asked.seed, **arguments)
 
 
 @contextlib.contextmanager
@@ -651,12 +655,14 @@ def run_plan(asked: PlanArguments) -> int:
 
 
 def _make_plan(asked: PlanArguments) -> Plan:
-    described = {one.name: getattr(asked, one.name) for one in fields(MechanismArguments)}
+    described = {option.name: getattr(asked, option.name) for option in fields(MechanismArguments)}
     with report_bad_usage():
-        given = select_arguments(asked, plan)
-        given["rng"], given["guesses"] = asked.seed, _parse_plan_guesses(asked.guesses)
+        arguments = select_arguments(asked, plan)
+        arguments["rng"], arguments["guesses"] = asked.seed, _parse_plan_guesses(asked.guesses)
         if asked.attack is not None:
-            given["attack"] = attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES)))
+            arguments["attack"] = attacks.named(
+                choice("attack", asked.attack, tuple(attacks.NAMES))
+            )
     if asked.target is None:
         for name, value in described.items():
             if value is not None:
@@ -664,11 +670,11 @@ def _make_plan(asked: PlanArguments) -> Plan:
         if asked.claim is None:
             raise Usage("give --claim EPSILON, or a mechanism that has a claim")
         with report_bad_usage():
-            return plan(**given)
+            return plan(**arguments)
     # Of a claim that is missing the plan itself complains.
     loaded = load_mechanism(AuditArguments(**described, no_claim=True), asked.target)
     with loaded as (mechanism, pair), report_bad_usage():
-        return plan(mechanism=mechanism, pair=pair, **given)
+        return plan(mechanism=mechanism, pair=pair, **arguments)
 
 
 def _parse_plan_guesses(text: str | None) -> Any:
@@ -697,9 +703,9 @@ def run_table_audit(asked: TableArguments, command: str = "") -> int:
     """Audit the table in a file, print the result, and return the exit status."""
     check_claim(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
     check_output_paths(asked)
-    found = _audit_table_file(asked)
-    made = tuple(replace(one, command=command) for one in found.provenance)
-    report = replace(found, name=f"{found.name} of {Path(asked.table).name}", provenance=made)
+    table_report = _audit_table_file(asked)
+    made = tuple(replace(run, command=command) for run in table_report.provenance)
+    report = replace(table_report, name=f"{table_report.name} of {Path(asked.table).name}", provenance=made)
     for remark in report.remarks:
         write_line(f"warning: {remark}")
     deliver_report(asked, report)
@@ -707,18 +713,18 @@ def run_table_audit(asked: TableArguments, command: str = "") -> int:
 
 
 def _audit_table_file(asked: TableArguments) -> TableAudit:
-    given = select_arguments(asked, audit_table)
-    given["table"] = _read_matrix("FILE", asked.table)
+    arguments = select_arguments(asked, audit_table)
+    arguments["table"] = _read_matrix("FILE", asked.table)
     if asked.distances is not None:
-        given["distances"] = _read_matrix("--distances", asked.distances)
+        arguments["distances"] = _read_matrix("--distances", asked.distances)
     if asked.neighbour is not None and asked.neighbour.endswith(".npy"):
-        given["neighbour"] = _read_matrix("--neighbour", asked.neighbour)
+        arguments["neighbour"] = _read_matrix("--neighbour", asked.neighbour)
     else:
-        given["neighbour"] = parse_relation(asked.neighbour)
+        arguments["neighbour"] = parse_relation(asked.neighbour)
     with report_bad_usage(), warnings.catch_warnings():
         # The report holds them, and `run_table_audit` says them in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
-        return audit_table(**given)
+        return audit_table(**arguments)
 
 
 def _read_matrix(option: str, path: str) -> Any:

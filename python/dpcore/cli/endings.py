@@ -222,8 +222,8 @@ def last_line(error: BaseException) -> str:
     return "; ".join([" ".join(text.split()), *notes])
 
 
-def _print_traceback(error: BaseException | None, wanted: bool) -> None:
-    if wanted and error is not None:
+def _print_traceback(error: BaseException | None, is_requested: bool) -> None:
+    if is_requested and error is not None:
         with contextlib.suppress(OSError, ValueError):
             text = "".join(traceback.format_exception(error))
             print(make_visible(text, "\n"), end="", file=sys.stderr)

@@ -507,7 +507,9 @@ def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]
         Its keyword arguments.
     """
     taken = inspect.signature(function).parameters
-    return {one.name: getattr(asked, one.name) for one in fields(asked) if one.name in taken}
+    return {
+        option.name: getattr(asked, option.name) for option in fields(asked) if option.name in taken
+    }
 
 
 def _list_spellings() -> dict[str, str]:
@@ -523,12 +525,12 @@ def _list_spellings() -> dict[str, str]:
         PlanArguments,
         ExperimentArguments,
     ):
-        for one in fields(kind):
-            option = one.metadata["parameter"]
+        for declared in fields(kind):
+            option = declared.metadata["parameter"]
             if isinstance(option, typer.models.OptionInfo):
                 # The first name of an option is kept as its default.
-                own = option.default if isinstance(option.default, str) else f"--{one.name}"
-                spellings[one.name] = own.replace("_", "-")
+                own = option.default if isinstance(option.default, str) else f"--{declared.name}"
+                spellings[declared.name] = own.replace("_", "-")
     # Complaints call the seed by the name of its argument. Of `floats` they speak as Python does.
     del spellings["floats"]
     return spellings | {"rng": spellings["seed"]}
@@ -561,12 +563,12 @@ def spell_proposals(text: str) -> str:
     return _PROPOSALS.sub(_spell_proposal, text)
 
 
-def _spell_proposal(found: re.Match[str]) -> str:
-    name, value = found["name"], found["value"] or ""
-    if found["which"] is not None:
-        return f"--patterns {found['which']} --dim {found['dim']}"
+def _spell_proposal(match: re.Match[str]) -> str:
+    name, value = match["name"], match["value"] or ""
+    if match["which"] is not None:
+        return f"--patterns {match['which']} --dim {match['dim']}"
     if name is None:
-        return "dpcore trace" if found[0].startswith("dpcore.trace(") else found[0]
+        return "dpcore trace" if match[0].startswith("dpcore.trace(") else match[0]
     option = "--dask" if name == "executor" else OPTIONS.get(name, f"--{name}")
     # A switch has no value, and some have another name where they are off.
     if value in ("True", "False"):
@@ -596,22 +598,24 @@ def add_options(kind: type[_Options]) -> Callable[[Callable[..., None]], Callabl
         kinds = get_type_hints(kind)
         spread = [
             inspect.Parameter(
-                one.name,
+                option.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if one.default is MISSING else one.default,
-                annotation=Annotated[kinds[one.name], one.metadata["parameter"]],
+                default=inspect.Parameter.empty if option.default is MISSING else option.default,
+                annotation=Annotated[kinds[option.name], option.metadata["parameter"]],
             )
-            for one in fields(kind)  # type: ignore[arg-type]
+            for option in fields(kind)  # type: ignore[arg-type]
         ]
 
         @functools.wraps(command)
-        def run(**given: Any) -> None:
-            command(asked=kind(**{one.name: given.pop(one.name) for one in spread}), **given)
+        def run(**values: Any) -> None:
+            command(
+                asked=kind(**{option.name: values.pop(option.name) for option in spread}), **values
+            )
 
         taken: list[inspect.Parameter] = []
-        for one in inspect.signature(command, eval_str=True).parameters.values():
-            own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            taken += spread if one.name == "asked" else [own]
+        for option in inspect.signature(command, eval_str=True).parameters.values():
+            own = option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            taken += spread if option.name == "asked" else [own]
         vars(run)["__signature__"] = inspect.Signature(taken)
         return run
 

@@ -88,24 +88,24 @@ def load_from_file(
         Usage: if there is no such attribute, or it is not a mechanism.
         Failure: if the import raises.
     """
-    module, found = _find_attribute(path, name, label)
+    module, target = _find_attribute(path, name, label)
     with tag_failures(label, str(path)):
         # An encoder of texts, say, or what another package calls a mechanism.
-        found = found if is_native(found) else adapt(found) or found
-    if not callable(found):
-        raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", found)))
+        target = target if is_native(target) else adapt(target) or target
+    if not callable(target):
+        raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", target)))
     if repeated:
         with report_bad_usage():
             caught = [] if catch is None else _find_exceptions(module, catch)
-            is_safe = mechanism_attribute(found, "thread_safe") or False
-            own = repeat(found, catch=caught, thread_safe=is_safe)
-        return Guarded(own, label, str(path), found)
-    if answers_once(found):
+            is_safe = mechanism_attribute(target, "thread_safe") or False
+            own = repeat(target, catch=caught, thread_safe=is_safe)
+        return Guarded(own, label, str(path), target)
+    if answers_once(target):
         raise Usage(
             f"{label} must be called as (x, size, rng) -> outputs: for one answer a call "
             "give --repeat"
         )
-    return found if is_native(found) else Guarded(found, label, str(path))
+    return target if is_native(target) else Guarded(target, label, str(path))
 
 
 def load_function(path: Path, name: str, label: str) -> Any:
@@ -131,16 +131,16 @@ def load_function(path: Path, name: str, label: str) -> Any:
 
 def _find_attribute(path: Path, name: str, label: str) -> tuple[ModuleType, Any]:
     """Import the file; return its module and the object of that name, which is not a class."""
-    module = found = _import_file(path)
+    module = target = _import_file(path)
     for part in name.split("."):
         with tag_failures(label, str(path), _ATTRIBUTE_HINT):
-            inside, found = found, getattr(found, part, _MISSING_ATTRIBUTE)
-        if found is _MISSING_ATTRIBUTE:
+            inside, target = target, getattr(target, part, _MISSING_ATTRIBUTE)
+        if target is _MISSING_ATTRIBUTE:
             names = [name for name in dir(inside) if not name.startswith("_")]
             raise Usage(f"{path} has no {name!r}{suggest_word(part, names)}")
-    if inspect.isclass(found):
+    if inspect.isclass(target):
         raise Usage(f"{label} must be a function or an object, got a class: name an instance of it")
-    return module, found
+    return module, target
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -59,14 +59,14 @@ def event_bound(p: Floats, q: Floats, alphas: Floats) -> Floats:
     ln_p, ln_q = np.log(p[valid])[:, None], np.log(q[valid])[:, None]
     with np.errstate(divide="ignore"):
         ln_p_not, ln_q_not = np.log1p(-p[valid])[:, None], np.log1p(-q[valid])[:, None]
-    one = alphas == 1.0
-    order = np.where(one, 2.0, alphas)
+    is_order_one = alphas == 1.0
+    order = np.where(is_order_one, 2.0, alphas)
     rest = np.where(np.isneginf(ln_p_not), -np.inf, order * ln_p_not + (1.0 - order) * ln_q_not)
     values = np.logaddexp(order * ln_p + (1.0 - order) * ln_q, rest) / (order - 1.0)
     p_not = 1.0 - p[valid][:, None]
     unlikely = np.where(p_not > 0.0, p_not * (np.maximum(ln_p_not, -1e300) - ln_q_not), 0.0)
     kl = p[valid][:, None] * (ln_p - ln_q) + unlikely
-    out[valid] = np.maximum(0.0, np.where(one, kl, values))
+    out[valid] = np.maximum(0.0, np.where(is_order_one, kl, values))
     return out
 
 
@@ -120,19 +120,19 @@ def best_bins(
         with np.errstate(divide="ignore"):
             powers[bins] = aims[:, None] * np.log(p_low) + (1.0 - aims[:, None]) * np.log(q_high)
     paths = _best_edges(powers[_BIN_NUMBERS[-1]], (start, stop), len(edges))
-    told, partitions = [np.zeros(len(aims))], [edges[[0, -1]]]
+    promised, partitions = [np.zeros(len(aims))], [edges[[0, -1]]]
     for path in paths:
         place = _pair_index(path[:-1], path[1:], len(edges))
         most = powers[min(b for b in _BIN_NUMBERS if b >= len(place))][:, place]
-        told.append(np.maximum(0.0, np.logaddexp.reduce(most, axis=1) / (aims - 1.0)))
+        promised.append(np.maximum(0.0, np.logaddexp.reduce(most, axis=1) / (aims - 1.0)))
         partitions.append(edges[path])
-    return partitions[int(np.argmax(_average_bound_shares(np.array(told))))]
+    return partitions[int(np.argmax(_average_bound_shares(np.array(promised))))]
 
 
-def _average_bound_shares(told: Floats) -> Floats:
+def _average_bound_shares(promised: Floats) -> Floats:
     """Average over orders the share of the best bound there, shape (e, a) to (e,)."""
-    best = told.max(axis=0)
-    return np.asarray(np.mean(told / np.where(best > 0.0, best, 1.0), axis=1))
+    best = promised.max(axis=0)
+    return np.asarray(np.mean(promised / np.where(best > 0.0, best, 1.0), axis=1))
 
 
 def _pessimistic_rates(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floats, Floats]:
@@ -332,25 +332,25 @@ def _score_out_of_fold(
     score: Callable[..., Any] | None,
 ) -> tuple[Floats, Floats]:
     """Score the choosing rows by fits on the other folds."""
-    found = []
+    scores = []
     for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
         others = [part.other[part.fold != fold] for part in parts]
         fitted, _ = fit_score(points, others, rng, score)
-        found.append(score_rows(points, [part.choosing(fold) for part in parts], fitted))
-    first, second = map(np.concatenate, zip(*found, strict=True))
+        scores.append(score_rows(points, [part.choosing(fold) for part in parts], fitted))
+    first, second = map(np.concatenate, zip(*scores, strict=True))
     return first, second
 
 
 def _candidate_thresholds(scores0: Floats, scores1: Floats) -> Floats:
     """Select about 200 choosing scores: dense at both ends of each set, even in between."""
-    found = []
+    thresholds = []
     for scores in (scores0, scores1):
         size = len(scores)
         even = np.linspace(0, size - 1, THRESHOLDS // 2 - 2 * _DENSE_RANKS).astype(np.int64)
         ends = np.arange(min(_DENSE_RANKS, size))
         ranks = np.concatenate([even, ends, size - 1 - ends])
-        found.append(np.sort(scores)[np.unique(ranks)])
-    return np.unique(np.concatenate(found))
+        thresholds.append(np.sort(scores)[np.unique(ranks)])
+    return np.unique(np.concatenate(thresholds))
 
 
 def _count_above(scores: tuple[Floats, Floats], thresholds: Floats) -> Ints:
@@ -548,10 +548,10 @@ def _bins_bound(bins: tuple[Counts, ...], alphas: Floats, failure: float) -> Flo
     """Compute bounds for orders above 1 from simultaneous lower and upper limits of each bin."""
     tail = failure / (2.0 * len(bins))
     p_low, q_high = _limits_of_counts(bins, tail)
-    seen = p_low > 0.0
-    if not seen.any():
+    is_positive = p_low > 0.0
+    if not is_positive.any():
         return np.zeros(len(alphas))
-    ln_p, ln_q = np.log(p_low[seen]), np.log(q_high[seen])
+    ln_p, ln_q = np.log(p_low[is_positive]), np.log(q_high[is_positive])
     powers = alphas[:, None] * ln_p + (1.0 - alphas[:, None]) * ln_q
     total: Floats = np.logaddexp.reduce(powers, axis=1)
     return np.maximum(0.0, total / (alphas - 1.0))
@@ -569,19 +569,19 @@ def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts
     instance("held_out", held_out, HeldOut)
     delta, confidence = delta_level(delta), confidence_level(confidence)
     trials = min(held_out.counted_rows)
-    found = []
+    candidates = []
     for side in (0, 1):
         n, n_prime = held_out.chosen_rows[side], held_out.chosen_rows[1 - side]
         for reaches in (True, False):
             above = held_out.chosen[side], held_out.chosen[1 - side]
             k, k_prime = above if reaches else (n - above[0], n_prime - above[1])
             counts = k, n, k_prime, n_prime
-            told = predicted(*counts, trials, delta, confidence, tail=_PREDICTION_TAIL)
+            predictions = predicted(*counts, trials, delta, confidence, tail=_PREDICTION_TAIL)
             # Where nothing is expected, the larger difference goes first.
-            merit = np.where(told > 0.0, told, k / n - k_prime / n_prime - 2.0)
+            merit = np.where(predictions > 0.0, predictions, k / n - k_prime / n_prime - 2.0)
             place = int(np.argmax(merit))
-            found.append((float(merit[place]), _count_event(held_out, side, place, reaches)))
-    return max(found, key=lambda each: each[0])[1]
+            candidates.append((float(merit[place]), _count_event(held_out, side, place, reaches)))
+    return max(candidates, key=lambda each: each[0])[1]
 
 
 def _count_event(held_out: HeldOut, side: int, place: int, reaches: bool) -> Counts:

@@ -43,11 +43,11 @@ Side = tuple[Floats, Floats, float]
 def read_orders(alphas: Any) -> Floats:
     """Read orders above 0, inf included, in any shape."""
     requirement = "an array of orders above 0"
-    found = numeric("alphas", requirement, alphas, "uif").astype(np.float64)
+    orders = numeric("alphas", requirement, alphas, "uif").astype(np.float64)
     # A NaN is not above 0 either.
-    if not (found > 0.0).all():
+    if not (orders > 0.0).all():
         raise invalid("alphas", requirement, alphas)
-    return found
+    return orders
 
 
 def by_part(
@@ -62,18 +62,18 @@ def by_part(
         limit: D of order inf.
     """
     flat = alphas.ravel()
-    found = np.empty_like(flat)
+    divergences = np.empty_like(flat)
     low, high = flat < 0.5, (flat >= 0.5) & np.isfinite(flat)
     with np.errstate(all="ignore"):
         if low.any():
             a = flat[low, None]
-            found[low] = (a[:, 0] / (1.0 - a[:, 0])) * part(1.0 - a, -a, True).sum(axis=1)
+            divergences[low] = (a[:, 0] / (1.0 - a[:, 0])) * part(1.0 - a, -a, True).sum(axis=1)
         if high.any():
             a = flat[high, None]
-            found[high] = part(a, a - 1.0, False).sum(axis=1)
+            divergences[high] = part(a, a - 1.0, False).sum(axis=1)
         if np.isinf(flat).any():
-            found[np.isinf(flat)] = limit()
-    return found.reshape(alphas.shape)
+            divergences[np.isinf(flat)] = limit()
+    return divergences.reshape(alphas.shape)
 
 
 def by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) -> Floats:
@@ -81,11 +81,11 @@ def by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) 
 
     `value` takes (place, a, b, swap), as in `by_part`; a may be inf.
     """
-    found = [
+    divergences = [
         a / (1.0 - a) * value(i, 1.0 - a, -a, True) if a < 0.5 else value(i, a, a - 1.0, False)
         for i, a in enumerate(alphas.ravel().tolist())
     ]
-    return np.array(found, dtype=np.float64).reshape(alphas.shape)
+    return np.array(divergences, dtype=np.float64).reshape(alphas.shape)
 
 
 def read_coordinates(name: str, value: Any) -> Floats:
@@ -96,10 +96,10 @@ def read_coordinates(name: str, value: Any) -> Floats:
 
 def read_deviations(name: str, value: Any) -> Floats:
     """Read a positive number or a vector of them, as a vector."""
-    found = read_coordinates(name, value)
-    if not ((found > 0.0) & (found <= LARGEST)).all():
+    deviations = read_coordinates(name, value)
+    if not ((deviations > 0.0) & (deviations <= LARGEST)).all():
         raise invalid(name, f"above 0 and at most {LARGEST:g} in every entry", value)
-    return found
+    return deviations
 
 
 def same_length(**parts: npt.NDArray[Any]) -> int:
@@ -113,10 +113,10 @@ def same_length(**parts: npt.NDArray[Any]) -> int:
 
 def read_probabilities(name: str, value: Any) -> Floats:
     """Read a vector of probabilities, unchanged; they must sum to 1 within 1e-9."""
-    found = vector(name, value)
-    if (found < 0.0).any() or abs(math.fsum(found.tolist()) - 1.0) > _SUM_TOLERANCE:
+    probabilities = vector(name, value)
+    if (probabilities < 0.0).any() or abs(math.fsum(probabilities.tolist()) - 1.0) > _SUM_TOLERANCE:
         raise invalid(name, "probabilities that sum to 1 within 1e-9", value)
-    return found
+    return probabilities
 
 
 def read_covariance(name: str, value: Any) -> Floats:
@@ -124,25 +124,25 @@ def read_covariance(name: str, value: Any) -> Floats:
     if np.ndim(value) != 2:
         return np.diag(read_deviations(name, value) ** 2)
     requirement = "a symmetric positive definite matrix"
-    found = numeric(name, requirement, value, "uif").astype(np.float64)
-    square = found.shape[0] == found.shape[1] and found.size > 0
-    if not (square and np.isfinite(found).all() and (found == found.T).all()):
+    covariance = numeric(name, requirement, value, "uif").astype(np.float64)
+    square = covariance.shape[0] == covariance.shape[1] and covariance.size > 0
+    if not (square and np.isfinite(covariance).all() and (covariance == covariance.T).all()):
         raise invalid(name, requirement, value)
     try:
-        np.linalg.cholesky(found)
+        np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
         raise invalid(name, requirement, value) from None
-    return found
+    return covariance
 
 
 def extrapolate_orders(rest: Any, alphas: Floats) -> Floats:
     """Return the divergences of the rests, in the shape of the orders."""
     requirement = "a number, an array in the shape of alphas or a function of them, at least 0"
-    found = numeric("rest", requirement, rest(alphas) if callable(rest) else rest, "uif")
+    limits = numeric("rest", requirement, rest(alphas) if callable(rest) else rest, "uif")
     # A NaN is not at least 0 either.
-    if found.shape not in ((), alphas.shape) or not (found >= 0.0).all():
+    if limits.shape not in ((), alphas.shape) or not (limits >= 0.0).all():
         raise invalid("rest", requirement, rest)
-    return np.broadcast_to(found.astype(np.float64), alphas.shape)
+    return np.broadcast_to(limits.astype(np.float64), alphas.shape)
 
 
 def log_excess(x: Floats) -> Floats:
@@ -175,11 +175,11 @@ def exp_excess(x: Floats) -> Floats:
 def power_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
     """Compute 1 + b (1 - (x/y)^p), by exact fractions where it nearly vanishes."""
     b, x, y = np.broadcast_arrays(b, x, y)
-    found = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
-    for i in zip(*np.nonzero(np.abs(found) < _NEAR_ZERO_GAP), strict=True):
+    gap = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
+    for i in zip(*np.nonzero(np.abs(gap) < _NEAR_ZERO_GAP), strict=True):
         step, top, bottom = (Fraction(float(part[i])) for part in (b, x, y))
-        found[i] = float(1 + step * (1 - (top / bottom) ** power))
-    return found
+        gap[i] = float(1 + step * (1 - (top / bottom) ** power))
+    return gap
 
 
 def one_minus_power(x: Floats, y: Floats, power: int) -> Floats:
@@ -270,8 +270,8 @@ def shift_divergence(b: Floats, w: Floats, distance: Floats) -> Floats:
     share = np.where(near, inner * exp_excess(-inner), 1.0 + np.expm1(-outer) / outer)
     g = np.where(near, distance * (1.0 - share), -np.expm1(-outer) / np.where(near, 1.0, w))
     step = np.where(b == 0.0, 1.0, b)
-    found = distance * share - np.where(b == 0.0, 0.0, log_excess(-b * g) / step)
-    return np.where(np.isinf(distance), np.inf, found)
+    divergence = distance * share - np.where(b == 0.0, 0.0, log_excess(-b * g) / step)
+    return np.where(np.isinf(distance), np.inf, divergence)
 
 
 def discrete_divergence(
@@ -316,9 +316,9 @@ def compare_laws(
 
     `gap` is ln of the second sum over the first; the sums themselves are rounded.
     """
-    has, seen = p > 0.0, q > 0.0
+    has, is_possible = p > 0.0, q > 0.0
     loss = np.full(p.size, np.inf)
-    both = has & seen
+    both = has & is_possible
     loss[both] = log_ratio(p[both], q[both]) + gap
     return np.log(p[has] / sums[0]), loss[has], float(q[~has].sum()) / sums[1]
 
@@ -356,8 +356,8 @@ def correlated_divergence(
 ) -> Floats:
     """Compute the divergence of two normal laws, at least one of them with correlations."""
     dim = same_length(mean0=shift, sigma0=spread0, sigma1=spread1)
-    one, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
-    both = one, other
+    spread, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
+    both = spread, other
     shift = np.broadcast_to(shift, dim)
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
@@ -411,7 +411,7 @@ def gaussian_renyi(
     same_length(mean0=means[0], mean1=means[1])
     shift = means[0] - means[1]
     need = "numbers above 0 or a covariance matrix"
-    if max(numeric(f"sigma{i}", need, one).ndim for i, one in enumerate((sigma0, sigma1))) == 2:
+    if max(numeric(f"sigma{i}", need, sigma).ndim for i, sigma in enumerate((sigma0, sigma1))) == 2:
         spreads = read_covariance("sigma0", sigma0), read_covariance("sigma1", sigma1)
         return correlated_divergence(a, shift, *spreads)
     wide = read_deviations("sigma0", sigma0), read_deviations("sigma1", sigma1)
@@ -474,12 +474,12 @@ def laplace_renyi(
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
         tau, log_r = one_minus_power(s0, s1, 1), log_ratio(s0, s1)
-        found = scale_divergence(a, b, tau, log_r, power_gap(b, s0, s1, 1))
+        divergence = scale_divergence(a, b, tau, log_r, power_gap(b, s0, s1, 1))
         # The shift's part from the side on which its own terms have one sign.
         w = a * (s1 / s0) + b
         plain = shift_divergence(b, np.maximum(w, 0.0), apart / s1)
         other = shift_divergence(-a, np.maximum(-w * (s0 / s1), 0.0), apart / s0) * (a / -b)
-        return found + np.where(w < 0.0, other, plain)
+        return divergence + np.where(w < 0.0, other, plain)
 
     def limit() -> float:
         return float(np.where(wide0 <= wide1, apart / wide1 - log_ratio(*wide), np.inf).sum())
@@ -517,9 +517,9 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         # The ratio of the scales is that of the rates, upside down.
-        one, other = rates if swap else rates[::-1]
-        tau, log_r = one_minus_power(one, other, 1), log_ratio(one, other)
-        return scale_divergence(a, b, tau, log_r, power_gap(b, one, other, 1))
+        own_rate, other = rates if swap else rates[::-1]
+        tau, log_r = one_minus_power(own_rate, other, 1), log_ratio(own_rate, other)
+        return scale_divergence(a, b, tau, log_r, power_gap(b, own_rate, other, 1))
 
     return by_part(
         a, part, lambda: float(log_ratio(*rates)[0]) if rates[0] >= rates[1] else math.inf
@@ -607,8 +607,8 @@ def mixture_with_atom(
     def value(i: int, a: float, b: float, swap: bool) -> float:
         points, has = sides[swap]
         # D_a(C1||C0) from the given D_{1-a}(C0||C1): skew symmetry.
-        given = within[i] * (a / -b) if swap else within[i]
-        return discrete_divergence(a, b, *points, np.array([0.0, given])[has])
+        exponent = within[i] * (a / -b) if swap else within[i]
+        return discrete_divergence(a, b, *points, np.array([0.0, exponent])[has])
 
     return by_order(a, value)
 

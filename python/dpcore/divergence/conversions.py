@@ -116,10 +116,10 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
         # ln(1 - 1/a) as ln(b/a), and ln(a) + ln(delta): neither 1/a nor a delta is exact.
         cost = np.log1p(-1.0 / a) - (np.log(a) + math.log(delta)) / b
         none = delta * delta >= -np.expm1(-d)
-    found = d + np.where(np.isinf(a), 0.0, cost)
-    found = np.where(none, 0.0, np.maximum(found, 0.0))
-    i = int(np.argmin(found))
-    epsilon = float(found[i])
+    epsilons = d + np.where(np.isinf(a), 0.0, cost)
+    epsilons = np.where(none, 0.0, np.maximum(epsilons, 0.0))
+    i = int(np.argmin(epsilons))
+    epsilon = float(epsilons[i])
     return Converted(epsilon, None if math.isinf(epsilon) else float(a[i]), delta)
 
 
@@ -164,12 +164,12 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     """
     a, d = _check_curve(alphas, values, unbounded=False)
     delta = confidence_level(delta, "delta")
-    price, found = -math.log(delta), []
+    price, lines = -math.log(delta), []
     for xi, rho in _find_vertices(a, d):
         best = 1.0 + math.sqrt(price / rho) if rho > 0.0 else math.inf
         alpha = min(max(best, float(a[0])), float(a[-1]))
-        found.append((xi + rho * alpha + price / (alpha - 1.0), xi, rho, alpha))
-    epsilon, xi, rho, alpha = min(found)
+        lines.append((xi + rho * alpha + price / (alpha - 1.0), xi, rho, alpha))
+    epsilon, xi, rho, alpha = min(lines)
     return Line(xi, rho, epsilon, alpha, delta)
 
 
@@ -211,7 +211,7 @@ def _check_curve(alphas: Any, values: Any, unbounded: bool) -> tuple[Floats, Flo
 
 def _read_numbers(name: str, value: Any) -> Floats:
     requirement = "a non-empty vector of numbers"
-    found = numeric(name, requirement, value, "uif")
-    if found.ndim != 1 or found.size == 0:
+    numbers = numeric(name, requirement, value, "uif")
+    if numbers.ndim != 1 or numbers.size == 0:
         raise invalid(name, requirement, value)
-    return found.astype(np.float64)
+    return numbers.astype(np.float64)

@@ -109,7 +109,7 @@ class Request:
         if score is not None and not scores:
             raise invalid("score", "None where no score is used (checks=False)", score)
         k = _choose_neighbours(self.k, points)
-        wanted, grid, notes = _read_order_grid(self.alphas, _max_order(asked, points, k), k)
+        orders, grid, notes = _read_order_grid(self.alphas, _max_order(asked, points, k), k)
         stated = _states_independence(self.rows, points, self.certified)
         checks = self.checks and min(points.units) >= _MIN_HALVED_UNITS
         if self.checks and not checks:
@@ -123,12 +123,12 @@ class Request:
         if self.error is not None:
             choice("error", self.error, ERRORS)
             _warn_few_rows(points, k, method == "score" and score is None)
-        found = {
-            "method": method, "k": k, "wanted": wanted, "grid": grid, "notes": notes,
+        settings = {
+            "method": method, "k": k, "wanted": orders, "grid": grid, "notes": notes,
             "stated": stated, "checks": checks, "confidence": confidence_level(self.confidence),
             "seed": seed_of(self.rng), "threads": threads_of(self.threads),
         }  # fmt: skip
-        set_fields(self, **found)
+        set_fields(self, **settings)
 
     def on(self, points: Points) -> Request:
         """Return the same request on other rows, without new checks."""
@@ -156,8 +156,8 @@ def _resolve_method(points: Points) -> str:
     return "ball" if mostly else "score"
 
 
-def _choose_neighbours(given: Any, points: Points) -> int:
-    k = integer("k", given, 1)
+def _choose_neighbours(requested: Any, points: Points) -> int:
+    k = integer("k", requested, 1)
     smaller = min(points.sizes)
     if k > smaller:
         raise invalid("k", f"at most {smaller}, the rows of the smaller set", k)
@@ -174,11 +174,13 @@ def _warn_few_rows(points: Points, k: int, fitted: bool) -> None:
     smaller = min(points.sizes)
     if smaller >= _MIN_ERROR_BAR_ROWS:
         return
-    told = f"error bars from {smaller} rows are rough: {_MIN_ERROR_BAR_ROWS} or more are needed"
+    warning = f"error bars from {smaller} rows are rough: {_MIN_ERROR_BAR_ROWS} or more are needed"
     if fitted:
         rows = f"{reliability.to_see(points.dim, k, fitted):,}"
-        told += f", and {rows} for a fitted score of {points.dim:,} numbers to see half of one nat"
-    warnings.warn(told, stacklevel=6)
+        warning += (
+            f", and {rows} for a fitted score of {points.dim:,} numbers to see half of one nat"
+        )
+    warnings.warn(warning, stacklevel=6)
 
 
 def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
@@ -210,33 +212,33 @@ def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats,
     if alphas is KL_ONLY:
         return np.ones(1), np.ones(1), ()
     if alphas is None:
-        wanted = np.concatenate([np.ones(1), usual])
+        orders = np.concatenate([np.ones(1), usual])
         short = limit < _MAX_DEFAULT_ORDER
-        note = f"orders stop at {wanted[-1]:.3g}: the method allows at most {limit:g} here"
-        return wanted, wanted, (note,) if short else ()
-    wanted = _check_orders(alphas)
-    if wanted[-1] > limit:
+        note = f"orders stop at {orders[-1]:.3g}: the method allows at most {limit:g} here"
+        return orders, orders, (note,) if short else ()
+    orders = _check_orders(alphas)
+    if orders[-1] > limit:
         need = f"at most {limit:.15g} (both numbers of rows, and k + 1, below which poczos stays)"
-        raise invalid("alphas", need, float(wanted[-1]))
+        raise invalid("alphas", need, float(orders[-1]))
     # Beliefs need the curve between one and the orders asked for.
-    finer = usual[usual <= min(max(wanted[-1], _ORDER_RATIO), 1.0 + k)]
-    lower = 1.0 / usual[usual <= 1.0 / wanted[0]] if wanted[0] < 1.0 else usual[:0]
-    return wanted, np.unique(np.concatenate([wanted, np.ones(1), finer, lower])), ()
+    finer = usual[usual <= min(max(orders[-1], _ORDER_RATIO), 1.0 + k)]
+    lower = 1.0 / usual[usual <= 1.0 / orders[0]] if orders[0] < 1.0 else usual[:0]
+    return orders, np.unique(np.concatenate([orders, np.ones(1), finer, lower])), ()
 
 
 def _check_orders(alphas: Any) -> Floats:
     try:
-        wanted = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+        orders = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     except (TypeError, ValueError):
         raise mistyped("alphas", "None or orders above 0", alphas) from None
-    if wanted.ndim != 1 or not len(wanted):
+    if orders.ndim != 1 or not len(orders):
         raise invalid("alphas", "one order or a row of them", alphas)
-    wrong = wanted[~(np.isfinite(wanted) & (wanted > 0.0))]
+    wrong = orders[~(np.isfinite(orders) & (orders > 0.0))]
     if len(wrong):
         raise invalid("alphas", "finite orders above 0", float(wrong[0]))
-    if (np.diff(wanted) <= 0.0).any():
-        raise invalid("alphas", "strictly ascending", wanted.tolist())
-    return wanted
+    if (np.diff(orders) <= 0.0).any():
+        raise invalid("alphas", "strictly ascending", orders.tolist())
+    return orders
 
 
 def run_estimate(request: Request) -> Estimate:
@@ -288,8 +290,10 @@ def run_estimate(request: Request) -> Estimate:
         )
         judged = reliability.judge_estimate(case)
     notes = _list_notes(request, raw, used, fit, score, size_p)
-    found = {"checks": checked, "held_out": held_out, "notes": notes, "certificate": shown}
-    return _make_estimate(request, raw, judged, None if beside is None else (other, beside), found)
+    figures = {"checks": checked, "held_out": held_out, "notes": notes, "certificate": shown}
+    return _make_estimate(
+        request, raw, judged, None if beside is None else (other, beside), figures
+    )
 
 
 def _select_points(request: Request, method: str) -> Points:
@@ -388,11 +392,11 @@ def _make_estimate(
     raw: Raw,
     judged: reliability.Judged,
     beside: tuple[str, Raw] | None,
-    found: dict[str, Any],
+    figures: dict[str, Any],
 ) -> Estimate:
     """Make the estimate at the orders asked for; `found` are its fields without orders."""
     at = np.searchsorted(request.grid, request.wanted)
-    one = int(np.searchsorted(request.grid, 1.0))
+    first = int(np.searchsorted(request.grid, 1.0))
     other = None
     if beside is not None:
         other = Beside(beside[0], beside[1].value[:, at], beside[1].std_error[:, at])
@@ -413,7 +417,7 @@ def _make_estimate(
         resolved=judged.resolved[:, at],
         ceiling=raw.ceiling[:, at],
         alpha_max=judged.alpha_max,
-        kl=raw.value[:, one],
+        kl=raw.value[:, first],
         sizes=request.points.sizes,
         dim=request.points.dim,
         depth=raw.depth,
@@ -421,7 +425,7 @@ def _make_estimate(
         diagnostics=diagnostics,
         seconds=time.perf_counter() - request.begun,
         **{name: getattr(request, name) for name in asked},
-        **found,
+        **figures,
     )
 
 
@@ -569,15 +573,15 @@ def renyi(
 def refuse_laws(y0: Any, y1: Any) -> None:
     """Raise an error for two vectors of probabilities, or two distributions, in place of rows."""
     need = "rows of a sample, and no law: see dpcore.divergence.closed_forms"
-    if all(hasattr(one, "pdf") or hasattr(one, "pmf") for one in (y0, y1)):
+    if all(hasattr(law, "pdf") or hasattr(law, "pmf") for law in (y0, y1)):
         raise mistyped("y0", f"{need}.gaussian_renyi and others", y0)
-    if not all(isinstance(one, (list, tuple, np.ndarray)) for one in (y0, y1)):
+    if not all(isinstance(law, (list, tuple, np.ndarray)) for law in (y0, y1)):
         return
     try:
-        p, q = (np.asarray(one, np.float64) for one in (y0, y1))
+        p, q = (np.asarray(law, np.float64) for law in (y0, y1))
     except (OverflowError, TypeError, ValueError):
         return
-    is_law = [one.ndim == 1 and one.size > 1 and (one >= 0.0).all() for one in (p, q)]
+    is_law = [law.ndim == 1 and law.size > 1 and (law >= 0.0).all() for law in (p, q)]
     if all(is_law) and p.size == q.size and max(abs(p.sum() - 1.0), abs(q.sum() - 1.0)) < 1e-9:
         raise invalid("y0", f"{need}.discrete_renyi([1.0], p, q)", y0)
 

@@ -219,8 +219,8 @@ def estimate_by_balls(task: Task) -> Raw:
     for side, cell in zip(sides, cells, strict=True):
         n, j, atom, weight = cell
         sizes = points.sizes[side.a], points.sizes[side.b]
-        found = _core.ball_values(n, j, atom, weight, *sizes, alphas)
-        value[side.a], effective[side.a] = found
+        values = _core.ball_values(n, j, atom, weight, *sizes, alphas)
+        value[side.a], effective[side.a] = values
     error, replicates = _resample_values(task, sides)
     names = "rescans", "run_outs", "capped"
     return Raw(
@@ -246,11 +246,11 @@ class _BallDirection:
     are searched; `lists` is what `_core.ball_replicates` walks.
     """
 
-    def __init__(self, task: Task, found: Atoms, a: int) -> None:
+    def __init__(self, task: Task, atoms: Atoms, a: int) -> None:
         self.points, self.threads, self.a, self.b = task.points, task.threads, a, 1 - a
         m_a, m_b = self.points.multiplicity[a], self.points.multiplicity[self.b]
         self.depth = -(-task.k * max(self.points.sizes) // self.points.sizes[a])
-        atom = found.of[a]
+        atom = atoms.of[a]
         self.queries, self.other, self.atoms = (
             np.nonzero(mask)[0].astype(np.uint32)
             for mask in ((m_a > 0) & ~atom, (m_b > 0) & ~atom, (m_a > 0) & atom)
@@ -375,8 +375,8 @@ def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Flo
                 for a, weights in enumerate(plan.weights(start, stop))
             ]
             for side in sides:
-                found = side.replicates(drawn[side.a], drawn[side.b], alphas)
-                values[start:stop, side.a] = found
+                replicates = side.replicates(drawn[side.a], drawn[side.b], alphas)
+                values[start:stop, side.a] = replicates
                 shown.advance(stop - start)
     return plan.std_error(values), values
 

@@ -165,16 +165,18 @@ class Lists:
         self.log_squared = np.empty((len(queries), entries))
         finder = self._finder(among)
         for block in iterate_queries(len(queries), finder.work, task.points.dim, 12 * entries):
-            found = self._search(queries[block], finder, entries)
-            self.listed[block], self.log_squared[block] = found
+            neighbours = self._search(queries[block], finder, entries)
+            self.listed[block], self.log_squared[block] = neighbours
             progress.advance(block.stop - block.start)
 
-    def reach(self, weights: Weights, wanted: npt.NDArray[np.bool_], k: int) -> tuple[Any, Floats]:
+    def reach(
+        self, weights: Weights, is_needed: npt.NDArray[np.bool_], k: int
+    ) -> tuple[Any, Floats]:
         """Walk the lists to the k-th point that a replicate has.
 
         Args:
             weights: copies of each point in the replicate, shape (u,).
-            wanted: queries to answer, shape (q,).
+            is_needed: queries to answer, shape (q,).
             k: points to reach; all points there are if they are fewer.
 
         Returns:
@@ -182,9 +184,9 @@ class Lists:
             distance, shape (w,), for the w queries wanted.
         """
         there = weights[self.among] > 0
-        copies = np.zeros(int(wanted.sum()), np.int64)
+        copies = np.zeros(int(is_needed.sum()), np.int64)
         log_squared = np.empty(len(copies))
-        places = np.nonzero(wanted)[0]
+        places = np.nonzero(is_needed)[0]
         left = np.full(len(self.queries), np.count_nonzero(there))
         if not self.own:
             left -= there
@@ -204,8 +206,10 @@ class Lists:
             self.counted["run_outs"] += len(again)
             mine = places[again]
             listed, logs = self._search(self.queries[mine], self._finder(self.among[there]), k)
-            found = _walk_copies(weights[listed], logs, np.minimum(reached[mine], listed.shape[1]))
-            copies[again], log_squared[again] = found[:2]
+            distances = _walk_copies(
+                weights[listed], logs, np.minimum(reached[mine], listed.shape[1])
+            )
+            copies[again], log_squared[again] = distances[:2]
         return copies, log_squared
 
     def _finder(self, among: Ids) -> Finder:
@@ -267,12 +271,12 @@ class Four:
 
     def zeros(self, k: int) -> list[int]:
         """Count rows of each set whose k-th neighbour in either set lies at distance zero."""
-        found: list[int] = []
+        zero_rows: list[int] = []
         for a, (pair, ids) in enumerate(zip(self.lists, self.sets, strict=True)):
             last = (e.log_squared[:, min(k, e.listed.shape[1]) - 1] for e in pair)
             zero = np.logical_or(*map(np.isneginf, last))
-            found.append(int(pair[0].points.multiplicity[a][ids][zero].sum()))
-        return found
+            zero_rows.append(int(pair[0].points.multiplicity[a][ids][zero].sum()))
+        return zero_rows
 
 
 def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weights:
@@ -352,9 +356,9 @@ def refuse_zeros(method: str, points: Points, zeros: Sequence[int]) -> None:
     if not any(zeros):
         return
     both = enumerate(zip(zeros, points.sizes, strict=True))
-    told = " and ".join(f"{n} of {size} rows of y{side}" for side, (n, size) in both if n)
+    shares = " and ".join(f"{n} of {size} rows of y{side}" for side, (n, size) in both if n)
     requirement = (
-        f"'ball' or 'score' where rows have a neighbour at distance zero, as {told} have: the "
+        f"'ball' or 'score' where rows have a neighbour at distance zero, as {shares} have: the "
         "estimated density would be infinite there"
     )
     raise invalid("method", requirement, method)

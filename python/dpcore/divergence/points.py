@@ -554,8 +554,8 @@ def _read_rows(name: str, value: Any) -> Rows:
     largest = max(int(array.max()), int(array.min()), key=abs) if kind in "ui" else 0
     if abs(largest) > _MAX_EXACT_INTEGER:
         raise invalid(name, "integers of at most 2^53, which float64 holds exactly", largest)
-    wanted = np.float32 if kind == "f" and size < 8 else np.float64
-    rows: Rows = np.require(array, wanted, ("C", "A"))
+    dtype = np.float32 if kind == "f" and size < 8 else np.float64
+    rows: Rows = np.require(array, dtype, ("C", "A"))
     _require_finite(name, rows)
     return rows
 
@@ -575,9 +575,9 @@ def _require_finite(name: str, rows: Rows) -> None:
         return
     where = np.flatnonzero(~(np.abs(rows) <= largest).all(1))
     row = rows[where[0]]
-    told = f"({len(where)} of {len(rows)} rows are not, the first is row {where[0]})"
+    place = f"({len(where)} of {len(rows)} rows are not, the first is row {where[0]})"
     worst = row[~(np.abs(row) <= largest)][0]
-    raise invalid(name, f"finite and at most 1e150 in every row {told}", worst)
+    raise invalid(name, f"finite and at most 1e150 in every row {place}", worst)
 
 
 def _align_types(rows0: Rows, rows1: Rows) -> tuple[Rows, Rows]:
@@ -628,16 +628,16 @@ def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise mistyped(name, requirement, value)
     # Tensors iterate as tensors, which are hashed by identity.
-    given: list[Hashable] = np.asarray(value).tolist() if converts_to_array(value) else [*value]
-    if len(given) != size:
-        raise invalid(name, requirement, f"{len(given)} labels")
+    labels: list[Hashable] = np.asarray(value).tolist() if converts_to_array(value) else [*value]
+    if len(labels) != size:
+        raise invalid(name, requirement, f"{len(labels)} labels")
     try:
-        distinct = set(given)
+        distinct = set(labels)
     except TypeError:
         raise mistyped(name, requirement, value) from None
     if any(label != label for label in distinct):
         raise invalid(name, f"{requirement}, none of them NaN", value)
-    return given
+    return labels
 
 
 def number_labels(labels: list[Hashable]) -> Labels:

@@ -288,8 +288,8 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         """Return one line: D_1 in both directions, and the orders resolved."""
         first = " and ".join(f"{value:.4g}" for value in self.kl)
         orders = " and ".join("none" if a is None else f"{a:.4g}" for a in self.alpha_max)
-        found = f"D_1 = {first} nats, orders resolved to {orders}"
-        return f"<Estimate by {self.method}: {found}, seed={self.seed}>"
+        figures = f"D_1 = {first} nats, orders resolved to {orders}"
+        return f"<Estimate by {self.method}: {figures}, seed={self.seed}>"
 
     def __str__(self) -> str:
         """Return the report: belief first, then the curve, the checks and the seed."""

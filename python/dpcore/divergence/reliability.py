@@ -123,13 +123,13 @@ def find_outside_units(
     # Rows of a group are near each other: the next one must be of another group.
     alone = points if points.units == points.sizes else points.single(rng)
     few = alone.drawn((most, most), rng)
-    found = []
+    units = []
     for side in (0, 1):
-        seen = _find_outside_coordinates(points, side)
-        if seen is None and fit is not None:
-            seen = _find_outside_scores(points, fit, side)
-        found.append(_find_separate_rows(few, side, threads) if seen is None else seen)
-    return found[0], found[1]
+        outside = _find_outside_coordinates(points, side)
+        if outside is None and fit is not None:
+            outside = _find_outside_scores(points, fit, side)
+        units.append(_find_separate_rows(few, side, threads) if outside is None else outside)
+    return units[0], units[1]
 
 
 def edge_p_value(beyond: int, within: int, others: int) -> float:
@@ -272,8 +272,8 @@ def to_tell(value: float, spread: float, rows: int) -> int:
         spread: its standard error from `rows` rows of the smaller set.
         rows: those.
     """
-    wanted = max(SHARP, abs(value) / TOLD)
-    return _round_up(rows * (spread / wanted) ** 2)
+    precision = max(SHARP, abs(value) / TOLD)
+    return _round_up(rows * (spread / precision) ** 2)
 
 
 def to_see(dim: int, k: int, fitted: bool) -> int:
@@ -447,10 +447,10 @@ def _find_contradictions(case: Case, spread: Floats) -> list[tuple[Flags, str]]:
             "within two standard errors"
         )
         causes.append((value <= _SIGNIFICANT_ERRORS * spread, text))
-    for i, seen in enumerate(case.outside):
+    for i, outside in enumerate(case.outside):
         mask = np.zeros(value.shape, bool)
-        mask[i] = (case.alphas >= 1.0) & (seen is not None)
-        causes.append((mask, f"{seen}: no sample tells how rare they are there"))
+        mask[i] = (case.alphas >= 1.0) & (outside is not None)
+        causes.append((mask, f"{outside}: no sample tells how rare they are there"))
     return causes
 
 
@@ -467,10 +467,10 @@ def _explain_blindness(case: Case, mask: Flags) -> str:
         return ""
     i, j = _find_lowest_order(mask)
     other, error = case.above.value[i, j], case.above.std_error[i, j]
-    told = "" if np.isnan(error) else f" +- {error:.3g}"
+    deviation = "" if np.isnan(error) else f" +- {error:.3g}"
     return (
-        f"the ball gives {other:.4g}{told} where the score gives {case.raw.value[i, j]:.3g}: the "
-        "score may be blind to a difference"
+        f"the ball gives {other:.4g}{deviation} where the score gives {case.raw.value[i, j]:.3g}: "
+        "the score may be blind to a difference"
     )
 
 

@@ -118,33 +118,33 @@ def _format_figure(value: float | None) -> str:
 
 def belief_lines(estimate: Estimate) -> list[str]:
     """List the belief by direction and orders; use one line if both directions agree."""
-    told = [_format_ranges(estimate, direction) for direction in (0, 1)]
-    if told[0] == told[1]:
-        return [f"both directions: {told[0]}"]
-    return [f"{name}: {text}" for name, text in zip(DIRECTIONS, told, strict=True)]
+    ranges = [_format_ranges(estimate, direction) for direction in (0, 1)]
+    if ranges[0] == ranges[1]:
+        return [f"both directions: {ranges[0]}"]
+    return [f"{name}: {text}" for name, text in zip(DIRECTIONS, ranges, strict=True)]
 
 
 def _format_ranges(estimate: Estimate, direction: int) -> str:
-    found: dict[str, list[str]] = {}
+    ranges: dict[str, list[str]] = {}
     for word, start, stop in find_runs(estimate.belief[direction]):
         first, last = (_format_order(estimate.alphas[i]) for i in (start, stop - 1))
-        found.setdefault(word, []).append(first if first == last else f"{first} to {last}")
-    if len(found) == 1 and len(estimate.alphas) > 1:
-        return f"{next(iter(found))}, at every order"
-    spans = {word: ", ".join(each) for word, each in found.items()}
+        ranges.setdefault(word, []).append(first if first == last else f"{first} to {last}")
+    if len(ranges) == 1 and len(estimate.alphas) > 1:
+        return f"{next(iter(ranges))}, at every order"
+    spans = {word: ", ".join(each) for word, each in ranges.items()}
     # One order alone has no blank in its text.
     return "; ".join(f"{word}, order{'s'[: ' ' in s]} {s}" for word, s in spans.items())
 
 
 def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
     """Find runs of one belief along the orders: (belief, start, stop)."""
-    found: list[tuple[str, int, int]] = []
+    runs: list[tuple[str, int, int]] = []
     for i, word in enumerate(map(str, words)):
-        if found and found[-1][0] == word:
-            found[-1] = (word, found[-1][1], i + 1)
+        if runs and runs[-1][0] == word:
+            runs[-1] = (word, runs[-1][1], i + 1)
         else:
-            found.append((word, i, i + 1))
-    return found
+            runs.append((word, i, i + 1))
+    return runs
 
 
 def choose_table_rows(estimate: Estimate) -> list[int]:
@@ -156,9 +156,9 @@ def choose_table_rows(estimate: Estimate) -> list[int]:
     alphas = estimate.alphas
     if len(alphas) <= MOST:
         return list(range(len(alphas)))
-    wanted = [a for a in _ROUND_ORDERS if alphas[0] <= a <= alphas[-1]]
-    wanted += [top for top in estimate.alpha_max if top is not None]
-    kept = {0, len(alphas) - 1, *(int(np.argmin(np.abs(alphas - a))) for a in wanted)}
+    orders = [a for a in _ROUND_ORDERS if alphas[0] <= a <= alphas[-1]]
+    orders += [top for top in estimate.alpha_max if top is not None]
+    kept = {0, len(alphas) - 1, *(int(np.argmin(np.abs(alphas - a))) for a in orders)}
     while len(kept) < MOST - 2:
         # The middle of the widest gap.
         ordered = sorted(kept)
@@ -216,11 +216,11 @@ def _choose_mark(estimate: Estimate, direction: int, i: int) -> str:
 def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     """Explain the marks that occur in the table."""
     words = estimate.belief[:, shown]
-    told = [f"{mark} {word}" for word, mark in _BELIEF_MARKS.items() if mark and word in words]
+    meanings = [f"{mark} {word}" for word, mark in _BELIEF_MARKS.items() if mark and word in words]
     if (estimate.value[:, shown] < 0.0).any():
-        told.append(f"{_NEGATIVE_MARK} negative: raw value kept")
+        meanings.append(f"{_NEGATIVE_MARK} negative: raw value kept")
     lines: list[str] = []
-    for item in told:
+    for item in meanings:
         if lines and len(lines[-1]) + len(item) + 2 <= _TEXT_WIDTH:
             lines[-1] += f"; {item}"
         else:
@@ -265,20 +265,20 @@ def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
 
 
 def _describe_sample(estimate: Estimate) -> str:
-    seen = estimate.diagnostics
+    diagnostics = estimate.diagnostics
     n0, n1 = estimate.sizes
-    told = [f"{n0:,} and {n1:,} rows of {estimate.dim:,} coordinate{'s'[: estimate.dim > 1]}"]
-    if seen.scale is not None:
-        told.append(f"scale {seen.scale}")
+    facts = [f"{n0:,} and {n1:,} rows of {estimate.dim:,} coordinate{'s'[: estimate.dim > 1]}"]
+    if diagnostics.scale is not None:
+        facts.append(f"scale {diagnostics.scale}")
     for shares, words in (
-        (seen.atom_share, "of them on repeated values"),
-        (seen.unseen_share, "on repeated values that the other set lacks"),
+        (diagnostics.atom_share, "of them on repeated values"),
+        (diagnostics.unseen_share, "on repeated values that the other set lacks"),
     ):
         if shares.any():
             # A rounding error around no share at all may have a sign.
             both = " and ".join(f"{100 * abs(share):.3g} %" for share in shares)
-            told.append(f"{both} {words}")
-    return ", ".join(told)
+            facts.append(f"{both} {words}")
+    return ", ".join(facts)
 
 
 def _describe_method(estimate: Estimate) -> str:
@@ -383,12 +383,12 @@ def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
     if not isinstance(ax, (list, tuple, np.ndarray)):
         picture = get_canvas(ax, relative_size(1.15, 0.85))
         return picture, list(picture.subplots(1, 2)), True
-    given = list(np.ravel(np.array(ax, dtype=object)))
-    if len(given) != 2:
-        raise invalid("ax", "2 axes", len(given))
-    if not has_all(given[0], "figure"):
+    panels = list(np.ravel(np.array(ax, dtype=object)))
+    if len(panels) != 2:
+        raise invalid("ax", "2 axes", len(panels))
+    if not has_all(panels[0], "figure"):
         raise mistyped("ax", "2 axes", ax)
-    return given[0].figure, given, False
+    return panels[0].figure, panels, False
 
 
 def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
@@ -557,11 +557,11 @@ def _choose_orders(estimate: Estimate, values: Floats) -> list[int]:
     """Choose up to three orders with finite replicates: lowest, near 2, and highest resolved."""
     finite = np.isfinite(values).all(axis=(0, 1))
     resolved = finite & estimate.resolved.any(axis=0)
-    wanted = np.flatnonzero(resolved if resolved.any() else finite)
-    if not len(wanted):
+    places = np.flatnonzero(resolved if resolved.any() else finite)
+    if not len(places):
         return []
-    two = wanted[np.argmin(np.abs(estimate.alphas[wanted] - 2.0))]
-    return sorted({int(wanted[0]), int(two), int(wanted[-1])})
+    two = places[np.argmin(np.abs(estimate.alphas[places] - 2.0))]
+    return sorted({int(places[0]), int(two), int(places[-1])})
 
 
 def _running_moments(values: Floats) -> tuple[Floats, Floats]:

@@ -77,8 +77,8 @@ class Logistic(Record):
         """Return the log odds of rows, shape (n, d) to (n,)."""
         step = max(1, _STANDARDISED_BLOCK_NUMBERS // rows.shape[1])
         with one_blas_thread():
-            found = [self._odds(rows[i : i + step]) for i in range(0, len(rows), step)]
-        return np.concatenate(found) if found else np.empty(0)
+            odds = [self._odds(rows[i : i + step]) for i in range(0, len(rows), step)]
+        return np.concatenate(odds) if odds else np.empty(0)
 
     def _odds(self, rows: npt.NDArray[Any]) -> Floats:
         z = _standardise_rows(rows, self.center, self.spread)
@@ -125,9 +125,9 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     stops = {"maxiter": _MAX_FIT_ITERATIONS, "gtol": _GRADIENT_TOLERANCE, "ftol": 1e-12}
     options = {**stops, "maxcor": 20}
     with one_blas_thread():
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
-    weight, intercept = found[width - 1 :].tolist()
-    return Logistic(center, spread, length, found[: width - 1], weight, intercept)
+        solution = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+    weight, intercept = solution[width - 1 :].tolist()
+    return Logistic(center, spread, length, solution[: width - 1], weight, intercept)
 
 
 def _make_features(
@@ -263,8 +263,8 @@ def score_ball(
         for fold in fit.folds
     ]
     raw = raws[0] if len(raws) == 1 else _average_folds(raws)
-    told = dict.fromkeys(note for each in raws for note in each.notes)
-    return replace(raw, notes=(NOTE, *fit.notes, *told))
+    notes = dict.fromkeys(note for each in raws for note in each.notes)
+    return replace(raw, notes=(NOTE, *fit.notes, *notes))
 
 
 def is_fixed(score: Callable[..., Any]) -> bool:
@@ -324,9 +324,9 @@ def most_trained(dim: int) -> int:
 def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Floats, Floats]:
     """Compute the scores of sample rows of both sets; each distinct point is scored once."""
     ids = [points.ids[side][rows[side]] for side in (0, 1)]
-    wanted = np.zeros(points.unique, bool)
-    wanted[ids[0]] = wanted[ids[1]] = True
-    distinct = np.flatnonzero(wanted)
+    is_needed = np.zeros(points.unique, bool)
+    is_needed[ids[0]] = is_needed[ids[1]] = True
+    distinct = np.flatnonzero(is_needed)
     values = np.empty(points.unique)
     values[distinct] = _evaluate_score(score, points, distinct)
     return values[ids[0]], values[ids[1]]
@@ -335,19 +335,19 @@ def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Fl
 def _evaluate_score(score: Score, points: Points, ids: Labels) -> Floats:
     """Evaluate a score on points, in blocks that bound the memory."""
     step = max(1, _MAX_SCORED_NUMBERS // points.dim)
-    found = []
+    values = []
     for start in range(0, len(ids), step):
         rows = points.coordinates(ids[start : start + step])
         requirement = f"a callable that returns one finite number a row, shape ({len(rows)},)"
-        told = numeric("score", requirement, score(rows))
-        if told.shape != (len(rows),):
-            raise invalid("score", requirement, f"shape {told.shape}")
-        if not np.isfinite(told).all():
-            row = int(np.flatnonzero(~np.isfinite(told))[0])
-            raise invalid("score", requirement, f"{told[row]} for {rows[row]}")
-        found.append(told.astype(np.float64))
+        scores = numeric("score", requirement, score(rows))
+        if scores.shape != (len(rows),):
+            raise invalid("score", requirement, f"shape {scores.shape}")
+        if not np.isfinite(scores).all():
+            row = int(np.flatnonzero(~np.isfinite(scores))[0])
+            raise invalid("score", requirement, f"{scores[row]} for {rows[row]}")
+        values.append(scores.astype(np.float64))
     # 0.0 and -0.0 are one score.
-    return np.concatenate(found) + 0.0
+    return np.concatenate(values) + 0.0
 
 
 def _average_folds(raws: list[Raw]) -> Raw:

@@ -98,8 +98,8 @@ class Checks(Record, word="Checks"):
             f"p = {self.energy_p:.3g} ({self.permutations[1]} permutations of {what})",
         ]
         if self.epsilon_lower is not None:
-            found = f"epsilon >= {self.epsilon_lower:.4f} at delta 0"
-            lines.append(f"{found}, certified by a held-out event ({level})")
+            certificate = f"epsilon >= {self.epsilon_lower:.4f} at delta 0"
+            lines.append(f"{certificate}, certified by a held-out event ({level})")
         if self.size_p is not None:
             lines.append(f"sizes of groups against their values: p = {self.size_p:.3g}")
         return "\n".join(lines)
@@ -339,14 +339,14 @@ def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
     Returns:
         The p-value, or None where no set has enough groups, of more than one size.
     """
-    found = []
+    p_values = []
     for side, groups in enumerate(points.groups):
         if groups is None:
             continue
         sizes = np.bincount(groups)
         if len(sizes) >= _MIN_TESTED_GROUPS and sizes.min() < sizes.max():
-            found.append(_one_set_p_value(points, side, groups, sizes, rng))
-    return min(1.0, len(found) * min(found)) if found else None
+            p_values.append(_one_set_p_value(points, side, groups, sizes, rng))
+    return min(1.0, len(p_values) * min(p_values)) if p_values else None
 
 
 def two_laws(p: float | None) -> tuple[str, ...]:

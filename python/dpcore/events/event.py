@@ -111,8 +111,8 @@ class Held:
         """Count the entries that are NaN."""
         # A NaN makes the sum NaN; to look at every entry for itself takes ten times as long.
         flat = self.flat
-        told = flat if self._norm is None else self._norm
-        return int(flat.isnan().sum()) if math.isnan(float(told.sum())) else 0
+        norm = flat if self._norm is None else self._norm
+        return int(flat.isnan().sum()) if math.isnan(float(norm.sum())) else 0
 
     def sum(self) -> Any:
         """Compute the sum of every row in float64."""
@@ -126,9 +126,9 @@ class Held:
         """Bound the Euclidean norm of every row from above, in float64; NaN if an entry is."""
         flat, torch = self.flat, imported_module("torch")
         double = flat.dtype == torch.float64
-        found = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
+        norms = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
         # Squares of numbers below this may vanish.
-        self._norm = found + math.sqrt(flat.shape[1]) * (2.0**-500 if double else 2.0**-60)
+        self._norm = norms + math.sqrt(flat.shape[1]) * (2.0**-500 if double else 2.0**-60)
         return self._norm
 
     def at_least(self, edges: Any) -> Any:
@@ -136,8 +136,10 @@ class Held:
         flat, torch = self.flat, imported_module("torch")
         # Numbers rather than bools: torch compares and adds them four times as fast.
         kind = torch.float32 if flat.dtype.itemsize < 4 else flat.dtype
-        found = flat.new_empty(flat.shape, dtype=kind if flat.shape[1] < 2**24 else torch.float64)
-        return torch.ge(flat, edges, out=found)
+        edges_above = flat.new_empty(
+            flat.shape, dtype=kind if flat.shape[1] < 2**24 else torch.float64
+        )
+        return torch.ge(flat, edges, out=edges_above)
 
 
 def rounding_slack(terms: int, size: Any) -> Any:
@@ -183,7 +185,7 @@ class DeviceScores:
 
     def __init__(self, score: Callable[[Any], Any], outputs: Held, rough: Rough) -> None:
         self.score, self.outputs = score, outputs
-        self.values, self.slack = (_as_numpy_view(one) for one in rough)
+        self.values, self.slack = (_as_numpy_view(part) for part in rough)
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -231,10 +233,10 @@ class DeviceScores:
     def above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
         """Count the scores at or above each threshold; NaN is not above any."""
         values = self.settled(thresholds)
-        known = values[values == values]
-        passed = self._passed(known, thresholds)
+        comparable = values[values == values]
+        passed = self._passed(comparable, thresholds)
         bins = _get_library(values).bincount(passed, minlength=len(thresholds) + 1)
-        return tuple((len(known) - bins.cumsum(0)[:-1]).tolist())
+        return tuple((len(comparable) - bins.cumsum(0)[:-1]).tolist())
 
     def _passed(self, values: Any, thresholds: npt.NDArray[np.float64]) -> Any:
         """Count the thresholds at or below each value; all of them for NaN."""
@@ -271,8 +273,8 @@ def numpy_of(tensor: Any) -> npt.NDArray[Any]:
     """Convert a tensor to an array; bfloat16, which numpy lacks, becomes float32 with a note."""
     if _format_dtype(tensor) == "bfloat16":
         return of_format(tensor.float().numpy(force=True), "bfloat16")
-    found: npt.NDArray[Any] = tensor.numpy(force=True)
-    return found
+    array: npt.NDArray[Any] = tensor.numpy(force=True)
+    return array
 
 
 def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
@@ -283,8 +285,8 @@ def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 def stated_bits(array: npt.NDArray[Any]) -> int:
     """Return significant bits of an array's format, or of the one that `of_format` stated."""
-    said: dict[str, str] = dict(array.dtype.metadata or {})
-    return BITS.get(said.get("format", array.dtype.name), BITS["float64"])
+    stated: dict[str, str] = dict(array.dtype.metadata or {})
+    return BITS.get(stated.get("format", array.dtype.name), BITS["float64"])
 
 
 def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
@@ -329,13 +331,15 @@ def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floati
     kind = np.dtype("float32" if name == "bfloat16" else name)
     with np.errstate(over="ignore", under="ignore"):
         near = edges.astype(kind)
-        found = np.where(near < edges, np.nextafter(near, kind.type(np.inf)), near)
+        edges_above = np.where(near < edges, np.nextafter(near, kind.type(np.inf)), near)
     if name == "bfloat16":
-        bits = found.view(np.int32)
+        bits = edges_above.view(np.int32)
         # Its numbers end in sixteen zeros: away from 0 above it, towards 0 below.
-        bits = np.where(found > 0.0, bits + 0xFFFF, bits) & np.int32(-0x10000)
-        found = np.where(np.isnan(found), found, bits.astype(np.int32).view(np.float32))
-    return found
+        bits = np.where(edges_above > 0.0, bits + 0xFFFF, bits) & np.int32(-0x10000)
+        edges_above = np.where(
+            np.isnan(edges_above), edges_above, bits.astype(np.int32).view(np.float32)
+        )
+    return edges_above
 
 
 def _format_dtype(tensor: Any) -> str:
@@ -485,8 +489,8 @@ def score_held(score: Any, outputs: Held) -> DeviceScores | None:
     ask = score_attribute(score, "on_device") if is_own(score) else None
     if ask is None or (outputs.near and score_attribute(score, "compiled")):
         return None
-    found = ask(outputs)
-    return None if found is None else DeviceScores(score, outputs, found)
+    scores = ask(outputs)
+    return None if scores is None else DeviceScores(score, outputs, scores)
 
 
 def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -517,7 +521,7 @@ def group_rows(
         >>> groups[0][1].tolist(), others.tolist()
         ([1.5, 2.5], [1])
     """
-    found: dict[Any, tuple[list[int], list[Any]]] = {}
+    rows_by_key: dict[Any, tuple[list[int], list[Any]]] = {}
     others = []
     for place, row in enumerate(outputs if outputs.ndim == 1 else outputs.tolist()):
         try:
@@ -529,10 +533,10 @@ def group_rows(
         if array is None or array.dtype.kind not in "buif":
             others.append(place)
             continue
-        places, rows = found.setdefault((array.dtype, array.shape), ([], []))
+        places, rows = rows_by_key.setdefault((array.dtype, array.shape), ([], []))
         places.append(place)
         rows.append(array)
-    groups = [(np.array(places), np.stack(rows)) for places, rows in found.values()]
+    groups = [(np.array(places), np.stack(rows)) for places, rows in rows_by_key.values()]
     return groups, np.array(others, np.intp)
 
 
@@ -610,9 +614,9 @@ class Above(EventRecord, word="Above"):
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
         """Count the event, and keep the scores for further counts."""
-        found = score_held(self.score, outputs) if isinstance(outputs, Held) else None
-        if found is not None:
-            return self._held(found)
+        event_scores = score_held(self.score, outputs) if isinstance(outputs, Held) else None
+        if event_scores is not None:
+            return self._held(event_scores)
         scores = scores_of(self.score, move_to_host(outputs))
         answers = self._of_scores(scores)
         return Seen((hits_of(answers),), count_nan(outputs), answers, scores)

@@ -60,8 +60,8 @@ class Intervals(Record, word="Intervals"):
             return values < first if self.below else values >= first
         passed = np.searchsorted(self.edges, values, side="right")
         # NaN is beyond every edge for the search, but it equals nothing.
-        found: npt.NDArray[np.bool_] = ((passed % 2 == 1) != self.below) & (values == values)
-        return found
+        is_inside: npt.NDArray[np.bool_] = ((passed % 2 == 1) != self.below) & (values == values)
+        return is_inside
 
     def __str__(self) -> str:
         """Format the set as inequalities for y."""
@@ -126,7 +126,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         columns = [column for group in groups for column in group]
         if not groups or not all(groups) or len(set(columns)) < len(columns):
             raise invalid("groups", "not empty and without repetition", self.groups)
-        sets = tuple(instance("sets", one, Intervals) for one in self.sets)
+        sets = tuple(instance("sets", intervals, Intervals) for intervals in self.sets)
         if len(sets) != len(groups):
             raise invalid("sets", f"one for each of {len(groups)} groups", len(sets))
         set_fields(self, dim=dim, groups=groups, sets=sets)
@@ -151,10 +151,10 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
             answers[places] = self(table)
             return answers
         flat = read_rows(outputs, self.dim)
-        found = np.ones(len(flat), dtype=np.bool_)
+        is_inside = np.ones(len(flat), dtype=np.bool_)
         for group, inside in zip(self.groups, self.sets, strict=True):
-            found &= inside(_get_columns(flat, group)).all(axis=1)
-        return found
+            is_inside &= inside(_get_columns(flat, group)).all(axis=1)
+        return is_inside
 
     def pooled(self, outputs: npt.NDArray[Any]) -> tuple[int, ...]:
         """Count the numbers of each group that lie in its set, over all outputs and coordinates.
@@ -183,9 +183,9 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
         """Return the places of the rows that are vectors of `dim` numbers, and these rows."""
         places, tables = [np.zeros(0, np.intp)], [np.zeros((0, self.dim))]
-        for found, table in group_rows(outputs)[0]:
+        for rows, table in group_rows(outputs)[0]:
             if table[0].size == self.dim:
-                places.append(found)
+                places.append(rows)
                 tables.append(table.reshape(len(table), self.dim).astype(np.float64))
         if len(places) == 1 and len(outputs) > 1:
             raise mistyped("outputs", "real numbers", outputs)
@@ -208,8 +208,8 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         """Return one line for a report."""
         shares = ("" if size == self.dim else f"{size} of " for size in self.multiplicities)
         return "; ".join(
-            f"{one} in each of {share}{self.dim} coordinates"
-            for share, one in zip(shares, self.sets, strict=True)
+            f"{intervals} in each of {share}{self.dim} coordinates"
+            for share, intervals in zip(shares, self.sets, strict=True)
         )
 
 

@@ -126,28 +126,28 @@ def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
         return "nan" if value != value else value
     if isinstance(value, (*_PLAIN_TYPES, complex)):
         return value
-    found: Any = None
+    content: Any = None
     if isinstance(value, dict):
-        found = [one for item in value.items() for one in item]
+        content = [part for item in value.items() for part in item]
     elif isinstance(value, (list, tuple)):
-        found = value
+        content = value
     elif isinstance(value, (set, frozenset)):
         return frozenset(value)
     elif is_dataclass(value) and not isinstance(value, type):
-        found = [getattr(value, field.name, None) for field in fields(value)]
+        content = [getattr(value, field.name, None) for field in fields(value)]
     elif isinstance(value, bytearray):
         return bytes(value)
     elif has_all(value, "columns", "iloc"):
         columns = [np.asarray(value.iloc[:, place]) for place in range(value.shape[1])]
-        found = [list(value.columns), np.asarray(value.index), *columns]
+        content = [list(value.columns), np.asarray(value.index), *columns]
     elif converts_to_array(value):
         return _digest_array(value, left)
-    if found is None:
+    if content is None:
         return None
-    left[0] -= len(found)
+    left[0] -= len(content)
     if left[0] < 0:
         raise OverflowError
-    return (type(value).__name__, *[_fingerprint_value(one, left) for one in found])
+    return (type(value).__name__, *[_fingerprint_value(part, left) for part in content])
 
 
 def _digest_array(value: Any, left: list[int]) -> Hashable:
@@ -484,13 +484,15 @@ def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
     x, x_prime = as_real_numbers(pair.x), as_real_numbers(pair.x_prime)
     if x is None or x_prime is None or x.shape != x_prime.shape:
         return _count_record_changes(pair)
-    found: dict[str, Any] = {norm: distance(pair, norm) for norm in NORMS}
+    figures: dict[str, Any] = {norm: distance(pair, norm) for norm in NORMS}
     changed = entry_gaps(x, x_prime) != 0.0
-    found.update(changed=int(changed.sum()), entries=changed.size)
+    figures.update(changed=int(changed.sum()), entries=changed.size)
     if changed.ndim >= 2:
         rows = changed.any(axis=tuple(range(1, changed.ndim)))
-        found.update(unit="record", size=rows.size, size_prime=rows.size, replaced=int(rows.sum()))
-    return found
+        figures.update(
+            unit="record", size=rows.size, size_prime=rows.size, replaced=int(rows.sum())
+        )
+    return figures
 
 
 def _count_record_changes(pair: Pair) -> dict[str, Any]:
@@ -498,8 +500,8 @@ def _count_record_changes(pair: Pair) -> dict[str, Any]:
     if parts is None:
         return {}
     unit, first, second = parts
-    found: dict[str, Any] = {"unit": unit, "size": len(first), "size_prime": len(second)}
+    figures: dict[str, Any] = {"unit": unit, "size": len(first), "size_prime": len(second)}
     if len(first) == len(second):
-        found["replaced"] = len(differing_places(first, second))
-    found["added_or_removed"] = added_or_removed(first, second)
-    return found
+        figures["replaced"] = len(differing_places(first, second))
+    figures["added_or_removed"] = added_or_removed(first, second)
+    return figures

@@ -109,9 +109,9 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     errors.choice("which", which, WHICH)
     first, front = np.arange(dim) == 0, np.arange(dim) < dim // 2
     ones, zeros = np.ones(dim), np.zeros(dim)
-    found: list[tuple[Floats, Floats]] = [(ones, ones - first), (ones, ones + first)]
+    vectors: list[tuple[Floats, Floats]] = [(ones, ones - first), (ones, ones + first)]
     if which == "all":
-        found += [
+        vectors += [
             (ones, zeros + 2.0 * first),
             (ones, zeros + 2.0 * ~first),
             (ones, zeros + 2.0 * front),
@@ -120,7 +120,7 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
             (zeros + front, zeros + ~front),
         ]
     distinct: dict[frozenset[bytes], Pair] = {}
-    for x, x_prime in found:
+    for x, x_prime in vectors:
         distinct.setdefault(frozenset((x.tobytes(), x_prime.tobytes())), Pair(x, x_prime))
     return tuple(distinct.values())
 
@@ -502,11 +502,11 @@ def _list_directions(dim: int) -> list[Floats]:
     place = np.arange(dim)
     first, last, front = place == 0, place == dim - 1, place < (dim + 1) // 2
     ones = np.ones(dim)
-    found = [
+    directions = [
         ones - 2.0 * first, ones - 2.0 * last, 1.0 * first, ones, 1.0 * last,
         2.0 * front - ones, 1.0 * front, 1.0 - 2.0 * (place % 2),
     ]  # fmt: skip
-    return list({signs.tobytes(): signs for signs in found}.values())
+    return list({signs.tobytes(): signs for signs in directions}.values())
 
 
 def _list_bases(space: Bounded) -> list[Floats]:
@@ -515,13 +515,13 @@ def _list_bases(space: Bounded) -> list[Floats]:
                  for end in (space.low, space.high))  # fmt: skip
     width, middle = high - low, low + (high - low) / 2.0
     place = np.arange(space.dim)
-    found = [middle]
+    bases = [middle]
     for gap in _ENTRY_GAPS:
         for part in (place == 0, place == space.dim - 1, place < (space.dim + 1) // 2):
             # Half the gap each way keeps both sides of a full gap inside the domain.
-            found += [middle + gap * width * (0.5 - part), middle + gap * width * (part - 0.5)]
-    found += [np.zeros(space.dim), np.ones(space.dim), low.copy(), high.copy()]
-    clipped = [np.asarray(space.clip(base), dtype=np.float64) for base in found]
+            bases += [middle + gap * width * (0.5 - part), middle + gap * width * (part - 0.5)]
+    bases += [np.zeros(space.dim), np.ones(space.dim), low.copy(), high.copy()]
+    clipped = [np.asarray(space.clip(base), dtype=np.float64) for base in bases]
     return list({base.tobytes(): base for base in clipped}.values())
 
 
@@ -582,8 +582,10 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
     relation: Any = neighbour_of(neighbour)
     if domain_attribute(relation, "apart") is None:
         if not relation.holds(pair_to_floats(pair), _AnyInput()):
-            found = distances(pair) or (pair.x, pair.x_prime)
-            raise errors.invalid("pair", f"two neighbours by {format_neighbour(relation)}", found)
+            differences = distances(pair) or (pair.x, pair.x_prime)
+            raise errors.invalid(
+                "pair", f"two neighbours by {format_neighbour(relation)}", differences
+            )
         return
     apart = relation.apart(pair)
     # Written so that NaN is refused, too.

@@ -97,11 +97,11 @@ class Search(Record, word="Search"):
         instance("rng", rng, np.random.Generator)
         tries = self.neighbour.starts(self.domain, rng)
         tries = itertools.islice(tries, _TRIES_PER_PAIR * self.candidates)
-        found = self._distinct(tries, self.candidates, ())
-        if not found:
+        starts = self._distinct(tries, self.candidates, ())
+        if not starts:
             requirement = f"large enough to hold two neighbours by {self.neighbour!r}"
             raise invalid("domain", requirement, self.domain)
-        return found
+        return starts
 
     def propose(
         self,
@@ -144,15 +144,15 @@ class Search(Record, word="Search"):
 
     def _distinct(self, pairs: Iterable[Pair], most: int, tried: Iterable[Pair]) -> list[Pair]:
         """Return the first pairs that are neighbours and not a repetition, in either order."""
-        seen = {_pair_key(pair) for pair in tried}
-        found: list[Pair] = []
+        keys = {_pair_key(pair) for pair in tried}
+        distinct: list[Pair] = []
         for pair in pairs:
-            if len(found) == most:
+            if len(distinct) == most:
                 break
-            if _pair_key(pair) not in seen and self.neighbour.holds(pair, self.domain):
-                seen.add(_pair_key(pair))
-                found.append(pair)
-        return found
+            if _pair_key(pair) not in keys and self.neighbour.holds(pair, self.domain):
+                keys.add(_pair_key(pair))
+                distinct.append(pair)
+        return distinct
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -319,7 +319,7 @@ def explore(
     if not callable(evaluate):
         raise mistyped("evaluate", "a callable (pair, size) -> merit", evaluate)
     pool = plan.start(rng)
-    known, best_pair, evaluations = list(pool), pool[0], 0
+    proposed, best_pair, evaluations = list(pool), pool[0], 0
     compared: dict[frozenset[object], Pair] = {}
     finished, ended = 0, False
     rounds, watch = plan.schedule(), _SearchTimer(plan.seconds, clock)
@@ -330,7 +330,7 @@ def explore(
                 break
             merits.append((pair, _check_merit(evaluate(pair, size))))
             watch.took(size)
-        ranked = sorted(merits, key=lambda found: -found[1])
+        ranked = sorted(merits, key=lambda merit: -merit[1])
         best_pair = ranked[0][0] if ranked else best_pair
         evaluations += len(merits)
         compared.update((_pair_key(pair), pair) for pair, _ in merits)
@@ -341,8 +341,8 @@ def explore(
         if number + 1 < len(rounds):
             width = rounds[number + 1][0]
             best = ranked[: (width + 1) // 2]
-            fresh = plan.propose(best, rng, width - len(best), known)
-            known += fresh
+            fresh = plan.propose(best, rng, width - len(best), proposed)
+            proposed += fresh
             pool = [*(pair for pair, _ in best), *fresh]
     changes = _describe_changes(plan.domain, best_pair, compared.values())
     return best_pair, Searched(evaluations, finished, len(rounds), plan.seconds, ended, *changes)

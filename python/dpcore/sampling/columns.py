@@ -106,11 +106,11 @@ def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
         same = same.astype(np.bool_, copy=False)
     except Exception:
         # Objects answer as they please: arrays entry by entry, some not at all.
-        ends = (np.broadcast_to(one, first.shape).ravel() for one in (first, second))
-        one, other = map(encode_rows, ends)
-        if one is None or other is None:
+        ends = (np.broadcast_to(own, first.shape).ravel() for own in (first, second))
+        own, other = map(encode_rows, ends)
+        if own is None or other is None:
             return np.zeros(first.shape, np.bool_)
-        same = (one == other).all(axis=1).reshape(first.shape)
+        same = (own == other).all(axis=1).reshape(first.shape)
     return same if same.shape == first.shape else np.zeros(first.shape, np.bool_)
 
 
@@ -331,15 +331,17 @@ def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.in
             [numbers.setdefault(_object_key(v), len(numbers)) for v in column], np.intp
         )
         return codes, np.bincount(codes, minlength=1), False
-    found, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
+    distinct, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
     codes = codes.reshape(-1)
-    if found.dtype.kind == "f" and found.size > 1:
+    if distinct.dtype.kind == "f" and distinct.size > 1:
         # What differs by rounding is one value: that may change with the call.
         values = np.cumsum(
-            np.append(0, ~_entries_near(found[:-1], found[1:], rounding_of_format(found.dtype)))
+            np.append(
+                0, ~_entries_near(distinct[:-1], distinct[1:], rounding_of_format(distinct.dtype))
+            )
         )
         codes, counts = values[codes], np.bincount(values, weights=counts).astype(np.intp)
-    return codes, counts, found.dtype.kind in "buif"
+    return codes, counts, distinct.dtype.kind in "buif"
 
 
 def rounding_of_format(format: np.dtype[Any]) -> float:
@@ -448,15 +450,15 @@ def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> Non
             raise about(ValueError(text), "column")
 
 
-def _is_clock(one: Array, other: Array) -> bool:
+def _is_clock(own: Array, other: Array) -> bool:
     try:
-        rises = all(bool((side[1:] >= side[:-1]).all()) for side in (one, other))
-        apart = one[-1] < other[0] or other[-1] < one[0]
+        rises = all(bool((side[1:] >= side[:-1]).all()) for side in (own, other))
+        apart = own[-1] < other[0] or other[-1] < own[0]
     except TypeError:
         # Values of several kinds have no order.
         return False
     return (
-        rises and bool(apart) and len(np.unique(np.concatenate([one, other]))) >= _MIN_CLOCK_VALUES
+        rises and bool(apart) and len(np.unique(np.concatenate([own, other]))) >= _MIN_CLOCK_VALUES
     )
 
 
@@ -474,7 +476,7 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
             title = titles[place] if len(titles) == flat.shape[1] else alone
             column = flat[:, place]
             if column.dtype == object:
-                is_number = all(isinstance(one, (int, float)) for one in column)
+                is_number = all(isinstance(entry, (int, float)) for entry in column)
                 column = column.astype(np.float64 if is_number else str)
             yield title, column
             if column.dtype.kind in "US":
@@ -483,20 +485,20 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
 
 def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
     """Yield the values of all objects at a place or a key, if they are numbers or texts."""
-    if all(isinstance(one, (str, bytes)) for one in items):
+    if all(isinstance(item, (str, bytes)) for item in items):
         yield from _list_written(items, "")
         return
     keys: list[Any] = []
-    if all(isinstance(one, Mapping) for one in items):
-        keys = [key for key in items[0] if all(key in one for one in items)]
-    elif all(isinstance(one, (list, tuple, np.ndarray)) for one in items):
+    if all(isinstance(item, Mapping) for item in items):
+        keys = [key for key in items[0] if all(key in item for item in items)]
+    elif all(isinstance(item, (list, tuple, np.ndarray)) for item in items):
         keys = list(range(min(map(len, items))))
     for key in keys[:_MAX_LISTED_COLUMNS]:
-        values = [one[key] for one in items]
+        values = [item[key] for item in items]
         name = f"place {key}" if isinstance(key, int) else f"key {key!r}"
-        if all(isinstance(one, (int, float, np.number)) for one in values):
+        if all(isinstance(item, (int, float, np.number)) for item in values):
             yield name, np.array(values)
-        elif all(isinstance(one, str) for one in values):
+        elif all(isinstance(item, str) for item in values):
             yield from _list_written(values, f" of {name}")
 
 
@@ -504,9 +506,9 @@ def _list_written(texts: list[Any], of: str) -> Iterator[tuple[str, Array]]:
     """Yield the numbers that are written in all texts, from their start."""
     if len(texts) < FEWEST_NUMBERED_ROWS:
         return
-    decoded = (one.decode("latin-1") if isinstance(one, bytes) else one for one in texts)
-    found = [_NUMBER_PATTERN.findall(one)[:_MAX_NUMBERS_PER_TEXT] for one in decoded]
-    for place in range(min(map(len, found))):
+    decoded = (text.decode("latin-1") if isinstance(text, bytes) else text for text in texts)
+    numbers_of_texts = [_NUMBER_PATTERN.findall(text)[:_MAX_NUMBERS_PER_TEXT] for text in decoded]
+    for place in range(min(map(len, numbers_of_texts))):
         # Longer numbers are no numbering, and no int64.
-        if all(len(one[place]) <= 15 for one in found):
-            yield f"number {place}{of}", np.array([int(one[place]) for one in found])
+        if all(len(text[place]) <= 15 for text in numbers_of_texts):
+            yield f"number {place}{of}", np.array([int(text[place]) for text in numbers_of_texts])

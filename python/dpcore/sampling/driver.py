@@ -170,8 +170,8 @@ class Done:
     def joined(self, other: Done) -> Done:
         """Return what is done in two parts of a run."""
         ranges = unite_ranges(self.ranges, other.ranges, "trials of a part")
-        one, other_side = (a + b for a, b in zip(self.sides, other.sides, strict=True))
-        return Done(ranges, (one, other_side))
+        own_side, other_side = (a + b for a, b in zip(self.sides, other.sides, strict=True))
+        return Done(ranges, (own_side, other_side))
 
     @property
     def counts(self) -> list[Any]:
@@ -229,21 +229,27 @@ def digest_bits(draws: Any) -> str:
     if draws.native or not draws.same_bits:
         return ""
     rows = _COMPARED_ANSWERS if one_by_one(draws.mechanism) else min(draws.block, _COMPARED_ROWS)
-    found = replay.encode_rows(draws.draw(PROBE, 0, Place(_COMPARED_BLOCK_NUMBER, rows, 0, rows)))
-    return "" if found is None else hashlib.blake2b(found.tobytes(), digest_size=16).hexdigest()
+    rows_of_block = replay.encode_rows(
+        draws.draw(PROBE, 0, Place(_COMPARED_BLOCK_NUMBER, rows, 0, rows))
+    )
+    return (
+        ""
+        if rows_of_block is None
+        else hashlib.blake2b(rows_of_block.tobytes(), digest_size=16).hexdigest()
+    )
 
 
 def list_places(task: Task, block: int) -> list[Place]:
     """List the blocks, and parts of blocks, that make up the trials of a task."""
     last = task.last if task.purpose == COUNT else task.end
-    found, start = [], task.first
+    places, start = [], task.first
     while start < task.end:
         number = start // block
         origin = number * block
         end = min(task.end, origin + block)
-        found.append(Place(number, min(block, last - origin), start - origin, end - origin))
+        places.append(Place(number, min(block, last - origin), start - origin, end - origin))
         start = end
-    return found
+    return places
 
 
 def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
@@ -279,7 +285,7 @@ def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
 def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, shard: Shard) -> None:
     """Draw a block on both sides and add what is seen of it to the shard."""
     turns, marks = [0, 0], [replay.NO_MARK, replay.NO_MARK]
-    seen: list[list[Any]] = [[], []]
+    parts: list[list[Any]] = [[], []]
     marked = not draws.native and place.first == 0
     for turn, (side, outputs) in enumerate(draws.draw_both(task.purpose, place, held)):
         # Before the next call, which may fill the same buffer again.
@@ -295,10 +301,10 @@ def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, sha
         shard.sides[side].append(result)
         if isinstance(result, Tally):
             digest = marks[side].digests.get(max(marks[side].digests, default=0), b"")
-            seen[side] = [list(result.hits), result.nan, digest.hex()]
+            parts[side] = [list(result.hits), result.nan, digest.hex()]
         shard.made += place.end - place.first if draws.native else place.size
-    if seen[0]:
-        shard.edges[1:] = [[place.number, seen]]
+    if parts[0]:
+        shard.edges[1:] = [[place.number, parts]]
     if not marked:
         return
     if place.number - task.origin // draws.block < replay.MOST_FOLLOWED:
@@ -342,13 +348,13 @@ class Pace:
         if self.seconds <= 0.0 or self.longest == 0:
             return block
         each = left * self.seconds / workers
-        wanted = max(each / _SHARDS_PER_WORKER, min(SHORT_SHARD_SECONDS, each))
+        seconds = max(each / _SHARDS_PER_WORKER, min(SHORT_SHARD_SECONDS, each))
         most = _LONG_SHARD_SECONDS if travels else SHORT_SHARD_SECONDS
         if travels:
-            wanted = max(wanted, _SECONDS_PER_RESULT * workers)
+            seconds = max(seconds, _SECONDS_PER_RESULT * workers)
         if not travels and workers > 1:
-            wanted = each / _SHARDS_PER_WORKER
-        trials = min(min(wanted, most) / self.seconds, _MAX_GROWTH * max(block, self.longest))
+            seconds = each / _SHARDS_PER_WORKER
+        trials = min(min(seconds, most) / self.seconds, _MAX_GROWTH * max(block, self.longest))
         return max(1, int(trials) // block) * block
 
 
@@ -510,17 +516,17 @@ class Source:
         if isinstance(self.draws, NativeDraws):
             place = Place(0, stop, start, stop)
             self.course.drew(2 * (stop - start))
-            one, other = (self.draws.draw(purpose, side, place, self.threads) for side in (0, 1))
-            return one, other
+            own, other = (self.draws.draw(purpose, side, place, self.threads) for side in (0, 1))
+            return own, other
         shards = list(self.run(keep_outputs, purpose, [(start, stop)]))
         shards.sort(key=lambda shard: shard.first)
         if not shards:
             return np.empty((0, *self.shape)), np.empty((0, *self.shape))
-        one, other = (
+        own, other = (
             join_outputs([part for shard in shards for part in shard.sides[side]])
             for side in (0, 1)
         )
-        return one, other
+        return own, other
 
     def in_one_form(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
@@ -533,7 +539,7 @@ class Source:
         is_alike = (
             outputs.ndim > 1 or len({(s.dtype == object, get_signature(s)) for s in sides}) == 1
         )
-        in_shape = all(one.shape[1:] == self.shape for one in sides)
+        in_shape = all(side.shape[1:] == self.shape for side in sides)
         if isinstance(draws, NativeDraws) or (in_shape and is_alike):
             return sides
         self.draws = replace(draws, shape=())

@@ -130,10 +130,10 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
     if rows is None:
         return Mark(size, {}, Collisions())
     first, digests = 0, {}
-    found = hashlib.blake2b(str(rows.shape[1]).encode(), digest_size=16)
+    digest = hashlib.blake2b(str(rows.shape[1]).encode(), digest_size=16)
     for rung in rungs:
-        found.update(rows[first:rung].tobytes())
-        digests[rung], first = found.copy().digest(), rung
+        digest.update(rows[first:rung].tobytes())
+        digests[rung], first = digest.copy().digest(), rung
     return Mark(size, digests, collisions_of(rows[:paired]) if paired else Collisions())
 
 
@@ -169,8 +169,8 @@ def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
     if outputs.dtype.names is not None:
         # Field by field: what pads a structure is anything.
         parts = [encode_rows(outputs[name]) for name in outputs.dtype.names]
-        known = [part for part in parts if part is not None]
-        return np.hstack(known) if known and len(known) == len(parts) else None
+        encoded = [part for part in parts if part is not None]
+        return np.hstack(encoded) if encoded and len(encoded) == len(parts) else None
     if outputs.dtype.kind not in "biufcmMVUS":
         return _hash_objects(outputs.astype(object).reshape(size, entries))
     if outputs.dtype.kind in "US":
@@ -225,7 +225,7 @@ def _hash_strings(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """
     size, entries = outputs.shape
     letter = np.uint32 if outputs.dtype.kind == "U" else np.uint8
-    found = np.zeros((size, entries), np.uint64)
+    codes = np.zeros((size, entries), np.uint64)
     width = outputs.dtype.itemsize // np.dtype(letter).itemsize
     if size and entries and width:
         native = outputs.astype(outputs.dtype.newbyteorder("="), copy=False)
@@ -233,8 +233,8 @@ def _hash_strings(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
         power = 1
         for place in range(width):
             power = power * 0x9E3779B97F4A7C15 % 2**64
-            found += letters[:, :, place] * np.uint64(power)
-    return found.view(np.uint8).reshape(size, 8 * entries)
+            codes += letters[:, :, place] * np.uint64(power)
+    return codes.view(np.uint8).reshape(size, 8 * entries)
 
 
 class _RepeatedRun(NamedTuple):
@@ -453,9 +453,11 @@ def make_replay_error(
     name: str, first: Where, second: Where, seeded_by: str = SEEDED_BY
 ) -> ValueError:
     """Make the error about a mechanism that returns the same outputs for two blocks."""
-    said = [
+    blocks = [
         f"{_PURPOSE_NAMES[purpose]} block {number} on {'x_prime' if side else 'x'}"
         for purpose, side, number in (first, second)
     ]
     requirement = f"drawn anew in every call from {seeded_by}"
-    return invalid(f"outputs of {name}", requirement, f"equal outputs for {said[0]} and {said[1]}")
+    return invalid(
+        f"outputs of {name}", requirement, f"equal outputs for {blocks[0]} and {blocks[1]}"
+    )

@@ -189,8 +189,8 @@ def _same_held(outputs: Held) -> Same | None:
     same = rows == rows[0]
     if outputs.tensor.is_floating_point():
         same |= rows.isnan() & rows[0].isnan()
-    found = move_to_host(Held(same.all(0)))
-    return Same(len(outputs), (found,), (first[0].copy(),)) if found.any() else None
+    is_same = move_to_host(Held(same.all(0)))
+    return Same(len(outputs), (is_same,), (first[0].copy(),)) if is_same.any() else None
 
 
 def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
@@ -219,19 +219,19 @@ class Calls:
     _first: dict[tuple[int, int], Same] = field(default_factory=dict, repr=False)
     _seen: int = 0
 
-    def see(self, calls: int, found: Sequence[tuple[int, Same]]) -> None:
+    def see(self, calls: int, comparisons: Sequence[tuple[int, Same]]) -> None:
         """Record some calls.
 
         Args:
             calls: how many there were.
-            found: side (0 for x, 1 for x') and what was equal in all rows of a call, of those
+            comparisons: side (0 for x, 1 for x') and what was equal in all rows of a call, of those
                 where anything was.
 
         Raises:
             ValueError: if an earlier call on a side was as equal throughout, and different.
         """
         self._seen += calls
-        for side, same in found:
+        for side, same in comparisons:
             if same.rows < FEWEST:
                 continue
             for (other_side, rows), first in self._first.items():
@@ -257,9 +257,9 @@ def first_difference(calls: Sequence[Same], slack: float | None = None) -> int |
     for part, values in enumerate(calls[0].values):
         both = np.logical_and.reduce([call.columns[part] for call in calls])
         apart = [columns.entries_differ(values, call.values[part], slack) for call in calls[1:]]
-        found = np.flatnonzero(both & np.logical_or.reduce(apart))
-        if found.size:
-            return start + int(found[0])
+        places = np.flatnonzero(both & np.logical_or.reduce(apart))
+        if places.size:
+            return start + int(places[0])
         start += len(values)
     return None
 
@@ -380,8 +380,8 @@ def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> No
             equal = np.count_nonzero(codes[lag:] == codes[:-lag])
             equal += np.count_nonzero(codes[:lag] == codes[-lag:])
             # Of two values, one rare, equal pairs change by twos: as often as rare ones meet.
-            told = min(mean, n - mean, variance / 4.0)
-            sums[:, lag - 1] = equal - mean, max(variance, 0.0), told
+            variance_bound = min(mean, n - mean, variance / 4.0)
+            sums[:, lag - 1] = equal - mean, max(variance, 0.0), variance_bound
 
 
 def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
@@ -391,8 +391,8 @@ def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
     fourth = np.where(rest > 0.0, rest, 1.0)
     pairs = np.where(rest > 0.0, variance**2 / fourth, 0.0)
     pairs[0] = rest[0]
-    told = (pairs >= _MIN_EXPECTED_PAIRS) & (variance > 0.0)
-    return np.where(told, excess / np.sqrt(np.where(told, variance, 1.0)), 0.0)
+    is_usable = (pairs >= _MIN_EXPECTED_PAIRS) & (variance > 0.0)
+    return np.where(is_usable, excess / np.sqrt(np.where(is_usable, variance, 1.0)), 0.0)
 
 
 def farthest_lag(sums: Sums) -> tuple[int, float] | None:
@@ -451,8 +451,8 @@ class Pieces:
         self._join(level, index, trials, hits)
 
     def _sum(self, level: int, trials: int, more: tuple[int, int, int]) -> None:
-        known = self.sums.get((level, trials), (0, 0, 0))
-        self.sums[level, trials] = known[0] + more[0], known[1] + more[1], known[2] + more[2]
+        sums = self.sums.get((level, trials), (0, 0, 0))
+        self.sums[level, trials] = sums[0] + more[0], sums[1] + more[1], sums[2] + more[2]
 
     def _join(self, level: int, index: int, trials: int, hits: int) -> None:
         while (half := self.single.pop((level, index ^ 1), None)) is not None:
@@ -479,7 +479,7 @@ class Pieces:
         for (level, size), sums in sorted(self.sums.items()):
             if size * rarer >= _MIN_EXPECTED_HITS * trials:
                 levels.setdefault(level, []).append((size, sums))
-        found = {}
+        values = {}
         for level, groups in levels.items():
             pieces = sum(sums[0] for _, sums in groups)
             n = sum(size * sums[0] for size, sums in groups)
@@ -488,8 +488,8 @@ class Pieces:
                 between = sum(
                     (Fraction(sums[2], size) for size, sums in groups), -Fraction(k * k, n)
                 )
-                found[level] = float(between * n * n / (k * (n - k))), pieces - 1
-        return found
+                values[level] = float(between * n * n / (k * (n - k))), pieces - 1
+        return values
 
 
 def cut_block(rows: int, start: int = 0) -> list[int]:
@@ -516,8 +516,8 @@ def dispersion_p_value(strata: Sequence[Pieces]) -> float:
     levels: dict[int, tuple[float, int]] = {}
     for pieces in strata:
         for level, (statistic, freedom) in (pieces.statistics() if pieces.single else {}).items():
-            known = levels.get(level, (0.0, 0))
-            levels[level] = known[0] + statistic, known[1] + freedom
+            level_sums = levels.get(level, (0.0, 0))
+            levels[level] = level_sums[0] + statistic, level_sums[1] + freedom
     return min((float(chdtrc(free, total)) for total, free in levels.values()), default=1.0)
 
 
@@ -631,14 +631,14 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
     Returns:
         One sentence for each contradiction; empty if there is none.
     """
-    found = []
+    doubts = []
     for side, parts in zip(("x", "x'"), sides, strict=True):
         compared = [part.near for part in parts if part.near is not None]
         apart = farthest_lag(np.sum(compared, axis=0)) if compared else None
         if apart is not None:
-            found.append(_describe_likeness(side, *apart))
-        found += _list_variation(side, [part.pieces for part in parts], "block to block")
-    return tuple(found)
+            doubts.append(_describe_likeness(side, *apart))
+        doubts += _list_variation(side, [part.pieces for part in parts], "block to block")
+    return tuple(doubts)
 
 
 def blocks_apart(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
@@ -649,13 +649,13 @@ def blocks_apart(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
     Args:
         sides: on x and on x', trials and hits of each audit.
     """
-    found = []
+    doubts = []
     for side, audits in zip(("x", "x'"), sides, strict=True):
         pieces = Pieces()
         for number, (trials, hits) in enumerate(audits):
             pieces.add(0, number, trials, hits)
-        found += _list_variation(side, [pieces], "audit to audit")
-    return tuple(found)
+        doubts += _list_variation(side, [pieces], "audit to audit")
+    return tuple(doubts)
 
 
 def _describe_likeness(side: str, lag: int, sigmas: float) -> str:
@@ -710,10 +710,12 @@ def probe_calls(
     first = [[draw(side, number, rows) for number in range(_PROBE_CALLS)] for side in (0, 1)]
     for side, outputs in enumerate(first):
         if seeded_by is not None and _same_by_chance(outputs) < _CALL_VARIATION_LEVEL:
-            found = (
+            calls_made = (
                 f"the same varying outputs in {_PROBE_CALLS} calls on {'x_prime' if side else 'x'}"
             )
-            raise invalid(f"outputs of {name}", f"drawn anew in every call from {seeded_by}", found)
+            raise invalid(
+                f"outputs of {name}", f"drawn anew in every call from {seeded_by}", calls_made
+            )
         if _refuse_equal_calls(outputs, name, way_to_draw):
             more = max(_EXTRA_PROBE_CALLS, _EXTRA_PROBE_ROWS // longest)
             calls = [draw(side, _PROBE_CALLS + number, longest) for number in range(more)]
@@ -748,7 +750,7 @@ def _same_by_chance(calls: list[Array]) -> float:
     """
     rows = [encode_rows(call) for call in calls]
     first = rows[0]
-    if first is None or not all(one is not None and np.array_equal(one, first) for one in rows):
+    if first is None or not all(row is not None and np.array_equal(row, first) for row in rows):
         return 1.0
     counts = np.unique(first, axis=0, return_counts=True)[1].tolist()
     return math.exp(_log_orders(counts) - _log_orders([len(calls) * count for count in counts]))
@@ -761,7 +763,7 @@ def _between_calls_p_value(sides: list[list[Array]]) -> float:
     """
     from scipy.special import chdtrc
 
-    found: dict[int, tuple[float, int]] = {}
+    p_values: dict[int, tuple[float, int]] = {}
     for outputs in sides:
         groups = len(outputs)
         for column, ranks in enumerate(columns.list_sequences(join_outputs(outputs))[0]):
@@ -772,6 +774,6 @@ def _between_calls_p_value(sides: list[list[Array]]) -> float:
             if second > 1e-9 and rows * fourth <= _MAX_RANK_KURTOSIS * second**2:
                 sums = centred.reshape(groups, -1).sum(axis=1)
                 own = (rows - 1) * float((sums**2).sum()) / (rows / groups) / second
-                statistic, freedom = found.get(column, (0.0, 0))
-                found[column] = statistic + own, freedom + groups - 1
-    return min((float(chdtrc(free, own)) for own, free in found.values()), default=1.0)
+                statistic, freedom = p_values.get(column, (0.0, 0))
+                p_values[column] = statistic + own, freedom + groups - 1
+    return min((float(chdtrc(free, own)) for own, free in p_values.values()), default=1.0)

@@ -103,10 +103,10 @@ class Timed(NamedTuple):
         """
         return rows_of(self.outputs, self.latencies, like)
 
-    def select_calls(self, wanted: Flags) -> Timed:
+    def select_calls(self, is_selected: Flags) -> Timed:
         """Return the calls for which `wanted`, of shape `(calls,)`, is True, in their order."""
-        outputs = [self.outputs[i] for i in np.flatnonzero(wanted)]
-        return Timed(self.sides[wanted], self.latencies[wanted], outputs)
+        outputs = [self.outputs[i] for i in np.flatnonzero(is_selected)]
+        return Timed(self.sides[is_selected], self.latencies[is_selected], outputs)
 
     def split_calls(self, width: int) -> Iterator[Timed]:
         """Yield runs of calls, so that rows of `width` numbers are never many at a time."""
@@ -208,9 +208,9 @@ def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | N
         return None
     rows = np.full((len(outputs), width), np.nan)
     for row, output in zip(rows, outputs, strict=True):
-        one = _outputs_to_numbers([output], None)
-        if one is not None and one.size == width:
-            row[:] = one[0]
+        first_row = _outputs_to_numbers([output], None)
+        if first_row is not None and first_row.size == width:
+            row[:] = first_row[0]
     return rows
 
 
@@ -365,8 +365,8 @@ class CallableDraws:
         for number, order in enumerate(orders):
             rows = (number + 1) * place.size // pieces - number * place.size // pieces
             for side in order:
-                one = inputs[side], rows, rngs[side], self.shape, self.fields
-                parts[side].append(self._arranged(call_mechanism(self.mechanism, *one)))
+                piece = inputs[side], rows, rngs[side], self.shape, self.fields
+                parts[side].append(self._arranged(call_mechanism(self.mechanism, *piece)))
         for side in orders[0]:
             yield side, join_outputs(parts[side])[place.first : place.end]
 
@@ -390,8 +390,8 @@ class CallableDraws:
         """
         names = None if isinstance(outputs, Held) else outputs.dtype.names
         if names is not None and self.fields is not None and names != self.fields:
-            wanted = f"of the fields {self.fields} in every call"
-            raise invalid(f"outputs of {name_of(self.mechanism)}", wanted, names)
+            requirement = f"of the fields {self.fields} in every call"
+            raise invalid(f"outputs of {name_of(self.mechanism)}", requirement, names)
         if outputs.shape[1:] == self.shape:
             return outputs
         if not isinstance(outputs, Held):
@@ -406,8 +406,8 @@ class CallableDraws:
                 or (single and any(_has_shape(row, self.shape) for row in outputs))
             ):
                 return to_object_array(list(outputs))
-        wanted = f"of shape {(len(outputs), *self.shape)} in every call"
-        raise invalid(f"outputs of {name_of(self.mechanism)}", wanted, outputs.shape)
+        requirement = f"of shape {(len(outputs), *self.shape)} in every call"
+        raise invalid(f"outputs of {name_of(self.mechanism)}", requirement, outputs.shape)
 
 
 def _has_shape(row: Any, shape: tuple[int, ...]) -> bool:

@@ -63,9 +63,9 @@ class Curve(Record, word="Curve"):
 
     def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
         """Count the scores at or above every threshold; NaN is not above any."""
-        found = score_held(self.score, outputs) if isinstance(outputs, Held) else None
+        scores = score_held(self.score, outputs) if isinstance(outputs, Held) else None
         return self.of_scores(
-            scores_of(self.score, move_to_host(outputs)) if found is None else found
+            scores_of(self.score, move_to_host(outputs)) if scores is None else scores
         )
 
     def of_scores(self, scores: Floats | DeviceScores) -> tuple[int, ...]:
@@ -174,28 +174,28 @@ class TallyRows:
     def __call__(self, outputs: npt.NDArray[Any] | Held, start: int) -> Tally:
         """Count one block's outputs, the first of which is trial `start`."""
         event = event_of(self.event)
-        seen = event.seen(outputs, self.name)
+        answers = event.seen(outputs, self.name)
         watched, rows = [], []
         for watch in self.watches:
-            some, scores = outputs, seen.scores
+            some, scores = outputs, answers.scores
             if watch.limit - start < len(outputs):
                 some = outputs[: max(0, watch.limit - start)]
                 scores = None if scores is None else scores[: len(some)]
-            known = watch.tally, some, event.own_score, scores
-            watched.append(count_after_event(*known) if len(some) else ())
+            facts = watch.tally, some, event.own_score, scores
+            watched.append(count_after_event(*facts) if len(some) else ())
             rows.append(len(some))
         evidence = Evidence()
         if self.origin is not None:
-            evidence = self._evidence(event, outputs, start - self.origin, seen)
-        return Tally(len(outputs), seen.hits, seen.nan, tuple(watched), tuple(rows), evidence)
+            evidence = self._evidence(event, outputs, start - self.origin, answers)
+        return Tally(len(outputs), answers.hits, answers.nan, tuple(watched), tuple(rows), evidence)
 
     def _evidence(
-        self, event: EventRecord, outputs: npt.NDArray[Any] | Held, since: int, seen: Seen
+        self, event: EventRecord, outputs: npt.NDArray[Any] | Held, since: int, event_answers: Seen
     ) -> Evidence:
         """Collect the evidence on a block's independence, from the answers if they are known."""
         number = since // self.block
-        if seen.answers is not None:
-            return Evidence.of_answers(outputs, since, number, seen.answers)
+        if event_answers.answers is not None:
+            return Evidence.of_answers(outputs, since, number, event_answers.answers)
 
         def hits(first: int, end: int) -> int:
             return event.seen(outputs[first:end], self.name).hits[0]
@@ -286,5 +286,5 @@ class Sketch(NamedTuple):
         inside = below[np.searchsorted(self.frame.edges, points)]
         in_low = np.searchsorted(self.low, points)
         in_high = below[-1] - self.high.size + np.searchsorted(self.high, points)
-        found = np.where(points <= self.frame.low, in_low, inside)
-        return np.where(points > self.frame.high, in_high, found)
+        counts = np.where(points <= self.frame.low, in_low, inside)
+        return np.where(points > self.frame.high, in_high, counts)

@@ -195,8 +195,8 @@ class Processes(Threads):
         parts = [self._part(part) for part in (draws, work)]
         large = frozenset(key for key, held in parts if len(held) > _SMALL_BYTES)
         if large != self._large:
-            known = _KNOWN_BY.setdefault(self._executor, {})
-            self._knowing = known.setdefault(large, set())
+            introduced = _KNOWN_BY.setdefault(self._executor, {})
+            self._knowing = introduced.setdefault(large, set())
             # At first a copy for each; a worker that did not get one asks for it.
             self._bringing.clear()
             self._wanted = 0 if self._knowing else self.count
@@ -219,15 +219,15 @@ class Processes(Threads):
         return self._executor.submit(*call)
 
     def _part(self, part: Any) -> tuple[str, bytes]:
-        known = self._parts.get(id(part))
-        if known is None or known[0] is not part:
+        stored = self._parts.get(id(part))
+        if stored is None or stored[0] is not part:
             held = self._dump(part)
-            known = part, hashlib.blake2b(held, digest_size=16).hexdigest(), held
+            stored = part, hashlib.blake2b(held, digest_size=16).hexdigest(), held
             if len(self._parts) >= _MAX_KNOWN_PARTS:
                 self._parts.clear()
             # The object itself is kept, so that its id stays its own.
-            self._parts[id(part)] = known
-        return known[1:]
+            self._parts[id(part)] = stored
+        return stored[1:]
 
     def _dump(self, part: Any) -> bytes:
         cloud = imported_module("cloudpickle")
@@ -319,9 +319,9 @@ class Cluster(Processes):
                 since = time.monotonic()
             with contextlib.suppress(TimeoutError):
                 wait(handles, _MAX_WAIT_SECONDS, "FIRST_COMPLETED")
-            found = [handle for handle in handles if handle.done()]
-            if found:
-                return found
+            finished = [handle for handle in handles if handle.done()]
+            if finished:
+                return finished
 
     def result(self, handle: Any) -> Any:
         """Return the result of a task.
@@ -371,7 +371,7 @@ def _do_task(
     _ignore_interrupts()
     _end_with_parent()
     worker = f"{platform.node()}/{os.getpid()}/{_PROCESS_ID}"
-    found, is_new = [], False
+    parts_done, is_new = [], False
     for number, (key, held) in enumerate(parts):
         if key not in _loaded_parts:
             if held is None:
@@ -379,12 +379,14 @@ def _do_task(
             _loaded_parts[key] = _load_part(held)
             is_new |= number == 0
         _loaded_parts.move_to_end(key)
-        found.append(_loaded_parts[key])
+        parts_done.append(_loaded_parts[key])
     while len(_loaded_parts) > _MAX_KNOWN_PARTS:
         _loaded_parts.popitem(last=False)
-    draws, work = found
-    said = _introduce_process(draws, introduce) if is_new and introduce is not None else None
-    return Answer(worker, said, function(draws, work, task))
+    draws, work = parts_done
+    introduction = (
+        _introduce_process(draws, introduce) if is_new and introduce is not None else None
+    )
+    return Answer(worker, introduction, function(draws, work, task))
 
 
 def _load_part(held: bytes) -> Any:
@@ -439,8 +441,8 @@ def _compare_introductions(mine: Introduction, other: Introduction) -> None:
     """Refuse a worker that has other versions or gives other bits than this process."""
     if other.versions != mine.versions:
         requirement = f"workers with {', '.join(mine.versions)}, as here"
-        found = f"{other.host} with {', '.join(other.versions)}"
-        raise invalid("executor", requirement, found)
+        difference = f"{other.host} with {', '.join(other.versions)}"
+        raise invalid("executor", requirement, difference)
     if other.bits != mine.bits:
         requirement = f"workers that give the bits of this process ({SAME_BITS_REMEDY})"
         raise invalid("executor", requirement, other.host)
@@ -504,8 +506,8 @@ def runs_in(executor: Any) -> str:
         raise invalid("executor", "one that still takes tasks", f"{executor!r} ({error})") from None
     mine = _get_process_and_thread()
     if (process, pid) != mine[:2]:
-        found = "processes"
+        place = "processes"
     else:
-        found = "here" if thread == mine[2] else "threads"
-    _PLACE_OF[executor] = found
-    return found
+        place = "here" if thread == mine[2] else "threads"
+    _PLACE_OF[executor] = place
+    return place

@@ -159,8 +159,8 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     # Exact types: a subclass could hold other members.
     form = _SENSITIVITY_FORMS.get(type(domain))
     if form is None:
-        known = ", ".join(kind.__name__ for kind in _SENSITIVITY_FORMS)
-        raise mistyped("domain", f"one with a closed form ({known})", domain)
+        kinds = ", ".join(kind.__name__ for kind in _SENSITIVITY_FORMS)
+        raise mistyped("domain", f"one with a closed form ({kinds})", domain)
     if against == "absent" and type(domain) is not domains.Ball:
         raise invalid("against", "'another' where the domain is not a Ball", against)
     value, x, x_prime = form(domain, norm)
@@ -216,7 +216,7 @@ def _histogram_sensitivity(domain: domains.HistogramCounts, norm: Norm) -> _Sens
     return 1.0, domains.unit_vector(domain.dim), np.zeros(domain.dim)
 
 
-def in_norm(name: str, given: float | Sensitivity, norm: Norm) -> float:
+def in_norm(name: str, stated: float | Sensitivity, norm: Norm) -> float:
     """Return a sensitivity as a number; a `Sensitivity` must be in the norm.
 
     Raises:
@@ -227,11 +227,11 @@ def in_norm(name: str, given: float | Sensitivity, norm: Norm) -> float:
         >>> in_norm("sensitivity", sensitivity(Ball("l1", 1.0, 3), "l1"), "l1")
         2.0
     """
-    if not isinstance(given, Sensitivity):
-        return given
-    if given.norm != norm:
-        raise invalid(name, f"a sensitivity in {norm}", f"one in {given.norm}")
-    return given.value
+    if not isinstance(stated, Sensitivity):
+        return stated
+    if stated.norm != norm:
+        raise invalid(name, f"a sensitivity in {norm}", f"one in {stated.norm}")
+    return stated.value
 
 
 _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] = {
@@ -292,10 +292,10 @@ class Declaration(Record, word="Declaration"):
 
     def __str__(self) -> str:
         """Return one line: both numbers, the pair, and which number is larger."""
-        found = self.attained
+        attained = self.attained
         shown = (
-            f"declared {self.declared:.12g}, attained {found.value:.12g} by this pair "
-            f"({found.norm}): {show_pair(found.pair)}"
+            f"declared {self.declared:.12g}, attained {attained.value:.12g} by this pair "
+            f"({attained.norm}): {show_pair(attained.pair)}"
         )
         if self.matches:
             return shown
@@ -367,11 +367,11 @@ def laplace_scale(
     epsilon = positive("epsilon", epsilon)
     true = sensitivity(_resulting_domain(transform, dim), "l1")
     if declared is not None:
-        found = Declaration(declared, true)
-        if not found.matches:
+        declaration = Declaration(declared, true)
+        if not declaration.matches:
             requirement = f"the l1 sensitivity of {true.domain!r}"
             # As the value in the message the pair would be cut off and could not be checked.
-            raise ValueError(f"{message('declared', requirement, declared)}; {found}")
+            raise ValueError(f"{message('declared', requirement, declared)}; {declaration}")
     return positive("noise scale sensitivity / epsilon", true.value / epsilon)
 
 

@@ -268,7 +268,7 @@ def _get_best_pair(probe: search.Probe, space: search.Space) -> search.Inputs:
 
 def _list_witnesses(space: search.Space, f: Any, norm: Norm) -> list[search.Inputs]:
     """List the most distant pairs of the domain, and of the range of f if f has one."""
-    found: list[search.Inputs] = []
+    witnesses: list[search.Inputs] = []
     dim = space.domain.dim
     for domain in (space.domain, *([f.range(dim)] if has_range(f) else [])):
         try:
@@ -278,8 +278,8 @@ def _list_witnesses(space: search.Space, f: Any, norm: Norm) -> list[search.Inpu
             continue
         fitted = space.fit(pair.x, pair.x_prime) if space.free else (pair.x, pair.x_prime)
         if fitted is not None and space.holds(*fitted):
-            found.append(fitted)
-    return found
+            witnesses.append(fitted)
+    return witnesses
 
 
 def _make_refutation(
@@ -372,7 +372,7 @@ def assert_sensitivity(
     max_examples = integer("max_examples", max_examples, 1)
     flag("derandomize", derandomize)
     _import_hypothesis()
-    found = refute(
+    refutation = refute(
         f, bound, norm, domain,
         neighbour=neighbour, rows=rows, trials=trials, rng=rng, catch=catch,
     )  # fmt: skip
@@ -382,7 +382,7 @@ def assert_sensitivity(
     def probe(calls: int = 2**62) -> search.Probe:
         return probe_of(f, norm, rows, calls, catch)
 
-    pairs = [(found.pair.x, found.pair.x_prime)] if found.refuted else []
+    pairs = [(refutation.pair.x, refutation.pair.x_prime)] if refutation.refuted else []
     pairs += _falsify_bound(probe(), space, limit, max_examples, derandomize)
     if pairs:
         smaller = [
@@ -507,8 +507,8 @@ def _make_pairs(space: search.Space) -> Any:
         return made.filter(lambda pair: space.holds(*pair))
 
     def proposed(seed: int, number: int) -> search.Inputs | None:
-        found = space.random(np.random.default_rng(seed), number + 1)
-        return found[-1] if found else None
+        proposals = space.random(np.random.default_rng(seed), number + 1)
+        return proposals[-1] if proposals else None
 
     some = st.builds(proposed, st.integers(0, 2**32 - 1), st.integers(0, 32))
     return some.filter(lambda pair: pair is not None)
@@ -535,14 +535,14 @@ def _falsify_bound(
             hypothesis.target(gap)
 
     phases = hypothesis.Phase
-    wanted = hypothesis.settings(
+    profile = hypothesis.settings(
         max_examples=max_examples, derandomize=derandomize, database=None, deadline=None,
         report_multiple_bugs=False, phases=(phases.generate, phases.target, phases.shrink),
         # A slow f, or a relation that few pairs fulfil, is no fault of the test.
         suppress_health_check=list(hypothesis.HealthCheck),
     )  # fmt: skip
     try:
-        wanted(hypothesis.given(_make_pairs(space))(check))()
+        profile(hypothesis.given(_make_pairs(space))(check))()
     except Falsified:
         return last
     return []

@@ -149,16 +149,16 @@ class Probe:
         Rows of NaN stand for inputs on which f raised what is caught.
         """
         keys = [_input_key(x) for x in inputs]
-        known = {key: self._cache[key] for key in keys if key in self._cache}
-        wanted = {key: x for key, x in zip(keys, inputs, strict=True) if key not in known}
-        if len(wanted) > self.left:
+        cached = {key: self._cache[key] for key in keys if key in self._cache}
+        missing = {key: x for key, x in zip(keys, inputs, strict=True) if key not in cached}
+        if len(missing) > self.left:
             raise Spent
-        known.update(zip(wanted, self._call(list(wanted.values())), strict=True))
+        cached.update(zip(missing, self._call(list(missing.values())), strict=True))
         for key in dict.fromkeys(keys):
-            self._cache[key] = known[key]
+            self._cache[key] = cached[key]
             self._cache.move_to_end(key)
         undefined = np.full(math.prod(self._shape or (1,)), np.nan)
-        rows = np.stack([undefined if (row := known[key]) is None else row for key in keys])
+        rows = np.stack([undefined if (row := cached[key]) is None else row for key in keys])
         first = inputs[0]
         size = first.size if isinstance(first, np.ndarray) else operator.length_hint(first, 1)
         most = max(2, _CACHE_ENTRIES // (rows.shape[1] + size))
@@ -169,10 +169,10 @@ class Probe:
     def gaps(self, pairs: Sequence[Inputs]) -> Floats:
         """Compute the distance of f(x) and f(x') for each pair, and remember the largest."""
         both = self.outputs([side for pair in pairs for side in pair])
-        found = gaps_of(both[::2], both[1::2], self.norm)
-        place = int(np.argmax(found))
-        self._note(float(found[place]), *pairs[place])
-        return found
+        gaps = gaps_of(both[::2], both[1::2], self.norm)
+        place = int(np.argmax(gaps))
+        self._note(float(gaps[place]), *pairs[place])
+        return gaps
 
     def note_farthest(self, points: Sequence[Any]) -> None:
         """Remember the two points with the most distant outputs."""
@@ -180,13 +180,13 @@ class Probe:
         # All pairs of fewer points where a difference of two outputs is costly.
         room = int((_PAIRING_WORK / values.shape[1]) ** 0.5)
         values = values[: max(2, room)]
-        found = []
+        farthest = []
         for place in range(len(values) - 1):
             away = gaps_of(values[place + 1 :], values[place], self.norm)
             other = int(np.argmax(away))
-            found.append((float(away[other]), place, place + 1 + other))
-        if found:
-            gap, first, second = max(found)
+            farthest.append((float(away[other]), place, place + 1 + other))
+        if farthest:
+            gap, first, second = max(farthest)
             self._note(gap, points[first], points[second])
 
     def again(self, x: Any, x_prime: Any, expected: float) -> float:
@@ -194,13 +194,13 @@ class Probe:
         value, value_prime = self._call([x])[0], self._call([x_prime])[0]
         if value is None or value_prime is None:
             raise self._inconstant("an output and an exception from two calls on one input")
-        found = distance(Pair(value, value_prime), self.norm)
+        gap = distance(Pair(value, value_prime), self.norm)
         size = max(expected, float(np.abs(value).max()), float(np.abs(value_prime).max()))
         # An infinite distance is no number to compare: two finite outputs are as far apart.
-        if np.isfinite(found) and abs(found - expected) > _BATCH_TOLERANCE * size:
-            outcome = f"distances {expected:g} and {found:g} from two calls on one pair"
+        if np.isfinite(gap) and abs(gap - expected) > _BATCH_TOLERANCE * size:
+            outcome = f"distances {expected:g} and {gap:g} from two calls on one pair"
             raise self._inconstant(outcome)
-        return found
+        return gap
 
     def _inconstant(self, outcome: str) -> ValueError:
         requirement = "a function of its input alone, without noise or memory"
@@ -550,13 +550,13 @@ def _best_of(
     tried = [(move, pair) for move, pair in both if pair is not None]
     if not tried:
         return here, value
-    found = probe.gaps([pair for _, pair in tried])
-    best = int(np.argmax(found))
-    if not found[best] > value:
+    gaps = probe.gaps([pair for _, pair in tried])
+    best = int(np.argmax(gaps))
+    if not gaps[best] > value:
         return here, value
-    gaining = {tried[n][0][:2]: tried[n][0] for n in np.argsort(found) if found[n] > value}
+    gaining = {tried[n][0][:2]: tried[n][0] for n in np.argsort(gaps) if gaps[n] > value}
     together = _move_pair(space, here, list(gaining.values())) if len(gaining) > 1 else None
-    here, value = tried[best][1], float(found[best])
+    here, value = tried[best][1], float(gaps[best])
     if together is not None and (joint := float(probe.gaps([together])[0])) > value:
         return together, joint
     return here, value
@@ -592,10 +592,10 @@ def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start
             tried = [(p.x, p.x_prime) for p in proposed if space.holds(p.x, p.x_prime)]
         if not tried:
             continue
-        found = probe.gaps(tried)
-        best = int(np.argmax(found))
-        if found[best] >= value:
-            here, value = tried[best], float(found[best])
+        gaps = probe.gaps(tried)
+        best = int(np.argmax(gaps))
+        if gaps[best] >= value:
+            here, value = tried[best], float(gaps[best])
 
 
 class _Objective:
@@ -632,8 +632,8 @@ class _Objective:
                 continue
             gaps = self.probe.gaps([pair for _, pair in pairs])
             # Where f is not defined there is no slope; the other direction may have one.
-            found = np.where(gaps < 0.0, value, -np.minimum(gaps, _MAX_OBJECTIVE))
-            slope[[n for n, _ in pairs]] = (found - value) / step
+            slopes = np.where(gaps < 0.0, value, -np.minimum(gaps, _MAX_OBJECTIVE))
+            slope[[n for n, _ in pairs]] = (slopes - value) / step
             places = np.flatnonzero(slope == 0.0)
             if places.size == 0:
                 break
@@ -696,8 +696,8 @@ def _ascend_gradient(
             x, x_prime = (np.asarray(side) + step * width * slope / largest
                           for side, slope in zip(here, slopes, strict=True))  # fmt: skip
             pair = space.fit(x, x_prime)
-            if pair is not None and (found := float(probe.gaps([pair])[0])) > value:
-                here, value, step = pair, found, 2.0 * step
+            if pair is not None and (gap := float(probe.gaps([pair])[0])) > value:
+                here, value, step = pair, gap, 2.0 * step
                 break
             step /= 2.0
 
@@ -738,9 +738,9 @@ class ModuleCalls:
         if not apart.requires_grad:
             return np.zeros(x.shape), np.zeros(x.shape)
         gap = self._torch.linalg.vector_norm(apart.reshape(-1), order)
-        found = self._torch.autograd.grad(gap, tensors, allow_unused=True)
+        gradients = self._torch.autograd.grad(gap, tensors, allow_unused=True)
         zeros = np.zeros(x.shape)
-        slopes = [zeros if g is None else g.detach().cpu().double().numpy() for g in found]
+        slopes = [zeros if g is None else g.detach().cpu().double().numpy() for g in gradients]
         return slopes[0], slopes[1]
 
     def _tensor(self, x: npt.NDArray[Any]) -> Any:

@@ -218,16 +218,16 @@ class CheckOutcome:
         return Check(name, p <= level, self.text if p <= level else self.good, p, self.evidence)
 
 
-def make_check(name: str, seen: Seen, level: float) -> Check:
+def make_check(name: str, sample: Seen, level: float) -> Check:
     """Make the check of that name, where the outputs have what it needs."""
     find, *needs = _FINDERS[name]
-    missing = (CheckOutcome(text) for is_missing, text in needs if is_missing(seen))
-    return (next(missing, None) or find(seen)).judge(name, level)
+    missing = (CheckOutcome(text) for is_missing, text in needs if is_missing(sample))
+    return (next(missing, None) or find(sample)).judge(name, level)
 
 
-def one_sided(seen: Seen) -> CheckOutcome:
+def one_sided(sample: Seen) -> CheckOutcome:
     """Check for noise that is never below, or never above, the clean vector, at any input."""
-    noises = seen.noises()
+    noises = sample.noises()
     n, d = noises[0].shape
     # Above at every input, or below at every one: a bound on the outputs moves with neither.
     below = np.stack([(noise < 0).sum(axis=0) for noise in noises]).max(axis=0)
@@ -245,9 +245,9 @@ def one_sided(seen: Seen) -> CheckOutcome:
     return CheckOutcome(bad, "noise on both sides of the clean vector", p, coordinates=count)
 
 
-def off_centre(seen: Seen) -> CheckOutcome:
+def off_centre(sample: Seen) -> CheckOutcome:
     """Check for noise that is more often above the clean vector than below, or the reverse."""
-    noises = seen.noises()
+    noises = sample.noises()
     d = noises[0].shape[1]
     # Off to the same side at every input, or else x is not what the noise is added to.
     sides = np.stack([_sign_p_values(noise) for noise in noises])
@@ -265,14 +265,16 @@ def _sign_p_values(noise: Floats) -> Floats:
     return np.stack([one_sided_p_values(above, below), one_sided_p_values(below, above)])
 
 
-def check_atom(seen: Seen) -> CheckOutcome:
+def check_atom(sample: Seen) -> CheckOutcome:
     """Check for a repeated noise value, all others being new, that moves with the input."""
-    noises = seen.noises()
+    noises = sample.noises()
     n, d = noises[0].shape
     best, at, share = 1.0, 0.0, 0.0
     modes, mixed = _find_modes(noises[0])
     # The other values come twice at most in the mean, rounded ones as often as rounding explains.
-    chance = np.maximum(8.0 / n, np.minimum(1.0, 4.0 * seen.step / np.maximum(seen.spread, 1e-300)))
+    chance = np.maximum(
+        8.0 / n, np.minimum(1.0, 4.0 * sample.step / np.maximum(sample.spread, 1e-300))
+    )
     # 0 is tried everywhere; the most frequent value, which the draws chose, at a price.
     for values, price in ((np.zeros(d), 1), (modes, n)):
         hits = (noises[0] == values).sum(axis=0)
@@ -281,7 +283,9 @@ def check_atom(seen: Seen) -> CheckOutcome:
             used = int(price > 1)
             tail = at_least(int(hits[column]) - used, n - used, float(chance[column]))
             p = min(1.0, 2 * d * price * tail)
-            if p < best and _moves_with_input(seen, noises[1:], int(column), float(values[column])):
+            if p < best and _moves_with_input(
+                sample, noises[1:], int(column), float(values[column])
+            ):
                 best, at, share = p, float(values[column]), float(hits[column] / n)
     what = "the outputs equal the clean vector" if at == 0 else f"the noise is {at:.4g}"
     bad = f"an atom: {what} in {share:.1%} of the draws, while other values hardly come twice"
@@ -307,28 +311,28 @@ def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     return held[top, columns], mixed
 
 
-def _moves_with_input(seen: Seen, noises: list[Floats], column: int, value: float) -> bool:
+def _moves_with_input(sample: Seen, noises: list[Floats], column: int, value: float) -> bool:
     """Return True if the value also occurs at another input, relative to its clean vector."""
-    for noise, other in zip(noises, (o for o in seen.others if o.clean is not None), strict=True):
+    for noise, other in zip(noises, (o for o in sample.others if o.clean is not None), strict=True):
         # The clean vector is added and taken off again: a few steps of rounding.
-        step = seen.precision * float(np.abs(other.outputs[:, column]).max())
-        near = 4 * (step + float(seen.step[column])) if value else 0.0
+        step = sample.precision * float(np.abs(other.outputs[:, column]).max())
+        near = 4 * (step + float(sample.step[column])) if value else 0.0
         if int((np.abs(noise[:, column] - value) <= near).sum()) > 2:
             return True
     return not noises
 
 
-def check_grid(seen: Seen) -> CheckOutcome:
+def check_grid(sample: Seen) -> CheckOutcome:
     """Check for repeated values in the tail: a coarse uniform number behind an inverse law."""
-    size = _pool_sizes(seen)
+    size = _pool_sizes(sample)
     tail = min(_MAX_TAIL_DRAWS, size.size // 20)
     if tail < _MIN_OTHER_DRAWS // 2:
         return CheckOutcome(f"{size.size} different draws are too few: not checked")
     largest = np.sort(np.partition(size, size.size - tail)[-tail:])
-    step = float(seen.step[seen.varying].max())
+    step = float(sample.step[sample.varying].max())
     gaps, span = np.diff(largest), float(largest[-1] - largest[0])
     if tail * _SMALL_GAP_STEPS * step > span / 2:
-        steps = float(np.median(seen.spread[seen.varying])) / step
+        steps = float(np.median(sample.spread[sample.varying])) / step
         text = (
             f"rounding hides the grid of the noise: its spread is {steps:.3g} steps of the floats"
         )
@@ -344,40 +348,40 @@ def check_grid(seen: Seen) -> CheckOutcome:
         " tail (float32 Laplace noise of torch never exceeds 15.942385 scales; here the largest is"
         f" {float(largest[-1]) / float(size.mean()):.4g} mean sizes)"
     )
-    centre = _format_centre(seen)
+    centre = _format_centre(sample)
     return CheckOutcome(bad + centre, good + centre, p, equal=equal, small=small, draws=size.size)
 
 
-def _format_centre(seen: Seen) -> str:
-    return f" (measured from {seen.around})" if seen.around else ""
+def _format_centre(sample: Seen) -> str:
+    return f" (measured from {sample.around})" if sample.around else ""
 
 
-def _pool_sizes(seen: Seen) -> Floats:
+def _pool_sizes(sample: Seen) -> Floats:
     """Return noise sizes of both calls, without the parts that rows or coordinates share.
 
     A row that comes again, or a draw that is used for several coordinates, is a fault of another
     kind, and says nothing of the grid.
     """
-    centre = np.median(seen.first, axis=0) if seen.clean is None else seen.clean
-    both = np.concatenate([seen.first, seen.second])[:, seen.varying]
-    new = np.unique(hash_rows(both, seen.rng), return_index=True)[1]
+    centre = np.median(sample.first, axis=0) if sample.clean is None else sample.clean
+    both = np.concatenate([sample.first, sample.second])[:, sample.varying]
+    new = np.unique(hash_rows(both, sample.rng), return_index=True)[1]
     if len(new) < _MIN_DISTINCT_SHARE * len(both):
         both = both[new]
-    size = np.sort(np.abs(both - centre[seen.varying]), axis=1)
+    size = np.sort(np.abs(both - centre[sample.varying]), axis=1)
     fresh = np.ones(size.shape, bool)
-    fresh[:, 1:] = np.diff(size, axis=1) > float(seen.step[seen.varying].max())
+    fresh[:, 1:] = np.diff(size, axis=1) > float(sample.step[sample.varying].max())
     return size[fresh]
 
 
-def _is_discrete(seen: Seen) -> bool:
+def _is_discrete(sample: Seen) -> bool:
     """Return True if half of the noisy coordinates have a discrete law."""
-    mixed = _find_modes(seen.first[:, seen.varying])[1]
+    mixed = _find_modes(sample.first[:, sample.varying])[1]
     return bool(mixed.mean() < 0.5)
 
 
-def check_cut(seen: Seen) -> CheckOutcome:
+def check_cut(sample: Seen) -> CheckOutcome:
     """Check for noise that ends at a wall: the largest draws are as close as the others."""
-    noise = np.abs(seen.noise[:, seen.varying]) / seen.spread[seen.varying]
+    noise = np.abs(sample.noise[:, sample.varying]) / sample.spread[sample.varying]
     size = noise.max(axis=1)
     n = len(size)
     k = min(_MAX_WALL_DRAWS, n // 10) // 2 * 2
@@ -392,7 +396,7 @@ def check_cut(seen: Seen) -> CheckOutcome:
     share = float(spacings[: k // 2].sum()) / total
     allowed = 0.5 / _gaussian_share(k, n)
     p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
-    figures = _describe_tails(noise) + _format_centre(seen)
+    figures = _describe_tails(noise) + _format_centre(sample)
     bad = f"the noise ends at a wall: {figures}; the {k} largest draws crowd there"
     return CheckOutcome(bad, f"no wall: {figures}", p, share=share, largest=float(top[0]))
 
@@ -421,16 +425,18 @@ def _describe_tails(noise: Floats) -> str:
     )
 
 
-def no_noise(seen: Seen) -> CheckOutcome:
+def no_noise(sample: Seen) -> CheckOutcome:
     """Find coordinates that are the same in all draws of both calls."""
-    n, d = seen.first.shape
-    still = (seen.first == seen.first[0]).all(axis=0) & (seen.second == seen.first[0]).all(axis=0)
-    if seen.clean is not None:
+    n, d = sample.first.shape
+    still = (sample.first == sample.first[0]).all(axis=0) & (sample.second == sample.first[0]).all(
+        axis=0
+    )
+    if sample.clean is not None:
         # A fixed offset, whatever it is, is not the clean vector: that is shared noise.
-        still &= seen.first[0] == seen.clean
+        still &= sample.first[0] == sample.clean
     count = int(still.sum())
     evidence: dict[str, Any] = {"without_noise": count, "dim": d}
-    target = "are all the same" if seen.clean is None else "equal the clean vector"
+    target = "are all the same" if sample.clean is None else "equal the clean vector"
     if count == d:
         return CheckOutcome(f"no noise at all: {n:,} outputs {target}", flagged=True, **evidence)
     if count:
@@ -439,22 +445,22 @@ def no_noise(seen: Seen) -> CheckOutcome:
     return CheckOutcome(f"{noisy} noise", **evidence)
 
 
-def shared_rows(seen: Seen) -> CheckOutcome:
+def shared_rows(sample: Seen) -> CheckOutcome:
     """Find rows of one call that repeat others, or follow them."""
-    n = len(seen.first)
-    if seen.varying.size == 0:
-        if no_noise(seen).flagged:
+    n = len(sample.first)
+    if sample.varying.size == 0:
+        if no_noise(sample).flagged:
             return CheckOutcome("no noise to compare")
         text = f"one draw of the noise is used for all {n:,} rows of a call"
         return CheckOutcome(text, flagged=True, distinct=1)
-    values = seen.first[:, seen.varying]
-    ids = hash_rows(values, seen.rng)
+    values = sample.first[:, sample.varying]
+    ids = hash_rows(values, sample.rng)
     distinct = len(np.unique(ids))
     repeats, lag = _repetition_p_value(ids)
     half = n // 2
     # Neighbours, and rows half a call apart; no row is in two pairs.
     pairs = (values[0 : 2 * half : 2], values[1 : 2 * half : 2]), np.split(values[: 2 * half], 2)
-    following = [same_rows(first, second, seen.rng)[0] for first, second in pairs]
+    following = [same_rows(first, second, sample.rng)[0] for first, second in pairs]
     p = 3 * min(repeats, *following)
     bad = (
         f"rows of a call repeat every {lag} rows: {distinct:,} different ones among {n:,}"
@@ -481,61 +487,61 @@ def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
     return min(1.0, n * at_least(hits, len(starts), collision_probability(ids))), lag
 
 
-def shared_calls(seen: Seen) -> CheckOutcome:
+def shared_calls(sample: Seen) -> CheckOutcome:
     """Find rows of a second call that were in the first one."""
-    n = len(seen.first)
-    if seen.varying.size == 0:
-        if not (seen.first[0] == seen.second[0]).all():
+    n = len(sample.first)
+    if sample.varying.size == 0:
+        if not (sample.first[0] == sample.second[0]).all():
             return CheckOutcome("two calls differ")
-        if no_noise(seen).flagged:
+        if no_noise(sample).flagged:
             return CheckOutcome("no noise to compare")
         return CheckOutcome("two calls with fresh generators used the same noise", flagged=True)
     # The same weights in both calls: equal rows have equal numbers.
-    both = np.concatenate([seen.first, seen.second])[:, seen.varying]
-    ids = hash_rows(both, seen.rng)
+    both = np.concatenate([sample.first, sample.second])[:, sample.varying]
+    ids = hash_rows(both, sample.rng)
     chance = max(collision_probability(ids[:n]), collision_probability(ids[n:]))
     equal = int((ids[:n] == ids[n:]).sum())
-    known = int(np.isin(ids[n:], ids[:n]).sum())
-    following = same_rows(both[:n], both[n:], seen.rng)[0]
-    p = 3 * min(at_least(equal, n, chance), at_least(known, n, min(1.0, n * chance)), following)
+    repeated = int(np.isin(ids[n:], ids[:n]).sum())
+    following = same_rows(both[:n], both[n:], sample.rng)[0]
+    p = 3 * min(at_least(equal, n, chance), at_least(repeated, n, min(1.0, n * chance)), following)
     bad = (
         f"two calls with fresh generators share noise: {equal:,} of {n:,} rows are equal"
-        f" in place, {known:,} in any place"
+        f" in place, {repeated:,} in any place"
     )
     good = f"two calls with fresh generators: {equal:,} of {n:,} rows equal, no more than chance"
-    return CheckOutcome(bad, good, p, equal=equal, known=known)
+    return CheckOutcome(bad, good, p, equal=equal, known=repeated)
 
 
-def check_rank(seen: Seen) -> CheckOutcome:
+def check_rank(sample: Seen) -> CheckOutcome:
     """Check that differences of outputs span every direction, so that noise has full rank."""
-    columns = _choose_columns(seen)
+    columns = _choose_columns(sample)
     d = len(columns)
-    found = _noise_rank(seen, columns)
-    evidence: dict[str, Any] = {"rank": found, "dim": d}
-    if found == d:
+    rank = _noise_rank(sample, columns)
+    evidence: dict[str, Any] = {"rank": rank, "dim": d}
+    if rank == d:
         return CheckOutcome(f"noise in all {d} directions", **evidence)
-    text = f"noise in {found} of {d} directions: {d - found} combinations of outputs are exact"
-    if found == 1:
-        text = f"one draw of noise for all {seen.varying.size} coordinates (rank 1)"
-        error = _largest_bare_error(seen)
+    text = f"noise in {rank} of {d} directions: {d - rank} combinations of outputs are exact"
+    if rank == 1:
+        text = f"one draw of noise for all {sample.varying.size} coordinates (rank 1)"
+        error = _largest_bare_error(sample)
         if error is not None:
-            whole = seen.clean is not None and float(seen.clean.min()) == 0.0
+            whole = sample.clean is not None and float(sample.clean.min()) == 0.0
             returned = "the clean vector" if whole else "the clean vector up to one constant"
             text += f": subtracting the row minimum returns {returned} (largest error {error:.2g})"
             evidence["error"] = error
     return CheckOutcome(text, flagged=True, **evidence)
 
 
-def _choose_columns(seen: Seen) -> npt.NDArray[np.intp]:
+def _choose_columns(sample: Seen) -> npt.NDArray[np.intp]:
     """Choose the noisy coordinates, or as many of them as allow all pairs."""
-    most = min(_MAX_COMPARED_COLUMNS, len(seen.first) // 2)
-    if seen.varying.size <= most:
-        return seen.varying
-    return np.sort(seen.rng.choice(seen.varying, most, replace=False))
+    most = min(_MAX_COMPARED_COLUMNS, len(sample.first) // 2)
+    if sample.varying.size <= most:
+        return sample.varying
+    return np.sort(sample.rng.choice(sample.varying, most, replace=False))
 
 
-def _noise_rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
-    values = seen.first[:, columns]
+def _noise_rank(sample: Seen, columns: npt.NDArray[np.intp]) -> int:
+    values = sample.first[:, columns]
     # A power of two for each coordinate: sums and squares neither overflow nor vanish.
     power = -np.frexp(np.abs(values).max(axis=0))[1]
     values = np.ldexp(values, power)
@@ -544,7 +550,7 @@ def _noise_rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
     values /= size
     d = len(columns)
     # Rounding is noise in every direction, but this small.
-    rounding = float((_EMPTY_DIRECTION_STEPS * np.ldexp(seen.step[columns], power) / size).max())
+    rounding = float((_EMPTY_DIRECTION_STEPS * np.ldexp(sample.step[columns], power) / size).max())
     empty = max(1e-10, rounding**2)
     gram = values.T @ values / len(values)
     try:
@@ -561,62 +567,62 @@ def _noise_rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
     return int((np.linalg.eigvalsh(gram) > empty * d).sum())
 
 
-def _largest_bare_error(seen: Seen) -> float | None:
+def _largest_bare_error(sample: Seen) -> float | None:
     """Return the largest error of outputs minus their row minimum, if that removes the noise."""
-    bare = seen.first - seen.first.min(axis=1, keepdims=True)
-    clean = bare[0] if seen.clean is None else seen.clean - seen.clean.min()
+    bare = sample.first - sample.first.min(axis=1, keepdims=True)
+    clean = bare[0] if sample.clean is None else sample.clean - sample.clean.min()
     error = float(np.abs(bare - clean).max())
-    return error if error <= _EMPTY_DIRECTION_STEPS * float(seen.step.max()) else None
+    return error if error <= _EMPTY_DIRECTION_STEPS * float(sample.step.max()) else None
 
 
-def check_correlation(seen: Seen) -> CheckOutcome:
+def check_correlation(sample: Seen) -> CheckOutcome:
     """Check for coordinates whose noise rises and falls together."""
-    return _compare_columns(seen, seen.first, "the noise", "")
+    return _compare_columns(sample, sample.first, "the noise", "")
 
 
-def shared_size(seen: Seen) -> CheckOutcome:
+def shared_size(sample: Seen) -> CheckOutcome:
     """Check for coordinates whose noise is large together."""
-    values = np.abs(seen.first - np.median(seen.first, axis=0))
+    values = np.abs(sample.first - np.median(sample.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
-    return _compare_columns(seen, values, "the size of the noise", meant)
+    return _compare_columns(sample, values, "the size of the noise", meant)
 
 
-def _compare_columns(seen: Seen, values: Floats, subject: str, meant: str) -> CheckOutcome:
-    p, strongest, rms, pairs = pairs_of_columns(values[:, _choose_columns(seen)], seen.rng)
+def _compare_columns(sample: Seen, values: Floats, subject: str, meant: str) -> CheckOutcome:
+    p, strongest, rms, pairs = pairs_of_columns(values[:, _choose_columns(sample)], sample.rng)
     figures = f"{strongest:.3f} at most over {pairs:,} pairs, {rms:.3f} in the mean"
     bad = f"{subject} in one coordinate tells that in others: correlation {figures}{meant}"
     good = f"{subject}: correlation {figures}, no more than chance"
     return CheckOutcome(bad, good, p, largest=strongest, rms=rms, pairs=pairs)
 
 
-def check_scale(seen: Seen) -> CheckOutcome:
+def check_scale(sample: Seen) -> CheckOutcome:
     """Check that the noise is not larger or smaller at other inputs.
 
     Differences of two rows are free of the clean vector, whatever it is.
     """
-    if not seen.others:
-        said = f": {', '.join(seen.refused)}" if seen.refused else ""
-        return CheckOutcome(f"no other input to compare with{said}")
-    here = _difference_sizes(seen.first[: len(seen.others[0].outputs)])
+    if not sample.others:
+        refusals = f": {', '.join(sample.refused)}" if sample.refused else ""
+        return CheckOutcome(f"no other input to compare with{refusals}")
+    here = _difference_sizes(sample.first[: len(sample.others[0].outputs)])
     best, label, ratio = 1.0, "", 1.0
-    for other in seen.others:
+    for other in sample.others:
         there = _difference_sizes(other.outputs)
-        p, column = two_samples(here, there, seen.rng)
+        p, column = two_samples(here, there, sample.rng)
         if p <= best:
             best, label = p, other.label
             base = float(here[:, column].mean())
             ratio = float(there[:, column].mean()) / base if base else np.inf
-    labels = ", ".join(other.label for other in seen.others)
-    refused = f" (refused: {', '.join(seen.refused)})" if seen.refused else ""
+    labels = ", ".join(other.label for other in sample.others)
+    refused = f" (refused: {', '.join(sample.refused)})" if sample.refused else ""
     bad = f"the noise depends on the input: at {label} it is {ratio:.4g} times as large{refused}"
     good = f"the noise is as large at {labels} as at x{refused}"
-    return CheckOutcome(bad, good, best * len(seen.others), at=label, ratio=ratio)
+    return CheckOutcome(bad, good, best * len(sample.others), at=label, ratio=ratio)
 
 
-def column_scale(seen: Seen) -> CheckOutcome:
+def column_scale(sample: Seen) -> CheckOutcome:
     """Return whether the noise of a coordinate is less than a tenth of that of most others."""
-    columns = seen.varying
-    outputs = seen.first[:, columns]
+    columns = sample.varying
+    outputs = sample.first[:, columns]
     sizes = np.abs(outputs - np.median(outputs, axis=0))
     medians = np.median(sizes, axis=0)
     usual = float(np.median(medians))
@@ -644,25 +650,25 @@ def _difference_sizes(outputs: Floats) -> Floats:
     return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
 
 
-def check_modes(seen: Seen) -> CheckOutcome:
+def check_modes(sample: Seen) -> CheckOutcome:
     """Check that the noise in train mode equals that in eval mode."""
-    mode = seen.mode
+    mode = sample.mode
     if mode is None:
         return CheckOutcome("no train and eval mode")
     if mode.outputs is None:
         return CheckOutcome(f"in {mode.here} mode; not run in {mode.there} mode: {mode.why}")
-    if mode.outputs.shape[1] != seen.first.shape[1]:
-        shapes = f"{seen.first.shape[1]} and {mode.outputs.shape[1]}"
+    if mode.outputs.shape[1] != sample.first.shape[1]:
+        shapes = f"{sample.first.shape[1]} and {mode.outputs.shape[1]}"
         return CheckOutcome(f"outputs of {shapes} numbers in the two modes", flagged=True)
-    noisy = seen.varying.size > 0, bool((mode.outputs != mode.outputs[0]).any())
+    noisy = sample.varying.size > 0, bool((mode.outputs != mode.outputs[0]).any())
     if noisy[0] != noisy[1]:
         with_noise, without = (mode.here, mode.there)[:: 1 if noisy[0] else -1]
         return CheckOutcome(f"noise in {with_noise} mode, none in {without} mode", flagged=True)
     if not noisy[0]:
         return CheckOutcome("no noise in either mode")
-    first = seen.first[: len(mode.outputs)]
-    values = two_samples(first, mode.outputs, seen.rng)[0]
-    sizes = two_samples(_difference_sizes(first), _difference_sizes(mode.outputs), seen.rng)[0]
+    first = sample.first[: len(mode.outputs)]
+    values = two_samples(first, mode.outputs, sample.rng)[0]
+    sizes = two_samples(_difference_sizes(first), _difference_sizes(mode.outputs), sample.rng)[0]
     bad = "outputs have another law in train mode than in eval mode"
     good = "outputs have the same law in train and eval mode"
     return CheckOutcome(bad, good, 2 * min(values, sizes))
@@ -670,13 +676,13 @@ def check_modes(seen: Seen) -> CheckOutcome:
 
 _Need = tuple[Callable[[Seen], bool], str]
 _CLEAN: _Need = (
-    lambda seen: seen.clean is None,
+    lambda sample: sample.clean is None,
     "the vector that the noise is added to is not known (clean=): not checked",
 )
-_NOISE: _Need = lambda seen: seen.varying.size == 0, "no noise within a call to look at"
+_NOISE: _Need = lambda sample: sample.varying.size == 0, "no noise within a call to look at"
 _CONTINUOUS: _Need = _is_discrete, "noise of few values, as a discrete law has: not checked"
 _COLUMNS: _Need = (
-    lambda seen: seen.varying.size < 2,
+    lambda sample: sample.varying.size < 2,
     "fewer than two noisy coordinates: nothing to compare",
 )
 """What a check needs: a test of outputs that lack it, and the sentence that says so."""

@@ -129,16 +129,16 @@ def fork_reuse(
         raise NotImplementedError("fork_reuse needs os.fork, which this system does not have")
     draw = _make_shippable(layer.mechanism)
     _as_rows(layer, draw(point, draws, _make_generator(layer, 0)))
-    found = _draw_everywhere(layer, draw, point, draws, children, timeout)
-    outputs = [_as_rows(layer, one) for one in found]
+    answers = _draw_everywhere(layer, draw, point, draws, children, timeout)
+    outputs = [_as_rows(layer, answer) for answer in answers]
     return _compare_processes(outputs, layer.seed).judge("fork", false_alarm)
 
 
 def _read_input(mechanism: Any, x: Any) -> Any:
     if x is None:
         pair = mechanism_attribute(mechanism, "default_pair")
-        found = pair() if callable(pair) else None
-        x = found.x if isinstance(found, Pair) else np.zeros(1)
+        own_pair = pair() if callable(pair) else None
+        x = own_pair.x if isinstance(own_pair, Pair) else np.zeros(1)
     return x if is_tensor(x) else as_finite_array("x", x)
 
 
@@ -261,7 +261,7 @@ def _read_answer(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
 def _compare_processes(outputs: list[Floats], seed: int) -> CheckOutcome:
     """Find two processes that share more rows than chance explains."""
     size = len(outputs[0])
-    if all((one == one[0]).all() for one in outputs):
+    if all((rows == rows[0]).all() for rows in outputs):
         return CheckOutcome("the outputs do not vary: nothing to compare", seed=seed)
     names = ["parent", *(f"child {place}" for place in range(1, len(outputs)))]
     ids = hash_rows(np.concatenate(outputs), np.random.default_rng(seed)).reshape(-1, size)
@@ -276,26 +276,26 @@ def _compare_processes(outputs: list[Floats], seed: int) -> CheckOutcome:
     return CheckOutcome(bad, good, p, seed=seed)
 
 
-def choose_centre(layer: Layer, x: Any, seen: Seen) -> Seen:
+def choose_centre(layer: Layer, x: Any, sample: Seen) -> Seen:
     """Choose the outputs for the tail checks, and their centre.
 
     Args:
         layer: the layer, for two more calls at 0 where they are needed.
         x: the input.
-        seen: its outputs, `clean` being the input itself.
+        sample: its outputs, `clean` being the input itself.
 
     Returns:
         `seen` where the input is the centre or nothing better is known; else the same outputs with
         another `clean`, or outputs at 0. Its `clean` is a guess: no check of sides may use it.
     """
-    if seen.clean is None or _may_be_medians(seen.first, seen.clean).all():
-        return seen
-    return _draw_at_zero(layer, x, seen) or _replace_by_walls(seen) or seen
+    if sample.clean is None or _may_be_medians(sample.first, sample.clean).all():
+        return sample
+    return _draw_at_zero(layer, x, sample) or _replace_by_walls(sample) or sample
 
 
-def _draw_at_zero(layer: Layer, x: Any, seen: Seen) -> Seen | None:
+def _draw_at_zero(layer: Layer, x: Any, sample: Seen) -> Seen | None:
     """Return outputs at the input 0 if there is noise around it as at the input."""
-    draws = len(seen.first)
+    draws = len(sample.first)
     try:
         first, second = layer.draw(0 * x, draws), layer.draw(0 * x, draws)
         clean = layer.clean(0 * x, False)
@@ -304,23 +304,23 @@ def _draw_at_zero(layer: Layer, x: Any, seen: Seen) -> Seen | None:
         return None
     if clean is None or not _may_be_medians(first, clean).all():
         return None
-    home = replace(seen, first=first, second=second, clean=clean, around="0, at the input 0")
-    return home if np.array_equal(home.varying, seen.varying) else None
+    home = replace(sample, first=first, second=second, clean=clean, around="0, at the input 0")
+    return home if np.array_equal(home.varying, sample.varying) else None
 
 
-def _replace_by_walls(seen: Seen) -> Seen | None:
+def _replace_by_walls(sample: Seen) -> Seen | None:
     """Replace all input entries that do not fit by one upper and one lower wall."""
-    assert seen.clean is not None
-    fits = _may_be_medians(seen.first, seen.clean)
-    middle = np.median(seen.first, axis=0)
-    clean = seen.clean.copy()
-    for side in (~fits & (middle < seen.clean), ~fits & (middle > seen.clean)):
+    assert sample.clean is not None
+    fits = _may_be_medians(sample.first, sample.clean)
+    middle = np.median(sample.first, axis=0)
+    clean = sample.clean.copy()
+    for side in (~fits & (middle < sample.clean), ~fits & (middle > sample.clean)):
         if side.any():
             # A wall is one number: sizes measured from it agree among all its entries.
-            clean[side] = np.median(seen.first[:, side])
-    if not _may_be_medians(seen.first, clean).all():
+            clean[side] = np.median(sample.first[:, side])
+    if not _may_be_medians(sample.first, clean).all():
         return None
-    return replace(seen, clean=clean, around="the input clipped at a wall")
+    return replace(sample, clean=clean, around="the input clipped at a wall")
 
 
 def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
@@ -431,14 +431,17 @@ def inspect(
     layer = Layer(mechanism, seed_of(rng), clean)
     # Numbers near the ends of the range of doubles have infinite sums and differences.
     with np.errstate(over="ignore", invalid="ignore"):
-        seen = collect_outputs(layer, x, draws, others, skip)
+        sample = collect_outputs(layer, x, draws, others, skip)
         tails = {"grid", "range"}
-        tail = seen
+        tail = sample
         if layer.guessed and not tails <= set(skip):
-            tail = choose_centre(layer, x if is_tensor(x) else as_finite_array("x", x), seen)
-        wanted = [name for name in CHECKS if name not in skip]
+            tail = choose_centre(layer, x if is_tensor(x) else as_finite_array("x", x), sample)
+        names = [name for name in CHECKS if name not in skip]
         # The number does not depend on what is seen: a check without an answer keeps its share.
-        level = false_alarm / max(1, len({*wanted} - {*DETERMINISTIC}))
-        checks = tuple(make_check(one, tail if one in tails else seen, level) for one in wanted)
-    n, d = seen.first.shape
+        level = false_alarm / max(1, len({*names} - {*DETERMINISTIC}))
+        checks = tuple(
+            make_check(check_name, tail if check_name in tails else sample, level)
+            for check_name in names
+        )
+    n, d = sample.first.shape
     return Inspection(layer.name, d, n, layer.seed, false_alarm, level, checks)

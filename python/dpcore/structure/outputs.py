@@ -47,10 +47,10 @@ def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
         # Equal values in the order of their places would tie the columns to each other. Keys: which
         # value it is, then chance; that they stand almost in order is quicker than a lexsort.
         chance = rng.random((int(tied.sum()), rows.shape[1]))
-        found = order[tied]
-        keys = np.take_along_axis(chance, found, axis=1)
+        ranks = order[tied]
+        keys = np.take_along_axis(chance, ranks, axis=1)
         keys[:, 1:] += np.cumsum(held[tied, 1:] != held[tied, :-1], axis=1)
-        order[tied] = np.take_along_axis(found, np.argsort(keys, axis=1), axis=1)
+        order[tied] = np.take_along_axis(ranks, np.argsort(keys, axis=1), axis=1)
     n = rows.shape[1]
     centred = np.arange(n, dtype=np.float64) - (n - 1) / 2
     length = math.sqrt(n * (n * n - 1) / 12)
@@ -95,10 +95,10 @@ def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, f
     ranks = rank_scores(values, rng)
     r = (ranks @ ranks.T)[np.triu_indices(d, 1)]
     square = float(r @ r)
-    one, place = largest_deviate_p_value(r * math.sqrt(n - 1))
+    p_value, place = largest_deviate_p_value(r * math.sqrt(n - 1))
     many = float(gammaincc(len(r) / 2, (n - 1) * square / 2))
     rms = math.sqrt(square / len(r))
-    return min(1.0, 2 * min(one, many)), float(r[place]), rms, len(r)
+    return min(1.0, 2 * min(p_value, many)), float(r[place]), rms, len(r)
 
 
 def at_least(k: int, n: int, p: float) -> float:
@@ -235,9 +235,9 @@ class Layer:
 
     def __init__(self, mechanism: Any, seed: int, clean: Clean) -> None:
         """Find the adapter."""
-        found = mechanism if is_native(mechanism) else adapt(mechanism)
+        adapted = mechanism if is_native(mechanism) else adapt(mechanism)
         requirement = "a native mechanism, a callable (x, size, rng) or an adapted object"
-        self.mechanism = mechanism_of(mechanism if found is None else found, requirement)
+        self.mechanism = mechanism_of(mechanism if adapted is None else adapted, requirement)
         self.name = repr(mechanism) if is_native(mechanism) else name_of(self.mechanism)
         self.seed = seed
         self._clean = clean
@@ -264,8 +264,8 @@ class Layer:
         if outputs.dtype.kind not in "buif":
             raise mistyped(name, "real numbers", outputs.dtype)
         if self._shape not in (None, outputs.shape[1:]) or outputs[:1].size == 0:
-            wanted = "at least one number" if self._shape is None else f"shape {self._shape}"
-            raise invalid(name, f"rows of {wanted} in every call", outputs.shape)
+            requirement = "at least one number" if self._shape is None else f"shape {self._shape}"
+            raise invalid(name, f"rows of {requirement} in every call", outputs.shape)
         rows = outputs.reshape(size, -1).astype(np.float64)
         odd = rows.size - np.count_nonzero(np.isfinite(rows))
         if odd:
@@ -282,14 +282,14 @@ class Layer:
             x: the input.
             here: True at the user's own input, which is all that a vector speaks of.
         """
-        given = self._clean
-        if callable(given):
-            given = given(x)
-        elif given is None:
-            given = _known_input(self.mechanism, x)
-        elif given is False or not here:
+        clean = self._clean
+        if callable(clean):
+            clean = clean(x)
+        elif clean is None:
+            clean = _known_input(self.mechanism, x)
+        elif clean is False or not here:
             return None
-        vector = as_finite_array("clean", given)
+        vector = as_finite_array("clean", clean)
         if self._shape is not None and vector.size != int(np.prod(self._shape, dtype=np.int64)):
             if self._clean is None:
                 return None
@@ -346,30 +346,30 @@ def collect_outputs(
 
 
 def _collect_elsewhere(
-    layer: Layer, x: Any, first: Floats, size: int, given: Sequence[Any] | None
+    layer: Layer, x: Any, first: Floats, size: int, others: Sequence[Any] | None
 ) -> tuple[list[Other], list[str]]:
     """Collect outputs at the user's other inputs, or at some that are made from x."""
     plain = as_finite_array("x", x)
-    if given is not None:
-        points = [p if is_tensor(p) else as_finite_array("others", p) for p in given]
+    if others is not None:
+        points = [p if is_tensor(p) else as_finite_array("others", p) for p in others]
         made = {f"others[{place}]": point for place, point in enumerate(points)}
     else:
         # A shift of ten noise sizes, a whole number for whole inputs.
         far = 10 * float(np.abs(first - np.median(first, axis=0)).mean()) or 1.0
         far = math.ceil(far) if plain.dtype.kind in "bui" else far
         made = {"2 x": 2 * x, "0": 0 * x, f"x + {far:.3g}": x + far, f"x - {far:.3g}": x - far}
-    found, refused = [], []
+    outputs, refused = [], []
     for label, point in made.items():
         try:
-            if given is None and np.array_equal(as_finite_array("x", point), plain):
+            if others is None and np.array_equal(as_finite_array("x", point), plain):
                 continue
-            found.append(Other(label, layer.draw(point, size), layer.clean(point, False)))
+            outputs.append(Other(label, layer.draw(point, size), layer.clean(point, False)))
         except Exception as error:
             # Nobody said that the mechanism takes the inputs that were made here.
-            if given is not None:
+            if others is not None:
                 raise
             refused.append(f"{label} ({type(error).__name__})")
-    return found, refused
+    return outputs, refused
 
 
 def _other_mode(layer: Layer, x: Any, size: int) -> Mode | None:
@@ -378,7 +378,7 @@ def _other_mode(layer: Layer, x: Any, size: int) -> Mode | None:
         return None
     here, there = ("train", "eval") if inner.training else ("eval", "train")
     layers = list(inner.modules()) if has_all(inner, "modules") else [inner]
-    modes = [one.training for one in layers]
+    modes = [part.training for part in layers]
     shape, kind = layer._shape, layer._kind
     layer._shape = None
     try:
@@ -388,7 +388,7 @@ def _other_mode(layer: Layer, x: Any, size: int) -> Mode | None:
         return Mode(here, there, None, f"{type(error).__name__}: {error}")
     finally:
         # Parts of a layer may be frozen in a mode of their own.
-        for one, mode in zip(layers, modes, strict=True):
-            one.training = mode
+        for part, mode in zip(layers, modes, strict=True):
+            part.training = mode
         layer._shape, layer._kind = shape, kind
     return Mode(here, there, outputs)

@@ -94,10 +94,10 @@ class Neighbours:
         if self._among is None and not overlap:
             return None
         shape = rows[1] - rows[0], others[1] - others[0]
-        found = np.ones(shape, dtype=bool) if self._among is None else self._among(rows, others)
+        is_pair = np.ones(shape, dtype=bool) if self._among is None else self._among(rows, others)
         if overlap:
-            found &= np.arange(*rows)[:, None] != np.arange(*others)
-        return found
+            is_pair &= np.arange(*rows)[:, None] != np.arange(*others)
+        return is_pair
 
 
 def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
@@ -113,14 +113,14 @@ def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
     is_norm = isinstance(first, str) and first in NORM_BALLS
     if is_norm or has_all(neighbour, "holds") or isinstance(neighbour, type):
         return _neighbours_from_relation(neighbour)
-    found = numeric("neighbour", _NEIGHBOUR_REQUIREMENT, neighbour)
-    if found.dtype.kind == "b":
-        return _neighbours_from_mask(found, inputs)
-    if found.dtype.kind not in "iu":
+    mask = numeric("neighbour", _NEIGHBOUR_REQUIREMENT, neighbour)
+    if mask.dtype.kind == "b":
+        return _neighbours_from_mask(mask, inputs)
+    if mask.dtype.kind not in "iu":
         raise mistyped("neighbour", _NEIGHBOUR_REQUIREMENT, neighbour)
-    if found.ndim != 2 or found.shape[1] != 2 or not len(found):
+    if mask.ndim != 2 or mask.shape[1] != 2 or not len(mask):
         raise invalid("neighbour", _NEIGHBOUR_REQUIREMENT, neighbour)
-    return _neighbours_from_pairs(found.astype(np.int64), inputs)
+    return _neighbours_from_pairs(mask.astype(np.int64), inputs)
 
 
 def _neighbours_from_mask(mask: Flags, inputs: int) -> Neighbours:
@@ -131,16 +131,16 @@ def _neighbours_from_mask(mask: Flags, inputs: int) -> Neighbours:
         unlike = np.argwhere(mask[rows] != mask[:, rows].T)
         if unlike.size:
             row, column = unlike[0][0] + start, unlike[0][1]
-            found = f"one way only for rows {row} and {column}"
-            raise _make_value_error("neighbour", "a symmetric mask", found)
+            problem = f"one way only for rows {row} and {column}"
+            raise _make_value_error("neighbour", "a symmetric mask", problem)
     off_diagonal = np.count_nonzero(mask) - np.count_nonzero(np.diagonal(mask))
     name = f"a mask of {off_diagonal // 2:,} pairs of rows"
     return Neighbours(name, lambda rows, others: mask[slice(*rows), slice(*others)].copy())
 
 
-def _make_value_error(name: str, requirement: str, found: str) -> ValueError:
+def _make_value_error(name: str, requirement: str, problem: str) -> ValueError:
     """Make a ValueError for a value that is described in words."""
-    return about(ValueError(f"{name} must be {requirement}, got {found}"), name)
+    return about(ValueError(f"{name} must be {requirement}, got {problem}"), name)
 
 
 def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbours:
@@ -151,12 +151,12 @@ def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbo
     both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
 
     def among(rows: _RowSpan, others: _RowSpan) -> Flags:
-        found = np.zeros((rows[1] - rows[0], others[1] - others[0]), dtype=bool)
+        is_pair = np.zeros((rows[1] - rows[0], others[1] - others[0]), dtype=bool)
         first, last = np.searchsorted(both[:, 0], rows)
         part = both[first:last]
         part = part[(part[:, 1] >= others[0]) & (part[:, 1] < others[1])]
-        found[part[:, 0] - rows[0], part[:, 1] - others[0]] = True
-        return found
+        is_pair[part[:, 0] - rows[0], part[:, 1] - others[0]] = True
+        return is_pair
 
     return Neighbours(f"{len(both) // 2:,} pairs of rows", among)
 
@@ -244,11 +244,11 @@ def _read_fraction(entry: Any, row: int, column: int) -> Fraction:
         requirement = "a matrix of real numbers, or one of fractions, decimals and whole numbers"
         raise mistyped("table", requirement, entry)
     if isinstance(entry, Decimal) and not entry.is_finite():
-        found = f"{entry} in row {row}, column {column}"
-        raise _make_value_error("table", "finite numbers", found)
+        problem = f"{entry} in row {row}, column {column}"
+        raise _make_value_error("table", "finite numbers", problem)
     if entry < 0:
-        found = f"{show(entry)} in row {row}, column {column}"
-        raise _make_value_error("table", "at least 0 (log=False)", found)
+        problem = f"{show(entry)} in row {row}, column {column}"
+        raise _make_value_error("table", "at least 0 (log=False)", problem)
     return Fraction(entry)
 
 
@@ -346,18 +346,18 @@ class Table:
             return self._distances[start:stop].astype(np.float64, copy=False)
         if not self.has_distances:
             return None
-        found = numeric("distance_rows", "a matrix", self.owner.distance_rows(start, stop))
-        _check_block("distance_rows", found, (stop - start, self.inputs))
-        _check_distances(found, start)
-        square = found[:, start:stop]
+        rows = numeric("distance_rows", "a matrix", self.owner.distance_rows(start, stop))
+        _check_block("distance_rows", rows, (stop - start, self.inputs))
+        _check_distances(rows, start)
+        square = rows[:, start:stop]
         _check_symmetry(square, square.T, (start, start))
-        return found.astype(np.float64, copy=False)
+        return rows.astype(np.float64, copy=False)
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[Any]]:
         """Return the object's own or exact worst losses, and outputs that attain them."""
         if self.exact is not None:
             return self.exact.losses[start:stop], self.exact.outputs[start:stop]
-        losses, outputs = (np.asarray(one) for one in self.owner.loss_rows(start, stop))
+        losses, outputs = (np.asarray(array) for array in self.owner.loss_rows(start, stop))
         shape = (stop - start, self.inputs)
         if losses.shape != shape or losses.dtype.kind != "f" or np.isnan(losses).any():
             requirement = f"floats of shape {shape}, none of them NaN"
@@ -376,22 +376,22 @@ class Table:
     def _read_distances(self, distances: Any) -> npt.NDArray[Any] | None:
         if distances is None:
             return None
-        found = numeric("distances", "a matrix of real numbers", distances)
-        if found.shape != (self.inputs, self.inputs):
+        matrix = numeric("distances", "a matrix of real numbers", distances)
+        if matrix.shape != (self.inputs, self.inputs):
             requirement = f"of shape {(self.inputs, self.inputs)}, one row for each input"
-            raise invalid("distances", requirement, found.shape)
+            raise invalid("distances", requirement, matrix.shape)
         for start in range(0, self.inputs, 256):
             rows = slice(start, start + 256)
-            _check_distances(found[rows], start)
-            _check_symmetry(found[rows], found[:, rows].T, (start, 0))
-        return found
+            _check_distances(matrix[rows], start)
+            _check_symmetry(matrix[rows], matrix[:, rows].T, (start, 0))
+        return matrix
 
     def _logarithms(self, start: int, stop: int) -> Floats:
-        found = self._checked_rows(start, stop)
+        rows = self._checked_rows(start, stop)
         if self.log:
-            return found
-        out = np.empty_like(found)
-        _core.table_logarithms(found, out, self.threads)
+            return rows
+        out = np.empty_like(rows)
+        _core.table_logarithms(rows, out, self.threads)
         return out
 
     def _checked_rows(self, start: int, stop: int) -> Floats:
@@ -402,11 +402,11 @@ class Table:
         else:
             part = self._entries[start:stop]
             part = part.toarray() if self.sparse else part
-        found: Floats = np.require(part, np.float64, ("C", "A"))
+        rows: Floats = np.require(part, np.float64, ("C", "A"))
         if not self._checked[start:stop].all():
-            self._check_rows(found, start)
+            self._check_rows(rows, start)
             self._checked[start:stop] = True
-        return found
+        return rows
 
     def _check_rows(self, rows: Floats, start: int) -> None:
         """Refuse what is no distribution, in pieces that need little memory."""
@@ -419,14 +419,14 @@ class Table:
             if not right.all():
                 row, column = np.argwhere(~right)[0]
                 kind = "logarithms of at most 0" if self.log else "at least 0 (log=False)"
-                found = f"{part[row, column]} in row {start + first + row}, column {column}"
-                raise _make_value_error("table", kind, found)
+                problem = f"{part[row, column]} in row {start + first + row}, column {column}"
+                raise _make_value_error("table", kind, problem)
             sums = (np.exp(part) if self.log else part).sum(axis=1)
             wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= slack))
             if wrong.size:
                 row, hint = wrong[0], "" if self.log else " (log=True takes logarithms)"
-                found = f"a sum of {sums[row]} in row {start + first + row}{hint}"
-                raise _make_value_error("table", f"rows that add up to 1 within {slack:g}", found)
+                problem = f"a sum of {sums[row]} in row {start + first + row}{hint}"
+                raise _make_value_error("table", f"rows that add up to 1 within {slack:g}", problem)
             if not self.log:
                 self.tiny |= bool(((part > 0.0) & (part < _UNDERFLOW_PROBABILITY)).any())
 
@@ -452,8 +452,8 @@ def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
     right = (rows >= 0.0) & (rows < np.inf)
     if not right.all():
         row, column = np.argwhere(~right)[0]
-        found = f"{rows[row, column]} of rows {start + row} and {column}"
-        raise _make_value_error("distances", "finite and at least 0", found)
+        problem = f"{rows[row, column]} of rows {start + row} and {column}"
+        raise _make_value_error("distances", "finite and at least 0", problem)
 
 
 def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[int, int]) -> None:
@@ -462,8 +462,8 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
     if unlike.any():
         row, column = np.argwhere(unlike)[0]
         place = f"of rows {at[0] + row} and {at[1] + column}"
-        found = f"{rows[row, column]} and {turned[row, column]} {place}"
-        raise _make_value_error("distances", "the same from x to x' and from x' to x", found)
+        problem = f"{rows[row, column]} and {turned[row, column]} {place}"
+        raise _make_value_error("distances", "the same from x to x' and from x' to x", problem)
 
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
@@ -529,12 +529,12 @@ class Tally:
             return False
         row = int(np.argmax(highest))
         other = int(np.argmax(ratios[row]))
-        found = at[0] + row, at[1] + other
+        place = at[0] + row, at[1] + other
         # The first of equal ones, in whatever order the tiles come.
-        if top == self.best[0] and found > self.best[1:3]:
+        if top == self.best[0] and place > self.best[1:3]:
             return False
         distance = 1.0 if apart is None else float(apart[row, other])
-        self.best = (top, *found, float(losses[row, other]), distance)
+        self.best = (top, *place, float(losses[row, other]), distance)
         return True
 
     def _per_distance(self, losses: Floats, apart: Floats) -> Floats:
@@ -633,8 +633,8 @@ class Comparison:
         # Floats leave out what is surely smaller.
         least = beyond.max() - _LOGARITHM_SLACK * max(1.0, float((float(claim) * apart).max()))
         near = np.argwhere(beyond >= least).tolist()
-        found = ((exact.excess(i, j, claim * Fraction(apart[i, j])), -i, -j) for i, j in near)
-        excess, i, j = max(found)
+        excesses = ((exact.excess(i, j, claim * Fraction(apart[i, j])), -i, -j) for i, j in near)
+        excess, i, j = max(excesses)
         return excess, -i, -j
 
     def delta(self, epsilon: Any) -> float:
@@ -665,16 +665,16 @@ class Comparison:
         others = self.table.log_rows(*tile.others)
         losses = np.empty(tile.shape), np.empty(tile.shape)
         _core.table_ratios(rows, others, *losses, self.table.threads)
-        for found, loss in ((ahead, losses[0]), (back, losses[1])):
+        for target, loss in ((ahead, losses[0]), (back, losses[1])):
             # Without a loss beyond the power there is no divergence.
-            found[beyond] = 0.0
+            target[beyond] = 0.0
             for j, i in np.argwhere(beyond & (loss > powers)):
-                a, b = (rows[i], others[j]) if found is ahead else (others[j], rows[i])
+                a, b = (rows[i], others[j]) if target is ahead else (others[j], rows[i])
                 with np.errstate(invalid="ignore"):
                     gap = powers[j, i] + b - a
                 # Where the first is zero there is nothing; NaN is zero against zero.
                 kept = gap < 0.0
-                found[j, i] = float((np.exp(a[kept]) * -np.expm1(gap[kept])).sum())
+                target[j, i] = float((np.exp(a[kept]) * -np.expm1(gap[kept])).sum())
 
     def renyi(self, alphas: Any) -> Floats:
         """Return the worst Renyi divergence of each order."""
@@ -748,10 +748,10 @@ def _log_sums(a: Floats, b: Floats, alpha: float) -> npt.NDArray[np.float64]:
         return np.stack([_add_logarithms(alpha, row, b) for row in a])
     powers = np.exp((1.0 - alpha) * np.where(held, b, 0.0)) * held
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(np.exp(alpha * a) @ powers.T)
+        sums: Floats = np.log(np.exp(alpha * a) @ powers.T)
     if not held.all():
-        found[np.isfinite(a).astype(np.float64) @ (~held).astype(np.float64).T > 0.0] = np.inf
-    return found
+        sums[np.isfinite(a).astype(np.float64) @ (~held).astype(np.float64).T > 0.0] = np.inf
+    return sums
 
 
 def _add_logarithms(alpha: float, row: Floats, b: Floats) -> Floats:

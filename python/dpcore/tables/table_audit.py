@@ -208,8 +208,8 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
 
     def __repr__(self) -> str:
         """Return one line: what was audited and what came out."""
-        found = f"{self.verdict}, epsilon={self.epsilon:.6g}"
-        return f"<TableAudit of {one_line(self.name, 60)}: {found}>"
+        outcome = f"{self.verdict}, epsilon={self.epsilon:.6g}"
+        return f"<TableAudit of {one_line(self.name, 60)}: {outcome}>"
 
     def _lines(self) -> list[Row]:
         return list_rows(self)
@@ -235,7 +235,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         return {
             **{name: getattr(self, name) for name in _DERIVED_TABLE_FIGURES},
             "witness": _format_witness(self),
-            "source_sha256": [one.sha256 for one in self.provenance],
+            "source_sha256": [run.sha256 for run in self.provenance],
         }
 
     def _require_consistency(self) -> None:
@@ -369,9 +369,11 @@ def _witness_output(table: Table, tally: Tally, output: int) -> int:
     if output < 0:
         # NaN is zero against zero.
         return int(np.nanargmax(differences))
-    found = float(differences[output]) if 0 <= output < table.outputs else np.nan
-    if found != loss and not abs(found - loss) <= _LOSS_TOLERANCE * max(1.0, abs(loss)):
-        text = f"{loss} for rows {x} and {x_prime} at output {output}, where log_rows has {found}"
+    difference = float(differences[output]) if 0 <= output < table.outputs else np.nan
+    if difference != loss and not abs(difference - loss) <= _LOSS_TOLERANCE * max(1.0, abs(loss)):
+        text = (
+            f"{loss} for rows {x} and {x_prime} at output {output}, where log_rows has {difference}"
+        )
         raise ValueError(
             f"losses of loss_rows must be what log_rows attains, got {text} (without loss_rows the "
             "rows are compared one by one)"
@@ -430,20 +432,20 @@ def _format_witness(audit: TableAudit) -> str:
 def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     """Draw the greatest loss of every input in falling order, and the claim."""
     axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
-    found = np.sort(audit.per_input)[::-1]
-    infinite = int(np.count_nonzero(np.isinf(found)))
-    number = np.arange(1, found.size + 1)[infinite:]
+    losses = np.sort(audit.per_input)[::-1]
+    infinite = int(np.count_nonzero(np.isinf(losses)))
+    number = np.arange(1, losses.size + 1)[infinite:]
     hue = figures.cycle_colour(1 if audit.refuted else 0)
-    axes.plot(number, found[infinite:], color=hue, marker="." if found.size < 50 else "")
-    top = 1.2 * max([*found[infinite:][:1].tolist(), audit.claim or 0.0, 0.1])
+    axes.plot(number, losses[infinite:], color=hue, marker="." if losses.size < 50 else "")
+    top = 1.2 * max([*losses[infinite:][:1].tolist(), audit.claim or 0.0, 0.1])
     if infinite:
         axes.plot([1, infinite], [top, top], color=hue, linewidth=3)
         figures.annotate_point(axes, f"{infinite:,} infinite", (1, top), (0, 4))
     if audit.claim is not None:
         axes.axhline(audit.claim, color=figures.text_colour(), linestyle="--")
         words = f"claim {audit.claim:g}"
-        figures.annotate_point(axes, words, (found.size, audit.claim), (0, 3), ha="right")
+        figures.annotate_point(axes, words, (losses.size, audit.claim), (0, 3), ha="right")
     unit = " per unit of distance" if audit.metric else ""
     axes.set(xlabel="inputs, the worst first", ylabel=f"worst loss{unit} (nats)")
-    axes.set(ylim=(0.0, 1.1 * top), xlim=(0.0, found.size + 1.0))
+    axes.set(ylim=(0.0, 1.1 * top), xlim=(0.0, losses.size + 1.0))
     return figures.finish_axes(axes, figures.format_title(audit.name, audit.verdict))

@@ -131,9 +131,9 @@ class Encoder:
 
     def with_transform(self, transform: Any) -> Encoder:
         """Return a copy of this encoder with a transform behind it."""
-        found = copy.copy(self)
-        found.inside, found.transform = self, transform
-        return found
+        changed = copy.copy(self)
+        changed.inside, changed.transform = self, transform
+        return changed
 
     def to(self, device: Any) -> None:
         """Move the modules."""
@@ -148,14 +148,14 @@ class Encoder:
         if self.tokenizer is None or self.longest is None or not texts:
             return 0
         # Without its own warning that a text is long: that is what is counted here.
-        found = self.tokenizer(list(texts), truncation=False, padding=False, verbose=False)
-        return sum(len(tokens) > self.longest for tokens in found["input_ids"])
+        encoded = self.tokenizer(list(texts), truncation=False, padding=False, verbose=False)
+        return sum(len(tokens) > self.longest for tokens in encoded["input_ids"])
 
     @property
     def longest(self) -> int | None:
         """Tokens that it reads of a text, if it says so (by an attribute, usually `longest`)."""
-        found = attribute_of(ModelAttributes, self.model, self._longest_name)
-        return found if isinstance(found, int) else None
+        limit = attribute_of(ModelAttributes, self.model, self._longest_name)
+        return limit if isinstance(limit, int) else None
 
     def __call__(self, texts: Sequence[str]) -> Any:
         """Compute the vectors of texts.
@@ -176,8 +176,8 @@ class Encoder:
                 rows = self.transform(self.inside(texts))
                 self.dtype = rows.dtype
                 return rows
-            found = self._floats(self._encode(list(texts)))
-        shape = tuple(found.shape)
+            encoded = self._floats(self._encode(list(texts)))
+        shape = tuple(encoded.shape)
         if len(shape) != 2 or shape[0] != len(texts):
             requirement = f"of shape ({len(texts)}, width), one row a text"
             raise invalid(self._vectors, requirement, shape)
@@ -185,12 +185,12 @@ class Encoder:
             raise invalid(self._vectors, "at least one number wide", shape)
         if self.width not in (None, shape[1]):
             raise invalid(self._vectors, f"of width {self.width} in every call", shape)
-        wrong = torch.nonzero(~torch.isfinite(found).all(dim=1)).flatten().tolist()
+        wrong = torch.nonzero(~torch.isfinite(encoded).all(dim=1)).flatten().tolist()
         if wrong:
             requirement = f"finite for every text, such as {texts[wrong[0]][:60]!r}"
-            raise invalid(self._vectors, requirement, found[wrong[0]].tolist()[:4])
-        self.width, self.dtype = int(shape[1]), found.dtype
-        return found
+            raise invalid(self._vectors, requirement, encoded[wrong[0]].tolist()[:4])
+        self.width, self.dtype = int(shape[1]), encoded.dtype
+        return encoded
 
     @property
     def _vectors(self) -> str:
@@ -221,9 +221,9 @@ class Encoder:
                 answer = answer.to(self.array_dtype) if wide else answer
         if answer.is_complex() or answer.dtype == torch.bool:
             raise mistyped(self._vectors, "real numbers", answer.dtype)
-        found = answer.detach()
+        tensor = answer.detach()
         # Whole numbers, such as counts of words, cannot hold noise.
-        return found if found.is_floating_point() else found.to(self.array_dtype)
+        return tensor if tensor.is_floating_point() else tensor.to(self.array_dtype)
 
 
 class Lookup(Encoder):
@@ -292,8 +292,8 @@ class Pooled(Encoder):
             attribute_of(ModelAttributes, config, "max_position_embeddings"),
         )
         # Tokenizers without a limit report 10^30.
-        known = [one for one in limits if isinstance(one, int) and 0 < one < 2**24]
-        return min(known, default=None)
+        lengths = [length for length in limits if isinstance(length, int) and 0 < length < 2**24]
+        return min(lengths, default=None)
 
     def _encode(self, texts: list[str]) -> Any:
         size = _ENCODING_BATCH_SIZE
@@ -322,16 +322,16 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
         TypeError: if it is none of these.
         ValueError: if a module is in train mode, or holds a batch norm that mixes texts.
     """
-    found = _make_encoder(encoder)
-    if isinstance(found, Sentences):
+    wrapped = _make_encoder(encoder)
+    if isinstance(wrapped, Sentences):
         # Its `encode` does the same, whatever mode it is in.
-        found.model.eval()
-    for module in found.modules:
+        wrapped.model.eval()
+    for module in wrapped.modules:
         refuse_mixing(module, "encoder")
         if not random and module.training:
             requirement = "in eval mode (encoder.eval()): dropout is no noise that a claim rests on"
             raise invalid("encoder", requirement, f"{type(module).__qualname__} in train mode")
-    return found
+    return wrapped
 
 
 def _make_encoder(encoder: Any) -> Encoder:
@@ -396,20 +396,22 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
     """
     generators = Generators.everywhere()
     copies = max(1, min(_COPIES_PER_CALL, _MAX_CALL_CHARACTERS // len(text)))
-    found, moved = [], False
+    encodings, moved = [], False
     for number in range(_PROBE_CALLS):
         # Seeds of the text's own: with those of another text means of atoms would be equal.
         with quiet_seed(number, zlib.crc32(text.encode(errors="replace"))):
             rows, drew = generators.moved_by(lambda: encoder([text] * copies))
         moved |= drew
-        found.append(rows.double().cpu())
+        encodings.append(rows.double().cpu())
     limit = rounding_of(rounding, str(encoder.dtype))
     on_device = encoder.device.type != "cpu"
-    seen = any(_rows_differ(found[0], rows, limit if on_device else 0.0) for rows in found[1:])
+    is_seen = any(
+        _rows_differ(encodings[0], rows, limit if on_device else 0.0) for rows in encodings[1:]
+    )
     # Places of one batch may differ in their last bits.
-    seen = seen or _rows_differ(found[0][:1].expand_as(found[0]), found[0], limit)
-    mean, is_random = torch.cat(found).mean(dim=0), encoder.random or moved or seen
-    return Randomness(is_random, seen, _PROBE_CALLS, _PROBE_CALLS * copies, mean)
+    is_seen = is_seen or _rows_differ(encodings[0][:1].expand_as(encodings[0]), encodings[0], limit)
+    mean, is_random = torch.cat(encodings).mean(dim=0), encoder.random or moved or is_seen
+    return Randomness(is_random, is_seen, _PROBE_CALLS, _PROBE_CALLS * copies, mean)
 
 
 def _rows_differ(rows: Any, others: Any, limit: float) -> bool:
@@ -432,10 +434,10 @@ def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
     """
     if probe is None:
         probe = encoder.model if isinstance(encoder, Lookup) else PROBE_TEXTS
-    found = choose_by_length(texts_of("probe", list(probe) if isinstance(probe, dict) else probe))
-    if len(found) < 2:
-        raise invalid("probe", "at least two different texts", found)
-    return found
+    texts = choose_by_length(texts_of("probe", list(probe) if isinstance(probe, dict) else probe))
+    if len(texts) < 2:
+        raise invalid("probe", "at least two different texts", texts)
+    return texts
 
 
 def check_batches(
@@ -477,15 +479,17 @@ def check_batches(
             with quiet_seed(0):
                 return compare_batches(encode, texts, limit())
         random = f"the encoder is random{' in eval mode, too' if encoder.modules else ''}"
-        said = random if encoder.random else ""
-        found = batches.check_batches(encode, texts, limit, random=said, refuse_state=refuse_state)
-        return replace(found, reason=random) if found.reason == "the encoder is random" else found
+        reason = random if encoder.random else ""
+        check = batches.check_batches(
+            encode, texts, limit, random=reason, refuse_state=refuse_state
+        )
+        return replace(check, reason=random) if check.reason == "the encoder is random" else check
 
 
 def tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
     """Copy a tensor to the CPU and convert it to an array of float64."""
-    found: npt.NDArray[np.float64] = tensor.double().cpu().numpy()
-    return found
+    array: npt.NDArray[np.float64] = tensor.double().cpu().numpy()
+    return array
 
 
 def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
@@ -510,10 +514,10 @@ def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> N
         ValueError: if a row changes with the others.
     """
     with torch.no_grad(), quiet_seed(0):
-        known = dict(zip(texts, encoder(list(texts)), strict=True))
+        rows_of_texts = dict(zip(texts, encoder(list(texts)), strict=True))
 
         def encode(some: list[str]) -> npt.NDArray[np.float64]:
-            return tensor_to_array(transform(torch.stack([known[text] for text in some])))
+            return tensor_to_array(transform(torch.stack([rows_of_texts[text] for text in some])))
 
         compare_batches(encode, texts, rounding_of(None, str(encoder.dtype)), "transform")
 
@@ -528,7 +532,7 @@ def state_digest(modules: Iterable[Any]) -> str:
     """
     digest = hashlib.sha256()
     for module in modules:
-        digest.update(repr([one.training for one in module.modules()]).encode())
+        digest.update(repr([part.training for part in module.modules()]).encode())
         for name, tensor in (*module.named_parameters(), *module.named_buffers()):
             held = tensor.detach()
             held = held.dequantize() if held.is_quantized else held

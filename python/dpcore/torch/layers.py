@@ -79,8 +79,8 @@ def move_float64(value: Any, fn: Any) -> Any:
     device = fn(torch.empty(0, dtype=torch.int64, device=value.device)).device
     if float64_device(device) != device:
         return value.to("cpu")
-    found = fn(value)
-    return found if found.dtype == torch.float64 else value.to(device)
+    moved = fn(value)
+    return moved if moved.dtype == torch.float64 else value.to(device)
 
 
 def require_tensor(x: Any) -> Any:
@@ -113,8 +113,8 @@ def read_state(module: Any, state: Any, own: Any, what: str) -> list[Any]:
         raise mistyped(name, requirement, state)
     if state.dtype != own.dtype or state.shape != own.shape:
         raise invalid(name, requirement, state)
-    found: list[Any] = state.tolist()
-    return found
+    numbers: list[Any] = state.tolist()
+    return numbers
 
 
 def as_float64_rows(x: Any) -> Any:
@@ -241,10 +241,10 @@ def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
     """
     noise = draw_gaussian(shape, device, generator)
     lengths = torch.linalg.vector_norm(noise, dim=-1, keepdim=True)
-    wanted = torch.full_like(lengths, shape[-1])
+    radii = torch.full_like(lengths, shape[-1])
     # What torch.distributions.Gamma calls, which takes no generator.
-    wanted = torch._standard_gamma(wanted, generator=generator) if noise.numel() else wanted
-    return noise.mul_(wanted / lengths)
+    radii = torch._standard_gamma(radii, generator=generator) if noise.numel() else radii
+    return noise.mul_(radii / lengths)
 
 
 class CappedEpsilon(torch.autograd.Function):
@@ -513,7 +513,7 @@ class NoiseLayer(torch.nn.Module):
         """Take over saved numbers; a TypeError or ValueError for what is not such a tensor."""
         kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
         first, *rest = read_state(self, state, self.get_extra_state(), f"a layer of {kind}")
-        cap = tuple(one if one == math.inf else positive("cap", one) for one in rest)
+        cap = tuple(bound if bound == math.inf else positive("cap", bound) for bound in rest)
         self._numbers = (positive(self._called, first), *cap)
         if self.scaling is not None:
             self.scaling.numbers = self._numbers

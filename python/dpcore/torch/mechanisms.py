@@ -104,8 +104,8 @@ class EncoderMechanism:
     @property
     def default_trials(self) -> int | None:
         """4,000 where every output costs a forward pass, of a random encoder; else None."""
-        known = any(learnt.randomness.is_random for learnt in self._learnt.values())
-        return _DEFAULT_FORWARD_TRIALS if known or self.encoder.random else None
+        is_random = any(learnt.randomness.is_random for learnt in self._learnt.values())
+        return _DEFAULT_FORWARD_TRIALS if is_random or self.encoder.random else None
 
     def default_trials_on(self, pair: Pair) -> int | None:
         """Return 4,000 if the encoder is random on a text of the pair, else None."""
@@ -120,7 +120,7 @@ class EncoderMechanism:
         An audit calls this once, before its first draw.
         """
         parts = (self.encoder.transform, *self.encoder.modules)
-        digest = encoders.state_digest(one for one in parts if isinstance(one, torch.nn.Module))
+        digest = encoders.state_digest(part for part in parts if isinstance(part, torch.nn.Module))
         if digest != self._digest or self._has_new_vector():
             self._learnt.clear()
         self._digest = digest
@@ -133,7 +133,9 @@ class EncoderMechanism:
         text, learnt = next(reversed(self._learnt.items()))
         if learnt.randomness.is_random:
             return True
-        both = [encoders.tensor_to_array(one)[None] for one in (learnt.vector, self._run(text))]
+        both = [
+            encoders.tensor_to_array(vector)[None] for vector in (learnt.vector, self._run(text))
+        ]
         limit = rounding_of(self.rounding, str(learnt.vector.dtype))
         return bool(relative_distances(*both)[0] > limit)
 
@@ -182,10 +184,10 @@ class EncoderMechanism:
         if self.noise is None:
             return rows
         with torch.no_grad():
-            found = self.noise(rows)
-        if not isinstance(found, torch.Tensor):
-            raise mistyped(f"outputs of {self.name}", "one tensor", found)
-        return found
+            noisy = self.noise(rows)
+        if not isinstance(noisy, torch.Tensor):
+            raise mistyped(f"outputs of {self.name}", "one tensor", noisy)
+        return noisy
 
     def random(self, text: str) -> bool:
         """Return True if the encoder itself is random: calls differ, or draw numbers."""
@@ -193,14 +195,16 @@ class EncoderMechanism:
 
     def _learn(self, text: str) -> _TextMemory:
         if text not in self._learnt:
-            found = encoders.probe_randomness(self.encoder, text, self.rounding)
-            others = [one for one in self._companions if one != text]
+            randomness = encoders.probe_randomness(self.encoder, text, self.rounding)
+            others = [companion for companion in self._companions if companion != text]
             # Without a transform, which may enlarge rounding.
             bare = self.encoder if self.encoder.transform is None else self.encoder.inside
-            known = not found.is_random
-            batches = encoders.check_batches(bare, [text, *others], self.rounding, is_known=known)
-            vector = self._run(text) if known else found.mean
-            self._learnt[text] = _TextMemory(vector, found, batches)
+            is_repeated = not randomness.is_random
+            batches = encoders.check_batches(
+                bare, [text, *others], self.rounding, is_known=is_repeated
+            )
+            vector = self._run(text) if is_repeated else randomness.mean
+            self._learnt[text] = _TextMemory(vector, randomness, batches)
             if len(self._learnt) > _MAX_REMEMBERED_TEXTS:
                 self._learnt.popitem(last=False)
         return self._learnt[text]
@@ -237,16 +241,18 @@ class EncoderMechanism:
         """List what a reader of an audit should know of two texts."""
         texts = [text_of("x", pair.x), text_of("x", pair.x_prime)]
         learnt = [self._learn(text) for text in texts]
-        notes = [f"batches: {max(learnt, key=lambda one: one.batches.distance).batches}"]
-        if any(one.randomness.is_random for one in learnt):
-            seen = any(one.randomness.is_seen for one in learnt)
+        notes = [f"batches: {max(learnt, key=lambda of_text: of_text.batches.distance).batches}"]
+        if any(of_text.randomness.is_random for of_text in learnt):
+            is_seen = any(of_text.randomness.is_seen for of_text in learnt)
             notes.append(
                 "the encoder is random: it ran for every draw, attacks know the mean of "
                 f"{learnt[0].randomness.rows} runs, and no exact loss is stated"
-                f"{'' if seen else ' (it draws numbers, although all these runs agreed)'}"
+                f"{'' if is_seen else ' (it draws numbers, although all these runs agreed)'}"
             )
         else:
-            fewest = min((one.randomness for one in learnt), key=lambda found: found.rows)
+            fewest = min(
+                (of_text.randomness for of_text in learnt), key=lambda randomness: randomness.rows
+            )
             notes.append(f"the encoder is not random, as far as was seen: {fewest}")
         if self.encoder.random and (zeroed := self.encoder.zeroed):
             notes.append(
@@ -309,19 +315,19 @@ def mechanism(
         >>> report.declared_loss, report.refuted
         (3.0, True)
     """
-    found = encoders.encoder_of(encoder, random=True)
+    wrapped = encoders.encoder_of(encoder, random=True)
     if noise is not None:
         if not isinstance(noise, torch.nn.Module) or isinstance(noise, type):
             raise mistyped("noise", "a torch module, such as LaplaceNoise(scale), or None", noise)
         refuse_mixing(noise, "noise")
     if device is not None:
         place = device_of(device)
-        found.to(place)
+        wrapped.to(place)
         if noise is not None:
             noise.to(place)
-    encoders.check_batches(found, encoders.probe_texts(found, probe), rounding)
-    name = found.name if noise is None else f"{found.name}, {noise!r}"
-    return EncoderMechanism(found, noise, " ".join(name.split()), probe=probe, rounding=rounding)
+    encoders.check_batches(wrapped, encoders.probe_texts(wrapped, probe), rounding)
+    name = wrapped.name if noise is None else f"{wrapped.name}, {noise!r}"
+    return EncoderMechanism(wrapped, noise, " ".join(name.split()), probe=probe, rounding=rounding)
 
 
 def device_of(device: Any) -> Any:

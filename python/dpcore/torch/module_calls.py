@@ -44,57 +44,57 @@ def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
         return memo[id(value)]
     kind = type(value)
     if isinstance(value, torch.Tensor):
-        found: Any = value.detach().clone()
+        copied: Any = value.detach().clone()
     elif kind in (list, tuple):
-        found = kind(copy_value(one, memo) for one in value)
+        copied = kind(copy_value(part, memo) for part in value)
     elif kind is dict:
-        found = {key: copy_value(one, memo) for key, one in value.items()}
+        copied = {key: copy_value(part, memo) for key, part in value.items()}
     elif isinstance(value, tuple) and has_all(value, "_fields"):
-        found = kind(*(copy_value(one, memo) for one in value))
+        copied = kind(*(copy_value(part, memo) for part in value))
     else:
         try:
-            found = copy.deepcopy(value, memo)
+            copied = copy.deepcopy(value, memo)
         except Exception:
             # A generator, a lock, an open file: it is handed on as it was.
-            found = value
-    memo[id(value)] = found
-    return found
+            copied = value
+    memo[id(value)] = copied
+    return copied
 
 
 def list_leaves(value: Any) -> list[Any]:
     """List the tensors, arrays, numbers and texts in any containers and objects, in their order."""
-    found: list[Any] = []
+    leaves: list[Any] = []
     held: dict[int, Any] = {}
 
-    def walk(one: Any) -> None:
-        if isinstance(one, (*_ATOMIC_TYPES, torch.Tensor, np.ndarray, np.generic)):
-            found.append(one)
-        elif id(one) not in held and not isinstance(one, _CODE_TYPES):
+    def walk(item: Any) -> None:
+        if isinstance(item, (*_ATOMIC_TYPES, torch.Tensor, np.ndarray, np.generic)):
+            leaves.append(item)
+        elif id(item) not in held and not isinstance(item, _CODE_TYPES):
             # Held, so that no other object gets its number meanwhile.
-            held[id(one)] = one
-            found.append(type(one).__name__)
-            if isinstance(one, Mapping):
-                found.extend(str(key) for key in one)
-            for part in _list_parts(one):
+            held[id(item)] = item
+            leaves.append(type(item).__name__)
+            if isinstance(item, Mapping):
+                leaves.extend(str(key) for key in item)
+            for part in _list_parts(item):
                 walk(part)
 
     walk(value)
-    return found
+    return leaves
 
 
 def list_tensors(value: Any) -> list[Any]:
     """List the tensors among the leaves."""
-    return [one for one in list_leaves(value) if isinstance(one, torch.Tensor)]
+    return [leaf for leaf in list_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def _list_parts(one: Any) -> list[Any]:
-    if isinstance(one, Mapping):
-        return list(one.values())
-    if isinstance(one, (list, tuple, set, frozenset, deque)):
-        return list(one)
-    slots = [name for cls in type(one).__mro__ for name in vars(cls).get("__slots__", ())]
-    named = {name: getattr(one, name) for name in slots if hasattr(one, name)}
-    return list((named | vars(one) if has_all(one, "__dict__") else named).values())
+def _list_parts(whole: Any) -> list[Any]:
+    if isinstance(whole, Mapping):
+        return list(whole.values())
+    if isinstance(whole, (list, tuple, set, frozenset, deque)):
+        return list(whole)
+    slots = [name for cls in type(whole).__mro__ for name in vars(cls).get("__slots__", ())]
+    named = {name: getattr(whole, name) for name in slots if hasattr(whole, name)}
+    return list((named | vars(whole) if has_all(whole, "__dict__") else named).values())
 
 
 def are_equal(left: Any, right: Any) -> bool:
@@ -172,8 +172,8 @@ class Replay:
 
 def name_modules(module: Any) -> Key:
     """Return the modules' keys: their number; of those made on the way, the class."""
-    registered = {id(one) for one in module.modules()}
-    return lambda one: id(one) if id(one) in registered else type(one).__qualname__
+    registered = {id(part) for part in module.modules()}
+    return lambda part: id(part) if id(part) in registered else type(part).__qualname__
 
 
 def record_calls(
@@ -190,12 +190,12 @@ def record_calls(
     """
     stack = [Call(None, None, (), {})]
 
-    def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any, depth: int) -> Any:
-        check(one)
-        call = Call(one, key(one), *copy_value((args, kwargs)))
+    def called(inner: Callable[..., Any], part: Any, args: Any, kwargs: Any, depth: int) -> Any:
+        check(part)
+        call = Call(part, key(part), *copy_value((args, kwargs)))
         stack.append(call)
         try:
-            outputs = inner(one, *args, **kwargs)
+            outputs = inner(part, *args, **kwargs)
         finally:
             stack.pop()
         before, after = list_leaves((call.args, call.kwargs)), list_leaves((args, kwargs))
@@ -234,15 +234,15 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
     handed: list[Any] = []
     waiting = group_by_key([] if live else call.children)
 
-    def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any, depth: int) -> Any:
+    def called(inner: Callable[..., Any], part: Any, args: Any, kwargs: Any, depth: int) -> Any:
         if depth != 1:
             # The call itself, or what a child that runs calls in its turn.
-            return inner(one, *args, **kwargs)
-        handed.append(copy_value((key(one), args, kwargs)))
-        if waiting[key(one)]:
-            return _return_recorded(waiting[key(one)].pop(0), args, kwargs)
+            return inner(part, *args, **kwargs)
+        handed.append(copy_value((key(part), args, kwargs)))
+        if waiting[key(part)]:
+            return _return_recorded(waiting[key(part)].pop(0), args, kwargs)
         with seeded_globals(np.random.default_rng(_LIVE_CHILD_SEED + len(handed))):
-            return inner(one, *args, **kwargs)
+            return inner(part, *args, **kwargs)
 
     args, kwargs = copy_value((call.args, call.kwargs))
     with seeded_globals(np.random.default_rng(seed)), torch.no_grad():
@@ -256,18 +256,18 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
 
 def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
     """Return the calls of each module, in their order."""
-    found: defaultdict[Any, list[Call]] = defaultdict(list)
+    groups: defaultdict[Any, list[Call]] = defaultdict(list)
     for call in calls:
-        found[call.key].append(call)
-    return found
+        groups[call.key].append(call)
+    return groups
 
 
 def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
     """Return what a child returned, and write what it wrote to its arguments."""
-    given = list_leaves((args, kwargs))
+    leaves = list_leaves((args, kwargs))
     for place, now in child.written.items():
-        if place < len(given) and isinstance(now, torch.Tensor):
-            given[place].copy_(now)
+        if place < len(leaves) and isinstance(now, torch.Tensor):
+            leaves[place].copy_(now)
     return copy_value(child.outputs)
 
 
@@ -305,19 +305,19 @@ def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
     Running averages and power iterations move in train mode: that is no randomness.
     """
     held = [
-        (one, name, buffer, buffer.detach().clone())
-        for one in module.modules()
-        for name, buffer in one._buffers.items()
+        (part, name, buffer, buffer.detach().clone())
+        for part in module.modules()
+        for name, buffer in part._buffers.items()
         if buffer is not None
     ]
 
     def put_back() -> None:
         with torch.no_grad():
-            for one, name, buffer, value in held:
+            for part, name, buffer, value in held:
                 if not are_equal(buffer, value):
                     buffer.copy_(value)
-                if one._buffers.get(name) is not buffer:
-                    one._buffers[name] = buffer
+                if part._buffers.get(name) is not buffer:
+                    part._buffers[name] = buffer
 
     try:
         yield put_back
@@ -328,16 +328,16 @@ def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
 @contextmanager
 def eval_mode(module: Any) -> Iterator[None]:
     """Set eval mode for a while, and then restore the mode of every part: modes may differ."""
-    parts = [(one, one.training) for one in module.modules()]
+    parts = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
         yield
     finally:
-        for one, mode in parts:
-            one.training = mode
+        for part, mode in parts:
+            part.training = mode
 
 
 def _random_states() -> dict[str, list[Any]]:
     numpy = list_leaves(np.random.get_state(legacy=False))  # noqa: NPY002 - a module may draw from it
-    torchs = [one.get_state() for one in torch_generators()]
+    torchs = [source.get_state() for source in torch_generators()]
     return {"torch": torchs, "numpy": numpy, "python": [random.getstate()]}

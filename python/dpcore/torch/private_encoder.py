@@ -75,8 +75,10 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
     with Progress("comparing texts", size * (size - 1) // 2, progress) as bar:
         for first in range(0, size - 1, _ROWS_PER_BLOCK):
             block = few[first : first + _ROWS_PER_BLOCK]
-            found = torch.cdist(block, few[first:], p=order)
-            near = torch.nonzero(found >= max(float(found.max()), best) * (1.0 - _DISTANCE_SLACK))
+            distances = torch.cdist(block, few[first:], p=order)
+            near = torch.nonzero(
+                distances >= max(float(distances.max()), best) * (1.0 - _DISTANCE_SLACK)
+            )
             for i, j in near.tolist():
                 apart = float((rows[first + i] - rows[first + j]).norm(order))
                 if i < j and apart > best:
@@ -195,7 +197,7 @@ class PrivateEncoder(Shown):
     @property
     def public(self) -> tuple[str, ...]:
         """Transforms that were fitted on rows, with the number of these; no claim covers them."""
-        steps = ((type(one).__name__, one.public_rows) for one in fitted_steps(self.transform))
+        steps = ((type(step).__name__, step.public_rows) for step in fitted_steps(self.transform))
         return tuple(name if rows is None else f"{name} on {rows:,} rows" for name, rows in steps)
 
     @property
@@ -224,12 +226,12 @@ class PrivateEncoder(Shown):
     @property
     def _given(self) -> bool:
         """True if the noise gives what is claimed, whatever a learnt epsilon comes to."""
-        noise, found = self.noise, self.true_epsilon
+        noise, epsilon = self.noise, self.true_epsilon
         if noise.sensitivity is not None:
             # Learnt noise is of a law whose epsilon is proportional to the one that is learnt.
             limit = np.inf if noise.cap is None else noise.cap / noise.sensitivity
-            found *= noise.scale * limit
-        return bool(found <= self.epsilon * (1.0 + _EPSILON_SLACK))
+            epsilon *= noise.scale * limit
+        return bool(epsilon <= self.epsilon * (1.0 + _EPSILON_SLACK))
 
     def _noise_of(self, noise: Any) -> Any:
         if isinstance(noise, NoiseLayer):
@@ -261,10 +263,10 @@ class PrivateEncoder(Shown):
         Returns:
             A tensor of shape `(len(texts), width)` on the encoder's device.
         """
-        found = texts_of("texts", texts, fewest=0)
-        if not found:
+        texts_read = texts_of("texts", texts, fewest=0)
+        if not texts_read:
             return torch.empty((0, self.width), device=self.encoder.device)
-        return self.encoder.with_transform(self.transform)(found)
+        return self.encoder.with_transform(self.transform)(texts_read)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
         """Draw private vectors, with fresh noise at every call.
@@ -284,13 +286,13 @@ class PrivateEncoder(Shown):
             ValueError: if a text is empty, or the encoder returns what it should not.
         """
         source = _read_generator(rng)
-        found = texts_of("texts", texts, fewest=0)
+        texts_read = texts_of("texts", texts, fewest=0)
         with seeded_torch(source), torch.no_grad():
             # Within, for an encoder may be random, too.
-            rows = self.clean(found)
-            private = numpy_of(self.noise(rows) if found else rows)
-        self.counted["texts"] += len(found)
-        self.counted["cut"] += self.encoder.truncated(found)
+            rows = self.clean(texts_read)
+            private = numpy_of(self.noise(rows) if texts_read else rows)
+        self.counted["texts"] += len(texts_read)
+        self.counted["cut"] += self.encoder.truncated(texts_read)
         return private
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
@@ -310,16 +312,16 @@ class PrivateEncoder(Shown):
             TypeError: if `texts` is one string, or holds anything but strings.
             ValueError: if a text is empty, or all are equal.
         """
-        found = list(dict.fromkeys(texts_of("texts", texts, fewest=0)))
-        if len(found) < 2:
-            raise invalid("texts", "at least two different texts", len(found))
+        candidates = list(dict.fromkeys(texts_of("texts", texts, fewest=0)))
+        if len(candidates) < 2:
+            raise invalid("texts", "at least two different texts", len(candidates))
         if self.encoder.random:
             requirement = "the same in every call: one that is random has no exact loss"
             raise invalid("encoder", requirement, self.encoder.name)
-        rows = self.clean(found)
+        rows = self.clean(candidates)
         norm = "l2" if isinstance(self.noise, (GaussianNoise, L2LaplaceNoise)) else "l1"
         first, second = farthest_rows(rows, norm, progress)
-        pair = Pair(found[first], found[second])
+        pair = Pair(candidates[first], candidates[second])
         x, x_prime = (tensor_to_array(rows[place]) for place in (first, second))
         self.worst = (pair, self.noise.loss(x, x_prime, self.delta))
         return pair
@@ -438,9 +440,9 @@ def _read_generator(rng: Rng) -> np.random.Generator:
 def transform_of(transform: Any) -> Any:
     """Convert a transform to a module; those of `dpcore.sensitivity` have a twin here."""
     twins: dict[type, Any] = {
-        sensitivity.Clip: lambda one: Clip(one.norm, one.radius),
-        sensitivity.MinMax: lambda one: MinMax(),
-        sensitivity.Normalise: lambda one: Normalise(one.norm),
+        sensitivity.Clip: lambda own: Clip(own.norm, own.radius),
+        sensitivity.MinMax: lambda own: MinMax(),
+        sensitivity.Normalise: lambda own: Normalise(own.norm),
     }
     if type(transform) in twins:
         return twins[type(transform)](transform)
@@ -472,7 +474,7 @@ def _false_claim_error(private: PrivateEncoder) -> ValueError:
     text = message("noise", f"enough for epsilon {private.epsilon:g}{at} on {domain!r}", noise)
     pair = sensitivity.sensitivity(domain, "l1").pair if real is None else real.pair
     loss = noise.loss(pair.x, pair.x_prime, private.delta)
-    reasons = [one for one in (noise.faulty, noise.caution) if one]
+    reasons = [reason for reason in (noise.faulty, noise.caution) if reason]
     if loss > private.epsilon * (1.0 + _EPSILON_SLACK):
         reasons.append(f"epsilon {loss:g} is reached by this pair: {show_pair(pair)}")
     hint = "strict=False keeps the claim and shows the true epsilon"
@@ -522,10 +524,10 @@ def _describe_choice(private: PrivateEncoder) -> list[str]:
 
 
 def _describe_signal(private: PrivateEncoder) -> str:
-    found = private.measure_signal()
-    if found is None:
+    signal = private.measure_signal()
+    if signal is None:
         return "not known: no law of the noise is"
-    entry, noise, share = found
+    entry, noise, share = signal
     level = f"typical entry {entry:.2g}, noise {noise:.2g}"
     energy = f"{level}: {100.0 * share:.2g} % of a vector's energy is signal"
     few = share < LEAST_SIGNAL
@@ -534,12 +536,12 @@ def _describe_signal(private: PrivateEncoder) -> str:
 
 
 def _format_true_epsilon(private: PrivateEncoder) -> str:
-    found = private.true_epsilon
+    epsilon = private.true_epsilon
     at = f" at delta {private.delta:g}" if private.delta else ""
-    level = f"epsilon {found:.6g}{at}" if math.isfinite(found) else "no epsilon at all"
+    level = f"epsilon {epsilon:.6g}{at}" if math.isfinite(epsilon) else "no epsilon at all"
     real = private.real
     why = private.noise.faulty or ("" if real is None else real.reason)
-    false = found > private.epsilon * (1.0 + _EPSILON_SLACK)
+    false = epsilon > private.epsilon * (1.0 + _EPSILON_SLACK)
     return f"{level}, for any two texts{': ' if why else ''}{why}{'; THE CLAIM IS FALSE' * false}"
 
 

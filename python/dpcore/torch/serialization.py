@@ -148,9 +148,9 @@ def load_encoder(
     """Read an encoder of a class, see `PrivateEncoder.from_pretrained`."""
     place, config = read_config(folder, FORMAT, _CONFIG_KEYS)
     words = config["encoder"]
-    found = _load_text_encoder(place, words, encoder)
+    text_encoder = _load_text_encoder(place, words, encoder)
     private = cls(
-        found,
+        text_encoder,
         _read_transform(place, config["transform"]),
         epsilon=config["epsilon"],
         delta=config["delta"],
@@ -217,8 +217,8 @@ def read_config(
     except ValueError as error:
         raise ValueError(f"{file} must be JSON, got {error}") from None
     if not isinstance(config, dict) or config.get("format") != format:
-        said = config.get("format") if isinstance(config, dict) else config
-        raise invalid(f"format of {file}", repr(format), said)
+        stated = config.get("format") if isinstance(config, dict) else config
+        raise invalid(f"format of {file}", repr(format), stated)
     for wrong in sorted(set(config) ^ keys):
         requirement = "one of " + ", ".join(sorted(keys)) if wrong in config else "there"
         raise invalid(f"key of {file}", requirement, wrong)
@@ -228,7 +228,7 @@ def read_config(
     return place, config
 
 
-def _load_text_encoder(place: Path, words: Any, given: Any) -> Encoder:
+def _load_text_encoder(place: Path, words: Any, encoder: Any) -> Encoder:
     kinds = ("sentence-transformers", "transformers", "module", "function", "dictionary")
     if not isinstance(words, dict):
         raise mistyped("encoder in config.json", "an object", words)
@@ -237,22 +237,22 @@ def _load_text_encoder(place: Path, words: Any, given: Any) -> Encoder:
         if key not in words:
             raise invalid("encoder in config.json", f"an object with {key!r}", words)
     if kind in ("module", "function", "dictionary"):
-        if given is None:
+        if encoder is None:
             requirement = f"given for an encoder of one's own ({words['name']})"
             raise invalid("encoder", requirement, None)
-        found = encoder_of(given)
+        wrapped = encoder_of(encoder)
         if (place / _ENCODER_WEIGHTS_FILE).exists():
             from safetensors.torch import load_model
 
             path = place / _ENCODER_WEIGHTS_FILE
             load_arrays(path, "torch")
             try:
-                load_model(found.model, str(path), strict=True)
+                load_model(wrapped.model, str(path), strict=True)
             except RuntimeError as error:
                 raise invalid(str(path), "the weights of the encoder", error) from None
-        return found
-    if given is not None:
-        raise invalid("encoder", f"left out, for the folder holds one ({kind})", given)
+        return wrapped
+    if encoder is not None:
+        raise invalid("encoder", f"left out, for the folder holds one ({kind})", encoder)
     inside = str(place / _ENCODER_FOLDER)
     for path in sorted((place / _ENCODER_FOLDER).rglob("*.json")):
         if path.name not in _FILES_OF_WORDS:
@@ -298,9 +298,9 @@ def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
         raise mistyped(f"{name} in config.json", "an object", words)
     classes = {_class_word(cls): cls for cls in kinds}
     cls = classes[choice(f"class of {name} in config.json", words.get("class"), tuple(classes))]
-    given = {key: value for key, value in words.items() if key != "class"}
+    arguments = {key: value for key, value in words.items() if key != "class"}
     try:
-        return cls(**given)
+        return cls(**arguments)
     except TypeError as error:
         text = f"{name} in config.json must have the arguments of {cls.__name__}, got {error}"
         raise ValueError(text) from None

@@ -53,9 +53,9 @@ def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) ->
 
     It is the one to which noise is added, else the first floating point one, else the first.
     """
-    found = list_tensors((call.args, call.kwargs))
-    places = [place for place, one in enumerate(found) if not one.is_nested]
-    floating = [place for place in places if found[place].is_floating_point()]
+    tensors = list_tensors((call.args, call.kwargs))
+    places = [place for place, tensor in enumerate(tensors) if not tensor.is_nested]
+    floating = [place for place in places if tensors[place].is_floating_point()]
     for place in floating if len(floating) > 1 else ():
         if Rows(call, key, kinds, varying, place, None).additive():
             return place
@@ -122,7 +122,9 @@ class Rows(torch.nn.Module):
     @property
     def plain(self) -> bool:
         """True if the call computes nothing by children or floating point parameters."""
-        held = [one for one in self.module.parameters() if one.is_floating_point()]
+        held = [
+            parameter for parameter in self.module.parameters() if parameter.is_floating_point()
+        ]
         return not (self._held[0].children or held)
 
     def additive(self) -> bool:
@@ -150,8 +152,8 @@ class Rows(torch.nn.Module):
     def _some(self, batch: Any) -> Any:
         call, size, main = self._held[0], len(batch), self._main[0]
         placed = batch.to(main.device, main.dtype)
-        given = list_tensors((call.args, call.kwargs))
-        memo = {id(one): self._repeated(one, size) for one in given}
+        tensors = list_tensors((call.args, call.kwargs))
+        memo = {id(tensor): self._repeated(tensor, size) for tensor in tensors}
         memo[id(main)] = placed if self._alone else placed.movedim(0, self.axis)
         args, kwargs = copy_value((call.args, call.kwargs), memo)
         handed: list[Any] = []
@@ -159,12 +161,12 @@ class Rows(torch.nn.Module):
             outputs = call.module(*args, **kwargs)
         stages = [outputs, (args, kwargs), *handed]
         stage, places = self._varying
-        found = list_tensors(stages[stage] if stage < len(stages) else outputs)
+        outputs_of_stage = list_tensors(stages[stage] if stage < len(stages) else outputs)
         if places:
-            wanted = [found[place] for place in places if place < len(found)]
+            chosen = [outputs_of_stage[place] for place in places if place < len(outputs_of_stage)]
         else:
-            wanted = [one for one in found if one.is_floating_point()]
-        return self._numbers(wanted, size)
+            chosen = [tensor for tensor in outputs_of_stage if tensor.is_floating_point()]
+        return self._numbers(chosen, size)
 
     def _repeated(self, tensor: Any, size: int) -> Any:
         """Repeat the first row of a tensor as long as the recorded batch; copy any other tensor."""
@@ -178,30 +180,30 @@ class Rows(torch.nn.Module):
         call, key, kinds = self._held
         waiting = group_by_key(list(call.everything())[1:])
 
-        def called(inner: Any, one: Any, args: Any, kwargs: Any, depth: int) -> Any:
+        def called(inner: Any, part: Any, args: Any, kwargs: Any, depth: int) -> Any:
             if depth == 1:
-                handed.append(copy_value((key(one), args, kwargs)))
-            child = waiting[key(one)].pop(0) if depth and waiting[key(one)] else None
+                handed.append(copy_value((key(part), args, kwargs)))
+            child = waiting[key(part)].pop(0) if depth and waiting[key(part)] else None
             kind = kinds.get(id(child))
             if child is not None and kind == "noise":
                 memo = {id(t): self._repeated(t, size) for t in list_tensors(child.outputs)}
                 return copy_value(child.outputs, memo)
-            with eval_mode(one) if kind else nullcontext():
-                return inner(one, *args, **kwargs)
+            with eval_mode(part) if kind else nullcontext():
+                return inner(part, *args, **kwargs)
 
         return called
 
-    def _numbers(self, wanted: list[Any], size: int) -> Any:
+    def _numbers(self, tensors: list[Any], size: int) -> Any:
         """Return the numbers that vary, one line for each of the `size` rows."""
         axis = 0 if self._alone else self.axis
         rows = [
-            one.movedim(axis, 0).reshape(size, -1)
-            for one in wanted
-            if not one.is_nested and one.ndim > axis and one.shape[axis] == size
+            tensor.movedim(axis, 0).reshape(size, -1)
+            for tensor in tensors
+            if not tensor.is_nested and tensor.ndim > axis and tensor.shape[axis] == size
         ]
         if not rows:
             requirement = f"with {size} rows along axis {axis} (axis= names another one)"
-            raise invalid("outputs", requirement, [tuple(one.shape) for one in wanted])
+            raise invalid("outputs", requirement, [tuple(tensor.shape) for tensor in tensors])
         return torch.cat(rows, dim=1)[:, :NUMBERS]
 
 
@@ -387,22 +389,24 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
     if not isinstance(module, torch.nn.Module):
         raise mistyped("module", "a torch.nn.Module", module)
     # All of them before a long run, and those that no module has registered when they are called.
-    given = list_tensors((inputs, kwargs))
-    if given and not any(one.numel() for one in given):
+    tensors = list_tensors((inputs, kwargs))
+    if tensors and not any(tensor.numel() for tensor in tensors):
         # Nothing random can be seen in outputs without a number.
-        raise invalid("inputs", "tensors with at least one number", [tuple(x.shape) for x in given])
+        raise invalid(
+            "inputs", "tensors with at least one number", [tuple(x.shape) for x in tensors]
+        )
     named, key = dict(module.named_modules()), name_modules(module)
-    for name, one in named.items():
-        _require_uncompiled(name, one)
-    paths = {id(one): name for name, one in named.items()}
+    for name, tensor in named.items():
+        _require_uncompiled(name, tensor)
+    paths = {id(tensor): name for name, tensor in named.items()}
     with Generators.everywhere(), kept_buffers(module) as put_back:
         root = record_calls(module, key, partial(_require_uncompiled, ""), inputs, kwargs)
         calls = list(root.everything())
         runs = ((call, _find_differing_runs(call, key, put_back)) for call in calls)
-        found = [(call, both) for call, both in runs if both]
-        kinds = {id(call): _classify_source(call, key, put_back) for call, _ in found}
+        noisy_calls = [(call, both) for call, both in runs if both]
+        kinds = {id(call): _classify_source(call, key, put_back) for call, _ in noisy_calls}
         each, sources = group_by_key(calls), []
-        for call, both in found:
+        for call, both in noisy_calls:
             alike = each[call.key]
             at = paths.get(id(call.module)), alike.index(call) + 1, len(alike)
             varying = _find_varying_tensors(*both)

@@ -38,8 +38,8 @@ class _FittedTransform(torch.nn.Module):
         self._buffers.update({name: layers.move_float64(held, fn) for name, held in kept.items()})
         return self
 
-    def _check_width(self, name: str, found: int, width: int, value: Any) -> None:
-        if found != width:
+    def _check_width(self, name: str, columns: int, width: int, value: Any) -> None:
+        if columns != width:
             requirement = f"of {width} entries a row, for which {type(self).__name__} was made"
             raise errors.invalid(name, requirement, value)
 
@@ -231,12 +231,12 @@ class Project(_FittedTransform):
                 raise errors.invalid("dim", f"at most the {limit} ({most})", self.dim)
         if self.public_rows is None:
             source = np.random.default_rng(self.seed).normal(size=(self.width, self.dim))
-            found = np.linalg.qr(source)[0].T
+            directions = np.linalg.qr(source)[0].T
             mean, shares = np.zeros(self.width), np.full(self.dim, np.nan)
         else:
             mean = array.mean(axis=0)
-            found, shares = _principal_directions(array, mean, self.dim)
-        for name, held in (("directions", found), ("mean", mean), ("shares", shares)):
+            directions, shares = _principal_directions(array, mean, self.dim)
+        for name, held in (("directions", directions), ("mean", mean), ("shares", shares)):
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(held)))
 
     def forward(self, x: torch.Tensor) -> Any:
@@ -264,13 +264,13 @@ class Project(_FittedTransform):
 
     def get_extra_state(self) -> Any:
         """Return the number of public rows and the seed, -1 if missing, as a tensor on the CPU."""
-        numbers = [-1 if one is None else one for one in (self.public_rows, self.seed)]
+        numbers = [-1 if number is None else number for number in (self.public_rows, self.seed)]
         return torch.tensor(numbers, dtype=torch.int64, device="cpu")
 
     def set_extra_state(self, state: Any) -> None:
         """Take over a saved number of rows and seed; an error for what is not such a tensor."""
         numbers = layers.read_state(self, state, self.get_extra_state(), "a Project")
-        self.public_rows, self.seed = (None if one < 0 else one for one in numbers)
+        self.public_rows, self.seed = (None if number < 0 else number for number in numbers)
 
     def extra_repr(self) -> str:
         """Return the parameters and the rows or seed of the directions, as `repr` shows them."""
@@ -454,14 +454,14 @@ class _StraightThroughRounding(torch.autograd.Function):
 
 def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[np.float64]:
     """Check public rows, or a centre made from such, and return them in float64."""
-    shapes = " or ".join({1: "(dim,)", 2: "(n, dim)"}[one] for one in dims)
+    shapes = " or ".join({1: "(dim,)", 2: "(n, dim)"}[axes] for axes in dims)
     requirement = f"an array of finite numbers of shape {shapes}"
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu().double().numpy()
-    found = errors.numeric(name, requirement, value)
-    if found.ndim not in dims or not found.size:
-        raise errors.invalid(name, requirement, found.shape)
-    array = np.ascontiguousarray(found, np.float64)
+    numbers = errors.numeric(name, requirement, value)
+    if numbers.ndim not in dims or not numbers.size:
+        raise errors.invalid(name, requirement, numbers.shape)
+    array = np.ascontiguousarray(numbers, np.float64)
     wrong = np.flatnonzero(~np.isfinite(np.atleast_2d(array)).all(axis=1))
     if wrong.size:
         first = np.atleast_2d(array)[wrong[0]]

@@ -158,7 +158,7 @@ def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
     missing = []
     for place in range(len(second.draws), len(first.draws)):
         lacking = first.draws[place]
-        times = sum(one.law is lacking.law for one in first.draws[: place + 1])
+        times = sum(other.law is lacking.law for other in first.draws[: place + 1])
         text = f"x draws {lacking.law.name} {count_times(times)}, x' does not"
         span = lacking.start, lacking.start + lacking.noise.size
         missing.append(RunParting("control flow", lacking.place, text, *span))

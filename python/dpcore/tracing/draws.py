@@ -402,8 +402,8 @@ def _replace_global_state(original: Any) -> Any:
 
 def _list_legacy_draws() -> list[tuple[str, Callable[..., Any]]]:
     fixed = [(name, _fix_numpy(name, True)) for name in _LEGACY_FIXED]
-    known = [(name, draw) for name, draw in fixed if hasattr(np.random.RandomState, name)]
-    return [*_LEGACY.items(), *known, ("choice", _choose_numpy)]
+    legacy = [(name, draw) for name, draw in fixed if hasattr(np.random.RandomState, name)]
+    return [*_LEGACY.items(), *legacy, ("choice", _choose_numpy)]
 
 
 ENTROPY: Final[list[str]] = []

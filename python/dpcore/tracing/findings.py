@@ -204,10 +204,10 @@ def find_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, flo
 
 
 def _group_terms(rows: MoveRows, some: list[int]) -> dict[int, tuple[Ints, Floats]]:
-    wanted = np.isin(rows.rows, some)
-    order = np.lexsort((rows.columns[wanted], rows.rows[wanted]))
-    numbers, columns = rows.rows[wanted][order], rows.columns[wanted][order]
-    weights = rows.weights[wanted][order]
+    is_needed = np.isin(rows.rows, some)
+    order = np.lexsort((rows.columns[is_needed], rows.rows[is_needed]))
+    numbers, columns = rows.rows[is_needed][order], rows.columns[is_needed][order]
+    weights = rows.weights[is_needed][order]
     ends = np.searchsorted(numbers, some), np.searchsorted(numbers, some, "right")
     spans = zip(some, *ends, strict=True)
     return {row: (columns[low:high], weights[low:high]) for row, low, high in spans}

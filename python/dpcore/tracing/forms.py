@@ -590,8 +590,8 @@ def sum_form(noisy: NoisyValue, axis: Any = None, keepdims: bool = False, **othe
     if axis is None:
         axes = tuple(range(noisy.ndim))
     else:
-        given = axis if isinstance(axis, tuple) else (axis,)
-        axes = tuple(int(place) % max(noisy.ndim, 1) for place in given)
+        given_axes = axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple(int(place) % max(noisy.ndim, 1) for place in given_axes)
     value, plain = (np.sum(part, axis=axes) for part in (noisy._value, noisy._plain))
     inner = tuple(place + 1 for place in axes)
     front = tuple(range(1, len(axes) + 1))

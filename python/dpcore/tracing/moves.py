@@ -148,9 +148,9 @@ def _have_one_map(use: NoiseUse, other: NoiseUse) -> bool:
     is_aligned = first[1].shape == second[1].shape and np.array_equal(first[1], second[1])
     if is_aligned and not differ_much(first[2], second[2]):
         return True
-    one, two = _sort_terms(_list_terms(use)), _sort_terms(_list_terms(other))
-    same = all(np.array_equal(a, b) for a, b in zip(one[:2], two[:2], strict=True))
-    return same and not differ_much(one[2], two[2])
+    terms, other_terms = _sort_terms(_list_terms(use)), _sort_terms(_list_terms(other))
+    same = all(np.array_equal(a, b) for a, b in zip(terms[:2], other_terms[:2], strict=True))
+    return same and not differ_much(terms[2], other_terms[2])
 
 
 def _sort_terms(terms: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:

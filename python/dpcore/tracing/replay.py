@@ -182,14 +182,14 @@ def is_inside_step() -> bool:
 
 def differ_much(first: Any, second: Any, tolerance: float = _PARAMETER_TOLERANCE) -> bool:
     """Return True if two arrays of numbers differ by more than rounding."""
-    one, other = np.asarray(first), np.asarray(second)
-    if one.shape != other.shape:
+    own, other = np.asarray(first), np.asarray(second)
+    if own.shape != other.shape:
         return True
-    if np.array_equal(one, other):
+    if np.array_equal(own, other):
         return False
-    if one.dtype.kind not in "biuf" or other.dtype.kind not in "biuf":
+    if own.dtype.kind not in "biuf" or other.dtype.kind not in "biuf":
         return True
-    return not np.allclose(one, other, rtol=tolerance, atol=0.0, equal_nan=True)
+    return not np.allclose(own, other, rtol=tolerance, atol=0.0, equal_nan=True)
 
 
 class TracedRun:

@@ -124,23 +124,23 @@ def leaves_agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) ->
         pairs = zip(first, second, strict=False)
         return len(first) == len(second) and all(leaves_agree(*pair, tolerance) for pair in pairs)
     try:
-        one, other = np.asarray(first), np.asarray(second)
+        own, other = np.asarray(first), np.asarray(second)
     except (TypeError, ValueError):
         return bool(first == second)
-    if one.shape != other.shape:
+    if own.shape != other.shape:
         return False
-    kinds = one.dtype.kind + other.dtype.kind
+    kinds = own.dtype.kind + other.dtype.kind
     if not set(kinds) & set("fc") or set(kinds) - set("biufc"):
-        return bool(np.array_equal(one, other))
+        return bool(np.array_equal(own, other))
     if set(kinds) & set("biu"):
         tolerance = min(tolerance, CLEAR_TOLERANCE)
     part_slack = _ROUNDING_SLACK
-    if tolerance > CLEAR_TOLERANCE and np.float32 in (one.dtype, other.dtype):
+    if tolerance > CLEAR_TOLERANCE and np.float32 in (own.dtype, other.dtype):
         tolerance, part_slack = SINGLE_TOLERANCE, SINGLE_SLACK
     with np.errstate(all="ignore"):
-        slack = tolerance * np.abs(one) + part_slack * np.asarray(parts)
-        near = (np.abs(one - other) <= slack) | (one == other)
-    return bool(np.all(near | (np.isnan(one) & np.isnan(other))))
+        slack = tolerance * np.abs(own) + part_slack * np.asarray(parts)
+        near = (np.abs(own - other) <= slack) | (own == other)
+    return bool(np.all(near | (np.isnan(own) & np.isnan(other))))
 
 
 def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
@@ -152,9 +152,11 @@ def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
     ]
     if NUMBER.sub("#", texts[0]) != NUMBER.sub("#", texts[1]):
         return False
-    for one, other in zip(*map(NUMBER.findall, texts), strict=True):
-        is_whole = one.lstrip("+-").isdigit() or other.lstrip("+-").isdigit()
-        if one != other and (is_whole or not leaves_agree(float(one), float(other), tolerance)):
+    for number, other in zip(*map(NUMBER.findall, texts), strict=True):
+        is_whole = number.lstrip("+-").isdigit() or other.lstrip("+-").isdigit()
+        if number != other and (
+            is_whole or not leaves_agree(float(number), float(other), tolerance)
+        ):
             return False
     return True
 

@@ -108,7 +108,7 @@ def read_numbers(name: str, requirement: str, value: Any) -> npt.NDArray[np.floa
         ValueError: if its rows differ in length, or entries of it are masked.
     """
     if isinstance(value, list | tuple):
-        value = [numpy_of(one) if is_tensor(one) else one for one in value]
+        value = [numpy_of(part) if is_tensor(part) else part for part in value]
     elif is_tensor(value):
         value = numpy_of(value)
     return numeric(name, requirement, value).astype(np.float64)
@@ -190,16 +190,16 @@ def audit_run(
         "confidence": confidence, "rng": seed,
     }  # fmt: skip
     remarks = (*_find_short_guesses(many, rules), *_find_equal_canaries(records, canaries))
-    for said in remarks:
-        warnings.warn(said, AssumptionWarning, stacklevel=3)
+    for remark in remarks:
+        warnings.warn(remark, AssumptionWarning, stacklevel=3)
     included = np.random.default_rng((seed, _INCLUSION_STREAM_KEY)).random(many) < 0.5
     batch = _join_canaries(records, canaries, np.flatnonzero(included))
     report = _guess_canaries(fit, batch, canaries, included, rules)
     if fit_without_noise is None:
         remarks = (*remarks, _NO_PROOF_REMARK)
     else:
-        found = _guess_canaries(fit_without_noise, batch, canaries, included, rules)
-        remarks = (*remarks, _compare_without_noise(found))
+        control = _guess_canaries(fit_without_noise, batch, canaries, included, rules)
+        remarks = (*remarks, _compare_without_noise(control))
     return replace(report, remarks=(*report.remarks, *remarks))
 
 
@@ -357,8 +357,10 @@ def _compare_without_noise(other: OutputsAudit) -> str:
 
 def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
     """Check all rules on perfect scores, and whether these refute the claim."""
-    wanted = rules["guesses"]
-    first = wanted[0] if isinstance(wanted, tuple) and len(wanted) == 2 else (many + 1) // 2
+    requested = rules["guesses"]
+    first = (
+        requested[0] if isinstance(requested, tuple) and len(requested) == 2 else (many + 1) // 2
+    )
     inside = np.arange(many) < first
     with warnings.catch_warnings():
         # Of perfect guesses; the coins are not thrown yet.
@@ -379,13 +381,13 @@ def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     """Describe canaries that are equal, or that occur among the records."""
     mine = Counter(key for key in map(fingerprint_input, canaries) if _is_read(key))
     equal = sum(times for times in mine.values() if times > 1)
-    known = {fingerprint_input(record) for record in records}
-    among = sum(times for key, times in mine.items() if key in known)
-    said = (
+    prints = {fingerprint_input(record) for record in records}
+    among = sum(times for key, times in mine.items() if key in prints)
+    remark = (
         (equal, "are equal to another one: they cannot be distinguished"),
         (among, "occur among the records: a coin changes little for them"),
     )
-    return tuple(f"{many:,} canaries {what}" for many, what in said if many)
+    return tuple(f"{many:,} canaries {what}" for many, what in remark if many)
 
 
 def _is_read(key: Any) -> bool:
@@ -455,8 +457,8 @@ def make_pool(
         pickle.dumps(prepare)
     except (pickle.PicklingError, AttributeError, TypeError):
         raise invalid("prepare", "a function that pickle can store", prepare) from None
-    given = prepare, imported_module("torch") is not None
-    pool = ProcessPoolExecutor(many, get_context("spawn"), _start_process, given)
+    state = prepare, imported_module("torch") is not None
+    pool = ProcessPoolExecutor(many, get_context("spawn"), _start_process, state)
     # The first task starts all processes.
     pool.submit(os.getpid)
     if prepare is not None:

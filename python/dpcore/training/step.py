@@ -121,7 +121,7 @@ class OpacusStep:
         if (losses is None) == (gradients is None):
             raise mistyped("losses", requirement, losses)
         self._parameters = list(optimizer.params)
-        self.sizes = tuple(int(one.numel()) for one in self._parameters)
+        self.sizes = tuple(int(parameter.numel()) for parameter in self._parameters)
         self._gradients = None if gradients is None else self._check_gradients(gradients)
 
     def __repr__(self) -> str:
@@ -177,32 +177,32 @@ class OpacusStep:
         rows = torch.as_tensor(np.asarray(self._gradients)[np.asarray(list(records), int)])
         parts = torch.split(rows, list(self.sizes), dim=1)
         return [
-            part.to(one.device, one.dtype).reshape(len(rows), *one.shape)
-            for part, one in zip(parts, self._parameters, strict=True)
+            part.to(parameter.device, parameter.dtype).reshape(len(rows), *parameter.shape)
+            for part, parameter in zip(parts, self._parameters, strict=True)
         ]
 
     def _backward(self, records: Any, size: int) -> list[Any]:
         """Compute per-sample gradients, or for ghost clipping their clipped sum."""
-        for one in self._parameters:
-            one.grad = one.grad_sample = one.summed_grad = None
+        for parameter in self._parameters:
+            parameter.grad = parameter.grad_sample = parameter.summed_grad = None
         losses = self._losses(records, size)
         if self._ghost:
             fast = _require_module("opacus.utils.fast_gradient_clipping_utils")
             reduction = self.model.loss_reduction
             package = fast.DPTensorFastGradientClipping
             package(self.model, self.optimizer, losses, reduction).backward()
-            held = [one.grad for one in self._parameters]
+            held = [parameter.grad for parameter in self._parameters]
         else:
             is_sum = has_all(self.model, "loss_reduction") and self.model.loss_reduction != "mean"
             (losses.sum() if is_sum else losses.mean()).backward()
-            held = [one.grad_sample for one in self._parameters]
-        for number, found in enumerate(held):
-            if found is None:
+            held = [parameter.grad_sample for parameter in self._parameters]
+        for number, gradient in enumerate(held):
+            if gradient is None:
                 requirement = "losses that reach every weight of the optimizer"
                 raise invalid("losses", requirement, f"no gradient of tensor {number}")
-            if not bool(_require_module("torch").isfinite(found).all()):
+            if not bool(_require_module("torch").isfinite(gradient).all()):
                 raise invalid("records", "a batch with finite gradients", "a NaN or infinity")
-        return [found.detach() for found in held]
+        return [gradient.detach() for gradient in held]
 
     def _losses(self, records: Any, size: int) -> Any:
         torch = _require_module("torch")
@@ -231,31 +231,31 @@ class OpacusStep:
     @contextmanager
     def _left_as_found(self) -> Iterator[None]:
         """Put back gradients, attributes of weights and optimizer, buffers and modes."""
-        parameters = [(one, one.grad, dict(vars(one))) for one in self.model.parameters()]
+        parameters = [(part, part.grad, dict(vars(part))) for part in self.model.parameters()]
         optimizer = dict(vars(self.optimizer))
-        modules = [(one, one.training) for one in self.model.modules()]
-        buffers = [(one, one.detach().clone()) for one in self.model.buffers()]
+        modules = [(part, part.training) for part in self.model.modules()]
+        buffers = [(part, part.detach().clone()) for part in self.model.buffers()]
         torch = _require_module("torch")
         dropout = torch.nn.modules.dropout._DropoutNd
         try:
-            for one, _ in modules:
-                one.training = not isinstance(one, dropout)
+            for part, _ in modules:
+                part.training = not isinstance(part, dropout)
             # Not from the seed of any draw: the same for every batch.
             with seeded_globals(np.random.default_rng(0)), warnings.catch_warnings():
                 # Inputs need no gradient here, and Opacus' hooks need none of them.
                 warnings.filterwarnings("ignore", "Full backward hook is firing")
                 yield
         finally:
-            for one, grad, attributes in parameters:
-                one.grad = grad
-                vars(one).clear()
-                vars(one).update(attributes)
+            for part, grad, attributes in parameters:
+                part.grad = grad
+                vars(part).clear()
+                vars(part).update(attributes)
             vars(self.optimizer).update(optimizer)
-            for one, training in modules:
-                one.training = training
+            for part, training in modules:
+                part.training = training
             with torch.no_grad():
-                for one, value in buffers:
-                    one.copy_(value)
+                for part, value in buffers:
+                    part.copy_(value)
 
 
 class PreparedBatch:
@@ -288,20 +288,20 @@ class PreparedBatch:
             for _ in range(size):
                 self._clip()
                 step.optimizer.add_noise()
-                yield _join_tensors([one.grad for one in step._parameters])
+                yield _join_tensors([parameter.grad for parameter in step._parameters])
 
     def _clip(self) -> Vector:
         """Let the optimizer clip and sum; return its sum."""
         step = self._step
-        for one, value in zip(step._parameters, self._held, strict=True):
-            one.summed_grad = None
+        for parameter, value in zip(step._parameters, self._held, strict=True):
+            parameter.summed_grad = None
             if step._ghost:
-                one.grad = value.clone()
+                parameter.grad = value.clone()
             else:
                 # A new tensor object: Opacus marks those that a step has used.
-                one.grad_sample = value.view_as(value)
+                parameter.grad_sample = value.view_as(value)
         (step.optimizer.accumulate if step._ghost else step.optimizer.clip_and_accumulate)()
-        return _join_tensors([one.summed_grad for one in step._parameters])
+        return _join_tensors([parameter.summed_grad for parameter in step._parameters])
 
 
 @contextmanager
@@ -321,7 +321,7 @@ def _seeded_own(optimizer: Any, rng: np.random.Generator) -> Iterator[None]:
 
 
 def _join_tensors(tensors: list[Any]) -> Vector:
-    return np.concatenate([numpy_of(one).astype(np.float64).ravel() for one in tensors])
+    return np.concatenate([numpy_of(tensor).astype(np.float64).ravel() for tensor in tensors])
 
 
 def _batch_size(records: Any) -> int:
@@ -334,9 +334,9 @@ def _batch_size(records: Any) -> int:
 
 def _refuse_changes(held: list[Any], again: list[Any]) -> None:
     """Refuse a model that is random: its sums differ from call to call."""
-    for one, other in zip(held, again, strict=True):
-        scale = float(one.abs().max()) if one.numel() else 0.0
-        if scale and float((one - other).abs().max()) > _BATCH_SUM_TOLERANCE * scale:
+    for own, other in zip(held, again, strict=True):
+        scale = float(own.abs().max()) if own.numel() else 0.0
+        if scale and float((own - other).abs().max()) > _BATCH_SUM_TOLERANCE * scale:
             requirement = "the same at each call for the same records (set random layers to eval)"
             raise invalid("losses(model, records)", requirement, "other gradients at a second call")
 
@@ -373,8 +373,8 @@ def _check_kind(model: Any, ghost: bool) -> None:
     """Check that the model computes what the optimizer takes."""
     kind = _require_module("opacus.grad_sample").GradSampleHooksFastGradientClipping
     if ghost != isinstance(model, kind):
-        wanted = "GradSampleModuleFastGradientClipping" if ghost else "GradSampleModule"
-        requirement = f"a {wanted}, as the optimizer requires"
+        expected = "GradSampleModuleFastGradientClipping" if ghost else "GradSampleModule"
+        requirement = f"a {expected}, as the optimizer requires"
         raise mistyped("model", requirement, type(model).__name__)
 
 
@@ -414,16 +414,16 @@ class Columns:
             Projection on the line, each tensor's part of it, coordinates, contrasts.
         """
         moved = total - self.origin
-        found = [moved @ self.line / self.length]
+        columns = [moved @ self.line / self.length]
         for part in (slice(*ends) for ends in self.parts):
-            found.append(moved[part] @ self.line[part] / np.linalg.norm(self.line[part]))
-        found += [moved[place] for place in self.coordinates]
-        found += [moved[one] - moved[other] for one, other in self.contrasts]
-        return np.array(found)
+            columns.append(moved[part] @ self.line[part] / np.linalg.norm(self.line[part]))
+        columns += [moved[place] for place in self.coordinates]
+        columns += [moved[first] - moved[other] for first, other in self.contrasts]
+        return np.array(columns)
 
     def __str__(self) -> str:
         """Describe the columns in one sentence."""
-        said = ["column 0 is the projection on the line between the two sums"]
+        columns = ["column 0 is the projection on the line between the two sums"]
         place = 1
         for size, what in (
             (len(self.parts), "the parts of single tensors"),
@@ -432,9 +432,9 @@ class Columns:
         ):
             if size:
                 last = place + size - 1
-                said.append(f"{place} to {last} {what}" if size > 1 else f"{place} {what}")
+                columns.append(f"{place} to {last} {what}" if size > 1 else f"{place} {what}")
                 place += size
-        return ", ".join(said)
+        return ", ".join(columns)
 
 
 def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Columns | None:
@@ -482,11 +482,11 @@ def _choose_contrasts(line: Vector, largest: list[int]) -> tuple[tuple[int, int]
     extremes = int(line.argmax()), int(line.argmin())
     candidates = [*pairwise(largest), extremes, (largest[0], int(np.abs(line).argmin()))]
     # Each pair once, in whichever order.
-    found: dict[frozenset[int], tuple[int, int]] = {}
-    for one, other in candidates:
-        if line[one] != line[other]:
-            found.setdefault(frozenset((one, other)), (one, other))
-    return tuple(found.values())
+    contrasts: dict[frozenset[int], tuple[int, int]] = {}
+    for first, other in candidates:
+        if line[first] != line[other]:
+            contrasts.setdefault(frozenset((first, other)), (first, other))
+    return tuple(contrasts.values())
 
 
 @suggest_arguments
@@ -667,7 +667,9 @@ def _make_noisy_sum(
     batch = prepare(records)
     chosen = _choose_record(prepare, records, size, seed) if left_out is None else left_out
     rest = prepare(_leave_out(records, chosen))
-    total, without = (_find_sum(one, _PILOT_DRAWS, seed) for one in (batch, rest))
+    total, without = (
+        _find_sum(records_drawn, _PILOT_DRAWS, seed) for records_drawn in (batch, rest)
+    )
     if batch.sizes != rest.sizes:
         requirement = f"tensors of {batch.sizes} numbers for every batch"
         raise invalid("step(records, rng)", requirement, rest.sizes)
@@ -686,15 +688,15 @@ def _make_noisy_sum(
 
 def _describe_distance(columns: Columns, clip: float, is_clean: bool) -> str:
     share = columns.length / clip
-    said = f"the {'clean sums' if is_clean else 'means of a pilot'} are {share:.3g} clip apart"
+    remark = f"the {'clean sums' if is_clean else 'means of a pilot'} are {share:.3g} clip apart"
     if is_clean and share > 1.0 + _CLIP_TOLERANCE:
-        return f"{said}, and the claim allows 1"
+        return f"{remark}, and the claim allows 1"
     if share < _MIN_CLIP_SHARE:
         return (
-            f"{said}: a record whose gradient is longer than clip shows more, and the sum must not "
-            "be divided by the batch size"
+            f"{remark}: a record whose gradient is longer than clip shows more, and the sum must "
+            "not be divided by the batch size"
         )
-    return said
+    return remark
 
 
 class OwnBatch:
