@@ -470,7 +470,9 @@ def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePa
         raise Usage(f"no such system: {name} ({meant}dpcore audit --list shows all)")
     cls = SYSTEMS[name]
     required = {field.name: field.default is MISSING for field in fields(cls)}
-    own_options = {key: getattr(asked, key) for key in _SYSTEM_OPTIONS if getattr(asked, key) is not None}
+    own_options = {
+        key: getattr(asked, key) for key in _SYSTEM_OPTIONS if getattr(asked, key) is not None
+    }
     if asked.claim is not None and not isinstance(asked.claim, Claim):
         own_options.setdefault("epsilon", asked.claim)
     for key in own_options:
@@ -705,7 +707,9 @@ def run_table_audit(asked: TableArguments, command: str = "") -> int:
     check_output_paths(asked)
     table_report = _audit_table_file(asked)
     made = tuple(replace(run, command=command) for run in table_report.provenance)
-    report = replace(table_report, name=f"{table_report.name} of {Path(asked.table).name}", provenance=made)
+    report = replace(
+        table_report, name=f"{table_report.name} of {Path(asked.table).name}", provenance=made
+    )
     for remark in report.remarks:
         write_line(f"warning: {remark}")
     deliver_report(asked, report)

@@ -44,8 +44,8 @@ def training_texts(value: Any) -> tuple[str, ...]:
 
 def _check_column(name: str, values: Any, size: int, *, fractions: bool = False) -> Column:
     kinds = (int, float, str) if fractions else (int, str)
-    one = "a number or a string" if fractions else "an integer or a string"
-    requirement = f"{one} for each of the {size:,} texts"
+    requirement_of_entry = "a number or a string" if fractions else "an integer or a string"
+    requirement = f"{requirement_of_entry} for each of the {size:,} texts"
     is_single = isinstance(values, (str, bytes, Mapping)) or getattr(values, "ndim", 1) == 0
     if is_single or not isinstance(values, Iterable):
         raise mistyped(name, requirement, values)
@@ -59,7 +59,7 @@ def _check_column(name: str, values: Any, size: int, *, fractions: bool = False)
         if str(value) in ("None", "nan", "<NA>", "NaT") and not isinstance(value, str):
             raise invalid(f"{name}[{row}]", "known: leave out texts without one", value)
         if not isinstance(value, kinds):
-            raise mistyped(f"{name}[{row}]", one, value)
+            raise mistyped(f"{name}[{row}]", requirement_of_entry, value)
         if isinstance(value, float) and not isfinite(value):
             raise invalid(f"{name}[{row}]", "a finite number", value)
         if isinstance(value, str) != isinstance(entries[0], str):
@@ -208,7 +208,7 @@ class Corpus(Shown):
         texts = [self.texts[row] for row in kept]
         attributes = {name: column[kept] for name, column in self._columns()}
         fields = self._column_fields().items()
-        others: Any = {name: None if one is None else one[kept] for name, one in fields}
+        others: Any = {name: None if entries is None else entries[kept] for name, entries in fields}
         return replace(self, texts=texts, attributes=attributes, **others)
 
     def _column_fields(self) -> dict[str, Any]:
@@ -307,10 +307,10 @@ def split(
         Corpus(100 texts; train 80, valid 10, test 10; split 0.8/0.1/0.1, seed 1)
     """
     instance("corpus", corpus, Corpus)
-    wanted, seed = _read_shares(shares), seed_of(rng)
+    fractions, seed = _read_shares(shares), seed_of(rng)
     groups = _group_column(corpus, group)
-    part = parts_of(corpus.texts, wanted, np.random.default_rng(seed), groups)
-    shown = "/".join(f"{share:g}" for share in wanted)
+    part = parts_of(corpus.texts, fractions, np.random.default_rng(seed), groups)
+    shown = "/".join(f"{share:g}" for share in fractions)
     origin = f"{corpus.origin}; " if corpus.origin else ""
     how = "" if groups is None else " by groups"
     return replace(corpus, split=part, origin=f"{origin}split {shown}{how}, seed {seed}")
@@ -351,9 +351,11 @@ def parts_of(
             if column is not None:
                 requirement = f"of enough groups for a {name!r} part"
                 values = len(np.unique(column))
-                found = f"{values:,} groups, {len(sizes):,} without a text in common (shared texts "
-                found += "join groups: give finer ones, or leave group out)"
-                raise invalid("group", requirement, found)
+                problem = (
+                    f"{values:,} groups, {len(sizes):,} without a text in common (shared texts "
+                )
+                problem += "join groups: give finer ones, or leave group out)"
+                raise invalid("group", requirement, problem)
             requirement = f"of enough different texts for a {name!r} part"
             raise invalid("corpus", requirement, f"{len(sizes):,} different texts")
     return part
@@ -371,8 +373,8 @@ def _number_components(texts: Sequence[str], column: Column | None) -> npt.NDArr
     groups = len(number) + np.unique(column, return_inverse=True)[1]
     size = int(groups.max()) + 1
     graph = coo_array((np.ones(len(alike)), (alike, groups)), shape=(size, size))
-    found: npt.NDArray[np.int64] = connected_components(graph, directed=False)[1][alike]
-    return found
+    components: npt.NDArray[np.int64] = connected_components(graph, directed=False)[1][alike]
+    return components
 
 
 def _read_shares(shares: Any) -> list[float]:
@@ -385,10 +387,10 @@ def _read_shares(shares: Any) -> list[float]:
         raise mistyped("shares", requirement, shares)
     if len(shares) != len(SPLITS):
         raise invalid("shares", requirement, shares)
-    found = [real(f"shares[{i}]", share, low=0.0) for i, share in enumerate(shares)]
-    if abs(sum(found) - 1.0) > 1e-9:
+    fractions = [real(f"shares[{i}]", share, low=0.0) for i, share in enumerate(shares)]
+    if abs(sum(fractions) - 1.0) > 1e-9:
         raise invalid("shares", "shares that add up to 1", shares)
-    return found
+    return fractions
 
 
 def split_text(tokenise: Tokeniser, text: str) -> list[str]:
@@ -537,14 +539,14 @@ class Vocabulary(Shown):
             ValueError: if a text is left without a number and `empty` is "error".
         """
         choice("empty", empty, ("error", "keep"))
-        found = []
+        codes = []
         for row, text in enumerate(texts_of("texts", texts)):
             ids, _, _ = self.spans(text)
             if not ids and empty == "error":
                 requirement = "a text with a known word (empty='keep' allows none)"
                 raise invalid(f"texts[{row}]", requirement, text)
-            found.append(np.array(ids, dtype=np.int64))
-        return found
+            codes.append(np.array(ids, dtype=np.int64))
+        return codes
 
     def spans(self, text: str) -> tuple[list[int], list[tuple[int, int]], int]:
         """Return the numbers of a text's units, and which words each of them covers.

@@ -136,8 +136,8 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         """Return the cells of a number of dimensions, the one without noise last."""
         if dim not in self.dims:
             raise errors.invalid("dim", f"one of {', '.join(map(str, self.dims))}", dim)
-        found = [cell for cell in self.cells if cell.dim == dim]
-        return tuple(sorted(found, key=lambda one: one.epsilon))
+        cells = [cell for cell in self.cells if cell.dim == dim]
+        return tuple(sorted(cells, key=lambda cell: cell.epsilon))
 
     def __getitem__(self, key: tuple[float, int]) -> FrontierCell:
         """Return the cell at an epsilon in a number of dimensions."""
@@ -370,7 +370,7 @@ def _measure_cells(
         farthest: dict[str, Any] = {}
         for row, epsilon in enumerate([np.inf, *epsilons]):
             sequence = np.random.SeedSequence([seed, place, row])
-            seeds = [int(one) for one in sequence.generate_state(3, np.uint32)]
+            seeds = [int(state) for state in sequence.generate_state(3, np.uint32)]
             noisy = bool(np.isfinite(epsilon))
             claim = epsilon if noisy else 1.0
             private = PrivateEncoder(vectors, chain, epsilon=claim, delta=delta, noise=kind)
@@ -452,11 +452,11 @@ def _read_delta(noise: Any, delta: Any) -> float:
 def _read_dims(dims: Any) -> list[int | None]:
     if isinstance(dims, str) or not isinstance(dims, Iterable):
         raise errors.mistyped("dims", "a list of integers", dims)
-    given = list(dims)
-    if given == [None]:
+    numbers = list(dims)
+    if numbers == [None]:
         return [None]
-    last = [given.pop()] if given and given[-1] is None else []
-    widths = figure_tables.read_ascending("dims", given, _read_dim)
+    last = [numbers.pop()] if numbers and numbers[-1] is None else []
+    widths = figure_tables.read_ascending("dims", numbers, _read_dim)
     return [*widths, *last]
 
 
@@ -560,7 +560,7 @@ def _draw_frontier(report: Frontier, ax: Any) -> Figure:
         panel.set(xlabel="epsilon", xscale="log")
         if claims:
             ticks = sorted(set(claims))
-            panel.set_xticks(ticks, [f"{one:g}" for one in ticks])
+            panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             panel.set_xticks([], minor=True)
     return figure_tables.finish_panels(picture, panels, panels[0])
 
@@ -570,7 +570,7 @@ def _draw_measured(
 ) -> None:
     if not cells:
         return
-    values = np.array([[one.low, one.value, one.high] for one in figures]).T
+    values = np.array([[figure.low, figure.value, figure.high] for figure in figures]).T
     spread = np.abs(values[[0, 2]] - values[1])
     epsilons = [cell.epsilon for cell in cells]
     panel.errorbar(epsilons, values[1], spread, color=hue, marker="o", markersize=4, label=name)

@@ -270,9 +270,9 @@ class _LinkingAttacker:
             for length in set(lengths.tolist()) & set(sizes.tolist()):
                 here, there = np.flatnonzero(lengths == length), np.flatnonzero(sizes == length)
                 drawn = np.array([answers[rows[place]] for place in here])
-                known = np.array([different[place] for place in there])
+                differences = np.array([different[place] for place in there])
                 scores[np.ix_(here, there)] = score_originals(
-                    mechanism, known, drawn, by_table=is_likelihood
+                    mechanism, differences, drawn, by_table=is_likelihood
                 )
             return scores
 
@@ -318,8 +318,8 @@ def _read_score(value: Any) -> float:
 
 
 def _encode_clean(model: Any, texts: Sequence[str]) -> Floats:
-    found = model.clean(list(texts))
-    array = found.detach().double().cpu().numpy() if is_tensor(found) else found
+    clean = model.clean(list(texts))
+    array = clean.detach().double().cpu().numpy() if is_tensor(clean) else clean
     vectors = errors.numeric("clean(texts)", "numbers of shape (n, d)", array).astype(np.float64)
     if vectors.ndim != 2 or len(vectors) != len(texts):
         requirement = f"numbers of shape ({len(texts)}, d)"

@@ -75,9 +75,9 @@ class File:
     origin: str
     content: bytes
 
-    def error(self, line: int, requirement: str, found: object) -> ValueError:
+    def error(self, line: int, requirement: str, problem: object) -> ValueError:
         """Return the error that states what a line must be, and what it is."""
-        return about(ValueError(message(self.place(line), requirement, found)), "path")
+        return about(ValueError(message(self.place(line), requirement, problem)), "path")
 
     def place(self, line: int) -> str:
         """Return the name of a line in messages: its number and its file."""
@@ -101,8 +101,8 @@ class File:
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError as error:
-            found = line[max(0, error.start - 10) : error.end + 10]
-            raise self.error(number, "text in UTF-8", found) from None
+            part = line[max(0, error.start - 10) : error.end + 10]
+            raise self.error(number, "text in UTF-8", part) from None
 
     def filled(self) -> Iterator[tuple[int, str]]:
         """Yield the number and text of every line that holds more than white space."""
@@ -142,12 +142,12 @@ def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[
         values: strings and numbers, as a reader found them.
         fractions: whether numbers that are not whole count; labels with a point are names.
     """
-    found = list(map(_read_number, values))
-    if any(value is None for value in found):
+    numbers = list(map(_read_number, values))
+    if any(value is None for value in numbers):
         return list(values)
-    if all(isinstance(x, int) or (abs(x) < _MAX_EXACT_INTEGER and x % 1 == 0) for x in found):
-        return list(map(int, found))
-    return found if fractions else list(values)
+    if all(isinstance(x, int) or (abs(x) < _MAX_EXACT_INTEGER and x % 1 == 0) for x in numbers):
+        return list(map(int, numbers))
+    return numbers if fractions else list(values)
 
 
 def _read_number(value: Any) -> Any:
@@ -156,8 +156,8 @@ def _read_number(value: Any) -> Any:
         return value
     if _NUMBER_PATTERN.fullmatch(value) is None or len(value) >= 19:
         return None
-    found = float(value)
-    return int(value) if value.removeprefix("-").isdigit() else found if isfinite(found) else None
+    number = float(value)
+    return int(value) if value.removeprefix("-").isdigit() else number if isfinite(number) else None
 
 
 def _drop_empty(
@@ -178,7 +178,7 @@ def corpus_of(
     parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str, missing: str = "error"
 ) -> Corpus:
     """Collect the rows of all parts in one Corpus, without a split if a part has no name."""
-    every = [(name, row) for name, found in parts for row in found]
+    every = [(name, row) for name, part_rows in parts for row in part_rows]
     kept = _drop_empty(every, missing, origin)
     if not kept:
         raise invalid("path", "a file with at least one text", origin)
@@ -259,30 +259,30 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
     """
     if kind == "jsonl" and layout.counted:
         raise invalid("text", "a name: objects have no positions", layout.text)
-    found = _read_json_lines(file) if kind == "jsonl" else _read_fields(file, kind, layout)
-    rows = [(file.place(number), values) for number, values in found]
+    raw_rows = _read_json_lines(file) if kind == "jsonl" else _read_fields(file, kind, layout)
+    rows = [(file.place(number), values) for number, values in raw_rows]
     yield from rows_of_cells(file.full_name, layout, rows)
 
 
-def rows_of_cells(name: str, layout: Layout, found: Sequence[tuple[str, Mapping[Any, Any]]]) -> Any:
+def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[Any, Any]]]) -> Any:
     """Yield the rows of a table, given the cells of each by column.
 
     Args:
         name: what messages call the table.
         layout: which column is what.
-        found: the place of each row, as messages call it, and its cells.
+        rows: the place of each row, as messages call it, and its cells.
 
     Raises:
         ValueError: if a column is missing; the message lists those that are there.
     """
-    columns = list(dict.fromkeys(chain.from_iterable(values for _, values in found)))
+    columns = list(dict.fromkeys(chain.from_iterable(values for _, values in rows)))
     if layout.label is None and not layout.counted and layout.text != "label":
         layout = replace(layout, label="label" if "label" in columns else None)
     if layout.text is None:
         layout = replace(layout, text="text")
-    if found:
+    if rows:
         _require_columns(name, layout, columns)
-    for place, values in found:
+    for place, values in rows:
         yield _make_row(place, values, layout)
 
 
@@ -374,24 +374,24 @@ def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterab
     Raises:
         ValueError: if it holds none of these, or two files for one part.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for entry in sorted(path.iterdir()):
         name = _bare_name(entry)
         part = _SPLIT_NAMES.get(name.stem if entry.is_file() else entry.name)
         if part is None or (entry.is_file() and name.suffix not in (".txt", *SUFFIXES)):
             continue
-        if part in found:
-            other = found[part].name
+        if part in files:
+            other = files[part].name
             raise _folder_error(path, f"a folder with one {part} part", f"{other} and {entry.name}")
-        found[part] = entry
-    for part, entry in found.items():
+        files[part] = entry
+    for part, entry in files.items():
         if entry.is_dir():
             yield part, _read_class_folders(entry)
         elif (suffix := _bare_name(entry).suffix) in SUFFIXES:
             yield part, read_table_rows(open_file(entry), SUFFIXES[suffix], layout)
         else:
             yield part, read_lines(open_file(entry))
-    if not found:
+    if not files:
         yield None, _read_class_folders(path)
 
 
@@ -413,8 +413,8 @@ def _read_class_folders(path: Path) -> Iterator[Row]:
         yield Row(file.text(1, "\n".join(line for _, line in file.lines())), label)
 
 
-def _folder_error(path: Path, requirement: str, found: object) -> ValueError:
-    text = f"{message('path', requirement, str(path))}, which holds {found}"
+def _folder_error(path: Path, requirement: str, problem: object) -> ValueError:
+    text = f"{message('path', requirement, str(path))}, which holds {problem}"
     return about(ValueError(text), "path")
 
 
@@ -497,9 +497,9 @@ def _read_frame(frame: Any, kind: Any, layout: Layout, missing: str) -> Corpus:
         raise invalid("kind", "left out for a frame", kind)
     places = (f"row {row:,} of the frame" for row in range(len(frame)))
     cells = [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(False, None)]
-    found = list(zip(places, cells, strict=True))
+    rows = list(zip(places, cells, strict=True))
     return corpus_of(
-        [(None, rows_of_cells("the frame", layout, found))], f"a frame of {len(frame):,} rows",
+        [(None, rows_of_cells("the frame", layout, rows))], f"a frame of {len(frame):,} rows",
         missing,
     )  # fmt: skip
 
@@ -523,8 +523,8 @@ def _guess_kind(path: Path) -> Any:
     if not path.exists():
         raise missing_file(path, "a file or a folder")
     suffix = _bare_name(path).suffix.lower()
-    found = SUFFIXES.get(suffix, "lines" if suffix == ".txt" else None)
-    if found is None:
+    kind = SUFFIXES.get(suffix, "lines" if suffix == ".txt" else None)
+    if kind is None:
         hint = "say which it is with kind=; word_vectors reads vectors"
         raise invalid("path", f"a .csv, .tsv, .jsonl or .txt file ({hint})", path.name)
-    return found
+    return kind

@@ -184,7 +184,7 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
 
 
 def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
-    low, value, high = np.array([[one.low, one.value, one.high] for one in figures]).T
+    low, value, high = np.array([[figure.low, figure.value, figure.high] for figure in figures]).T
     hue = drawing.cycle_colour(0)
     panel.errorbar(value, heights, xerr=np.abs([value - low, high - value]), fmt="o", color=hue)
 

@@ -42,7 +42,7 @@ class _FixedSchedule(Record):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        for name in (one.name for one in fields(self)):  # type: ignore[arg-type]
+        for name in (setting.name for setting in fields(self)):  # type: ignore[arg-type]
             object.__setattr__(self, name, positive(name, getattr(self, name)))
 
     def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:

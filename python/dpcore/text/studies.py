@@ -110,8 +110,8 @@ def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: f
         raise errors.mistyped("corpus", "a dpcore.text.Corpus", corpus)
     if label is not None:
         if errors.instance("label", label, str) not in (corpus.attributes or ()):
-            known = ", ".join(map(repr, corpus.attributes or ())) or "none"
-            raise errors.invalid("label", f"an attribute of the corpus (it has {known})", label)
+            names = ", ".join(map(repr, corpus.attributes or ())) or "none"
+            raise errors.invalid("label", f"an attribute of the corpus (it has {names})", label)
         corpus = replace(corpus, labels=corpus.attribute(label))
     if corpus.labels is None:
         raise errors.invalid("corpus", "one with labels, or label= names an attribute", corpus)
@@ -136,7 +136,7 @@ def read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
         raise errors.invalid("public", "at least one text or vector", public)
     if isinstance(public, np.ndarray) or not isinstance(next(iter(public)), str):
         return ()
-    given, known = texts_of("public", public), set(map(likeness, texts))
-    if common := sum(likeness(text) in known for text in given):
+    public_texts, prints = texts_of("public", public), set(map(likeness, texts))
+    if common := sum(likeness(text) in prints for text in public_texts):
         raise errors.invalid("public", "without texts of the corpus", f"{common:,} of them")
-    return given
+    return public_texts

@@ -87,14 +87,14 @@ def fill_template(
 
     def word(match: re.Match[str]) -> str:
         name = match[1]
-        found = choose_word(words[name], rng)
+        choice = choose_word(words[name], rng)
         # A list of equal words has no other one; eight tries are enough for all that have.
         for _ in range(8):
-            if found != taken.get(name):
+            if choice != taken.get(name):
                 break
-            found = choose_word(words[name], rng)
-        taken[name] = found
-        return found
+            choice = choose_word(words[name], rng)
+        taken[name] = choice
+        return choice
 
     return _ARTICLE_PATTERN.sub(r"\1n ", _BLANK_PATTERN.sub(word, template)), taken
 
@@ -117,7 +117,7 @@ _INTENT_WORDS: Final[Words] = {
 
 def draw_intents(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw texts of one question; label: the intent; attributes: slots `destination` and `day`."""
-    found, names = Drawn(), list(_QUESTION_TEMPLATES)
+    drawn, names = Drawn(), list(_QUESTION_TEMPLATES)
     for _ in range(rows):
         intent = choose_word(names, rng)
         text, slots = "", {"destination": ""}
@@ -126,8 +126,8 @@ def draw_intents(rows: int, rng: np.random.Generator) -> Drawn:
             question = choose_word(_QUESTION_TEMPLATES[intent], rng)
             text, slots = fill_template(question, _INTENT_WORDS, rng)
         named = {name: slots.get(name, "none") for name in ("destination", "day")}
-        found.add(text, intent, **named)
-    return found
+        drawn.add(text, intent, **named)
+    return drawn
 
 
 TOPICS: Final = read_words("topics")
@@ -139,20 +139,20 @@ _PARENT_PHRASES: Final = read_words("parents")
 
 def draw_sentence(topic: str, rng: np.random.Generator) -> str:
     """Draw a sentence on a topic."""
-    known = TOPICS[topic]
-    return fill_template(choose_word(known["templates"], rng), known["words"], rng)[0]
+    topic_words = TOPICS[topic]
+    return fill_template(choose_word(topic_words["templates"], rng), topic_words["words"], rng)[0]
 
 
 def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw texts of two sentences; label: the topic; attribute `parent`: 1 for four in ten."""
-    found, names = Drawn(), list(TOPICS)
+    drawn, names = Drawn(), list(TOPICS)
     for _ in range(rows):
         topic, parent = int(rng.integers(len(names))), int(rng.random() < 0.4)
-        said = draw_sentence(names[draw_mostly(topic, len(names), CLEAR, rng)], rng)
+        sentence = draw_sentence(names[draw_mostly(topic, len(names), CLEAR, rng)], rng)
         phrase = choose_word(_PARENT_PHRASES["phrases"][draw_mostly(parent, 2, CLEAR, rng)], rng)
         family = fill_template(phrase, _PARENT_PHRASES["words"], rng)[0]
-        found.add(f"{said} {family}", names[topic], parent=parent)
-    return found
+        drawn.add(f"{sentence} {family}", names[topic], parent=parent)
+    return drawn
 
 
 def draw_repeats(rows: int, rng: np.random.Generator) -> Drawn:
@@ -161,23 +161,23 @@ def draw_repeats(rows: int, rng: np.random.Generator) -> Drawn:
     Label: the topic, another one in four of ten repetitions. Attributes: 1 for every person that
     is named, one or two of five.
     """
-    found, names = Drawn(), list(TOPICS)
+    drawn, names = Drawn(), list(TOPICS)
     shares = np.cumsum(_PERSON_SHARES)
     for row in range(rows):
         if row and rng.random() < REPEATED:
             old = int(rng.integers(row))
-            label = names.index(found.labels[old])
+            label = names.index(drawn.labels[old])
             again = draw_mostly(label, len(names), 1 - CONTRADICTED, rng)
-            held = {name: column[old] for name, column in found.attributes.items()}
-            found.add(found.texts[old], names[again], **held)
+            held = {name: column[old] for name, column in drawn.attributes.items()}
+            drawn.add(drawn.texts[old], names[again], **held)
             continue
         topic = choose_word(names, rng)
         several = 1 + int(rng.random() < 0.1)
         named = {PEOPLE[int(np.searchsorted(shares, rng.random()))] for _ in range(several)}
-        said = [choose_word(_QUOTE_TEMPLATES, rng).format(person=one) for one in sorted(named)]
-        text = " ".join([draw_sentence(topic, rng), *said])
-        found.add(text, topic, **{person: int(person in named) for person in PEOPLE})
-    return found
+        sentences = [choose_word(_QUOTE_TEMPLATES, rng).format(person=who) for who in sorted(named)]
+        text = " ".join([draw_sentence(topic, rng), *sentences])
+        drawn.add(text, topic, **{person: int(person in named) for person in PEOPLE})
+    return drawn
 
 
 GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {

@@ -211,15 +211,15 @@ class TfidfSVD(Shown):
         """
         require_module("safetensors.numpy", "from_pretrained")
         config = _read_config(Path(folder))
-        given = {name: config[name] for name in ("min_count", "ngrams", "seed")}
-        encoder = cls(config["dim"], **given)
+        settings = {name: config[name] for name in ("min_count", "ngrams", "seed")}
+        encoder = cls(config["dim"], **settings)
         encoder.fitted_on = integer("fitted_on", config["fitted_on"], 1)
         arrays = load_arrays(_require_file(Path(folder), "model.safetensors"), "numpy")
         words = texts_of("words", config["words"])
         shapes = {"idf": (len(words),), "directions": (len(words), encoder.dim)}
-        found = {name: array.shape for name, array in arrays.items()}
-        if found != shapes:
-            raise invalid("model.safetensors", f"arrays of shapes {shapes}", found)
+        array_shapes = {name: array.shape for name, array in arrays.items()}
+        if array_shapes != shapes:
+            raise invalid("model.safetensors", f"arrays of shapes {shapes}", array_shapes)
         encoder._weights = encoder._vectoriser(list(words))
         encoder._weights.idf_ = arrays["idf"]
         encoder._directions = np.ascontiguousarray(arrays["directions"])
@@ -246,9 +246,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise invalid("config.json", f"JSON ({error})", str(path)) from None
-    said = config if isinstance(config, dict) else {}
-    if (said.get("class"), said.get("format")) != (_CLASS_WORD, 1):
+    settings = config if isinstance(config, dict) else {}
+    if (settings.get("class"), settings.get("format")) != (_CLASS_WORD, 1):
         raise invalid("config.json", f"of the class {_CLASS_WORD!r}, format 1", config)
-    if set(said) != _FILE_KEYS:
-        raise invalid("config.json", f"of the keys {sorted(_FILE_KEYS)}", sorted(said))
-    return said
+    if set(settings) != _FILE_KEYS:
+        raise invalid("config.json", f"of the keys {sorted(_FILE_KEYS)}", sorted(settings))
+    return settings

@@ -71,7 +71,7 @@ _TREE_TRANSFORM: Final = "rows, call and summaries"
 """For trees, which choose among many columns; neighbours would drown in them."""
 
 
-def encoder_of(given: Any) -> Callable[..., Any]:
+def encoder_of(encoder: Any) -> Callable[..., Any]:
     """Return the function of an encoder: its method `encode` if it has one, else itself.
 
     Of a dictionary from texts to vectors the function that looks texts up.
@@ -79,18 +79,18 @@ def encoder_of(given: Any) -> Callable[..., Any]:
     Raises:
         TypeError: if it is neither.
     """
-    if isinstance(given, Mapping):
-        return lambda texts: look_up(given, texts)
-    method = None if isinstance(given, (str, bytes, type)) else find_method(given, "encode")
-    found: Callable[..., Any] = given if method is None else method
-    if not callable(found) or isinstance(found, type):
+    if isinstance(encoder, Mapping):
+        return lambda texts: look_up(encoder, texts)
+    method = None if isinstance(encoder, (str, bytes, type)) else find_method(encoder, "encode")
+    function: Callable[..., Any] = encoder if method is None else method
+    if not callable(function) or isinstance(function, type):
         need = "a function list[str] -> array, an object with one, or a dictionary text -> vector"
-        raise mistyped("encode", need, given)
+        raise mistyped("encode", need, encoder)
     # A method stays one: checks and claims look at its object.
-    if method is not None or owner_of(given) is not None:
-        return found
-    wrapped = TextFunction(given)
-    return (lambda texts, rng: wrapped(texts, rng=rng)) if takes_rng(given) else wrapped
+    if method is not None or owner_of(encoder) is not None:
+        return function
+    wrapped = TextFunction(encoder)
+    return (lambda texts, rng: wrapped(texts, rng=rng)) if takes_rng(encoder) else wrapped
 
 
 def find_method(owner: Any, *names: str) -> Any:
@@ -198,9 +198,9 @@ def check_encoder(
     bare, dtype = clean if callable(clean) else encode, ["float64"]
 
     def vectors(some: list[str]) -> Vectors:
-        found = bare(some)
-        dtype[0] = str(found.dtype) if has_all(found, "dtype") else "float64"
-        return check_vectors(found, range(len(some)))
+        rows = bare(some)
+        dtype[0] = str(rows.dtype) if has_all(rows, "dtype") else "float64"
+        return check_vectors(rows, range(len(some)))
 
     chosen = choose_by_length(texts, _MAX_COMPARED_TEXTS)
     place = dict(zip(texts, places, strict=True))
@@ -234,20 +234,20 @@ def rows_given(
     return [array[place] for place in places]
 
 
-def check_vectors(found: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
+def check_vectors(rows: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
     """Return finite float64 vectors, one for each text; complaints name places and no text."""
     with part_of(name.partition("(")[0]):
-        if has_all(found, "toarray"):
-            raise mistyped(name, "a dense array, which .toarray() makes", found)
-        if is_tensor(found):
+        if has_all(rows, "toarray"):
+            raise mistyped(name, "a dense array, which .toarray() makes", rows)
+        if is_tensor(rows):
             # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
-            found = found.detach().cpu().double()
+            rows = rows.detach().cpu().double()
         requirement = f"an array of shape ({len(places)}, d), a row of finite numbers for each text"
         try:
-            array = numeric(name, requirement, found)
+            array = numeric(name, requirement, rows)
         except (TypeError, ValueError) as error:
             # What an encoder returns may hold its texts.
-            raise type(error)(message(name, requirement, f"a {type(found).__name__}")) from None
+            raise type(error)(message(name, requirement, f"a {type(rows).__name__}")) from None
         if array.ndim != 2 or len(array) != len(places) or array.shape[1] == 0:
             raise invalid(name, requirement, array.shape)
         vectors = np.ascontiguousarray(array, dtype=np.float64)
@@ -372,8 +372,8 @@ class Attacker(Shown):
             need = "an estimator with fit, and predict_proba, decision_function or predict"
             raise mistyped("estimator", need, self.estimator)
         if isinstance(self.transform, str) and self.transform not in TRANSFORMS:
-            known = ", ".join(map(repr, TRANSFORMS))
-            raise invalid("transform", f"one of {known}, or a function", self.transform)
+            names = ", ".join(map(repr, TRANSFORMS))
+            raise invalid("transform", f"one of {names}, or a function", self.transform)
         if not isinstance(self.transform, str) and not callable(self.transform):
             raise mistyped("transform", "the name of a transform or a function", self.transform)
 
@@ -415,16 +415,16 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
     if given is None:
         return usual(rows, values)
     # A pipeline of scikit-learn has a length, too.
-    one = isinstance(given, (Attacker, type, str)) or has_all(given, "fit")
-    if not one and not isinstance(given, Iterable):
+    is_single = isinstance(given, (Attacker, type, str)) or has_all(given, "fit")
+    if not is_single and not isinstance(given, Iterable):
         raise mistyped("attackers", "estimators, or Attacker objects", given)
-    names, found = [name for name in TRANSFORMS if name != _TREE_TRANSFORM], list[Attacker]()
-    for each in [given] if one else given:
-        known = isinstance(each, Attacker)
-        found += [each] if known else [Attacker(each, transform) for transform in names]
-    if not found:
+    names, attackers = [name for name in TRANSFORMS if name != _TREE_TRANSFORM], list[Attacker]()
+    for each in [given] if is_single else given:
+        is_attacker = isinstance(each, Attacker)
+        attackers += [each] if is_attacker else [Attacker(each, transform) for transform in names]
+    if not attackers:
         raise invalid("attackers", "one at least", given)
-    return tuple(found)
+    return tuple(attackers)
 
 
 @suggest_arguments
@@ -498,7 +498,9 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
             ("network of 256", standardise(single, network), _NETWORK_TRANSFORMS),
             ("boosted trees", trees, (_TREE_TRANSFORM,)),
         ]
-    return tuple(Attacker(model, one, name) for name, model, behind in models for one in behind)
+    return tuple(
+        Attacker(model, transform, name) for name, model, behind in models for transform in behind
+    )
 
 
 class NearestMean:
@@ -556,10 +558,10 @@ class FittedAttacker:
         """
         assert self.counts is not None
         rows, model = _apply_transform(self.attacker, vectors), self.models[0]
-        known = np.flatnonzero(self.counts)
+        present = np.flatnonzero(self.counts)
         scores = np.zeros((len(rows), len(self.counts)))
-        found = _scores_of_values(model, rows, known)
-        scores[:, known] = self._check(found, (len(rows), len(known)), "value")
+        scores_of_present = _scores_of_values(model, rows, present)
+        scores[:, present] = self._check(scores_of_present, (len(rows), len(present)), "value")
         order = np.argsort(-self.counts, kind="stable")
         ranks = np.empty(scores.shape, np.int64)
         ranks[:, order] = rank_values(scores[:, order], self.counts[order] > 0)
@@ -575,8 +577,10 @@ class FittedAttacker:
             return np.asarray(self.ranks(vectors).argmin(axis=1)[:, np.newaxis], np.float64)
         rows = _apply_transform(self.attacker, vectors)
         width, binary = len(self.target.names) // len(self.models), self.target.binary
-        found = [_predict_scores(model, rows, binary, width) for model in self.models]
-        return np.hstack([self._check(scores, (len(rows), width), "attribute") for scores in found])
+        scores_of_models = [_predict_scores(model, rows, binary, width) for model in self.models]
+        return np.hstack(
+            [self._check(scores, (len(rows), width), "attribute") for scores in scores_of_models]
+        )
 
     def _check(self, scores: Vectors, shape: tuple[int, int], column: str) -> Vectors:
         """Return finite scores of a shape; raise an error for others."""
@@ -586,15 +590,15 @@ class FittedAttacker:
         return scores
 
 
-def _scores_of_values(model: Any, rows: Vectors, known: Ints) -> Vectors:
+def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
     """Return a score for each known value, shape (n, known): of what predicts alone 1 or 0."""
     for name in ("decision_function", "predict_proba"):
         if method := find_method(model, name):
-            found = np.asarray(method(rows), np.float64)
-            if found.shape == (len(rows), len(known)):
-                return found
-    found = np.asarray(model.predict(rows), np.float64).reshape(len(rows), -1)
-    return np.asarray(found == known, np.float64)
+            scores = np.asarray(method(rows), np.float64)
+            if scores.shape == (len(rows), len(present)):
+                return scores
+    scores = np.asarray(model.predict(rows), np.float64).reshape(len(rows), -1)
+    return np.asarray(scores == present, np.float64)
 
 
 def choose_encodings(estimator: Any) -> str:
@@ -754,8 +758,8 @@ def _ignored_convergence() -> Iterator[None]:
 def _predict_scores(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:
     """Return a model's best answers: probabilities, else decision function, else predictions."""
     asked = (*SCORE_METHODS, "predict") if binary else ("predict",)
-    found = np.asarray(find_method(model, *asked)(rows), np.float64)
-    if width == 1 and found.ndim == 2 and found.shape[1] == 2:
+    scores = np.asarray(find_method(model, *asked)(rows), np.float64)
+    if width == 1 and scores.ndim == 2 and scores.shape[1] == 2:
         # The probabilities of both values: that of the second is enough.
-        found = found[:, 1:]
-    return found.reshape(len(found), -1)
+        scores = scores[:, 1:]
+    return scores.reshape(len(scores), -1)

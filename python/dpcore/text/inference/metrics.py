@@ -85,19 +85,19 @@ def threshold_of(scores: Vectors, truth: Ints, measure: str) -> float:
         >>> threshold_of(np.array([[0.125], [0.25], [0.75]]), np.array([[0], [0], [1]]), "accuracy")
         0.5
     """
-    flat, wanted = scores.ravel(), truth.ravel()
+    flat, is_positive = scores.ravel(), truth.ravel()
     order = np.argsort(-flat, kind="stable")
-    ordered, hits = flat[order], np.concatenate([[0], np.cumsum(wanted[order])])
+    ordered, hits = flat[order], np.concatenate([[0], np.cumsum(is_positive[order])])
     cuts = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [flat.size]])
-    right, said = hits[cuts].astype(np.float64), cuts.astype(np.float64)
+    right, n_above = hits[cuts].astype(np.float64), cuts.astype(np.float64)
     total = float(hits[-1])
-    wrong, negatives = said - right, flat.size - total
+    wrong, negatives = n_above - right, flat.size - total
     merits = {
-        "f1": 2.0 * right / np.maximum(1.0, said + total),
+        "f1": 2.0 * right / np.maximum(1.0, n_above + total),
         "balanced accuracy": right / max(total, 1.0) - wrong / max(negatives, 1.0),
-        "true-positive rate": np.where(wrong <= FALSE_POSITIVES * negatives, said, -1.0),
+        "true-positive rate": np.where(wrong <= FALSE_POSITIVES * negatives, n_above, -1.0),
     }
-    merit = merits.get(measure, 2.0 * right - said)
+    merit = merits.get(measure, 2.0 * right - n_above)
     best = cuts[np.flatnonzero(merit == merit.max())]
     cut = int(best[len(best) // 2])
     if cut == 0:
@@ -176,7 +176,9 @@ class Ranking:
             cells: a number from 0 for each text; truth is permuted among texts of one cell.
         """
         weights, sizes = self.weigh(scores), np.bincount(cells)
-        first, second = (one - (np.bincount(cells, one) / sizes)[cells] for one in (weights, truth))
+        first, second = (
+            values - (np.bincount(cells, values) / sizes)[cells] for values in (weights, truth)
+        )
         # Of a permutation, in each cell.
         spread = np.bincount(cells, first**2) * np.bincount(cells, second**2)
         variance = (spread / np.maximum(1, sizes - 1)).sum()
@@ -303,7 +305,7 @@ class Judge:
     def auc_gain(self, scores: Vectors, floor: Vectors) -> Measured:
         """Compute the area under the ROC curve less that of other scores (DeLong et al., 1988)."""
         pairs = zip(self._placements(scores), self._placements(floor), strict=True)
-        inside, outside = (one - other for one, other in pairs)
+        inside, outside = (own - other for own, other in pairs)
         gain = float(inside.mean())
         variance = sum(float(part.var()) / max(1, part.size - 1) for part in (inside, outside))
         reach = NormalDist().inv_cdf(1.0 - self._tail) * math.sqrt(variance)
@@ -316,17 +318,17 @@ class Judge:
 
     def tail(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
         """Compute the shares of positive and negative texts from a threshold, with exact limits."""
-        found = scores >= threshold
-        hits, wrong = (self._share(found[self.truth[:, 0] == code]) for code in (1, 0))
+        is_above = scores >= threshold
+        hits, wrong = (self._share(is_above[self.truth[:, 0] == code]) for code in (1, 0))
         return hits, wrong
 
     def balanced_accuracy(self, answers: Ints) -> Measured:
         """Average the shares of right answers among the texts of either value (Newcombe, 1998)."""
         right = answers[:, 0] == self.truth[:, 0]
-        one, other = (self._share(right[self.truth[:, 0] == code]) for code in (0, 1))
-        value = (one.value + other.value) / 2.0
-        low = value - math.hypot(one.value - one.low, other.value - other.low) / 2.0
-        high = value + math.hypot(one.high - one.value, other.high - other.value) / 2.0
+        first, other = (self._share(right[self.truth[:, 0] == code]) for code in (0, 1))
+        value = (first.value + other.value) / 2.0
+        low = value - math.hypot(first.value - first.low, other.value - other.low) / 2.0
+        high = value + math.hypot(first.high - first.value, other.high - other.value) / 2.0
         return Measured(value, max(0.0, low), min(1.0, high), "Newcombe")
 
     def _share(self, right: Any) -> Measured:
@@ -360,16 +362,18 @@ class Judge:
         Args:
             scores: shape (n,).
         """
-        ranks = [compute_mid_ranks(one) for one in (scores, self.truth[:, 0])]
-        first, second = (one - one.mean() for one in ranks)
+        ranks = [compute_mid_ranks(values) for values in (scores, self.truth[:, 0])]
+        first, second = (values - values.mean() for values in ranks)
         scale = math.sqrt(float(first @ first) * float(second @ second))
-        found = float(first @ second) / scale if scale > 0.0 else 0.0
+        coefficient = float(first @ second) / scale if scale > 0.0 else 0.0
         # Three texts or fewer have no interval but the whole range.
-        spread = math.sqrt((1.0 + found**2 / 2.0) / max(1e-9, len(scores) - 3.0))
+        spread = math.sqrt((1.0 + coefficient**2 / 2.0) / max(1e-9, len(scores) - 3.0))
         reach = NormalDist().inv_cdf(1.0 - self._tail) * spread
-        middle = math.atanh(max(-_MAX_CORRELATION, min(_MAX_CORRELATION, found)))
+        middle = math.atanh(max(-_MAX_CORRELATION, min(_MAX_CORRELATION, coefficient)))
         low, high = (math.tanh(middle + sign * reach) for sign in (-1.0, 1.0))
-        return Measured(found, min(low, found), max(high, found), "Bonett and Wright")
+        return Measured(
+            coefficient, min(low, coefficient), max(high, coefficient), "Bonett and Wright"
+        )
 
     def gain(self, answers: Ints, floor: Ints) -> Measured:
         """Measure how much better answers are than a floor's on the same texts.
@@ -381,7 +385,7 @@ class Judge:
                 [answers, floor],
                 lambda sums: np.subtract(*(self._f1_of(s) for s in np.split(sums, 2, axis=-1))),
             )
-        right, other = (one[:, 0] == self.truth[:, 0] for one in (answers, floor))
+        right, other = (own[:, 0] == self.truth[:, 0] for own in (answers, floor))
         return compare_shares(right, other, self._tail)
 
     @property
@@ -394,38 +398,41 @@ class Judge:
         Micro: one group, a sum over all attributes; macro: one for each value, a sparse matrix.
         """
         if self.target.binary:
-            wanted, given = truth == 1, answers == 1
-            cells = np.stack([wanted & given, ~wanted & given, wanted & ~given], axis=2)
+            actual, predicted = truth == 1, answers == 1
+            cells = np.stack([actual & predicted, ~actual & predicted, actual & ~predicted], axis=2)
             return cells.sum(axis=1).astype(np.int64)
         from scipy.sparse import csr_array
 
-        wanted, given = truth[:, 0], answers[:, 0]
-        right = wanted == given
+        actual, predicted = truth[:, 0], answers[:, 0]
+        right = actual == predicted
         rows = np.concatenate([np.flatnonzero(right), np.repeat(np.flatnonzero(~right), 2)])
-        wrong = np.stack([3 * given[~right] + 1, 3 * wanted[~right] + 2], axis=1).ravel()
-        columns = np.concatenate([3 * wanted[right], wrong])
+        wrong = np.stack([3 * predicted[~right] + 1, 3 * actual[~right] + 2], axis=1).ravel()
+        columns = np.concatenate([3 * actual[right], wrong])
         # A code beyond the values is a text of no group, as of an intent with a single text.
         width = 3 * len(self.target.values[0])
-        known = columns < width
-        ones, places = np.ones(int(known.sum()), np.int64), (rows[known], columns[known])
+        is_possible = columns < width
+        ones, places = (
+            np.ones(int(is_possible.sum()), np.int64),
+            (rows[is_possible], columns[is_possible]),
+        )
         return csr_array((ones, places), shape=(len(truth), width))
 
     def _f1_of(self, sums: Any) -> Any:
         return _mean_f1(sums.reshape(*sums.shape[:-1], -1, 3))
 
-    def _resampled_f1(self, given: Sequence[Ints], statistic: Callable[[Any], Any]) -> Measured:
+    def _resampled_f1(self, answers: Sequence[Ints], statistic: Callable[[Any], Any]) -> Measured:
         """Resample a statistic of the cells of one answer, or of several side by side."""
         if self.target.binary:
-            rows = np.hstack([self._cells(self.truth, one) for one in given])
+            rows = np.hstack([self._cells(self.truth, predicted) for predicted in answers])
             return self._resampled(rows, statistic)
         from scipy.sparse import hstack
 
         def expand(kinds: Ints) -> Any:
             truth = kinds[:, :1]
-            cells = [self._cells(truth, one[:, np.newaxis]) for one in kinds.T[1:]]
+            cells = [self._cells(truth, predicted[:, np.newaxis]) for predicted in kinds.T[1:]]
             return hstack(cells, format="csr")
 
-        return self._resampled(np.hstack([self.truth, *given]), statistic, expand=expand)
+        return self._resampled(np.hstack([self.truth, *answers]), statistic, expand=expand)
 
     def _resampled(
         self, rows: Any, statistic: Callable[[Any], Any], mean: bool = False,
@@ -440,13 +447,13 @@ class Judge:
         kinds, size = expand(kinds) if expand else kinds, len(rows) if mean else 1
         # Texts drawn with replacement: so many of each kind of row.
         rng = make_generator(self.seed, _BOOTSTRAP_STREAM_KEY)
-        value, found = float(statistic(times @ kinds / size)), list[Any]()
+        value, replicates = float(statistic(times @ kinds / size)), list[Any]()
         step = max(1, _MAX_CHUNK_ENTRIES // max(kinds.shape))
         for start in range(0, _BOOTSTRAP_REPLICATES, step):
             count = min(step, _BOOTSTRAP_REPLICATES - start)
             drawn = rng.multinomial(len(rows), times / len(rows), size=count)
-            found.append(statistic(drawn @ kinds / size))
-        values = np.concatenate(found)
+            replicates.append(statistic(drawn @ kinds / size))
+        values = np.concatenate(replicates)
         low, high = np.quantile(values, [self._tail, 1.0 - self._tail])
         how = f"bootstrap of {_BOOTSTRAP_REPLICATES:,}"
         if expand is not None:
@@ -467,9 +474,9 @@ def _bisect_limit(reaches: Callable[[float], bool], inside: float, outside: floa
 
 def _mean_f1(cells: Any) -> Any:
     """Compute the mean F1 from (..., groups, 3); a group that does not occur is left out."""
-    found, wrong = 2.0 * cells[..., 0], cells[..., 1] + cells[..., 2]
-    whole = found + wrong
-    each = np.divide(found, whole, out=np.zeros_like(found), where=whole > 0)
+    doubled_hits, wrong = 2.0 * cells[..., 0], cells[..., 1] + cells[..., 2]
+    whole = doubled_hits + wrong
+    each = np.divide(doubled_hits, whole, out=np.zeros_like(doubled_hits), where=whole > 0)
     return each.sum(axis=-1) / np.maximum(1, (whole > 0).sum(axis=-1))
 
 
@@ -544,18 +551,18 @@ def main_task(
     """
     if labels is None:
         return None, None
-    known, counts = np.unique(labels[0], return_counts=True)
-    if len(known) < 2:
+    classes, counts = np.unique(labels[0], return_counts=True)
+    if len(classes) < 2:
         return None, None
-    target = Target(tuple(map(str, known)), ((0, 1),) * len(known))
-    truth = (labels[0][:, np.newaxis] == known).astype(np.int64)
-    models = [fit_attacker(one, vectors[0], truth, target, seed) for one in attackers]
+    target = Target(tuple(map(str, classes)), ((0, 1),) * len(classes))
+    truth = (labels[0][:, np.newaxis] == classes).astype(np.int64)
+    models = [fit_attacker(attacker, vectors[0], truth, target, seed) for attacker in attackers]
     valid, test = (
-        [known[model.scores(vectors[part]).argmax(axis=1)] == labels[part] for model in models]
+        [classes[model.scores(vectors[part]).argmax(axis=1)] == labels[part] for model in models]
         for part in (1, 2)
     )
     best = int(np.argmax([right.mean() for right in valid]))
-    majority = known[counts.argmax()] == labels[2]
+    majority = classes[counts.argmax()] == labels[2]
     gain = compare_shares(test[best], majority, (1.0 - confidence) / 2.0)
     share = _measure_share(test[best], confidence)
     return test[0], MainTask(str(attackers[best]), share, float(majority.mean()), gain)
@@ -573,7 +580,7 @@ def groups_of(
         main: which main labels are predicted rightly, or None.
         confidence: of each interval by itself.
     """
-    found = []
+    groups = []
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
         # A number has no values, so that it has no groups.
         right = answers[:, column] == truth[:, column]
@@ -582,14 +589,14 @@ def groups_of(
             if not here.any() or (target.several and code == 0):
                 continue
             both = None if main is None or here.all() else (main[here], main[~here])
-            found.append(
+            groups.append(
                 Group(
                     name, value, int(here.sum()), _measure_share(right[here], confidence),
                     None if main is None else _measure_share(main[here], confidence),
                     None if both is None else _measure_gap(*both, confidence),
                 )
             )  # fmt: skip
-    return tuple(found)
+    return tuple(groups)
 
 
 def _measure_share(right: Flags, confidence: float) -> Measured:
@@ -599,8 +606,8 @@ def _measure_share(right: Flags, confidence: float) -> Measured:
 
 def _measure_gap(first: Flags, second: Flags, confidence: float) -> Measured:
     """Subtract two shares (Newcombe, 1998, method 10, with the exact limits of each)."""
-    one, other = _measure_share(first, confidence), _measure_share(second, confidence)
-    gap = one.value - other.value
-    low = gap - math.hypot(one.value - one.low, other.high - other.value)
-    high = gap + math.hypot(one.high - one.value, other.value - other.low)
+    first_share, other = _measure_share(first, confidence), _measure_share(second, confidence)
+    gap = first_share.value - other.value
+    low = gap - math.hypot(first_share.value - first_share.low, other.high - other.value)
+    high = gap + math.hypot(first_share.high - first_share.value, other.value - other.low)
     return Measured(gap, max(-1.0, low), min(1.0, high), "Newcombe")

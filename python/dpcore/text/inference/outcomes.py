@@ -205,13 +205,13 @@ class TwoValues(ValueFigures, word="TwoValues"):
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
         """List the figures of an attribute as rows of a report."""
-        one = self.figures
+        figures = self.figures
         lines = [
-            f"AUC {one.auc} ({one.auc.how}), balanced accuracy {one.balanced_accuracy}",
-            f"true-positive rate {one.found}, false-positive rate {one.wrong}, at the threshold "
-            "with 1 % false positives on validation",
-            f"true-positive rate {one.found_alone}, false-positive rate {one.wrong_alone}, at the "
-            "threshold with none on validation",
+            f"AUC {figures.auc} ({figures.auc.how}), balanced accuracy {figures.balanced_accuracy}",
+            f"true-positive rate {figures.found}, false-positive rate {figures.wrong}, at the "
+            "threshold with 1 % false positives on validation",
+            f"true-positive rate {figures.found_alone}, false-positive rate "
+            f"{figures.wrong_alone}, at the threshold with none on validation",
         ]
         rows = [("scores", line) for line in lines]
         return [*rows, *self.list_shares(f"of {names[0]} = {values[0][1]}")]
@@ -268,7 +268,10 @@ class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
         """List the figures that a picture shows."""
-        each = [(f"accuracy, {one.name}", one.accuracy, [one.majority]) for one in self.each]
+        each = [
+            (f"accuracy, {figures.name}", figures.accuracy, [figures.majority])
+            for figures in self.each
+        ]
         return [*ValueFigures.list_bars(self, floors), *each]
 
 

@@ -293,40 +293,40 @@ class Inference(Result, word="dpcore.text.inference/4"):
         return {name: getattr(self, name) for name in _DERIVED_FIGURES}
 
 
-def list_rows(found: Inference) -> list[tuple[str, str]]:
+def list_rows(inference: Inference) -> list[tuple[str, str]]:
     """Return the report as (label, text) rows, without time."""
     each = [
-        f"{one.name}: accuracy {one.accuracy}, majority {one.majority:.4f}, "
-        f"F1 of {one.name} = {one.positive} {one.f1}"
-        for one in found.each
+        f"{figures.name}: accuracy {figures.accuracy}, majority {figures.majority:.4f}, "
+        f"F1 of {figures.name} = {figures.positive} {figures.f1}"
+        for figures in inference.each
     ]
     return [
-        ("verdict", _describe_verdict(found)),
-        ("attacker", _describe_attacker(found)),
-        *found.outcome.list_rows(found.attributes, found.values),
-        *(("measure", _describe_test(found, test)) for test in found.measures),
-        *(("floor", _describe_floor(found, floor)) for floor in found.floors),
-        *([] if found.main is None else [("main label", _format_main_task(found.main))]),
-        *([] if found.number else [("privacy", _describe_privacy(found))]),
-        ("certified", _format_certified_bound(found)),
+        ("verdict", _describe_verdict(inference)),
+        ("attacker", _describe_attacker(inference)),
+        *inference.outcome.list_rows(inference.attributes, inference.values),
+        *(("measure", _describe_test(inference, test)) for test in inference.measures),
+        *(("floor", _describe_floor(inference, floor)) for floor in inference.floors),
+        *([] if inference.main is None else [("main label", _format_main_task(inference.main))]),
+        *([] if inference.number else [("privacy", _describe_privacy(inference))]),
+        ("certified", _format_certified_bound(inference)),
         *(("attribute", line) for line in each),
-        *(("group", line) for line in _list_groups(found)),
-        ("texts", _describe_texts(found)),
-        *([] if found.encodings is None else [("encodings", str(found.encodings))]),
-        *([] if found.batches is None else [("batches", str(found.batches))]),
-        ("seed", _describe_seed(found)),
-        *(("note", note) for note in _list_notes(found)),
+        *(("group", line) for line in _list_groups(inference)),
+        ("texts", _describe_texts(inference)),
+        *([] if inference.encodings is None else [("encodings", str(inference.encodings))]),
+        *([] if inference.batches is None else [("batches", str(inference.batches))]),
+        ("seed", _describe_seed(inference)),
+        *(("note", note) for note in _list_notes(inference)),
     ]
 
 
-def _format_inference_title(found: Inference) -> str:
-    return f"Inference of {', '.join(found.attributes)} from encoded texts"
+def _format_inference_title(inference: Inference) -> str:
+    return f"Inference of {', '.join(inference.attributes)} from encoded texts"
 
 
-def _describe_attacker(found: Inference) -> str:
-    name = f"{found.attacker}, {found.transform}"
-    cut = "" if found.threshold is None else f" with threshold {found.threshold:.6g}"
-    tried, measure = len(found.tried), _describe_measure(found.measure)
+def _describe_attacker(inference: Inference) -> str:
+    name = f"{inference.attacker}, {inference.transform}"
+    cut = "" if inference.threshold is None else f" with threshold {inference.threshold:.6g}"
+    tried, measure = len(inference.tried), _describe_measure(inference.measure)
     how = f"best of {tried} on validation by {measure}, evaluated once on test"
     return f"{name}{cut}: {how}"
 
@@ -336,10 +336,10 @@ def _describe_measure(measure: str) -> str:
     return names.get(measure, measure)
 
 
-def _describe_test(found: Inference, test: OfMeasure) -> str:
+def _describe_test(inference: Inference, test: OfMeasure) -> str:
     values = ", ".join(f"{floor.p_value:.2g} ({floor.name})" for floor in test.floors)
     cut = "" if test.measure == "auc" else f" with threshold {test.threshold:.6g}"
-    above = "" if test.measure in found.measures_above else " not"
+    above = "" if test.measure in inference.measures_above else " not"
     return (
         f"{_describe_measure(test.measure)} {test.figure} by {test.attacker}, {test.transform}{cut}"
         f": p-value {values}, beaten up to {test.floors[0].level:.3g};{above} above the floor"
@@ -351,106 +351,114 @@ def _format_main_task(main: MainTask) -> str:
     return f"predicted by {main.attacker}: {figures} ({main.gain.how})"
 
 
-def _describe_floor(found: Inference, floor: Floor) -> str:
-    figures, by = found.outcome.describe_floor(floor, found.measure)
+def _describe_floor(inference: Inference, floor: Floor) -> str:
+    figures, by = inference.outcome.describe_floor(floor, inference.measure)
     gain = f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
     if floor.p_value is None:
         return gain
-    measure = _describe_measure(found.measure)
+    measure = _describe_measure(inference.measure)
     beaten = f"p-value {floor.p_value:.2g} of its {measure} by permutations"
     return f"{gain}; {beaten}, beaten up to {floor.level:.3g}"
 
 
-def _describe_verdict(found: Inference) -> str:
-    left, why = found.floors_left, "the certified bound shows a leak"
-    tests = [(found.measure, found.floors)]
-    tests += [(test.measure, test.floors) for test in found.measures]
+def _describe_verdict(inference: Inference) -> str:
+    left, why = inference.floors_left, "the certified bound shows a leak"
+    tests = [(inference.measure, inference.floors)]
+    tests += [(test.measure, test.floors) for test in inference.measures]
     names = [name for name, floors in tests if any(floor.beaten for floor in floors)]
     if names:
         why = "the attacker does better than without any vectors"
-    if names and found.measures:
-        names = [name for name in names if left or name in found.measures_above]
+    if names and inference.measures:
+        names = [name for name in names if left or name in inference.measures_above]
         why += f", by {', '.join(map(_describe_measure, dict.fromkeys(names)))}"
     lacks = "the vectors were not shown to carry the main label"
     if not left:
-        return f"above the floor: {why}{f'; {lacks}' if found.main_at_floor else ''}"
-    told = f"not shown to be above the floor: {' and '.join(left)}"
-    if len(left) < len(found.floors):
-        told += f" (above the {found.floors[0].name}: {why})"
-    reasons = [f"{lacks} either"] if found.main_at_floor else []
-    if found.ranking is not None and found.ranking.unknown_texts == found.sizes[2]:
+        return f"above the floor: {why}{f'; {lacks}' if inference.main_at_floor else ''}"
+    sentence = f"not shown to be above the floor: {' and '.join(left)}"
+    if len(left) < len(inference.floors):
+        sentence += f" (above the {inference.floors[0].name}: {why})"
+    reasons = [f"{lacks} either"] if inference.main_at_floor else []
+    if inference.ranking is not None and inference.ranking.unknown_texts == inference.sizes[2]:
         reasons.append("train lacks every value of the test texts, so that none can be named")
-    return f"no evidence of privacy, for {' and '.join(reasons)}; {told}" if reasons else told
+    return (
+        f"no evidence of privacy, for {' and '.join(reasons)}; {sentence}" if reasons else sentence
+    )
 
 
-def _describe_privacy(found: Inference) -> str:
-    figures = f"1 - X = {found.empirical_privacy:.4f}, 1 - F = {found.empirical_privacy_f1:.4f}"
+def _describe_privacy(inference: Inference) -> str:
+    figures = (
+        f"1 - X = {inference.empirical_privacy:.4f}, 1 - F = {inference.empirical_privacy_f1:.4f}"
+    )
     return f"empirical privacy {figures}: no guarantee, another attacker may infer more"
 
 
-def _format_certified_bound(found: Inference) -> str:
-    audit = found.certified
+def _format_certified_bound(inference: Inference) -> str:
+    audit = inference.certified
     if isinstance(audit, str):
         return audit
     assert audit.counts is not None
     if audit.doubts:
         return f"nothing: {'; '.join(audit.doubts)}"
     level = f"{100 * audit.confidence:g} % confidence"
-    told = f"epsilon >= {format_epsilon(audit.epsilon_lower)} ({level}), {ASSUMING}"
+    sentence = f"epsilon >= {format_epsilon(audit.epsilon_lower)} ({level}), {ASSUMING}"
     claim = "" if audit.claim is None else f"; claim {format_claim(audit)}: {audit.verdict}"
     pair = f"x {audit.pair.x}, x' {audit.pair.x_prime}"
-    return f"{told}{claim}; {audit.event}, {format_counts(audit.counts)}; {pair}"
+    return f"{sentence}{claim}; {audit.event}, {format_counts(audit.counts)}; {pair}"
 
 
-def _list_groups(found: Inference) -> list[str]:
+def _list_groups(inference: Inference) -> list[str]:
     lines = []
-    for group in found.groups if len(found.groups) < MANY_VALUES else ():
-        told = f"{group.attribute} = {group.value}, {group.texts:,} texts: attack {group.attack}"
+    for group in inference.groups if len(inference.groups) < MANY_VALUES else ():
+        sentence = (
+            f"{group.attribute} = {group.value}, {group.texts:,} texts: attack {group.attack}"
+        )
         if group.main is not None:
-            told += f", main label {group.main}"
+            sentence += f", main label {group.main}"
         if group.gap is not None:
-            told += f", gap to the others {group.gap.value:+.4f}"
-            told += f" [{group.gap.low:+.4f}, {group.gap.high:+.4f}]"
-        lines.append(told)
+            sentence += f", gap to the others {group.gap.value:+.4f}"
+            sentence += f" [{group.gap.low:+.4f}, {group.gap.high:+.4f}]"
+        lines.append(sentence)
     return lines
 
 
-def _describe_texts(found: Inference) -> str:
-    train, valid, test = found.sizes
-    gone = [f"{many:,} {why}" for why, many in found.left_out.items() if many]
-    told = f"{train:,} train, {valid:,} valid, {test:,} test"
-    told = f"{told}; left out: {'; '.join(gone) if gone else 'none'}"
-    unknown = 0 if found.ranking is None else found.ranking.unknown_texts
+def _describe_texts(inference: Inference) -> str:
+    train, valid, test = inference.sizes
+    gone = [f"{many:,} {why}" for why, many in inference.left_out.items() if many]
+    sentence = f"{train:,} train, {valid:,} valid, {test:,} test"
+    sentence = f"{sentence}; left out: {'; '.join(gone) if gone else 'none'}"
+    unknown = 0 if inference.ranking is None else inference.ranking.unknown_texts
     if unknown:
         texts = "1 text" if unknown == 1 else f"{unknown:,} texts"
-        told += f"; {texts} of test with a value that train lacks, never named: counted as wrong"
-    return told
+        sentence += (
+            f"; {texts} of test with a value that train lacks, never named: counted as wrong"
+        )
+    return sentence
 
 
-def _describe_seed(found: Inference) -> str:
+def _describe_seed(inference: Inference) -> str:
     own = "the encoder has no rng=, so that noise of its own is not repeated"
-    return f"{found.seed}{'' if found.seeded else f' ({own})'}"
+    return f"{inference.seed}{'' if inference.seeded else f' ({own})'}"
 
 
-def _list_notes(found: Inference) -> list[str]:
+def _list_notes(inference: Inference) -> list[str]:
     notes = [
-        f"intervals hold at {100 * found.confidence:g} % each by itself, for this attacker and "
+        f"intervals hold at {100 * inference.confidence:g} % each by itself, for this attacker and "
         "texts drawn as these were"
     ]
-    if found.authors is not None and found.authors < found.sizes[2]:
+    if inference.authors is not None and inference.authors < inference.sizes[2]:
         notes.append(
-            f"p-values permute the {found.authors:,} groups of the test texts as wholes; intervals "
-            "and sign tests take texts as independent, which those of one group may not be"
+            f"p-values permute the {inference.authors:,} groups of the test texts as wholes; "
+            "intervals and sign tests take texts as independent, which those of one group may not be"
         )
-    if len(found.groups) >= MANY_VALUES:
-        notes.append(f"groups are not listed: {len(found.groups):,} values, see `groups`")
-    values = found.values[0]
+    if len(inference.groups) >= MANY_VALUES:
+        notes.append(f"groups are not listed: {len(inference.groups):,} values, see `groups`")
+    values = inference.values[0]
     if len(values) > MANY_VALUES and not isinstance(values[0], str):
-        name, many = found.attributes[0], f"{len(values):,} separate values"
+        name, many = inference.attributes[0], f"{len(values):,} separate values"
         notes.append(f"{name} is taken as {many}; kind='number' infers a number, such as an age")
-    if found.f1.low == found.f1.high:
+    if inference.f1.low == inference.f1.high:
         notes.append("an F1 interval without width is no certainty: read the accuracy")
-    if any(group.main is not None for group in found.groups):
+    if any(group.main is not None for group in inference.groups):
         notes.append(
             "the main label is predicted by the attacker's own classifier; groups differ for "
             "more reasons than the encoder"
@@ -458,16 +466,16 @@ def _list_notes(found: Inference) -> list[str]:
     return notes
 
 
-def draw_figure(found: Inference, ax: Any = None) -> Figure:
+def draw_figure(inference: Inference, ax: Any = None) -> Figure:
     """Plot accuracy and F1, or correlation, with intervals against the floors, on one axis."""
-    lines = found.outcome.list_bars(found.floors)
+    lines = inference.outcome.list_bars(inference.floors)
     axes = drawing.axes_of(ax, drawing.relative_size(1.1, 0.35 + 0.1 * len(lines)))
     marks = ((drawing.text_colour(), "|"), (drawing.cycle_colour(2), "|"))
     for row, (_, measured, floors) in enumerate(lines):
         axes.plot([measured.low, measured.high], [row, row], color=drawing.cycle_colour(0))
         label = "" if row else "attacker"
         axes.plot([measured.value], [row], "o", color=drawing.cycle_colour(0), label=label)
-        for floor, value, (hue, mark) in zip(found.floors, floors, marks, strict=False):
+        for floor, value, (hue, mark) in zip(inference.floors, floors, marks, strict=False):
             name = "" if row else floor.name
             axes.plot([value], [row], mark, color=hue, markersize=16, mew=2.0, label=name)
         axes.annotate(
@@ -477,7 +485,7 @@ def draw_figure(found: Inference, ax: Any = None) -> Figure:
     least = min(0.0, *(measured.low for _, measured, _ in lines))
     axes.set(xlim=(least - 0.02 if least else 0.0, 1.02), ylim=(len(lines) - 0.5, -0.7))
     axes.set_yticks(range(len(lines)), [name.replace("$", r"\$") for name, *_ in lines])
-    title = f"{_format_inference_title(found)}\n{found.attacker}, {found.transform}"
+    title = f"{_format_inference_title(inference)}\n{inference.attacker}, {inference.transform}"
     axes.set_title(title.replace("$", r"\$"), loc="left", fontsize="medium")
     drawing.thin_axes(axes)
     # Below the axes: on them it would lie on a line.

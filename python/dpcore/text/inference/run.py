@@ -143,7 +143,9 @@ def certify(
     sides, values = _split_by_truth(*test), target.values[0]
     trials = int(_COUNTED_SHARE * min(map(len, sides)))
     numerator, event = _choose_threshold_event(*_split_by_truth(*valid), trials, delta, confidence)
-    told = [f"texts with {target.names[0]} = {values[code]}" for code in (1 - numerator, numerator)]
+    names = [
+        f"texts with {target.names[0]} = {values[code]}" for code in (1 - numerator, numerator)
+    ]
 
     def chosen_on_validation(outputs: Any, outputs_prime: Any, pair: Pair) -> Beyond:
         return event
@@ -156,7 +158,7 @@ def certify(
         delta=delta,
         confidence=confidence,
         attack=chosen_on_validation,
-        pair=Pair(told[0], told[1]),
+        pair=Pair(names[0], names[1]),
         count_share=_COUNTED_SHARE,
         # The limits hold for texts as they are; a corpus may be sorted by topic.
         arranged=True,
@@ -302,27 +304,27 @@ def infer(
     reason = why_not(target, neighbours, smallest)
     claim, delta = _read_inference_claim(encode, claim, delta, reason)
     others, is_likelihood_requested = split_attackers(attackers)
-    known: tuple[Attacker, ...] = ()
+    given_attackers: tuple[Attacker, ...] = ()
     if others != [] or not is_likelihood_requested:
-        known = attackers_of(others, len(parts.texts[0]), target.count)
+        given_attackers = attackers_of(others, len(parts.texts[0]), target.count)
     batches = None
     if function is None:
         if copies is not None:
             raise invalid("copies", "None where vectors are given", copies)
         encoded = _Encoded(rows_given(encode, vectors, corpus.texts, parts.rows), [], None)
     else:
-        encoded = _encode_parts(function, parts, known, seed, copies, progress)
+        encoded = _encode_parts(function, parts, given_attackers, seed, copies, progress)
         batches = check_encoder(function, parts.texts[0], rounding, parts.rows[0].tolist())
     rows = encoded.rows
     if function is not None and (attackers is None or is_likelihood_requested):
         places, width = parts.rows[0].tolist(), rows[0].shape[1]
-        known += make_likelihood(function, parts.texts[0], places, width, target)
-    if is_likelihood_requested and not any(map(is_likelihood, known)):
+        given_attackers += make_likelihood(function, parts.texts[0], places, width, target)
+    if is_likelihood_requested and not any(map(is_likelihood, given_attackers)):
         need = "others than 'likelihood' where the noise of encode or its clean vectors are unknown"
         raise invalid("attackers", need, attackers)
     judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
 
-    tried = _try_all(known, encoded, judges[0], progress)
+    tried = _try_all(given_attackers, encoded, judges[0], progress)
     cells = _number_cells(parts, "median" if target.is_number else "majority")
     choices = _choose_attackers(tried, judges[1], measures, cells[1])
     best = alone = _find_headline(choices)
@@ -349,7 +351,7 @@ def infer(
     tested = _list_measures(judge, choices, answered, tests) if len(choices) > 1 else ()
     outcome = _measure_outcome(parts, judge, best, judges[1], scores, ranks, tested)
     answers, attacker = answers_of(scores, best.threshold), best.model.attacker
-    readers = [attacker, *(other for other in known[:1] if other is not attacker)]
+    readers = [attacker, *(other for other in given_attackers[:1] if other is not attacker)]
     flags, main = metrics.main_task(readers, rows, parts.labels, confidence, seed)
     return Inference(
         attributes=target.names,
@@ -389,11 +391,11 @@ class _Encoded(NamedTuple):
 
 
 def _encode_parts(
-    function: Any, parts: Parts, known: Sequence[Attacker], seed: int, copies: int | None,
+    function: Any, parts: Parts, attackers: Sequence[Attacker], seed: int, copies: int | None,
     progress: bool | None,
 ) -> _Encoded:  # fmt: skip
     """Encode all parts once, and the training texts as often as `copy_vectors` makes it."""
-    is_used = any(choose_encodings(attacker.estimator) != "one" for attacker in known)
+    is_used = any(choose_encodings(attacker.estimator) != "one" for attacker in attackers)
     total = sum(map(len, parts.texts))
     with Progress("encoding texts", None, progress) as bar:
         if progress is not False:
@@ -444,30 +446,30 @@ def _ask_test(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vect
 
 def _number_cells(parts: Parts, name: str) -> list[Cells]:
     """Return for each part the cells of the floors, as numbers: one cell, and main labels."""
-    found = []
+    cell_numbers = []
     for part, truth in enumerate(parts.truth):
         cells = {name: np.zeros(len(truth), np.int64)}
         if parts.labels is not None:
             labels = np.unique(parts.labels[part], return_inverse=True)[1]
             cells[f"{name} given the main label"] = labels
-        found.append(cells)
-    return found
+        cell_numbers.append(cells)
+    return cell_numbers
 
 
 def _try_all(
-    known: Sequence[Attacker], encoded: _Encoded, train: Judge, progress: bool | None
+    attackers: Sequence[Attacker], encoded: _Encoded, train: Judge, progress: bool | None
 ) -> list[Tried]:
     """Fit all attackers on train and ask them for the scores of validation."""
     tried, is_said = list[Tried](), False
     begun = time.perf_counter()
-    with Progress("attackers", len(known), progress) as bar:
-        for done, attacker in enumerate(known, 1):
+    with Progress("attackers", len(attackers), progress) as bar:
+        for done, attacker in enumerate(attackers, 1):
             about = train.truth, train.target, train.seed
             model = fit_attacker(attacker, encoded.rows[0], *about, encoded.copies)
             tried.append((model, model.scores(encoded.rows[1])))
             bar.advance(1)
             if not is_said:
-                left = len(known) - done
+                left = len(attackers) - done
                 # After each: a network takes as long as twenty logistic regressions.
                 rest = left * (time.perf_counter() - begun) / done
                 is_said = bar.forecast(f"attackers that are left ({left})", rest)
@@ -546,9 +548,11 @@ def _measure_floors(
     level: float,
 ) -> tuple[Floor, ...]:  # fmt: skip
     """Return the floors: the majority (median of a number), and that of each main label, if any."""
-    given = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
-    found, truth, target = [], parts.truth[0], judge.target
-    for (name, numbers), (train, _, test) in zip(cells.items(), filter(None, given), strict=True):
+    cells_of_floors = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
+    floors, truth, target = [], parts.truth[0], judge.target
+    for (name, numbers), (train, _, test) in zip(
+        cells.items(), filter(None, cells_of_floors), strict=True
+    ):
         more: dict[str, Any] = {}
         if best.measure in (*RANKINGS, CORRELATION):
             cut = np.nan if best.threshold is None else best.threshold
@@ -558,9 +562,9 @@ def _measure_floors(
             more["level"] = level
         if target.is_number:
             medians = floor_scores(truth, train, test, np.median)
-            errors = [abs(one - judge.truth[:, 0]) for one in (medians, scores[:, 0])]
+            errors = [abs(guesses - judge.truth[:, 0]) for guesses in (medians, scores[:, 0])]
             gain, more["error"] = judge.mean(errors[0] - errors[1]), float(errors[0].mean())
-            found.append(Floor(name, np.nan, np.nan, gain, **more))
+            floors.append(Floor(name, np.nan, np.nan, gain, **more))
             continue
         by: dict[str, Any] = {
             measure: floor_answers(truth, train, test, target, measure)
@@ -575,8 +579,8 @@ def _measure_floors(
             if best.measure in RANKINGS
             else judge.gain(answers_of(scores, best.threshold), by[best.measure])
         )
-        found.append(Floor(name, *figures, gain, **more))
-    return tuple(found)
+        floors.append(Floor(name, *figures, gain, **more))
+    return tuple(floors)
 
 
 def _number_groups(column: Any, parts: Parts) -> Any:
@@ -599,9 +603,9 @@ def _measure_outcome(
     answers = answers_of(scores, best.threshold)
     shares = judge.accuracy(answers), judge.f1(answers)
     if best.threshold is None:
-        known = np.unique(parts.truth[0])
-        unknown = int((~np.isin(parts.truth[2], known)).sum())
-        ranking = outcomes.RankFigures(judge.top(ranks), judge.mean(ranks), len(known), unknown)
+        values = np.unique(parts.truth[0])
+        unknown = int((~np.isin(parts.truth[2], values)).sum())
+        ranking = outcomes.RankFigures(judge.top(ranks), judge.mean(ranks), len(values), unknown)
         return outcomes.ManyValues(*shares, ranking)
     if judge.target.several:
         each = _measure_attributes(parts, judge, answers)

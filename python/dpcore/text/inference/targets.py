@@ -124,14 +124,20 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
     kept, left_out = _select_texts([[corpus.texts[i] for i in row.tolist()] for row in rows])
     rows = [row[keep] for row, keep in zip(rows, kept, strict=True)]
     values = [_list_target_values(name, column, kind) for name, column in columns.items()]
-    target = Target(tuple(columns), tuple(tuple(found.tolist()) for found in values))
+    target = Target(
+        tuple(columns), tuple(tuple(column_values.tolist()) for column_values in values)
+    )
     if target.several and not target.binary:
-        other = next(name for name, found in zip(columns, values, strict=True) if len(found) != 2)
+        other = next(
+            name
+            for name, column_values in zip(columns, values, strict=True)
+            if len(column_values) != 2
+        )
         need = "of two values each where there are several (infer any other one alone)"
         raise invalid("attribute", need, other)
     codes: Any = np.stack(
-        [column.astype(np.float64) if target.is_number else np.searchsorted(found, column)
-         for found, column in zip(values, columns.values(), strict=True)], axis=1,
+        [column.astype(np.float64) if target.is_number else np.searchsorted(column_values, column)
+         for column_values, column in zip(values, columns.values(), strict=True)], axis=1,
     )  # fmt: skip
     truth = tuple(codes[row] for row in rows)
     _check_values(target, truth, left_out)
@@ -149,15 +155,17 @@ def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]
         raise mistyped("attribute", requirement, attribute)
     entries = list(attribute)
     words = bool(entries) and all(isinstance(entry, str) for entry in entries)
-    known = words and set(entries) <= set(corpus.attributes or ())
+    are_names = words and set(entries) <= set(corpus.attributes or ())
     # A list of strings that no column could be is one of names, some of them misspelt.
-    if known or (words and isinstance(attribute, (list, tuple)) and len(entries) != len(corpus)):
+    if are_names or (
+        words and isinstance(attribute, (list, tuple)) and len(entries) != len(corpus)
+    ):
         if len(set(entries)) < len(entries):
             raise invalid("attribute", "names that differ", attribute)
         return {name: corpus.attribute(name) for name in entries}
     if len(entries) != len(corpus):
-        found = f"{len(entries):,} values for {len(corpus):,} texts"
-        raise invalid("attribute", requirement, found)
+        problem = f"{len(entries):,} values for {len(corpus):,} texts"
+        raise invalid("attribute", requirement, problem)
     made = Corpus(["-"] * len(corpus), attributes={_UNNAMED_COLUMN: entries})
     return {_UNNAMED_COLUMN: made.attribute(_UNNAMED_COLUMN)}
 
@@ -169,10 +177,10 @@ def _list_target_values(name: str, column: npt.NDArray[Any], kind: Kind | None) 
         is_number = choice("kind", kind, get_args(Kind)) == "number"
     if is_number and column.dtype.kind not in "fi":
         raise invalid("kind", f"'values' or None for {name!r}, whose values are strings", kind)
-    found = np.unique(column)
-    if len(found) < 2:
-        raise invalid(f"attribute {name!r}", "of two values at least", found.tolist())
-    return found[:0] if is_number else found
+    values = np.unique(column)
+    if len(values) < 2:
+        raise invalid(f"attribute {name!r}", "of two values at least", values.tolist())
+    return values[:0] if is_number else values
 
 
 def _select_texts(
@@ -180,15 +188,15 @@ def _select_texts(
 ) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
     """Find the texts of each part that are used, and count the others by reason."""
     train, *others = ([likeness(text) for text in part] for part in texts)
-    kept, left_out, seen = [np.ones(len(train), bool)], dict[str, int](), set(train)
+    kept, left_out, earlier_texts = [np.ones(len(train), bool)], dict[str, int](), set(train)
     for part, earlier, keys in zip(SPLITS[1:], ("train", "train or valid"), others, strict=True):
-        is_known = np.array([key in seen for key in keys], bool)
+        is_known = np.array([key in earlier_texts for key in keys], bool)
         first = {key: row for row, key in reversed(list(enumerate(keys)))}
         is_first = np.array([first[key] == row for row, key in enumerate(keys)], bool)
         kept.append(~is_known & is_first)
         left_out[f"{part}, also in {earlier}"] = int(is_known.sum())
         left_out[f"{part}, repeated"] = int((~is_known & ~is_first).sum())
-        seen |= set(keys)
+        earlier_texts |= set(keys)
     return kept, left_out
 
 
@@ -200,12 +208,14 @@ def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, in
             for why, many in left_out.items() if why.startswith(f"{part},") and many
         )  # fmt: skip
         for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
-            found = np.unique(codes[:, column]).tolist()
-            found = found if target.is_number else [values[code] for code in found]
-            if len(found) < 2:
+            values_present = np.unique(codes[:, column]).tolist()
+            values_present = (
+                values_present if target.is_number else [values[code] for code in values_present]
+            )
+            if len(values_present) < 2:
                 text = (
                     f"attribute {name!r} must be of two values at least in {part}, got "
-                    f"{show(found)} in {len(codes):,} texts{f' ({gone})' if gone else ''}"
+                    f"{show(values_present)} in {len(codes):,} texts{f' ({gone})' if gone else ''}"
                 )
                 raise about(ValueError(text), "attribute")
 
@@ -237,10 +247,10 @@ def floor_answers(
         >>> floor_answers(truth, labels, np.array(["x", "y", "z"]), target, "accuracy").ravel()
         array([1, 0, 0])
     """
-    count, place, found = _find_cells(cells, asked)
+    count, place, is_present = _find_cells(cells, asked)
     each = _answer_by_cell(truth, place, count, target, measure)
     whole = _answer_by_cell(truth, np.zeros_like(place), 1, target, measure)
-    return np.vstack([each, whole])[found]
+    return np.vstack([each, whole])[is_present]
 
 
 def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
@@ -250,9 +260,9 @@ def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
         How many there are; the number of each training text's cell, and of each asked one: of a
         cell that train lacks as many as there are.
     """
-    known, place = np.unique(cells, return_inverse=True)
-    found = np.searchsorted(known, asked).clip(max=len(known) - 1)
-    return len(known), place, np.where(known[found] == asked, found, len(known))
+    distinct, place = np.unique(cells, return_inverse=True)
+    places = np.searchsorted(distinct, asked).clip(max=len(distinct) - 1)
+    return len(distinct), place, np.where(distinct[places] == asked, places, len(distinct))
 
 
 def floor_scores(
@@ -271,20 +281,20 @@ def floor_scores(
         >>> floor_scores(truth, np.array(list("xxxy")), np.array(list("xyz"))).round(2)
         array([0.67, 0.  , 0.5 ])
     """
-    count, place, found = _find_cells(cells, asked)
+    count, place, is_present = _find_cells(cells, asked)
     groups = [truth[place == cell, 0] for cell in range(count)]
     answers: npt.NDArray[np.float64] = np.array([*map(statistic, groups), statistic(truth[:, 0])])
-    return answers[found]
+    return answers[is_present]
 
 
-def floor_ranks(truth: Ints, cells: Any, asked: Any, wanted: Ints, values: int) -> Ints:
+def floor_ranks(truth: Ints, cells: Any, asked: Any, true_values: Ints, values: int) -> Ints:
     """Return for each text the rank of its value, by frequency in its cell of train.
 
     Args:
         truth: codes of the training texts, shape (n, 1).
         cells: the cell of each training text.
         asked: the cells of the texts to answer; a cell that train lacks is answered as all are.
-        wanted: codes of the texts to answer, shape (m,).
+        true_values: codes of the texts to answer, shape (m,).
         values: number of values; those that train lacks share the rank after all others.
 
     Example:
@@ -292,12 +302,12 @@ def floor_ranks(truth: Ints, cells: Any, asked: Any, wanted: Ints, values: int) 
         >>> floor_ranks(truth, cells, np.array(list("xyz")), np.array([0, 0, 1]), 3)
         array([1, 2, 3])
     """
-    count, place, found = _find_cells(cells, asked)
+    count, place, is_present = _find_cells(cells, asked)
     counts = np.zeros((count + 1, values), np.int64)
     np.add.at(counts, (place, truth[:, 0]), 1)
     counts[-1] = counts[:-1].sum(axis=0)
     # Of equally frequent values in a cell the first comes first, as for the majority.
-    return rank_values(counts.astype(np.float64), counts[-1] > 0)[found, wanted]
+    return rank_values(counts.astype(np.float64), counts[-1] > 0)[is_present, true_values]
 
 
 def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]) -> Ints:

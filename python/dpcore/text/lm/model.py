@@ -207,8 +207,8 @@ class NextWordModel(FitPlan):
             TypeError: if texts are not strings.
             ValueError: if one is empty.
         """
-        found = self.network.word_losses(self._encode(texts))
-        return np.array([part.mean() if part.size else 0.0 for part in found])
+        word_losses = self.network.word_losses(self._encode(texts))
+        return np.array([part.mean() if part.size else 0.0 for part in word_losses])
 
     def perplexity(
         self, texts: Any, exclude: Any = None, *, confidence: float = 0.95, rng: Rng = None
@@ -231,12 +231,18 @@ class NextWordModel(FitPlan):
             ValueError: if no text is left, or no word is predicted.
         """
         level, seed = confidence_level(confidence), seed_of(rng)
-        given = texts_of("texts", texts)
+        given_texts = texts_of("texts", texts)
         without = self.known if exclude is None else fingerprint_texts(texts_of("exclude", exclude))
-        kept = [text for text in given if not fingerprint_texts([text]) <= (without or frozenset())]
+        kept = [
+            text
+            for text in given_texts
+            if not fingerprint_texts([text]) <= (without or frozenset())
+        ]
         if not kept:
-            raise invalid("texts", "texts that are not training texts", f"{len(given):,} of them")
-        left_out = None if without is None else len(given) - len(kept)
+            raise invalid(
+                "texts", "texts that are not training texts", f"{len(given_texts):,} of them"
+            )
+        left_out = None if without is None else len(given_texts) - len(kept)
         rows, _ = self.rows.encode(kept)
         losses = self.network.word_losses(rows)
         sums, sizes = (np.array([*map(measure, losses)]) for measure in (np.sum, np.size))
@@ -268,7 +274,7 @@ class NextWordModel(FitPlan):
         Returns:
             float64, shape `(contexts, hidden)`, in the order of the texts.
         """
-        return np.concatenate([found for found, _ in self.network.read_rows(self._encode(texts))])
+        return np.concatenate([states for states, _ in self.network.read_rows(self._encode(texts))])
 
     def log_probabilities(self, texts: Any) -> Iterator[Floats]:
         """Yield for each text the logarithms of the next-word distributions.
@@ -280,8 +286,8 @@ class NextWordModel(FitPlan):
             Natural logarithms, float64, shape `(contexts, V)`; columns stand for "<unk>" and the
             words of the vocabulary.
         """
-        for _, found in self.network.read_rows(self._encode(texts)):
-            yield found
+        for _, logs in self.network.read_rows(self._encode(texts)):
+            yield logs
 
     def sample(self, n: int, rng: Rng = None, *, starts: Any = None) -> list[str]:
         """Draw texts word by word, each word by the model's law without "<unk>".
@@ -384,12 +390,12 @@ class NextWordModel(FitPlan):
         words, settings = read_mapping(config, "vocabulary"), read_mapping(config, "settings")
         try:
             vocabulary = Vocabulary(words["words"], "token", words["reserved"])
-            given: dict[str, Any] = {
+            arguments: dict[str, Any] = {
                 name: math.inf if value == "inf" and name != "masked" else value
                 for name, value in settings.items()
             }
-            given["valid_losses"] = tuple(given["valid_losses"])
-            model = cls(vocabulary=vocabulary, **given)
+            arguments["valid_losses"] = tuple(arguments["valid_losses"])
+            model = cls(vocabulary=vocabulary, **arguments)
         except (TypeError, KeyError) as error:
             raise invalid("config.json", "one of NextWordModel", error) from None
         object.__setattr__(model, "network", make_network(model.rows.size, model))
@@ -562,18 +568,18 @@ def fit(
         >>> model.epochs, model.losses(corpus.test.texts[:2]).shape
         (2, (2,))
     """
-    found, checked = training_texts(texts), texts_of("valid", valid)
+    train, checked = training_texts(texts), texts_of("valid", valid)
     if start is not None:
         instance("start", start, NextWordModel)
     public_texts = check_public(rate, public, epsilon)
-    words = _choose_vocabulary(found, vocabulary, start, masked)
+    words = _choose_vocabulary(train, vocabulary, start, masked)
     rows = TextRows(words, integer("length", length, 2), instance("masked", masked, str))
     plan = _make_plan(
-        len(found), start, epsilon is not None, optimiser=optimiser, epochs=epochs, batch=batch,
+        len(train), start, epsilon is not None, optimiser=optimiser, epochs=epochs, batch=batch,
         lr=lr, hidden=hidden, layers=layers, dropout=dropout,
     )  # fmt: skip
     if epsilon is not None:
-        plan = _add_noise(plan, epsilon, delta, clip, len(found))
+        plan = _add_noise(plan, epsilon, delta, clip, len(train))
     from ...torch.mechanisms import device_of
     from .network import draw_weights, learn_plain, learn_private, make_network
 
@@ -582,10 +588,10 @@ def fit(
     place, seed = device_of("cpu" if device is None else device), seed_of(rng)
     if public_texts:
         plan, figures = search_plan(
-            public_texts, len(found), plan, start, rows, place, [seed, 1], progress
+            public_texts, len(train), plan, start, rows, place, [seed, 1], progress
         )  # fmt: skip
     generator = np.random.default_rng(seed)
-    (numbers, cut), (valid_numbers, _) = rows.encode(found), rows.encode(checked)
+    (numbers, cut), (valid_numbers, _) = rows.encode(train), rows.encode(checked)
     source = None if start is None else start.network
     network = make_network(rows.size, plan, source, plan.is_private)
     if source is None:
@@ -603,11 +609,11 @@ def fit(
         **vars(rows) | vars(plan) | made | figures,
         has_own_vocabulary=vocabulary is None and start is None,
         start="drawn weights" if start is None else repr(start),
-        seed=None if plan.sigma else seed, texts=len(found), cut=cut,
+        seed=None if plan.sigma else seed, texts=len(train), cut=cut,
         without_target=sum(not (row[1:] < rows.size).any() for row in numbers),
         valid_perplexity=_mean_perplexity(network.word_losses(valid_numbers)),
         valid_unigram=_mean_perplexity(rows.unigram_losses(counts, valid_numbers)),
-        network=network, counts=counts, known=fingerprint_texts(found),
+        network=network, counts=counts, known=fingerprint_texts(train),
     )  # fmt: skip
 
 
@@ -627,25 +633,25 @@ def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
 
 
 def _choose_vocabulary(
-    texts: Sequence[str], given: Vocabulary | None, start: NextWordModel | None, masked: str
+    texts: Sequence[str], stated: Vocabulary | None, start: NextWordModel | None, masked: str
 ) -> Vocabulary:
     """Return the vocabulary that is given, that of the start, or the frequent words of texts."""
-    known = given if start is None else start.vocabulary
-    if given is not None and _check_vocabulary(given) != known:
-        raise invalid("vocabulary", "that of start, word for word", given)
-    if known is not None:
-        return known
+    vocabulary = stated if start is None else start.vocabulary
+    if stated is not None and _check_vocabulary(stated) != vocabulary:
+        raise invalid("vocabulary", "that of start, word for word", stated)
+    if vocabulary is not None:
+        return vocabulary
     return make_vocabulary(texts, masked)
 
 
-def _make_plan(texts: int, start: Any, is_private: bool, **given: Any) -> FitPlan:
+def _make_plan(texts: int, start: Any, is_private: bool, **settings: Any) -> FitPlan:
     """Check the settings of a training, and fill in those of its recipe; there is no noise yet.
 
     Args:
         texts: number of training texts.
         start: the model whose sizes are taken, or None.
         is_private: True for the private recipe.
-        **given: fields of `FitPlan`; None for the recipe's.
+        **settings: fields of `FitPlan`. None stands for that of the recipe.
 
     Raises:
         TypeError: if a setting is of the wrong kind.
@@ -654,14 +660,14 @@ def _make_plan(texts: int, start: Any, is_private: bool, **given: Any) -> FitPla
     """
     from ..systems.training import make_recipe
 
-    optimiser = choice("optimiser", given["optimiser"], ("sgd", "adam"))
+    optimiser = choice("optimiser", settings["optimiser"], ("sgd", "adam"))
     if is_private and optimiser != "sgd":
         raise invalid("optimiser", "'sgd' for a private training", optimiser)
-    if is_private and given["dropout"]:
-        raise invalid("dropout", "0 for a private training", given["dropout"])
+    if is_private and settings["dropout"]:
+        raise invalid("dropout", "0 for a private training", settings["dropout"])
     sizes = {name: getattr(start, name, size) for name, size in _DEFAULT_SIZES.items()}
     usual = {**_DEFAULT_RECIPES["private" if is_private else optimiser], **sizes}
-    filled = usual | {name: value for name, value in given.items() if value is not None}
+    filled = usual | {name: value for name, value in settings.items() if value is not None}
     for name, size in sizes.items():
         filled[name] = integer(name, filled[name], 1)
         if start is not None and filled[name] != size:
@@ -721,8 +727,8 @@ def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int
 
 
 def _mean_perplexity(losses: Sequence[Floats]) -> float | None:
-    found = np.concatenate(losses)
-    return float(np.exp(found.mean())) if found.size else None
+    word_losses = np.concatenate(losses)
+    return float(np.exp(word_losses.mean())) if word_losses.size else None
 
 
 def _spend_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
@@ -769,16 +775,16 @@ def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = N
         Traceback (most recent call last):
         ValueError: canaries[0] must be words of the vocabulary, got 'london'
     """
-    known = _check_vocabulary(vocabulary).words
+    vocabulary_words = _check_vocabulary(vocabulary).words
     if not isinstance(many, (int, np.integer, float)):
-        given = texts_of("many", many)
-        for row, text in enumerate(given):
-            unknown = [word for word in vocabulary.tokenise(text) if word not in known]
+        given_texts = texts_of("many", many)
+        for row, text in enumerate(given_texts):
+            unknown = [word for word in vocabulary.tokenise(text) if word not in vocabulary_words]
             if unknown:
                 raise invalid(f"canaries[{row}]", "words of the vocabulary", unknown[0])
-        return list(given)
+        return list(given_texts)
     shape = integer("many", many, 1, 10**6), integer("words", words, 2, 10**6)
-    if not known:
+    if not vocabulary_words:
         raise invalid("vocabulary", "one with words", vocabulary)
-    drawn = np.random.default_rng(seed_of(rng)).integers(len(known), size=shape)
-    return [" ".join(known[number] for number in row) for row in drawn]
+    drawn = np.random.default_rng(seed_of(rng)).integers(len(vocabulary_words), size=shape)
+    return [" ".join(vocabulary_words[number] for number in row) for row in drawn]

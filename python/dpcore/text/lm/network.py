@@ -103,9 +103,9 @@ class Network(torch.nn.Module):  # type: ignore[misc]
             for row, padded in zip(part, states, strict=True):
                 # Left before each yield: the switches are global, and two readers may take turns.
                 with one_thread(), torch.no_grad():
-                    found = padded[: max(0, len(row) - 1)]
-                    scores = torch.log_softmax(self.decoder(found).double(), dim=1)
-                yield found.double().numpy(), scores.numpy()
+                    row_states = padded[: max(0, len(row) - 1)]
+                    scores = torch.log_softmax(self.decoder(row_states).double(), dim=1)
+                yield row_states.double().numpy(), scores.numpy()
 
     def draw_words(self, firsts: Ids, length: int, draw: Generator) -> Ids:
         """Draw the words that follow first words, never number 0, shape `(n, length)`."""
@@ -124,9 +124,9 @@ class Network(torch.nn.Module):  # type: ignore[misc]
     def word_losses(self, rows: Rows) -> list[Floats]:
         """Return for each text the losses of its targets, in nats; masked words are no targets."""
         losses = []
-        for row, (_, found) in zip(rows, self.read_rows(rows), strict=True):
+        for row, (_, states) in zip(rows, self.read_rows(rows), strict=True):
             kept = np.flatnonzero(row[1:] < self.words)
-            losses.append(-found[kept, row[1:][kept]])
+            losses.append(-states[kept, row[1:][kept]])
         return losses
 
 
@@ -247,14 +247,14 @@ def learn_plain(
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), _MAX_GRADIENT_NORM)
             optimizer.step()
-        found = mean_loss(network, valid)
-        require_convergence(found < DIVERGED_WORD_LOSS, plan.lr, epoch)
-        if found < least:
-            least, best = found, deepcopy(network.state_dict())
+        valid_loss = mean_loss(network, valid)
+        require_convergence(valid_loss < DIVERGED_WORD_LOSS, plan.lr, epoch)
+        if valid_loss < least:
+            least, best = valid_loss, deepcopy(network.state_dict())
         else:
             for group in optimizer.param_groups:
                 group["lr"] /= _RATE_DIVISOR
-        return found
+        return valid_loss
 
     losses, partial = run_epochs(
         run_epoch, plan.epochs, [*network.parameters()], rng, progress, patience=_PATIENCE_EPOCHS
@@ -315,12 +315,12 @@ def learn_private(
 def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
     """Return the rows in random batches of texts of similar length."""
     shuffled = [rows[number] for number in rng.permutation(len(rows))]
-    found = []
+    batches = []
     for pool in _split_rows(shuffled, _BATCHES_PER_POOL * batch):
         alike = sorted(pool, key=len)
         parts = np.array_split(np.arange(len(alike)), -(-len(alike) // batch))
-        found += [[alike[place] for place in part] for part in parts]
-    return [found[number] for number in rng.permutation(len(found))]
+        batches += [[alike[place] for place in part] for part in parts]
+    return [batches[number] for number in rng.permutation(len(batches))]
 
 
 def _make_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: int) -> None:

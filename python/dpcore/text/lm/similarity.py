@@ -190,16 +190,18 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
     decoder = representation_distances(a.decoder_weights, b.decoder_weights)
     if texts is None:
         return Closeness(decoder, None, None)
-    given = texts_of("texts", texts)
+    given_texts = texts_of("texts", texts)
     if (a.length, a.masked) != (b.length, b.masked):
         needed = f"a model that reads {a.length:,} words of a text and masks {a.masked!r}, as a"
         raise invalid("b", needed, f"{b.length:,} and {b.masked!r}")
-    states = a.hidden_states(given), b.hidden_states(given)
+    states = a.hidden_states(given_texts), b.hidden_states(given_texts)
     if len(states[0]) <= max(a.hidden, b.hidden):
         needed = f"texts with more contexts than hidden entries, {max(a.hidden, b.hidden):,}"
         raise invalid("texts", needed, f"{len(states[0]):,} contexts")
     sums = np.zeros(2)
-    for p, q in zip(a.log_probabilities(given), b.log_probabilities(given), strict=True):
+    for p, q in zip(
+        a.log_probabilities(given_texts), b.log_probabilities(given_texts), strict=True
+    ):
         sums += float((np.exp(p) * (p - q)).sum()), float((np.exp(q) * (q - p)).sum())
     # Gibbs' inequality: a mean below 0 is rounding.
     kl = np.maximum(sums / len(states[0]), 0.0).tolist()
@@ -246,8 +248,8 @@ def _decompose_array(array: Floats) -> tuple[Floats, Floats, Floats]:
     return u[:, kept], s[kept], v[kept]
 
 
-def _list_cells(name: str, found: Distances) -> tuple[str, ...]:
-    values = (f"{value:.4f}" for value in (found.cka, found.pwcca, found.procrustes))
-    sizes = found.columns, found.directions
+def _list_cells(name: str, distances: Distances) -> tuple[str, ...]:
+    values = (f"{value:.4f}" for value in (distances.cka, distances.pwcca, distances.procrustes))
+    sizes = distances.columns, distances.directions
     columns, directions = (", ".join(map(str, dict.fromkeys(both))) for both in sizes)
-    return name, *values, f"{found.rows:,} x {columns}", directions
+    return name, *values, f"{distances.rows:,} x {columns}", directions

@@ -120,20 +120,20 @@ def policy_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[
         raise mistyped("policy", "a function (documents, rng) -> levels", policy)
     documents = texts_of("texts", texts)
     name = policy_name(policy)
-    found = policy(documents, rng)
-    if isinstance(found, str) or not isinstance(found, Sized):
-        raise mistyped(f"levels of {name}", "a list of arrays, one for each document", found)
-    if len(found) != len(documents):
-        raise invalid(f"levels of {name}", f"arrays for {len(documents):,} documents", len(found))
+    stated = policy(documents, rng)
+    if isinstance(stated, str) or not isinstance(stated, Sized):
+        raise mistyped(f"levels of {name}", "a list of arrays, one for each document", stated)
+    if len(stated) != len(documents):
+        raise invalid(f"levels of {name}", f"arrays for {len(documents):,} documents", len(stated))
     return [
         _check_levels(f"levels of {name} for texts[{row}]", levels, len(split_words(text)))
-        for row, (text, levels) in enumerate(zip(documents, found, strict=True))
+        for row, (text, levels) in enumerate(zip(documents, stated, strict=True))
     ]
 
 
-def _check_levels(name: str, given: Any, words: int) -> Levels:
+def _check_levels(name: str, stated: Any, words: int) -> Levels:
     requirement = f"a number from 0 to 1, or inf, for each of {words:,} words"
-    levels = numeric(name, requirement, given).astype(np.float64)
+    levels = numeric(name, requirement, stated).astype(np.float64)
     if levels.shape != (words,):
         raise invalid(name, requirement, f"shape {levels.shape}")
     wrong = ~((levels >= 0.0) & ((levels <= 1.0) | (levels == np.inf)))
@@ -170,13 +170,13 @@ def mask_words(
     choice("style", style, STYLES)
     if len(levels) != len(texts):
         raise invalid("levels", f"arrays for {len(texts):,} texts", len(levels))
-    found = []
+    masked = []
     for row, (text, own) in enumerate(zip(texts, levels, strict=True)):
         words = split_words(text)
         if len(own) != len(words):
             raise invalid(f"levels[{row}]", f"one for each of {len(words):,} words", len(own))
-        found.append(_join_words(words, (own <= level).tolist(), style))
-    return found
+        masked.append(_join_words(words, (own <= level).tolist(), style))
+    return masked
 
 
 def _join_words(words: list[str], masked: list[bool], style: Style) -> str:
@@ -269,7 +269,9 @@ def redact(
     if level is not None:
         level = real("level", level, low=0.0, high=1.0)
     levels = policy_levels(policy, documents, np.random.default_rng(seed_of(rng)))
-    if level is None and any((one[np.isfinite(one)] > 0.0).any() for one in levels):
+    if level is None and any(
+        (own_levels[np.isfinite(own_levels)] > 0.0).any() for own_levels in levels
+    ):
         raise invalid("level", f"a share from 0 to 1, which {policy_name(policy)} needs", level)
     warn_if_fitted_on(policy, documents)
     return mask_words(documents, levels, 0.0 if level is None else level, style)
@@ -491,32 +493,39 @@ def link_redacted(
         2 of 3 texts (2 words each) linked by length and places: 0.667 [0.094, 0.992], floor 0.333
     """
     choice("by", by, get_args(_LinkageMethod))
-    known = [split_words(text) for text in texts_of("originals", originals)]
-    if len(known) < 2:
-        raise invalid("originals", "two texts or more", len(known))
+    words_of_originals = [split_words(text) for text in texts_of("originals", originals)]
+    if len(words_of_originals) < 2:
+        raise invalid("originals", "two texts or more", len(words_of_originals))
     outputs = _read_redacted(redacted)
-    rows = _read_truth(truth, len(outputs), len(known))
-    find_rows = index_originals(known, by)
-    keys = list(map(tuple, known))
+    rows = _read_truth(truth, len(outputs), len(words_of_originals))
+    find_rows = index_originals(words_of_originals, by)
+    keys = list(map(tuple, words_of_originals))
     right, kept = 0.0, 0
     for words, row in zip(outputs, rows.tolist(), strict=True):
         kept += sum(word != MASK for word in words)
-        found = find_rows(words)
-        right += sum(keys[one] == keys[row] for one in found) / max(1, len(found))
+        candidates = find_rows(words)
+        right += sum(keys[candidate] == keys[row] for candidate in candidates) / max(
+            1, len(candidates)
+        )
     most = Counter(keys).most_common(1)[0][1] / len(keys)
     mean = round(kept / len(outputs))
     return Linkage(round(right), len(outputs), mean, most, _METHOD_TITLES[by], confidence)
 
 
-def index_originals(known: Sequence[Sequence[str]], by: str) -> Callable[[Sequence[str]], _WordIds]:
+def index_originals(
+    words_of_originals: Sequence[Sequence[str]], by: str
+) -> Callable[[Sequence[str]], _WordIds]:
     """Return a function from the words of a redacted text to the rows that agree with them.
 
     Args:
-        known: the words of each original.
+        words_of_originals: the words of each original.
         by: "places", "kept_places" or "bag", as in `link_redacted`.
     """
-    numbers = {word: place for place, word in enumerate({word for one in known for word in one})}
-    rows_of_numbers = [[numbers[word] for word in one] for one in known]
+    numbers = {
+        word: place
+        for place, word in enumerate({word for original in words_of_originals for word in original})
+    }
+    rows_of_numbers = [[numbers[word] for word in original] for original in words_of_originals]
     index = (_BagIndex if by == "bag" else _PlaceIndex)(rows_of_numbers)
 
     def find_rows(words: Sequence[str]) -> _WordIds:
@@ -558,32 +567,32 @@ def _read_truth(truth: Any, outputs: int, originals: int) -> _WordIds:
 class _PlaceIndex:
     """Originals by the number of the word at each place."""
 
-    def __init__(self, known: Sequence[Sequence[int]]) -> None:
-        self.sizes = np.array([len(one) for one in known])
+    def __init__(self, rows: Sequence[Sequence[int]]) -> None:
+        self.sizes = np.array([len(numbers) for numbers in rows])
         self.starts = np.cumsum(self.sizes) - self.sizes
-        self.words = np.array([word for one in known for word in one])
+        self.words = np.array([word for numbers in rows for word in numbers])
 
     def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
         """Return the rows with these words at these places, and of this size."""
         last = places[-1] if places else -1
-        found = np.flatnonzero(self.sizes > last if size is None else self.sizes == size)
+        candidates = np.flatnonzero(self.sizes > last if size is None else self.sizes == size)
         for place, number in zip(places, ids, strict=True):
-            found = found[self.words[self.starts[found] + place] == number]
-        return found
+            candidates = candidates[self.words[self.starts[candidates] + place] == number]
+        return candidates
 
 
 class _BagIndex:
     """Originals by how often each word occurs in them."""
 
-    def __init__(self, known: Sequence[Sequence[int]]) -> None:
-        self.originals = len(known)
-        found: dict[int, tuple[list[int], list[int]]] = {}
-        for row, words in enumerate(known):
+    def __init__(self, originals: Sequence[Sequence[int]]) -> None:
+        self.originals = len(originals)
+        index: dict[int, tuple[list[int], list[int]]] = {}
+        for row, words in enumerate(originals):
             for word, times in Counter(words).items():
-                rows, counts = found.setdefault(word, ([], []))
+                rows, counts = index.setdefault(word, ([], []))
                 rows.append(row)
                 counts.append(times)
-        self.found = {word: tuple(map(np.array, columns)) for word, columns in found.items()}
+        self.found = {word: tuple(map(np.array, columns)) for word, columns in index.items()}
 
     def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
         """Return the rows in which each of these words occurs as often as here, or more often."""

@@ -157,11 +157,11 @@ def compute_features(
     """
     # A full stop is a text without a word: `TfidfSVD` refuses empty ones.
     filled, background = ([text or "." for text in texts] for texts in (redacted, background))
-    known = [*background, *(filled[row] for row in parts.fit)]
-    weights, names = _weigh_words(known, filled, 1)
+    known_texts = [*background, *(filled[row] for row in parts.fit)]
+    weights, names = _weigh_words(known_texts, filled, 1)
     frequent = None
     if study.labels is not None:
-        frequent, _ = _weigh_words(known, filled, _MIN_TEXTS_PER_WORD)
+        frequent, _ = _weigh_words(known_texts, filled, _MIN_TEXTS_PER_WORD)
     vectors = np.zeros((len(filled), 1))
     # Where no word is left in two texts, all documents have the same vector.
     with suppress(ValueError), warnings.catch_warnings():
@@ -176,7 +176,7 @@ def compute_features(
 
 
 def _weigh_words(
-    known: Sequence[str], texts: Sequence[str], min_count: int
+    known_texts: Sequence[str], texts: Sequence[str], min_count: int
 ) -> tuple[Any, tuple[str, ...]]:
     """Return TF-IDF weights of texts, and the words, which at least `min_count` known texts have.
 
@@ -185,7 +185,7 @@ def _weigh_words(
     extraction = require_module("sklearn.feature_extraction.text", "redaction.sweep")
     words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=min_count)
     try:
-        weights = words.fit(known).transform(texts)
+        weights = words.fit(known_texts).transform(texts)
     except ValueError:
         sparse = require_module("scipy.sparse", "redaction.sweep")
         return sparse.csr_matrix((len(texts), 1)), ("",)
@@ -302,16 +302,18 @@ def measure_figures(
     ]
     rng = np.random.default_rng([seed, 1])
     null = np.empty((nulls, 2, len(ORDERS)))
-    for one in null:
+    for attacker in null:
         permuted = study.truth.copy()
         permuted[parts.others] = rng.permutation(permuted[parts.others])
-        one[:] = _estimate_set_divergences(parts, features.vectors, permuted, seed, ORDERS).value
-    found = _estimate_set_divergences(parts, features.vectors, study.truth, seed, ORDERS)
+        attacker[:] = _estimate_set_divergences(
+            parts, features.vectors, permuted, seed, ORDERS
+        ).value
+    divergences = _estimate_set_divergences(parts, features.vectors, study.truth, seed, ORDERS)
     figures = Figures(
         np.nan, attack.accuracy.value, attack.auc, attack.true_positive_rate(),
         infer_set(study, parts, [trees], seed).accuracy.value,
         infer_set(study, parts, counting, seed).accuracy.value,
-        *_measure_utility(study, parts, features.frequent), found.value, null,
+        *_measure_utility(study, parts, features.frequent), divergences.value, null,
     )  # fmt: skip
     return figures, attack
 
@@ -346,16 +348,16 @@ def _measure_utility(study: Study, parts: Parts, weights: Any) -> tuple[float, f
     if study.labels is None:
         return np.nan, np.nan
     metrics = require_module("sklearn.metrics", "redaction.sweep")
-    known, asked = np.concatenate(parts[:3]), parts.test
-    known, asked = (rows[study.truth[rows] == 0] for rows in (known, asked))
-    labels, wanted = (study.labels[rows - int(study.truth.sum())] for rows in (known, asked))
+    fit_rows, asked = np.concatenate(parts[:3]), parts.test
+    fit_rows, asked = (rows[study.truth[rows] == 0] for rows in (fit_rows, asked))
+    labels, truth = (study.labels[rows - int(study.truth.sum())] for rows in (fit_rows, asked))
     values, counts = np.unique(labels, return_counts=True)
-    answers = _make_regression().fit(weights[known], labels).predict(weights[asked])
-    floor, found = (
-        float(metrics.f1_score(wanted, given, average="macro", zero_division=0.0))
-        for given in (np.full(len(asked), values[counts.argmax()]), answers)
+    answers = _make_regression().fit(weights[fit_rows], labels).predict(weights[asked])
+    floor, own = (
+        float(metrics.f1_score(truth, predicted, average="macro", zero_division=0.0))
+        for predicted in (np.full(len(asked), values[counts.argmax()]), answers)
     )
-    return found, floor
+    return own, floor
 
 
 def find_exposed(
@@ -375,7 +377,7 @@ def find_exposed(
     errors = np.where(is_sensitive, above, below)
     assert attack.threshold is not None
     right = (scores >= attack.threshold) == is_sensitive
-    found = []
+    exposed = []
     for i in [i for i in np.argsort(errors, kind="stable").tolist() if right[i]]:
         row = int(rows[i])
         weights = features.weights[row]
@@ -383,10 +385,10 @@ def find_exposed(
         parts_of_score *= 1.0 if is_sensitive[i] else -1.0
         strongest = np.argsort(-parts_of_score, kind="stable")[:_MAX_EXPOSED_WORDS]
         words = [weights.indices[j] for j in strongest if parts_of_score[j] > 0.0]
-        found.append(
+        exposed.append(
             ExposedDocument(
                 int(study.rows[row]), bool(is_sensitive[i]), float(scores[i]),
                 tuple(str(features.names[word]) for word in words), redacted[row],
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(exposed)

@@ -66,7 +66,9 @@ class FrozenPolicy(Record):
         """Its kind, and the settings that are not the usual ones."""
         # What `fit` sets has an empty default, and is no setting.
         settings: Any = fields(self)  # type: ignore[arg-type]
-        values = [(one.name, getattr(self, one.name), one.default) for one in settings]
+        values = [
+            (setting.name, getattr(self, setting.name), setting.default) for setting in settings
+        ]
         changed = [
             f"{name}={value!r}" for name, value, usual in values
             if isinstance(usual, (bool, int, float, str)) and value != usual
@@ -185,7 +187,7 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
             ValueError: if a set or a text is empty, or no word occurs in two texts.
         """
         sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
-        texts = [text for one in sets for text in one]
+        texts = [text for part in sets for text in part]
         extraction = require_module("sklearn.feature_extraction.text", "redaction.Ranked")
         linear = require_module("sklearn.linear_model", "redaction.Ranked")
         least = _MIN_TEXTS_PER_KEYWORD
@@ -195,13 +197,13 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
             raise invalid("sensitive", f"texts with a word that {least} texts have", sensitive)
         rows = features.fit_transform(texts)
         model = linear.LogisticRegression(C=_KEYWORD_INVERSE_PENALTY, max_iter=1000)
-        model.fit(rows, np.repeat([1, 0], [len(one) for one in sets]))
+        model.fit(rows, np.repeat([1, 0], [len(part) for part in sets]))
         words = tuple(features.get_feature_names_out().tolist())
         sizes = np.abs(model.coef_[0])
         rank = dict(zip(words, sizes.tolist(), strict=True))
         # A word of a text is at least as high as each of its parts: no share is 0.
-        seen = np.sort(np.concatenate([_highest_ranks(rank, text) for text in texts]))
-        shares = 1.0 - np.searchsorted(seen, sizes) / len(seen)
+        ranks = np.sort(np.concatenate([_highest_ranks(rank, text) for text in texts]))
+        shares = 1.0 - np.searchsorted(ranks, sizes) / len(ranks)
         return replace(
             self, words=words, weights=model.coef_[0], shares=shares,
             fitted_on=fingerprint_texts(texts),
@@ -317,11 +319,11 @@ def _strip_punctuation(word: str) -> str:
     return _OUTER_PUNCTUATION.sub("", word).casefold()
 
 
-def _read_phrases(name: str, given: Any) -> tuple[str, ...]:
+def _read_phrases(name: str, stated: Any) -> tuple[str, ...]:
     requirement = "a list of at least one word or phrase"
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise mistyped(name, requirement, given)
-    phrases = texts_of(name, sorted(given) if isinstance(given, (set, frozenset)) else given)
+    if isinstance(stated, (str, bytes, Mapping)) or not isinstance(stated, Iterable):
+        raise mistyped(name, requirement, stated)
+    phrases = texts_of(name, sorted(stated) if isinstance(stated, (set, frozenset)) else stated)
     for place, phrase in enumerate(phrases):
         if not any(map(_strip_punctuation, split_words(phrase))):
             raise invalid(f"{name}[{place}]", "a phrase with a letter or a digit", phrase)
@@ -330,11 +332,11 @@ def _read_phrases(name: str, given: Any) -> tuple[str, ...]:
 
 def _index_phrases(phrases: Sequence[str]) -> _PhraseIndex:
     """Return phrases as bare words, by their first word."""
-    found: _PhraseIndex = {}
+    index: _PhraseIndex = {}
     for phrase in phrases:
         words = tuple(word for word in map(_strip_punctuation, split_words(phrase)) if word)
-        found.setdefault(words[0], []).append(words)
-    return found
+        index.setdefault(words[0], []).append(words)
+    return index
 
 
 def _match_phrases(words: Sequence[str], phrases: _PhraseIndex, names: bool = False) -> Levels:
@@ -395,7 +397,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 
     def _levels(self, name: str, text: str) -> Levels:
         spans = self._find_spans(name, text)
-        words = np.array([found.span() for found in _WORD_SPAN_PATTERN.finditer(text)])
+        words = np.array([match.span() for match in _WORD_SPAN_PATTERN.finditer(text)])
         levels = np.full(len(words), np.inf)
         for start, end in spans:
             levels[(words[:, 0] < end) & (words[:, 1] > start)] = 0.0
@@ -404,13 +406,13 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
     def _find_spans(self, name: str, text: str) -> list[tuple[int, int]]:
         function: Any = self.function
         if is_analyzer := has_all(function, "analyze"):
-            found = function.analyze(text=text, language=self.language)
-            given = [(one.start, one.end) for one in found]
-        elif has_all(given := function(text), "ents"):
-            given = [(one.start_char, one.end_char) for one in given.ents]
+            entities = function.analyze(text=text, language=self.language)
+            stated_spans = [(entity.start, entity.end) for entity in entities]
+        elif has_all(stated_spans := function(text), "ents"):
+            stated_spans = [(entity.start_char, entity.end_char) for entity in stated_spans.ents]
         requirement = f"pairs of places, 0 <= start < end <= {len(text):,}"
         spans = []
-        for span in given:
+        for span in stated_spans:
             if not isinstance(span, (tuple, list)) or len(span) != 2:
                 raise mistyped(name, requirement, span)
             start, end = (integer(name, place, 0, len(text)) for place in span)
@@ -502,11 +504,11 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         torch = require_module("torch", "redaction.Learned")
         generator = np.random.default_rng(seed_of(rng))
         scaled = self._scale_vectors()
-        vectors = [self._vectors_of(text, scaled)[0] for one in sets for text in one]
+        vectors = [self._vectors_of(text, scaled)[0] for part in sets for text in part]
         # A word that is repeated passes the network once; single precision halves the time.
         unique, ids = np.unique(np.concatenate(vectors), axis=0, return_inverse=True)
         table = torch.from_numpy(np.vstack([unique, np.zeros_like(unique[:1])])).float()
-        texts = np.split(ids.ravel(), np.cumsum([len(one) for one in vectors])[:-1])
+        texts = np.split(ids.ravel(), np.cumsum([len(part) for part in vectors])[:-1])
         rows = texts[: len(sets[0])], texts[len(sets[0]) :]
         layers = [
             torch.from_numpy(generator.normal(size=shape) / shape[0] ** 0.5)
@@ -518,23 +520,23 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         optimiser = torch.optim.Adam(layers, lr=_LEARNING_RATE)
         batch = min(_DOCUMENTS_PER_BATCH, *map(len, rows))
         for _ in range(self.epochs * (min(map(len, rows)) // batch)):
-            chosen = [[one[i] for i in generator.permutation(len(one))[:batch]] for one in rows]
-            softened = [self._soften(torch, layers, table, one) for one in chosen]
+            chosen = [[part[i] for i in generator.permutation(len(part))[:batch]] for part in rows]
+            softened = [self._soften(torch, layers, table, part) for part in chosen]
             loss = _symmetric_gaussian_divergence(*softened)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-        parameters = np.concatenate([one.detach().numpy().ravel() for one in layers])
+        parameters = np.concatenate([part.detach().numpy().ravel() for part in layers])
         return replace(self, parameters=parameters, fitted_on=fingerprint_texts(sets[0] + sets[1]))
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
         """Return the levels of the words of each document; nothing is drawn."""
         require_words(self)
-        found, scaled = [], self._scale_vectors()
+        levels, scaled = [], self._scale_vectors()
         for text in documents:
-            rows, known = self._vectors_of(text, scaled)
-            found.append(rank_levels(np.where(known, self._rank(rows), -np.inf)))
-        return found
+            rows, is_known = self._vectors_of(text, scaled)
+            levels.append(rank_levels(np.where(is_known, self._rank(rows), -np.inf)))
+        return levels
 
     @property
     def _sizes(self) -> tuple[int, ...]:
@@ -547,12 +549,12 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
     def _vectors_of(self, text: str, scaled: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return the mean vector of the known parts of each word, and True where there is one."""
         words = split_words(text)
-        rows, known = np.zeros((len(words), self.vectors.dim)), np.zeros(len(words), bool)
+        rows, is_known = np.zeros((len(words), self.vectors.dim)), np.zeros(len(words), bool)
         for place, word in enumerate(words):
             parts = [self.vectors.rows[part] for part in words_of(word) if part in self.vectors]
             if parts:
-                rows[place], known[place] = scaled[parts].mean(axis=0), True
-        return rows, known
+                rows[place], is_known[place] = scaled[parts].mean(axis=0), True
+        return rows, is_known
 
     def _rank(self, rows: Floats) -> Floats:
         at = 0
@@ -567,11 +569,11 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
 
     def _soften(self, torch: Any, layers: Sequence[Any], table: Any, texts: Sequence[Any]) -> Any:
         """Return the mean vector of each text, its highest ranks masked softly."""
-        sizes = np.array([len(one) for one in texts])
+        sizes = np.array([len(part) for part in texts])
         # After the last word of a text stands the row of zeros.
         padded = np.full((len(texts), sizes.max()), len(table) - 1)
-        for row, one in zip(padded, texts, strict=True):
-            row[: len(one)] = one
+        for row, part in zip(padded, texts, strict=True):
+            row[: len(part)] = part
         words, places = np.unique(padded, return_inverse=True)
         ranks = table[torch.from_numpy(words)]
         for place in range(0, len(layers), 2):

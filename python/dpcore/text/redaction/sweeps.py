@@ -106,8 +106,8 @@ class SweepPoint(Record, word="SweepPoint"):
     def values(self, name: str) -> npt.NDArray[np.float64]:
         """Return a figure of every split, shape (splits, ...); "null" (permutations, 2, 2)."""
         errors.choice("name", name, FIGURES)
-        found = [getattr(one, name) for one in self.splits]
-        return np.concatenate(found) if name == "null" else np.array(found)
+        figures = [getattr(split_figures, name) for split_figures in self.splits]
+        return np.concatenate(figures) if name == "null" else np.array(figures)
 
     def mean(self, name: str) -> Any:
         """Return the mean of a figure over the splits, or over the permutations."""
@@ -115,8 +115,8 @@ class SweepPoint(Record, word="SweepPoint"):
 
     def sd(self, name: str) -> Any:
         """Return the standard deviation over the splits, or permutations; NaN of one value."""
-        found = self.values(name)
-        return found.std(axis=0, ddof=1) if len(found) > 1 else np.full(found.shape[1:], np.nan)
+        values = self.values(name)
+        return values.std(axis=0, ddof=1) if len(values) > 1 else np.full(values.shape[1:], np.nan)
 
     def exposed(self, n: int = 5) -> tuple[ExposedDocument, ...]:
         """Return the documents of which the attack is surest, with the words that expose them.
@@ -191,8 +191,8 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         for point in points:
             if point.level is None or (level is not None and abs(point.level - level) < 1e-9):
                 return point
-        known = ", ".join(f"{point.level:g}" for point in points)
-        raise errors.invalid("level", f"one of {known} for {policy}", level)
+        levels = ", ".join(f"{point.level:g}" for point in points)
+        raise errors.invalid("level", f"one of {levels} for {policy}", level)
 
     @property
     def _title(self) -> str:
@@ -422,7 +422,7 @@ class _StudySplit:
         order = rng.permutation(len(documents))
         levels = masking.policy_levels(policy, [documents[row] for row in order], rng)
         own = [levels[place] for place in np.argsort(order)]
-        has_levels = any((one[np.isfinite(one)] > 0.0).any() for one in own)
+        has_levels = any((own_levels[np.isfinite(own_levels)] > 0.0).any() for own_levels in own)
         points: Sequence[float | None] = shares if has_levels else [None]
         for level in points:
             redacted = tuple(masking.mask_words(documents, own, level or 0.0, self.style))
@@ -447,11 +447,11 @@ class _StudySplit:
         divergence = measures.estimate_divergence(study, parts, features.vectors, self.seed)
         tested = [redacted[row] for row in parts.test]
         methods: Sequence[Any] = ("places", "bag") if self.style == "mask" else ("bag",)
-        given: dict[str, Any] = {"truth": parts.test, "confidence": study.confidence}
+        settings: dict[str, Any] = {"truth": parts.test, "confidence": study.confidence}
         first = {
             "divergence": divergence, "epsilon": divergence.epsilon(self.delta), "attack": attack,
             "linkages": tuple(
-                masking.link_redacted(study.texts, tested, by=by, **given)
+                masking.link_redacted(study.texts, tested, by=by, **settings)
                 for by in methods
             ),
             "empty": sum(not text for text in redacted),
@@ -482,7 +482,9 @@ def _read_study(
             raise errors.invalid(name, f"{_MIN_SET_TEXTS} different texts or more", len(firsts))
     if common := len(kept[0].keys() & kept[1].keys()):
         raise errors.invalid("safe", "without texts of the sensitive set", f"{common:,} of them")
-    texts = tuple(one[row] for one, rows in zip(sets, kept, strict=True) for row in rows.values())
+    texts = tuple(
+        columns[row] for columns, rows in zip(sets, kept, strict=True) for row in rows.values()
+    )
     others = None if public is None else texts_of("public", public)
     if common := sum(any(likeness(text) in rows for rows in kept) for text in others or ()):
         raise errors.invalid("public", "without texts of either set", f"{common:,} of them")
@@ -490,7 +492,7 @@ def _read_study(
     labels = _read_labels(utility, len(sets[1]), list(kept[1].values()))
     encode = None if encode is None else encoder_of(encode)
     repeated = sum(map(len, sets)) - len(texts)
-    places = np.array([row for one in kept for row in one.values()])
+    places = np.array([row for columns in kept for row in columns.values()])
     split = split_attackers(attackers)
     return Study(texts, places, truth, labels, others, encode, *split, level), repeated
 
@@ -511,11 +513,11 @@ def _read_labels(utility: Any, texts: int, kept: Sequence[int]) -> npt.NDArray[A
 
 def _name_policies(policies: Any) -> dict[str, Policy]:
     """Return the policies by their names; a number makes equal names unlike."""
-    given = [policies] if callable(policies) else policies
-    if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence) or not given:
+    listed = [policies] if callable(policies) else policies
+    if isinstance(listed, (str, Mapping)) or not isinstance(listed, Sequence) or not listed:
         raise errors.mistyped("policies", "a policy, or a list of them", policies)
     named: dict[str, Callable[..., Any]] = {}
-    for policy in given:
+    for policy in listed:
         name = policy_name(policy)
         same = sum(policy_name(other) == name for other in named.values())
         named[f"{name} {same + 1}" if same else name] = policy
@@ -545,11 +547,11 @@ def _list_figures(point: SweepPoint) -> tuple[str, ...]:
 
 def _read_order_two(point: SweepPoint) -> tuple[bool, float]:
     """Return if D_2 is believed in the first split, larger direction, and its certified bound."""
-    found = point.divergence
-    order = int(np.flatnonzero(found.alphas == measures.ORDERS[1])[0])
-    place = int(found.value[:, order].argmax()), order
-    assert found.certified is not None
-    return bool(found.belief[place] == ESTIMATE), float(found.certified[place])
+    divergence = point.divergence
+    order = int(np.flatnonzero(divergence.alphas == measures.ORDERS[1])[0])
+    place = int(divergence.value[:, order].argmax()), order
+    assert divergence.certified is not None
+    return bool(divergence.belief[place] == ESTIMATE), float(divergence.certified[place])
 
 
 def _null_quantile(point: SweepPoint, order: int = 1) -> float:
@@ -570,11 +572,11 @@ def _answer_set(points: Sequence[SweepPoint]) -> str:
 
 def _answer_document(points: Sequence[SweepPoint]) -> str:
     linked = [point for point in points if point.linkages[0].share >= 0.5] or points[:1]
-    one = linked[-1].linkages[0]
+    linkage = linked[-1].linkages[0]
     return (
         f"{points[0].policy}: whoever has all originals finds that of "
-        f"{_format_percent(one.share)} of the texts {_describe_level(linked[-1])}; words left "
-        f"in a text on average: {one.words:,}."
+        f"{_format_percent(linkage.share)} of the texts {_describe_level(linked[-1])}; words left "
+        f"in a text on average: {linkage.words:,}."
     )
 
 

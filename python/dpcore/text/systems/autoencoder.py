@@ -64,15 +64,15 @@ class WordNumbers:
         Warns:
             UserWarning: if texts hold no known word; it says how many.
         """
-        found = texts_of("texts", texts)
-        rows = [ids[: self.longest] for ids in self.vocabulary.encode(found, empty="keep")]
+        texts_read = texts_of("texts", texts)
+        rows = [ids[: self.longest] for ids in self.vocabulary.encode(texts_read, empty="keep")]
         for row, ids in enumerate(rows):
             if not len(ids):
-                raise invalid(f"texts[{row}]", "a text with a word", found[row])
+                raise invalid(f"texts[{row}]", "a text with a word", texts_read[row])
         unknown = sum(bool((ids == UNKNOWN).all()) for ids in rows)
         if unknown:
-            told = f"{unknown:,} of {len(rows):,} texts have no known word"
-            warnings.warn(told, UserWarning, stacklevel=3)
+            warning = f"{unknown:,} of {len(rows):,} texts have no known word"
+            warnings.warn(warning, UserWarning, stacklevel=3)
         sizes = torch.tensor([len(ids) for ids in rows])
         table = np.full((len(rows), int(sizes.max())), PAD)
         for row, ids in enumerate(rows):
@@ -167,8 +167,8 @@ class Decoder(torch.nn.Module):
         Returns:
             Shape `(n, places, words)`.
         """
-        seen = vectors.unsqueeze(1).expand(-1, ids.shape[1], -1)
-        states, _ = self.lstm(torch.cat([self.embedding(ids), seen], dim=2))
+        context = vectors.unsqueeze(1).expand(-1, ids.shape[1], -1)
+        states, _ = self.lstm(torch.cat([self.embedding(ids), context], dim=2))
         return self.scores(states)
 
     def texts(self, vectors: Any) -> list[str]:
@@ -185,18 +185,18 @@ class Decoder(torch.nn.Module):
 
     def _greedy(self, vectors: Any) -> list[str]:
         last = torch.full((len(vectors), 1), START, device=vectors.device)
-        state, found = None, []
+        state, words = None, []
         for _ in range(self.words.longest):
-            seen = torch.cat([self.embedding(last), vectors.unsqueeze(1)], dim=2)
-            out, state = self.lstm(seen, state)
+            context = torch.cat([self.embedding(last), vectors.unsqueeze(1)], dim=2)
+            out, state = self.lstm(context, state)
             scores = self.scores(out[:, 0])
             # What no text holds is no word of a rewrite.
             scores[:, [PAD, START]] = -torch.inf
             last = scores.argmax(dim=1, keepdim=True)
-            found.append(last)
-            if bool((torch.cat(found, dim=1) == END).any(dim=1).all()):
+            words.append(last)
+            if bool((torch.cat(words, dim=1) == END).any(dim=1).all()):
                 break
-        return [self.words.text(row) for row in torch.cat(found, dim=1).tolist()]
+        return [self.words.text(row) for row in torch.cat(words, dim=1).tolist()]
 
 
 def train_autoencoder(
@@ -271,11 +271,11 @@ def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: fl
     """
     device = decoder.scores.weight.device
     column = torch.full((len(ids), 1), PAD)
-    wanted = torch.cat([ids, column], dim=1).scatter(1, sizes.unsqueeze(1), END).to(device)
+    targets = torch.cat([ids, column], dim=1).scatter(1, sizes.unsqueeze(1), END).to(device)
     before = torch.cat([column.fill_(START), ids], dim=1)
     dropped = (torch.rand(before.shape) < dropout) & (before > UNKNOWN)
     scores = decoder(vectors, before.masked_fill(dropped, UNKNOWN).to(device)).flatten(0, 1)
-    return torch.nn.functional.cross_entropy(scores, wanted.flatten(), ignore_index=PAD)
+    return torch.nn.functional.cross_entropy(scores, targets.flatten(), ignore_index=PAD)
 
 
 class ADePTModel(TextSystem):
@@ -476,13 +476,17 @@ class ADePTModel(TextSystem):
         """
         self.require_private("takes other noise")
         changed = {"epsilon": epsilon, "variant": variant or self.variant, "delta": delta}
-        found = type(self)(**{**self.arguments, **changed})
-        if found.transform.norm != self.transform.norm:
+        changed_model = type(self)(**{**self.arguments, **changed})
+        if changed_model.transform.norm != self.transform.norm:
             requirement = f"one that clips in {self.transform.norm}, as the weights were trained"
             raise invalid("variant", requirement, variant)
-        found.encoder, found.decoder, found.trained = self.encoder, self.decoder, self.trained
-        found.protect()
-        return found
+        changed_model.encoder, changed_model.decoder, changed_model.trained = (
+            self.encoder,
+            self.decoder,
+            self.trained,
+        )
+        changed_model.protect()
+        return changed_model
 
     def decode(self, vectors: npt.NDArray[Any]) -> list[str]:
         """Decode vectors to the texts that they stand for, word by word the likeliest.
@@ -499,10 +503,10 @@ class ADePTModel(TextSystem):
                 epsilon below 1e-35 has noise beyond all float32 numbers).
         """
         self.require_private("decodes")
-        weight, found = self.decoder.scores.weight, cast(Any, vectors)
+        weight, tensor = self.decoder.scores.weight, cast(Any, vectors)
         if not isinstance(vectors, torch.Tensor):
-            found = torch.tensor(numeric("vectors", "an array of numbers", vectors))
-        rows = found.to(weight)
+            tensor = torch.tensor(numeric("vectors", "an array of numbers", vectors))
+        rows = tensor.to(weight)
         if not bool(torch.isfinite(rows).all()):
             raise invalid("vectors", f"finite in {str(weight.dtype)[6:]}", "infinities or NaN")
         if rows.ndim != 2 or rows.shape[1] != self.encoder.width:

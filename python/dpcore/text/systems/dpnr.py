@@ -151,10 +151,10 @@ class TextClassifier(Labelling, Saved):
         head.eval()
         if is_bag:
             bag.eval()
-        given = {**asdict(recipe), "epochs": recipe.epochs_for(len(texts))}
+        settings = {**asdict(recipe), "epochs": recipe.epochs_for(len(texts))}
         named = "" if schedule is None else schedules.title_of(schedule)
         self.trained = Trained(
-            **given, texts=len(texts), schedule=named, seed=seed, losses=losses, partial=partial
+            **settings, texts=len(texts), schedule=named, seed=seed, losses=losses, partial=partial
         )
         return texts
 
@@ -198,9 +198,9 @@ class TextClassifier(Labelling, Saved):
         """Return the encoder that was given, after fitting it if it is not fitted."""
         if isinstance(self.given, TfidfSVD) and not self.given.fitted_on:
             self.given.fit(list(part.texts))
-        found = encoder_of(self.given)
-        found.array_dtype = torch.float32
-        return found
+        extractor = encoder_of(self.given)
+        extractor.array_dtype = torch.float32
+        return extractor
 
     @property
     def state(self) -> dict[str, Any]:
@@ -262,10 +262,10 @@ class TextClassifier(Labelling, Saved):
 
     @classmethod
     def from_arguments(
-        cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **given: Any
+        cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **passed: Any
     ) -> Self:
         """Make a model that is not fitted, with the extractor that is given or in the folder."""
-        extractor = given["extractor"]
+        extractor = passed["extractor"]
         kind = choice("extractor in config.json", config["extractor"], ("bag", "tfidf", "encoder"))
         if kind == "tfidf" and extractor is None:
             extractor = TfidfSVD.from_pretrained(place / _EXTRACTOR_FOLDER)
@@ -311,22 +311,22 @@ class TextClassifier(Labelling, Saved):
             ValueError: if it is not fitted, or a text is empty.
         """
         self.require_fitted("predicts")
-        found = texts_of("texts", texts, fewest=0)
-        if not found:
+        texts_read = texts_of("texts", texts, fewest=0)
+        if not texts_read:
             return self.labels[:0]
         # A model without noise has no argument for it.
         noise = {} if rng is None else {"rng": rng}
-        return self.predicted(self.encode(found, **noise))
+        return self.predicted(self.encode(texts_read, **noise))
 
     def predicted(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Predict labels from vectors by the classifier, shape `(n, d)` as `encode` has them."""
         self.require_fitted("predicts")
-        weight, given = self.head.weight, numeric("vectors", "an array of numbers", vectors)
-        if given.ndim != 2 or given.shape[1] != weight.shape[1]:
-            raise invalid("vectors", f"of shape (n, {weight.shape[1]})", given.shape)
-        if not np.isfinite(given).all():
+        weight, rows = self.head.weight, numeric("vectors", "an array of numbers", vectors)
+        if rows.ndim != 2 or rows.shape[1] != weight.shape[1]:
+            raise invalid("vectors", f"of shape (n, {weight.shape[1]})", rows.shape)
+        if not np.isfinite(rows).all():
             raise invalid("vectors", "finite", "infinities or NaN")
-        return self.label_rows(self.head, given)
+        return self.label_rows(self.head, rows)
 
     def to(self, device: Any) -> Self:
         """Move the model to a device of this machine."""
@@ -470,12 +470,12 @@ class DPNR(TextSystem, TextClassifier):
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments that the model is made with, apart from an extractor, as plain data."""
-        found = super().arguments | {
+        arguments_of_model = super().arguments | {
             "transform": describe_layer("transform", self.transform, TRANSFORMS),
             "dropout": None if self.dropout is None else asdict(self.dropout),
         }
-        del found["extractor"]
-        return found
+        del arguments_of_model["extractor"]
+        return arguments_of_model
 
     def protect(self) -> None:
         """Put transform and noise behind the fitted extractor."""
@@ -565,9 +565,11 @@ class DPNR(TextSystem, TextClassifier):
     def name(self) -> str:
         """Name in reports: the class and its arguments."""
         extractor = self.given if self.extractor is None else self.extractor
-        given = f"{getattr(extractor, 'name', extractor)}"
-        first = f"dim={self.dim}" if self.given is None else given
-        usual = {name: one.default for name, one in signature(type(self)).parameters.items()}
+        extractor_name = f"{getattr(extractor, 'name', extractor)}"
+        first = f"dim={self.dim}" if self.given is None else extractor_name
+        usual = {
+            name: parameter.default for name, parameter in signature(type(self)).parameters.items()
+        }
         usual |= {"scale": SCALES[0]}
         more = [
             f", {name}={value!r}"
@@ -578,17 +580,17 @@ class DPNR(TextSystem, TextClassifier):
 
     def details(self) -> dict[str, str]:
         """Return what `print` shows of this model alone: dropout, training, labels."""
-        found = super().details()
+        rows = super().details()
         if self.dropout is not None and self.dropout.masks == "bernoulli":
             claimed, true = (
                 calibration.word_dropout(level, self.dropout.mu) if math.isfinite(level) else level
                 for level in (self.epsilon, self.true_epsilon)
             )
-            found["dropout"] = (
+            rows["dropout"] = (
                 f"for texts that differ in one word: claimed {claimed:.6g}, true {true:.6g}; for "
                 "any two texts nothing is gained"
             )
         elif self.dropout is not None:
             gain = "what is published as its gain does not hold"
-            found["dropout"] = f"a fixed share of masked words: {gain}"
-        return found
+            rows["dropout"] = f"a fixed share of masked words: {gain}"
+        return rows

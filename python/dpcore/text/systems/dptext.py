@@ -135,12 +135,12 @@ def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any
     Raises:
         ValueError: if the corpus lacks an attribute, or it has one value only.
     """
-    found = {name: np.unique(part.attribute(name)) for name in names}
-    for name, values in found.items():
+    distinct = {name: np.unique(part.attribute(name)) for name in names}
+    for name, values in distinct.items():
         if len(values) < 2:
             requirement = "of two values at least in the training texts"
             raise about(invalid(f"attribute {name!r}", requirement, values.tolist()), "attribute")
-    return found
+    return distinct
 
 
 def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray[np.int64]:
@@ -153,13 +153,13 @@ def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray
         ValueError: if the corpus lacks an attribute, or has a value that training did not.
     """
     columns = []
-    for name, known in values.items():
+    for name, distinct in values.items():
         column = corpus.attribute(name)
-        strange = np.setdiff1d(column, known)
+        strange = np.setdiff1d(column, distinct)
         if strange.size:
-            requirement = f"of values in the training texts, {known.tolist()}"
+            requirement = f"of values in the training texts, {distinct.tolist()}"
             raise about(invalid(f"attribute {name!r}", requirement, strange[0]), "attribute")
-        columns.append(np.searchsorted(known, column))
+        columns.append(np.searchsorted(distinct, column))
     return np.stack(columns, axis=1).astype(np.int64)
 
 
@@ -189,8 +189,8 @@ class Discriminator(torch.nn.Module):
 
     def forward(self, rows: Any) -> tuple[Any, ...]:
         """Compute scores of shape `(n, values)`, one tensor for each attribute."""
-        found: tuple[Any, ...] = self.layers(rows).split(self.sizes, dim=1)
-        return found
+        outputs: tuple[Any, ...] = self.layers(rows).split(self.sizes, dim=1)
+        return outputs
 
     def loss(self, rows: Any, targets: Sequence[Any]) -> Any:
         """Compute the cross entropy, averaged over texts and attributes.
@@ -298,8 +298,8 @@ def current_epsilon(noise: Any) -> float | None:
     """Return the current value of a learnt epsilon; None where the scale is fixed."""
     if noise.epsilon is None:
         return None
-    found = float(noise.epsilon.detach())
-    return found if noise.cap is None else min(found, noise.cap)
+    epsilon = float(noise.epsilon.detach())
+    return epsilon if noise.cap is None else min(epsilon, noise.cap)
 
 
 def _require_finite_losses(recipe: Recipe, epoch: int, *values: Any) -> None:
@@ -493,7 +493,7 @@ class DPTextModel(TextSystem, Labelling):
         losses, levels, ended = train_adversarially(
             self.parts, rows, truth.to(place), codes[:, 0].to(place), recipe, source, progress
         )
-        epsilons = tuple(self.epsilon if one is None else one for one in levels)
+        epsilons = tuple(self.epsilon if level is None else level for level in levels)
         self.trained = Trained(
             **asdict(recipe), texts=len(texts), seed=seed, losses=losses, epsilons=epsilons,
             partial=ended,
@@ -548,7 +548,7 @@ class DPTextModel(TextSystem, Labelling):
         """Make all parts."""
         self.labels = np.array(state["labels"])
         values = read_mapping(state, "values")
-        self.values = {name: np.array(found) for name, found in values.items()}
+        self.values = {name: np.array(column) for name, column in values.items()}
         settings = CODERS[self.extractor].settings
         self.assemble(Vocabulary(state["words"], **settings), state["learnt"])
 
@@ -573,8 +573,8 @@ class DPTextModel(TextSystem, Labelling):
     @property
     def learnt(self) -> float:
         """The epsilon as it is now, learnt or fixed; of learnt ones no claim fixed in advance."""
-        found = None if self.private is None else current_epsilon(self.private.noise)
-        return self.epsilon if found is None else found
+        epsilon = None if self.private is None else current_epsilon(self.private.noise)
+        return self.epsilon if epsilon is None else epsilon
 
     @property
     def caution(self) -> str:
@@ -596,8 +596,8 @@ class DPTextModel(TextSystem, Labelling):
             return super().verdict
         if self.private is None:
             return f"not fitted: {self.caution}"
-        found = self.true_epsilon
-        later = f"at most {found:.6g}" if math.isfinite(found) else "no epsilon at all"
+        epsilon = self.true_epsilon
+        later = f"at most {epsilon:.6g}" if math.isfinite(epsilon) else "no epsilon at all"
         return f"{self.caution}; for any two later texts {later}"
 
     def predict(self, texts: Any, *, rng: Rng = None) -> npt.NDArray[Any]:
@@ -620,18 +620,18 @@ class DPTextModel(TextSystem, Labelling):
 
     def details(self) -> dict[str, str]:
         """Return what `print` shows of this model alone: a learnt epsilon, training, labels."""
-        found = super().details()
+        rows = super().details()
         claim, later = self.claim, "for any two later texts, one encoding of each"
         assert self.private is not None
         if claim is None:
             holds = math.isfinite(self.true_epsilon)
             which = f"at most epsilon {self.true_epsilon:.6g}" if holds else "no epsilon at all"
             why = self.private.noise.faulty
-            found["true"] = f"{which}, {later}{': ' * bool(why)}{why}"
-        found["claim"] = f"none: {self.caution}" if claim is None else f"epsilon {claim:g}, {later}"
+            rows["true"] = f"{which}, {later}{': ' * bool(why)}{why}"
+        rows["claim"] = f"none: {self.caution}" if claim is None else f"epsilon {claim:g}, {later}"
         if self.private.noise.faulty:
-            found["repeats"] = "nothing bounds the loss of a single encoding"
-        return found
+            rows["repeats"] = "nothing bounds the loss of a single encoding"
+        return rows
 
     def as_mechanism(self) -> EncoderMechanism:
         """Return the mechanism that an audit tests; a learnt epsilon is not its claim."""

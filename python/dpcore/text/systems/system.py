@@ -93,12 +93,12 @@ def load_weights(place: Path, parts: dict[str, Any]) -> None:
         raise FileNotFoundError(f"folder must hold {_WEIGHTS_FILE}, got {place}")
     tensors = load_arrays(path, "torch")
     modules = torch.nn.ModuleDict(parts)
-    wanted, found = (
+    expected, saved = (
         {name: tuple(value.shape) for name, value in held.items()}
         for held in (modules.state_dict(), tensors)
     )
-    if found != wanted:
-        raise invalid(_WEIGHTS_FILE, f"weights of shapes {wanted}", found)
+    if saved != expected:
+        raise invalid(_WEIGHTS_FILE, f"weights of shapes {expected}", saved)
     modules.load_state_dict(tensors)
 
 
@@ -198,11 +198,11 @@ class Saved:
         return cls._load(folder, device)
 
     @classmethod
-    def _load(cls, folder: str | PathLike[str], device: Any, **given: Any) -> Self:
+    def _load(cls, folder: str | PathLike[str], device: Any, **passed: Any) -> Self:
         place, config = read_model_folder(cls, folder, {"arguments", "trained", *cls.saved_keys})
         try:
             arguments = read_mapping(config, "arguments")
-            model = cls.from_arguments(arguments, place, config, **given)
+            model = cls.from_arguments(arguments, place, config, **passed)
             if missing := model.arguments.keys() - arguments.keys():
                 raise KeyError(min(missing))
             model.trained = Trained.from_plain(read_mapping(config, "trained"))
@@ -215,11 +215,11 @@ class Saved:
 
     @classmethod
     def from_arguments(
-        cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **given: Any
+        cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **passed: Any
     ) -> Self:
         """Make a model that is not fitted, from `arguments` and what is given beside the folder."""
         try:
-            return cls(**arguments, **given)
+            return cls(**arguments, **passed)
         except TypeError as error:
             names = f"arguments in config.json must be those of {cls.__name__}, got {error}"
             raise ValueError(names) from None
@@ -243,8 +243,8 @@ class Labelling:
             raise invalid("rows", requirement, vectors.shape)
         with torch.no_grad():
             scores = head(torch.tensor(vectors, dtype=weight.dtype, device=weight.device))
-        found: npt.NDArray[Any] = self.labels[scores.argmax(dim=1).cpu().numpy()]
-        return found
+        labels: npt.NDArray[Any] = self.labels[scores.argmax(dim=1).cpu().numpy()]
+        return labels
 
     def predict(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
         """Predict the labels of texts, shape `(len(texts),)`."""
@@ -304,11 +304,11 @@ class TextSystem(Saved, Shown):
     @property
     def verdict(self) -> str:
         """Verdict on whether the claim holds for any two texts, in a few words."""
-        found, claim = self.true_epsilon, self.claim
-        if math.isnan(found):
+        epsilon, claim = self.true_epsilon, self.claim
+        if math.isnan(epsilon):
             return "not fitted"
-        level = f"true epsilon {found:.6g}" if math.isfinite(found) else "no epsilon at all"
-        false = claim is not None and found > claim * (1.0 + 1e-9)
+        level = f"true epsilon {epsilon:.6g}" if math.isfinite(epsilon) else "no epsilon at all"
+        false = claim is not None and epsilon > claim * (1.0 + 1e-9)
         return f"{'THE CLAIM IS FALSE: ' * false}{level} for any two texts"
 
     def clean(self, texts: Sequence[str]) -> Any:
@@ -365,16 +365,19 @@ class TextSystem(Saved, Shown):
     @property
     def name(self) -> str:
         """Name in reports: the class, and the arguments that are not its defaults."""
-        usual = {one.name: one.default for one in signature(type(self)).parameters.values()}
-        said = [f"{name}={v!r}" for name, v in self.arguments.items() if v != usual[name]]
-        return f"{type(self).__name__}({', '.join(said)})"
+        usual = {
+            parameter.name: parameter.default
+            for parameter in signature(type(self)).parameters.values()
+        }
+        changed = [f"{name}={v!r}" for name, v in self.arguments.items() if v != usual[name]]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def details(self) -> dict[str, str]:
         """Return what `print` shows of this model alone: the training, and the labels if any."""
-        found = {"trained": str(self.trained)}
+        rows = {"trained": str(self.trained)}
         if isinstance(self, Labelling):
-            found["labels"] = ", ".join(map(str, self.labels))
-        return found
+            rows["labels"] = ", ".join(map(str, self.labels))
+        return rows
 
     def as_mechanism(self) -> EncoderMechanism:
         """Return the mechanism that an audit tests: text to noisy vectors."""
@@ -414,8 +417,8 @@ class TextSystem(Saved, Shown):
 
     def __repr__(self) -> str:
         """Format the arguments, whether the claim holds, and the largest loss that was found."""
-        found = "" if self.private is None else self.private.worst_found
-        return f"{self.name[:-1]}; {self.verdict}{found})"
+        worst = "" if self.private is None else self.private.worst_found
+        return f"{self.name[:-1]}; {self.verdict}{worst})"
 
     def _lines(self) -> list[Row]:
         """List what is claimed, what is true, for whom, and how it was trained."""

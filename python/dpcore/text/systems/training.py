@@ -109,9 +109,9 @@ class WordDropout(Shown):
         order = torch.argsort(keys)
         order = order[torch.argsort(text[order], stable=True)]
         rank = torch.arange(total) - first[text]
-        found = torch.zeros(total, dtype=torch.bool)
-        found[order] = rank < torch.floor(self.mu * sizes + 0.5).to(torch.int64)[text]
-        return found
+        is_masked = torch.zeros(total, dtype=torch.bool)
+        is_masked[order] = rank < torch.floor(self.mu * sizes + 0.5).to(torch.int64)[text]
+        return is_masked
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -262,9 +262,9 @@ class Bag(torch.nn.Module):
 
 def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
     """Return the words and word pairs of texts as numbers; see `Bag.units`."""
-    found = texts_of("texts", texts)
+    texts_read = texts_of("texts", texts)
     # In an audit one text comes many times.
-    places = {text: place for place, text in enumerate(dict.fromkeys(found))}
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts_read))}
     ids, spans, sizes, words = [], [], [], []
     for text in places:
         numbers, covered, count = vocabulary.spans(text)
@@ -274,12 +274,14 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
         words.append(count)
     wide = torch.tensor(spans, dtype=torch.int64).reshape(-1, 2)
     units = Units(torch.tensor(ids, dtype=torch.int64), wide, *map(torch.tensor, (sizes, words)))
-    rows = torch.tensor([places[text] for text in found])
+    rows = torch.tensor([places[text] for text in texts_read])
     unknown = int((units.sizes[rows] == 0).sum())
     if unknown:
-        told = f"{unknown:,} of {len(found):,} texts have no known word: their vectors are 0"
-        warnings.warn(told, UserWarning, stacklevel=5)
-    return units if len(places) == len(found) else units.take(rows)
+        warning = (
+            f"{unknown:,} of {len(texts_read):,} texts have no known word: their vectors are 0"
+        )
+        warnings.warn(warning, UserWarning, stacklevel=5)
+    return units if len(places) == len(texts_read) else units.take(rows)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -489,9 +491,9 @@ def train_classifier(
     strength = None if adversary is None else adversary.strength
 
     def check(number: Any, epoch: int) -> float:
-        found = float(number.item())
-        require_convergence(abs(found) < _DIVERGED_LOSS, recipe.lr, epoch, strength)
-        return found
+        loss = float(number.item())
+        require_convergence(abs(loss) < _DIVERGED_LOSS, recipe.lr, epoch, strength)
+        return loss
 
     def run_epoch(epoch: int) -> float:
         nonlocal add, rate

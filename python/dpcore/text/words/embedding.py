@@ -57,13 +57,13 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
         {'in': array([0.5, 1. ]), 'on': array([ 0., -1.])}
     """
     file = open_file(Path(path), _VECTOR_FORMAT)
-    found: Vectors = {}
+    vectors: Vectors = {}
     width = None
     for number, line in file.filled():
         stripped = line.strip()
-        if not found and re.fullmatch(r"(var|let|const)\s+\w+\s*=\s*\{", stripped):
+        if not vectors and re.fullmatch(r"(var|let|const)\s+\w+\s*=\s*\{", stripped):
             continue
-        if found and stripped in ("}", "};"):
+        if vectors and stripped in ("}", "};"):
             break
         match = re.fullmatch(r'("(?:[^"\\]|\\.)*")\s*:\s*(\[[^\]]*\])\s*,?', stripped)
         try:
@@ -74,13 +74,13 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
         plain = vector.ndim == 1 and vector.dtype.kind in "if"
         if word is None or not plain or not np.isfinite(vector).all():
             raise file.error(number, 'a line such as "word":[0.5,1.0],', line)
-        if word in found or vector.size != (width or vector.size):
+        if word in vectors or vector.size != (width or vector.size):
             requirement = f"a new word with a vector of {width} numbers"
             raise file.error(number, requirement, f"{word!r} with {vector.size}")
-        found[word], width = vector.astype(np.float64), vector.size
+        vectors[word], width = vector.astype(np.float64), vector.size
     else:
-        raise file.error(number if found else 1, "followed by the end };", "no more lines")
-    return found
+        raise file.error(number if vectors else 1, "followed by the end };", "no more lines")
+    return vectors
 
 
 def text_vectors(path: Path, limit: int | None = None) -> Vectors:
@@ -104,29 +104,29 @@ def text_vectors(path: Path, limit: int | None = None) -> Vectors:
     """
     if not path.is_file():
         raise missing_file(path, "a text file of word vectors")
-    found: Vectors = {}
+    vectors: Vectors = {}
     file, stated, width, number = File(path.name, "", b""), None, None, 0
     with path.open("rb") as lines:
         for number, content in enumerate(lines, 1):
-            if len(found) == limit:
+            if len(vectors) == limit:
                 break
             line = file.decoded(number, content.rstrip(b"\r\n "))
             if number == 1 and re.fullmatch(r"\d+ \d+", line):
                 stated, width = map(int, line.split())
                 continue
-            if len(found) == stated:
+            if len(vectors) == stated:
                 raise file.error(number, f"no more: {stated:,} words are stated", line)
             width = width or line.count(" ")
             word, vector = _word_and_vector(line, width)
             if vector is None:
                 raise file.error(number, f"a word and {width} finite numbers", line)
-            if word in found:
+            if word in vectors:
                 raise file.error(number, "a word that occurs once", word)
-            found[word] = vector
-    if not found or len(found) < min(stated or 0, limit or len(found) + 1):
+            vectors[word] = vector
+    if not vectors or len(vectors) < min(stated or 0, limit or len(vectors) + 1):
         requirement = "the last of a file with " + (f"{stated:,} words" if stated else "words")
-        raise file.error(number or 1, requirement, f"{len(found):,} words")
-    return found
+        raise file.error(number or 1, requirement, f"{len(vectors):,} words")
+    return vectors
 
 
 def _word_and_vector(line: str, width: int) -> tuple[str, npt.NDArray[np.float64] | None]:
@@ -197,10 +197,10 @@ class Embedding(Record):
         Raises:
             TypeError: if the model has no such vectors.
         """
-        found = model.wv if has_all(model, "wv") else model
-        if not has_all(found, "index_to_key", "vectors"):
+        vectors = model.wv if has_all(model, "wv") else model
+        if not has_all(vectors, "index_to_key", "vectors"):
             raise mistyped("model", "gensim's KeyedVectors or a model with some as wv", model)
-        return cls(found.index_to_key, found.vectors, type(model).__name__)
+        return cls(vectors.index_to_key, vectors.vectors, type(model).__name__)
 
     @classmethod
     def load(
@@ -241,19 +241,19 @@ class Embedding(Record):
             raise mistyped("path", "a path (a string or a PathLike)", path)
         file = Path(path)
         if file.suffix == ".js":
-            found = dict(list(word_vectors(file).items())[:limit])
+            vectors = dict(list(word_vectors(file).items())[:limit])
         else:
-            found = text_vectors(file, limit)
-        rows = np.array(list(found.values()))
+            vectors = text_vectors(file, limit)
+        rows = np.array(list(vectors.values()))
         # Divided by the largest entry first, so that no square overflows or vanishes.
         largest = np.abs(rows).max(axis=1, keepdims=True)
         if not largest.all():
-            word = list(found)[int(largest.argmin())]
+            word = list(vectors)[int(largest.argmin())]
             raise invalid(f"vector of {word!r} in {file.name}", "a vector that is not zero", 0.0)
         if normalise:
             rows = rows / largest
             rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        made = cls(tuple(found), rows, file.name)
+        made = cls(tuple(vectors), rows, file.name)
         made.require_distinct(f"vectors of {file.name}")
         return made
 
@@ -301,17 +301,17 @@ class Embedding(Record):
         vectors, chosen = self.vectors, self.vectors[numbers]
         if self.dim <= _MAX_DIRECT_DIM:
             columns = zip(chosen.T, vectors.T, strict=True)
-            parts = [(one[:, None] - other) ** 2 for one, other in columns]
-            found: Floats = np.sqrt(np.sum(parts, axis=0))
-            return found
+            parts = [(coordinates[:, None] - other) ** 2 for coordinates, other in columns]
+            norms: Floats = np.sqrt(np.sum(parts, axis=0))
+            return norms
         lengths = np.einsum("ij,ij->i", vectors, vectors)
         squares = (-2.0 * chosen) @ vectors.T
         squares += lengths[numbers][:, None]
         squares += lengths
         for row, column in np.argwhere(squares < _CANCELLATION_SHARE * lengths.max()):
             squares[row, column] = np.sum((chosen[row] - vectors[column]) ** 2)
-        found = np.sqrt(squares, out=squares)
-        return found
+        norms = np.sqrt(squares, out=squares)
+        return norms
 
     def __len__(self) -> int:
         """Return the number of words."""

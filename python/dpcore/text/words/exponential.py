@@ -109,19 +109,19 @@ class MetricExponential(MetricMechanism, TableMechanism):
         Returns:
             Losses in nats, shape `(n,)`.
         """
-        found = np.empty(len(numbers))
+        largest = np.empty(len(numbers))
         for i, number in enumerate(numbers.tolist()):
             losses = self.loss_rows(number, number + 1)[0][0]
             # Of x' against x the difference of the normalisers turns around.
             turn = 2.0 * (self._log_normalisers - self._log_normalisers[number])
-            found[i] = np.maximum(losses, losses - turn).max()
-        return found
+            largest[i] = np.maximum(losses, losses - turn).max()
+        return largest
 
 
 def _log_sums(scores: Floats) -> Floats:
     """Return logs of the sums of exp(scores) of each row; no score is above 0, one is 0."""
-    found: Floats = np.log(np.exp(scores).sum(axis=1))
-    return found
+    sums: Floats = np.log(np.exp(scores).sum(axis=1))
+    return sums
 
 
 @suggest_arguments
@@ -237,13 +237,13 @@ class SanTextPlus(MetricMechanism, TableMechanism):
     def __post_init__(self) -> None:
         """Check the fields."""
         super().__post_init__()
-        given = () if isinstance(self.sensitive, str) else tuple(self.sensitive)
-        if not all(isinstance(word, str) for word in given) or not given:
+        listed = () if isinstance(self.sensitive, str) else tuple(self.sensitive)
+        if not all(isinstance(word, str) for word in listed) or not listed:
             raise mistyped("sensitive", "a list of at least one string", self.sensitive)
-        known = tuple(word for word in dict.fromkeys(given) if word in self.vectors)
-        if not known:
-            raise invalid("sensitive", "words of which at least one has a vector", given)
-        object.__setattr__(self, "sensitive", known)
+        sensitive_words = tuple(word for word in dict.fromkeys(listed) if word in self.vectors)
+        if not sensitive_words:
+            raise invalid("sensitive", "words of which at least one has a vector", listed)
+        object.__setattr__(self, "sensitive", sensitive_words)
         object.__setattr__(self, "p", real("p", self.p, low=0.0, high=1.0, open_low=True))
         flag("from_texts", self.from_texts)
 
@@ -352,8 +352,8 @@ class CusText(TableMechanism):
     def same_list(self) -> npt.NDArray[np.bool_]:
         """Pairs of words with one list of outputs, to which the claim applies; shape `(V, V)`."""
         numbers = np.unique(np.sort(self._lists, axis=1), axis=0, return_inverse=True)[1].ravel()
-        found: npt.NDArray[np.bool_] = numbers[:, None] == numbers
-        return found
+        is_same: npt.NDArray[np.bool_] = numbers[:, None] == numbers
+        return is_same
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """Return what a reader of a report on a pair should know."""

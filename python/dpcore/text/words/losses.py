@@ -157,7 +157,10 @@ class TextReport(Record, word="TextReport"):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, ready for JSON; infinite losses as "inf"."""
         derived = {"one_word": self.one_word, "any_text": self.any_text}
-        return {**encode_value(self), **{name: encode_value(one) for name, one in derived.items()}}
+        return {
+            **encode_value(self),
+            **{name: encode_value(figure) for name, figure in derived.items()},
+        }
 
     def __str__(self) -> str:
         """Return the two losses and a table with a line for each word."""
@@ -178,10 +181,10 @@ class TextReport(Record, word="TextReport"):
             )
         width = max(4, *(len(word.word) for word in self.words))
         lines.append(f"{'word':<{width}} {'times':>5} {'kept':>23} {'support':>8} {'loss':>9}")
-        for one in self.words:
-            ends = "" if self.is_exact else " [{:.4f}, {:.4f}]".format(*one.kept_limits)
-            figures = f"{one.times:>5,} {f'{one.kept:.4f}{ends}':>23} {one.support:>8,}"
-            lines.append(f"{one.word:<{width}} {figures} {f'{one.loss:.4g}':>9}")
+        for row in self.words:
+            ends = "" if self.is_exact else " [{:.4f}, {:.4f}]".format(*row.kept_limits)
+            figures = f"{row.times:>5,} {f'{row.kept:.4f}{ends}':>23} {row.support:>8,}"
+            lines.append(f"{row.word:<{width}} {figures} {f'{row.loss:.4g}':>9}")
         return "\n".join(lines)
 
 
@@ -199,8 +202,8 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
     # Pairs of words that are repeated are computed once.
     distinct, counts = np.unique(pairs, axis=0, return_counts=True)
     each = delta if mechanism.has_table else 0.0
-    found = [_compare_words(mechanism, words, each, unknown) for words in distinct]
-    losses, at_delta, curves = (np.array(part) for part in zip(*found, strict=True))
+    place_losses = [_compare_words(mechanism, words, each, unknown) for words in distinct]
+    losses, at_delta, curves = (np.array(part) for part in zip(*place_losses, strict=True))
     if not mechanism.has_table:
         # At every delta the noise loses most between the words that are farthest from each other.
         worst = distinct[losses.max(axis=1).argmax()]
@@ -234,12 +237,12 @@ def make_text_report(
     losses = _worst_losses(mechanism, inputs, unknown)
     if unknown == "keep":
         kept[inputs == size] = ends[inputs == size] = support[inputs == size] = 1
-    found = []
+    reports = []
     columns = (column.tolist() for column in (inputs, kept, ends, support, losses))
     for number, share, both, outputs, loss in zip(*columns, strict=True):
         word = mechanism.words[number] if number < size else "<unknown>"
-        found.append(WordReport(word, times[number], share, tuple(both), outputs, loss))
-    words = tuple(found), len(numbers)
+        reports.append(WordReport(word, times[number], share, tuple(both), outputs, loss))
+    words = tuple(reports), len(numbers)
     return TextReport(mechanism.name, *words, unknown, strange, is_exact, draws, seed)
 
 
@@ -281,8 +284,8 @@ def measure_words(
             rows = drawn.reshape(len(inputs), draws)
             weights = np.array([np.bincount(row, minlength=size) for row in rows])
         # An unknown word is not an output.
-        known = np.flatnonzero(inputs < size)
-        kept[part.start + known] = weights[known, inputs[known]] / total
+        has_vector = np.flatnonzero(inputs < size)
+        kept[part.start + has_vector] = weights[has_vector, inputs[has_vector]] / total
         carried = np.cumsum(-np.sort(-weights, axis=1), axis=1)
         support[part] = (carried < CARRIED * total).sum(axis=1) + 1
     if mechanism.has_table:
@@ -301,8 +304,8 @@ def _worst_losses(mechanism: Any, numbers: Ints, unknown: str) -> Floats:
         rows = [mechanism.distance_rows(number, number + 1) for number in numbers.tolist()]
         return np.array([mechanism.epsilon * row.max() for row in rows])
     if unknown != "uniform" and mechanism_attribute(mechanism, "largest_losses"):
-        found: Floats = mechanism.largest_losses(numbers)
-        return found
+        losses: Floats = mechanism.largest_losses(numbers)
+        return losses
     others = np.arange(size + (unknown == "uniform"))
     for part in split_rows(len(others), size):
         block = mechanism.rows_with_unknown(others[part])
@@ -330,10 +333,10 @@ def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
     # Between two losses the outputs above are the same, and sum(p) - e^epsilon sum(q) = delta.
     p, q = np.cumsum(np.exp(log_p[order])), np.cumsum(np.exp(log_q[order]))
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.log(np.maximum(p - delta, 0.0) / q)
+        log_ratios = np.log(np.maximum(p - delta, 0.0) / q)
     # The excess over delta is the largest over sets of outputs: each needs its own epsilon. NaN is
     # a set that has at most delta of P and nothing of Q.
-    return max(0.0, float(np.nanmax(found)))
+    return max(0.0, float(np.nanmax(log_ratios)))
 
 
 def _renyi_divergences(log_p: Floats, log_q: Floats) -> Floats:
@@ -345,6 +348,6 @@ def _renyi_divergences(log_p: Floats, log_q: Floats) -> Floats:
     steps = ORDERS - 1.0
     exponents = log_p + steps[:, None] * losses
     top = exponents.max(axis=1)
-    found: Floats = (top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))) / steps
+    divergences: Floats = (top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))) / steps
     # Rounding of the sum, over a small step, may fall below 0.
-    return np.maximum(found, 0.0)
+    return np.maximum(divergences, 0.0)

@@ -199,11 +199,11 @@ class WordMechanism(Record):
         numbers: list[int] = []
         lengths = []
         for row, text in enumerate(texts_of("texts", texts)):
-            words, found = self._number_words(
+            words, word_numbers = self._number_words(
                 f"texts[{row}]", text, split_text(tokenise, text), unknown
             )
             flat += words
-            numbers += found
+            numbers += word_numbers
             lengths.append(len(words))
         outputs, inputs = np.array(flat, object), np.array(numbers, np.int64)
         taken = (inputs < len(self.vectors)) | (unknown != "keep")
@@ -300,8 +300,8 @@ class WordMechanism(Record):
     def _distances(self, first: Ints, second: Ints) -> Floats:
         """Return distances of words to others, in the metric of the claim, shape `(n,)`."""
         rows = self.vectors.vectors
-        found: Floats = np.linalg.norm(rows[first] - rows[second], axis=1)
-        return found
+        lengths: Floats = np.linalg.norm(rows[first] - rows[second], axis=1)
+        return lengths
 
     def _is_text(self, x: Any) -> bool:
         """Return True for an input that is not one word or the number of one."""
@@ -326,12 +326,12 @@ class WordMechanism(Record):
         return self._number_words(name, x, words, unknown)
 
     def _number_words(
-        self, name: str, given: Any, words: list[str], unknown: str
+        self, name: str, texts: Any, words: list[str], unknown: str
     ) -> tuple[list[str], list[int]]:
         """Return words, of which unknown ones may be dropped, and their numbers."""
         rows, size = self.vectors.rows, len(self.vectors)
         if not words:
-            raise errors.invalid(name, "a word or a text with at least one word", given)
+            raise errors.invalid(name, "a word or a text with at least one word", texts)
         try:
             return words, list(map(rows.__getitem__, words))
         except KeyError as missing:
@@ -402,14 +402,14 @@ class TableMechanism(WordMechanism):
             raise errors.invalid("outputs", requirement, f"shape {np.shape(outputs)}")
         if ys.size and not 0 <= ys.min() <= ys.max() < words:
             raise errors.invalid("outputs", requirement, [int(ys.min()), int(ys.max())])
-        found = np.zeros(len(ys))
+        total = np.zeros(len(ys))
         for place in np.flatnonzero(first != second):
             p, q = self._rows_of(np.array([first[place], second[place]]))
             with np.errstate(invalid="ignore"):
                 ratios = p - q
             # Outputs that neither word can have: nothing draws them, and they say nothing.
-            found += np.where(np.isnan(ratios), 0.0, ratios)[ys[:, place]]
-        return found
+            total += np.where(np.isnan(ratios), 0.0, ratios)[ys[:, place]]
+        return total
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
         """Compute the exact privacy loss of a pair, from the table and in both directions.
@@ -459,9 +459,9 @@ class TableMechanism(WordMechanism):
     def rows_with_unknown(self, numbers: Ints) -> Floats:
         """Compute log probabilities of words, shape `(n, outputs)`; number V is an unknown word."""
         rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
-        known = numbers < self.shape[0]
-        if known.any():
-            rows[known] = self._rows_of(numbers[known])
+        has_row = numbers < self.shape[0]
+        if has_row.any():
+            rows[has_row] = self._rows_of(numbers[has_row])
         return rows
 
     @abstractmethod
@@ -469,13 +469,13 @@ class TableMechanism(WordMechanism):
         """Return log probabilities of the rows of some words, shape `(n, outputs)`."""
 
     def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
-        wanted, most = np.arange(self.shape[0] + 1), max(1, _MAX_PREPARED_ENTRIES // self.shape[1])
-        if len(wanted) > most:
-            wanted = np.flatnonzero(np.bincount(inputs, minlength=len(wanted)))
+        numbers, most = np.arange(self.shape[0] + 1), max(1, _MAX_PREPARED_ENTRIES // self.shape[1])
+        if len(numbers) > most:
+            numbers = np.flatnonzero(np.bincount(inputs, minlength=len(numbers)))
         out = np.empty(size, np.int64)
         # Which rows are prepared together changes no draw.
-        for start in range(0, len(wanted), most):
-            prepared = self._prepare_last(wanted[start : start + most].tobytes())
+        for start in range(0, len(numbers), most):
+            prepared = self._prepare_last(numbers[start : start + most].tobytes())
             _core.draw_words(*prepared, inputs, seed, out, _core.cores())
         return out
 
@@ -484,8 +484,8 @@ class TableMechanism(WordMechanism):
         """Prepares the rows of numbers, given as bytes; the rows of the last call are kept."""
         return lru_cache(maxsize=1)(self._prepare)
 
-    def _prepare(self, wanted: bytes) -> _PreparedRows:
-        numbers, outputs = np.frombuffer(wanted, np.int64), self.shape[1]
+    def _prepare(self, key: bytes) -> _PreparedRows:
+        numbers, outputs = np.frombuffer(key, np.int64), self.shape[1]
         if outputs > _MAX_ROW_OUTPUTS:
             raise errors.invalid("vectors", f"those of at most {_MAX_ROW_OUTPUTS:,} words", outputs)
         slots = np.full(self.shape[0] + 1, -1, np.int64)
@@ -501,7 +501,7 @@ class TableMechanism(WordMechanism):
         """Return numbers of the words of both inputs."""
         pair = errors.instance("pair", pair, Pair)
         inputs = (("x", pair.x), ("x_prime", pair.x_prime))
-        return [np.array(self._read_words(*one)[1]) for one in inputs]
+        return [np.array(self._read_words(*own_input)[1]) for own_input in inputs]
 
 
 class TableWithUnknown:
@@ -670,15 +670,15 @@ def link(
     errors.instance("mechanism", mechanism, WordMechanism)  # type: ignore[type-abstract]
     errors.choice("unknown", unknown, ("error", "drop"))
     texts, answers = (
-        read_word_numbers(name, mechanism, given, unknown)
-        for name, given in (("originals", originals), ("outputs", outputs))
+        read_word_numbers(name, mechanism, texts_given, unknown)
+        for name, texts_given in (("originals", originals), ("outputs", outputs))
     )
     if len(texts) < 2:
         raise errors.invalid("originals", "two texts or more", len(texts))
     if len(answers) != len(texts):
         raise errors.invalid("outputs", f"one for each of {len(texts)} originals", len(answers))
     words = min(map(len, (*texts, *answers)))
-    table, rewritten = (np.array([one[:words] for one in side]) for side in (texts, answers))
+    table, rewritten = (np.array([row[:words] for row in side]) for side in (texts, answers))
     keys = list(map(tuple, table.tolist()))
     by = "likelihood" if mechanism.has_table else "distance"
     different = table[list_first_rows(keys)[0]]
@@ -698,12 +698,12 @@ def read_word_numbers(
     """Return the numbers of the words of each text."""
     if not isinstance(texts, (list, tuple)):
         raise errors.mistyped(name, "a list of texts or of lists of words", texts)
-    found = []
+    rows = []
     for place, text in enumerate(texts):
-        found.append(mechanism._read_words(f"{name}[{place}]", text, unknown, words_of)[1])
-        if not found[-1]:
+        rows.append(mechanism._read_words(f"{name}[{place}]", text, unknown, words_of)[1])
+        if not rows[-1]:
             raise errors.invalid(f"{name}[{place}]", "a text with a word that has a vector", text)
-    return found
+    return rows
 
 
 def score_originals(

@@ -60,16 +60,16 @@ class NoisyMechanism(MetricMechanism):
         words = len(self.vectors)
         out = np.empty(size, np.int64)
         strange = inputs == words
-        known = np.where(strange, 0, inputs)
+        numbers = np.where(strange, 0, inputs)
         rows = max(1, 2**17 // self.vectors.dim)
         step = rows * max(1, _MAX_BLOCK_NUMBERS // (rows * self.vectors.dim))
         for start in range(0, size, step):
-            found = out[start : start + step]
-            noisy = np.empty((len(found), self.vectors.dim))
-            coins = np.empty(len(found))
+            noise = out[start : start + step]
+            noisy = np.empty((len(noise), self.vectors.dim))
+            coins = np.empty(len(noise))
             scale, cores = 1.0 / self.epsilon, _core.cores()
-            _core.add_noise(self.vectors.vectors, known, scale, seed, start, noisy, coins, cores)
-            found[:] = self._choose_words(noisy, coins)
+            _core.add_noise(self.vectors.vectors, numbers, scale, seed, start, noisy, coins, cores)
+            noise[:] = self._choose_words(noisy, coins)
         if strange.any():
             uniform = np.random.default_rng(seed).integers(0, words, size)
             out = np.where(np.resize(strange, size), uniform, out)
