@@ -103,13 +103,13 @@ def get(name: str) -> Any:
     return importlib.import_module("." + choice("name", name, NAMES).replace("-", "_"), __name__)
 
 
-def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
+def config_of(name: str, *, quick: bool = False, **options: Any) -> Any:
     """Make the configuration of an experiment from the given fields.
 
     Args:
         name: one of `NAMES`.
         quick: a run that shows no more than that it works: `QUICK`, where nothing else is given.
-        **given: fields of its `Config`; None and False leave it at the experiment's own.
+        **options: fields of its `Config`; None and False leave it at the experiment's own.
 
     Returns:
         Its `Config`.
@@ -126,7 +126,9 @@ def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
         Traceback (most recent call last):
         ValueError: seeds must be left out for published-systems (it is for noise-layers...), got 3
     """
-    asked = {key: value for key, value in given.items() if value is not None and value is not False}
+    asked = {
+        key: value for key, value in options.items() if value is not None and value is not False
+    }
     taken = _config_fields(name)
     for key, value in asked.items():
         if key not in taken:
@@ -205,8 +207,8 @@ def reproduce(
     for option, value in (("executor", executor), ("resume", resume)):
         if value is not None and name not in RESUMABLE:
             raise invalid(option, f"left out for {name} (it is for {', '.join(RESUMABLE)})", value)
-    given = {"data": data, "full": flag("full", full), "seeds": seeds, "device": device}
-    config = config_of(name, quick=quick, trials=trials, seed=seed, **given)
+    options = {"data": data, "full": flag("full", full), "seeds": seeds, "device": device}
+    config = config_of(name, quick=quick, trials=trials, seed=seed, **options)
     # Before the run: a folder that cannot be made should not cost a minute of counting.
     folder = Path(out)
     with name_path_errors(folder, "written to", "out", "folder"):

@@ -192,14 +192,22 @@ def _prepare(texts: StudyTexts, config: Config, progress: bool | None) -> _Study
     seed = cell_seed(config.seed, f"train/{texts.name}")
     model.fit(list(texts.train), epochs=epochs, pair=False, rng=seed, progress=progress)
     require_whole(model)
-    known = tuple(dict.fromkeys(texts.words))[:candidates]
+    candidates_known = tuple(dict.fromkeys(texts.words))[:candidates]
     rest, valid = texts.train[:-_VALID_TEXTS], texts.train[-_VALID_TEXTS:]
     recipe: dict[str, Any] = {"optimiser": "adam", "epochs": _MODEL_EPOCHS, "progress": progress}
     words = lm.fit(list(rest), list(valid), rng=seed, **recipe)
     drawn = tuple(words.sample(n_drawn, seed, starts=texts.train))
-    named = [*dict.fromkeys((*drawn, *known[:victims]))]
+    named = [*dict.fromkeys((*drawn, *candidates_known[:victims]))]
     table = dict(zip(named, model.clean(named).detach().numpy(), strict=True))
-    return _Study(model, known, drawn, _Encoded(table), min(outputs, len(known)), victims, config)
+    return _Study(
+        model,
+        candidates_known,
+        drawn,
+        _Encoded(table),
+        min(outputs, len(candidates_known)),
+        victims,
+        config,
+    )
 
 
 @time_run("torch", one_thread=True)
@@ -300,8 +308,10 @@ def _draw_line(
     axes: Axes, rows: Sequence[Row], field: str, by: str, colour: str, label: str
 ) -> None:
     linked = [getattr(row, field)[by] for row in rows]
-    ends = np.array([[one.share - one.interval[0], one.interval[1] - one.share] for one in linked])
-    points = [row.true for row in rows], [one.share for one in linked]
+    ends = np.array(
+        [[cell.share - cell.interval[0], cell.interval[1] - cell.share] for cell in linked]
+    )
+    points = [row.true for row in rows], [cell.share for cell in linked]
     style: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 3.5, "linewidth": 1.0}
     axes.errorbar(*points, yerr=np.reshape(ends, (-1, 2)).T, label=label, elinewidth=0.7, **style)
 

@@ -105,16 +105,18 @@ def read_corpora(config: Any) -> tuple[StudyTexts, ...]:
         rows = sum(_QUICK_SIZES[:2]) if config.quick else _GENERATED_TEXTS
         return (_split_corpus(MADE_UP, generated("intents", rows, rng=1), config.quick),)
     names: tuple[Literal["atis", "snips"], ...] = ("atis", "snips") if config.full else ("atis",)
-    return tuple(_split_corpus(one, read_corpus(config.data, one), config.quick) for one in names)
+    return tuple(
+        _split_corpus(name, read_corpus(config.data, name), config.quick) for name in names
+    )
 
 
 def _split_corpus(name: str, corpus: Corpus, quick: bool) -> StudyTexts:
-    known = {rejoin_words(text) for text in corpus.train}
+    train_texts = {rejoin_words(text) for text in corpus.train}
     rows: list[tuple[str, str]] = []
     for part in (corpus.valid, corpus.test):
         assert part.labels is not None
         rows += zip(part.texts, map(str, part.labels.tolist()), strict=True)
-    held = [row for row in rows if rejoin_words(row[0]) not in known]
+    held = [row for row in rows if rejoin_words(row[0]) not in train_texts]
     dropped = len(rows) - len(held)
     train, (epochs, few) = tuple(corpus.train), EPOCHS[name]
     if quick:
@@ -170,17 +172,17 @@ def measure_intent_utility(
     labels = np.array([codes[label] for label in texts.labels])
     selection = require_module("sklearn.model_selection", NAME)
     answers = np.empty((len(labels), 1), int)
-    for seen, asked in selection.GroupKFold(FOLDS).split(labels, groups=texts.words):
-        parts = ([rewritten[row] for row in rows] for rows in (seen, asked))
-        answers[asked, 0] = _fit_and_predict(labels[seen], *parts)
+    for fit_rows, asked in selection.GroupKFold(FOLDS).split(labels, groups=texts.words):
+        parts = ([rewritten[row] for row in rows] for rows in (fit_rows, asked))
+        answers[asked, 0] = _fit_and_predict(labels[fit_rows], *parts)
     target = Target(("intent",), (tuple(range(len(names))),))
     judge = Judge(labels[:, np.newaxis], target, "f1", confidence, seed)
     return Utility(judge.accuracy(answers), judge.f1(answers))
 
 
-def _fit_and_predict(labels: Any, seen: list[str], asked: list[str]) -> Any:
+def _fit_and_predict(labels: Any, fit_texts: list[str], asked: list[str]) -> Any:
     kinds, counts = np.unique(labels, return_counts=True)
-    if len(kinds) == 1 or not any(text.split() for text in seen):
+    if len(kinds) == 1 or not any(text.split() for text in fit_texts):
         return np.full(len(asked), kinds[counts.argmax()])
     extraction = require_module("sklearn.feature_extraction.text", NAME)
     linear = require_module("sklearn.linear_model", NAME)
@@ -189,7 +191,9 @@ def _fit_and_predict(labels: Any, seen: list[str], asked: list[str]) -> Any:
     # Words are parted by blanks; the usual pattern would drop those of one letter.
     weights = extraction.TfidfVectorizer(analyzer=str.split)
     with threadpool_limits(1):
-        model = linear.LogisticRegression(max_iter=1000).fit(weights.fit_transform(seen), labels)
+        model = linear.LogisticRegression(max_iter=1000).fit(
+            weights.fit_transform(fit_texts), labels
+        )
         return model.predict(weights.transform(asked))
 
 
@@ -316,7 +320,7 @@ class Row(Shown):
 def _join_seeds(values: Sequence[Measured]) -> Measured:
     if len(values) == 1:
         return values[0]
-    each = [one.value for one in values]
+    each = [figure.value for figure in values]
     mean, wide = statistics.fmean(each), statistics.stdev(each)
     return Measured(mean, mean - wide, mean + wide, f"mean and spread of {len(each)} seeds")
 
@@ -339,13 +343,13 @@ def train_encoder(setup: Setup, texts: StudyTexts, config: Any) -> Fitted:
     how: Any = {"epochs": texts.epochs, "device": config.device, "rng": seed, "progress": False}
     model.fit(list(texts.train), pair=False, **how)
     pair = model.worst_pair(texts.held, progress=False)
-    found, public = model.decode(model.clean(texts.held)), _choose_public(texts)
+    decoded, public = model.decode(model.clean(texts.held)), _choose_public(texts)
     return Fitted(
         setup, model, (pair.x, pair.x_prime), model.trained,
-        bleu=compute_bleu(found, texts.held),
+        bleu=compute_bleu(decoded, texts.held),
         memorised=compute_bleu(model.decode(model.clean(public)), public),
-        plain=measure_intent_utility(found, texts, config.confidence, seed),
-        examples=tuple(found[: config.examples]),
+        plain=measure_intent_utility(decoded, texts, config.confidence, seed),
+        examples=tuple(decoded[: config.examples]),
     )  # fmt: skip
 
 
@@ -371,7 +375,7 @@ def rewrite_and_audit(
     model = fitted.model.renoised(claimed, variant=variant, delta=delta)
     place = f"{setup.corpus}/{setup.hidden}/{setup.number}/{variant}/{claimed!r}"
     seed = cell_seed(config.seed, place)
-    found, public = model.rewrite(texts.held, rng=seed), _choose_public(texts)
+    rewritten, public = model.rewrite(texts.held, rng=seed), _choose_public(texts)
     claim = {"claim": claimed, "delta": delta, "rng": seed}
     on_vector, on_text = (
         audit_cell(config, place, mechanism, fitted.pair, trials=trials, **claim)
@@ -386,11 +390,11 @@ def rewrite_and_audit(
         on_text=on_text.epsilon_lower,
         event=str(on_text.event),
         refuted=(on_vector.refuted is True, on_text.refuted is True),
-        bleu=compute_bleu(found, texts.held),
-        unchanged=sum(map(str.__eq__, found, texts.words)) / len(found),
-        told=measure_intent_utility(found, texts, config.confidence, seed),
+        bleu=compute_bleu(rewritten, texts.held),
+        unchanged=sum(map(str.__eq__, rewritten, texts.words)) / len(rewritten),
+        told=measure_intent_utility(rewritten, texts, config.confidence, seed),
         memorised=compute_bleu(model.rewrite(public, rng=cell_seed(seed, "public")), public),
-        examples=tuple(found[: config.examples]),
+        examples=tuple(rewritten[: config.examples]),
         partial=on_vector.partial or on_text.partial,
     )
 
@@ -481,29 +485,29 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     [row] = run(config, progress=False).rows
         ...     assert row.true == 80.0  # 8 times the claim: the clip is of the wrong norm
     """
-    texts = {one.name: one for one in read_corpora(config)}
+    texts = {model.name: model for model in read_corpora(config)}
     clips = tuple(dict.fromkeys(map(clip_of, config.variants)))
     each = product(texts, config.widths, range(config.seeds), clips)
     setups = [Setup(name, clip, width, number) for name, width, number, clip in each]
     many = threads_of(threads) if config.device == "cpu" else 1
-    trainings = [(one, texts[one.corpus], config) for one in setups]
+    trainings = [(model, texts[model.corpus], config) for model in setups]
     models, partial = gather_in_processes("training", train_encoder, trainings, many, progress)
     if partial:
         raise KeyboardInterrupt
     jobs = [
-        (one, texts[one.setup.corpus], variant, claimed, config)
-        for variant, claimed, one in product(config.variants, config.claimed, models)
-        if one.setup.clip == clip_of(variant)
+        (model, texts[model.setup.corpus], variant, claimed, config)
+        for variant, claimed, model in product(config.variants, config.claimed, models)
+        if model.setup.clip == clip_of(variant)
     ]
     cells, partial = gather_in_processes("rewriting", rewrite_and_audit, jobs, many, progress)
-    keys = [(one.setup.corpus, one.setup.hidden, how, e) for one, _, how, e, _ in jobs]
+    keys = [(model.setup.corpus, model.setup.hidden, how, e) for model, _, how, e, _ in jobs]
     rows = [Row(*key, ones) for key, ones in group_answers(keys, cells).items()]
     rows.sort(key=lambda row: ([*texts].index(row.corpus), row.hidden))
     clean = {
-        name: measure_intent_utility(one.words, one, config.confidence, config.seed)
-        for name, one in texts.items()
+        name: measure_intent_utility(model.words, model, config.confidence, config.seed)
+        for name, model in texts.items()
     }
-    kept = tuple(replace(one, model=None) for one in models)
+    kept = tuple(replace(model, model=None) for model in models)
     return Result(config, tuple(texts.values()), kept, tuple(rows), clean, partial=partial)
 
 
@@ -550,7 +554,7 @@ class Result(Tabled[Config]):
         return self.make_record(
             delta=DELTA,
             corpora=[_corpus_to_dict(texts, self) for texts in self.texts],
-            models=[_fitted_to_dict(one) for one in self.models],
+            models=[_fitted_to_dict(model) for model in self.models],
             rows=[_rewriting_row_to_dict(row) for row in self.rows],
         )
 
@@ -615,10 +619,10 @@ def _describe_corpus(texts: StudyTexts, width: int, models: list[Fitted], result
         f"{_format_measured(clean.f1)}; majority {majority_share(texts):.3f}{left}",
     ]
     lines += [
-        f"  decoded without noise, {one.setup.clip} clip: BLEU {one.bleu:.3f}, accuracy "
-        f"{_format_measured(one.plain.accuracy)}; of training texts BLEU {one.memorised:.3f} "
+        f"  decoded without noise, {model.setup.clip} clip: BLEU {model.bleu:.3f}, accuracy "
+        f"{_format_measured(model.plain.accuracy)}; of training texts BLEU {model.memorised:.3f} "
         "(memorised: not private text)"
-        for one in models
+        for model in models
     ]
     return "\n".join(lines)
 
@@ -632,8 +636,8 @@ def _format_certified_mean(row: Row, name: str, place: int) -> str:
     return f"{row.mean(name):.2f}{'!' if refuted else ''}"
 
 
-def _format_measured(one: Measured) -> str:
-    return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
+def _format_measured(measured: Measured) -> str:
+    return f"{measured.value:.3f} [{measured.low:.3f}, {measured.high:.3f}]"
 
 
 _COLUMNS = (
@@ -665,20 +669,24 @@ def _format_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]
         lines.append(f"  {name}: {'none here' if level is None else f'{level:.5g}'}")
     lines.append("Most is told, of all rows whose true epsilon is at most")
     for level in sorted({float(f"{row.true:.5g}") for row in rows}):
-        found = find_best_row(rows, level, floor)
-        told = "no more than the majority in any"
-        if found:
-            told = f"{found.variant} (true {found.true:.5g}), accuracy {found.accuracy.value:.3f}, "
-            told += f"BLEU {found.mean('bleu'):.3f}"
-        lines.append(f"  {level:.5g}: {told}")
+        best = find_best_row(rows, level, floor)
+        sentence = "no more than the majority in any"
+        if best:
+            sentence = (
+                f"{best.variant} (true {best.true:.5g}), accuracy {best.accuracy.value:.3f}, "
+            )
+            sentence += f"BLEU {best.mean('bleu'):.3f}"
+        lines.append(f"  {level:.5g}: {sentence}")
     return "\n".join(lines)
 
 
 def _format_examples(rows: list[Row], texts: StudyTexts, models: list[Fitted]) -> Iterator[str]:
-    first = [one for one in models if one.setup.number == 0]
+    first = [model for model in models if model.setup.number == 0]
     for place in range(len(models[0].examples)):
         lines = [("text", "", texts.words[place])]
-        lines += [(f"{one.setup.clip} clip", "no noise", one.examples[place]) for one in first]
+        lines += [
+            (f"{model.setup.clip} clip", "no noise", model.examples[place]) for model in first
+        ]
         lines += [
             (row.variant, f"true {row.true:.5g}", row.cells[0].examples[place] or "(empty)")
             for row in rows
@@ -686,10 +694,10 @@ def _format_examples(rows: list[Row], texts: StudyTexts, models: list[Fitted]) -
         yield align_rows(lines, left=(0, 2))
 
 
-def _utility_to_dict(one: Any) -> dict[str, Any]:
+def _utility_to_dict(utility: Any) -> dict[str, Any]:
     return {
         key: {"value": figure.value, "low": figure.low, "high": figure.high, "how": figure.how}
-        for key, figure in (("accuracy", one.accuracy), ("f1", one.f1))
+        for key, figure in (("accuracy", utility.accuracy), ("f1", utility.f1))
     }
 
 
@@ -704,14 +712,19 @@ def _corpus_to_dict(texts: StudyTexts, result: Result) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _fitted_to_dict(one: Fitted) -> dict[str, Any]:
-    trained = one.trained
+def _fitted_to_dict(fitted: Fitted) -> dict[str, Any]:
+    trained = fitted.trained
     return (
-        encode_fields(one.setup)
+        encode_fields(fitted.setup)
         | {"seed": str(trained.seed), "threads": trained.threads, "losses": trained.losses}
-        | {"cut": trained.cut, "pair": one.pair, "bleu": one.bleu, "memorised": one.memorised}
-        | _utility_to_dict(one.plain)
-        | {"examples": one.examples}
+        | {
+            "cut": trained.cut,
+            "pair": fitted.pair,
+            "bleu": fitted.bleu,
+            "memorised": fitted.memorised,
+        }
+        | _utility_to_dict(fitted.plain)
+        | {"examples": fitted.examples}
     )
 
 
@@ -748,10 +761,13 @@ def _get_style(variant: str) -> dict[str, Any]:
 def _draw_accuracy(axes: Axes, rows: list[Row], texts: StudyTexts, result: Result) -> None:
     for name in result.config.variants:
         mine = [row for row in rows if row.variant == name]
-        found = [row.accuracy for row in mine]
-        ends = np.maximum(0.0, [[x.value - x.low, x.high - x.value] for x in found]).T
+        accuracies = [row.accuracy for row in mine]
+        ends = np.maximum(0.0, [[x.value - x.low, x.high - x.value] for x in accuracies]).T
         label = f"{name} (claim false)" if name == "published" else name
-        points, style = ([row.true for row in mine], [x.value for x in found]), _get_style(name)
+        points, style = (
+            ([row.true for row in mine], [x.value for x in accuracies]),
+            _get_style(name),
+        )
         axes.errorbar(*points, yerr=ends, label=label, elinewidth=0.7, **style)
         for row in mine if name == "published" else ():
             # The claims of all other systems are true.
@@ -770,9 +786,9 @@ def _draw_bleu(axes: Axes, rows: list[Row], models: list[Fitted], result: Result
         mine = [row for row in rows if row.variant == name]
         points = [row.true for row in mine], [row.mean("bleu") for row in mine]
         axes.plot(*points, **_get_style(name))
-    for one in [one for one in models if one.setup.number == 0]:
-        axes.axhline(one.bleu, color=GREY, linewidth=0.6)
-        text, place = f"{one.setup.clip} clip, no noise", (0.01, one.bleu)
+    for model in [model for model in models if model.setup.number == 0]:
+        axes.axhline(model.bleu, color=GREY, linewidth=0.6)
+        text, place = f"{model.setup.clip} clip, no noise", (0.01, model.bleu)
         small: Any = {"xycoords": ("axes fraction", "data"), "fontsize": SMALL - 1}
         write_at(axes, text, place, (0, 1.5), color=GREY, **small)
     axes.set_xscale("log")

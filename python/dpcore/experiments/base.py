@@ -22,10 +22,10 @@ def check_list(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[A
     """Check a list without repetition, entry by entry, and return it as a tuple."""
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise errors.mistyped(name, "a list or tuple", values)
-    found = tuple(map(checked, values))
-    if not found or len(set(found)) < len(found):
+    entries = tuple(map(checked, values))
+    if not entries or len(set(entries)) < len(entries):
         raise errors.invalid(name, "not empty and without repetition", values)
-    return found
+    return entries
 
 
 def _check_folder(name: str, value: Any) -> str:
@@ -84,8 +84,8 @@ def setting(
         checked = check or _COMMON_CHECKS[name]
         if not isinstance(usual, tuple):
             return checked(name, value, *values, **options)
-        found = check_list(name, value, lambda one: checked(name, one, *values, **options))
-        return tuple(sorted(found)) if ascending else found
+        entries = check_list(name, value, lambda entry: checked(name, entry, *values, **options))
+        return tuple(sorted(entries)) if ascending else entries
 
     by_size = {"quick": quick, "full": full, "usual": usual}
     default = usual if quick is None and full is None else None
@@ -100,14 +100,14 @@ class Settings(Shown):
     def __post_init__(self) -> None:
         """Check the fields, and fill in the values of a quick, usual or full run."""
         sizes = [name for name in ("quick", "full") if getattr(self, name, False) is True]
-        for one in fields(self):  # type: ignore[arg-type]
-            value, by_size = getattr(self, one.name), one.metadata.get("by_size", {})
-            if value is None and one.default is None:
-                found = (by_size.get(size) for size in (*sizes, "usual"))
-                value = next((known for known in found if known is not None), None)
-            if value is not None or one.default is not None:
-                check = one.metadata.get("check") or _COMMON_CHECKS[one.name]
-                object.__setattr__(self, one.name, check(one.name, value))
+        for setting in fields(self):  # type: ignore[arg-type]
+            value, by_size = getattr(self, setting.name), setting.metadata.get("by_size", {})
+            if value is None and setting.default is None:
+                defaults = (by_size.get(size) for size in (*sizes, "usual"))
+                value = next((default for default in defaults if default is not None), None)
+            if value is not None or setting.default is not None:
+                check = setting.metadata.get("check") or _COMMON_CHECKS[setting.name]
+                object.__setattr__(self, setting.name, check(setting.name, value))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -168,6 +168,6 @@ class Column:
 
 def align_columns(columns: Sequence[Column], rows: Iterable[Any]) -> str:
     """Return a table with a line for each row."""
-    lines = [[one.format_value(row) for one in columns] for row in rows]
-    left = [place for place, one in enumerate(columns) if one.left]
-    return align_rows([[one.head for one in columns], *lines], left)
+    lines = [[column.format_value(row) for column in columns] for row in rows]
+    left = [place for place, column in enumerate(columns) if column.left]
+    return align_rows([[column.head for column in columns], *lines], left)

@@ -74,9 +74,9 @@ class Known:
         file = open_file(path, self.origin)
         if self.parts:
             yield from self.parts(file)
-        for one in [_open_member(path, file, member) for member in self.members] or [file]:
+        for member_file in [_open_member(path, file, member) for member in self.members] or [file]:
             if self.rows:
-                yield self.files.get(path.name), self.rows(one)
+                yield self.files.get(path.name), self.rows(member_file)
 
 
 def _open_member(path: Path, file: File, member: str) -> File:
@@ -210,14 +210,14 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped("path", "a path of a file or a folder", path)
     place = Path(path)
-    found = _list_possible_corpora(place) if name is None else [choice("name", name, tuple(KNOWN))]
-    if len(found) > 1:
-        raise invalid("name", f"given: the folder {place.name} holds {', '.join(found)}", None)
-    if not found:
+    kinds = _list_possible_corpora(place) if name is None else [choice("name", name, tuple(KNOWN))]
+    if len(kinds) > 1:
+        raise invalid("name", f"given: the folder {place.name} holds {', '.join(kinds)}", None)
+    if not kinds:
         return read(place)
-    known = KNOWN[found[0]]
-    parts = [part for file in _list_files(found[0], place) for part in known.read(file)]
-    return corpus_of(parts, f"{found[0]}: {known.origin}")
+    facts = KNOWN[kinds[0]]
+    parts = [part for file in _list_files(kinds[0], place) for part in facts.read(file)]
+    return corpus_of(parts, f"{kinds[0]}: {facts.origin}")
 
 
 def _list_files(kind: str, path: Path) -> list[Path]:
@@ -227,12 +227,12 @@ def _list_files(kind: str, path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    known = KNOWN[kind]
+    facts = KNOWN[kind]
     folders = (path, path / kind, path / _CORPUS_FOLDERS.get(kind, kind))
-    held = [folder for folder in folders if any((folder / f).is_file() for f in known.files)]
+    held = [folder for folder in folders if any((folder / f).is_file() for f in facts.files)]
     folder = held[0] if held else path
-    files = [folder / name for name in known.files]
-    return [file for file in files if file.is_file() or file.name not in known.optional]
+    files = [folder / name for name in facts.files]
+    return [file for file in files if file.is_file() or file.name not in facts.optional]
 
 
 def _list_possible_corpora(path: Path) -> list[str]:
@@ -246,11 +246,11 @@ def _list_possible_corpora(path: Path) -> list[str]:
             return [path.name]
         return [
             kind
-            for kind, known in KNOWN.items()
-            if has_any(path / _CORPUS_FOLDERS.get(kind, kind), known.files)
-            or has_any(path, (name for name in known.files if not _is_common_name(name)))
+            for kind, facts in KNOWN.items()
+            if has_any(path / _CORPUS_FOLDERS.get(kind, kind), facts.files)
+            or has_any(path, (name for name in facts.files if not _is_common_name(name)))
         ]
-    own = [kind for kind, known in KNOWN.items() if path.name in known.files]
+    own = [kind for kind, facts in KNOWN.items() if path.name in facts.files]
     return [kind for kind in own if path.parent.name == kind or not _is_common_name(path.name)]
 
 
@@ -363,10 +363,18 @@ def split_texts(config: TextOptions, rows: int) -> tuple[str, list[str], dict[st
         and the number of distinct texts that have both.
     """
     corpus = read_texts(config, "medical", "topics", rows)
-    wanted = _SENSITIVE_LABELS[config.data is not None]
+    sensitive_label = _SENSITIVE_LABELS[config.data is not None]
     assert corpus.labels is not None
     labels = group_answers(map(likeness, corpus.texts), corpus.labels.tolist())
     firsts = dict(zip(map(likeness, reversed(corpus.texts)), reversed(corpus.texts), strict=True))
-    sensitive = [firsts[key] for key, found in labels.items() if set(found) == {wanted}]
-    others = {firsts[key]: found[0] for key, found in labels.items() if wanted not in found}
+    sensitive = [
+        firsts[key]
+        for key, labels_of_text in labels.items()
+        if set(labels_of_text) == {sensitive_label}
+    ]
+    others = {
+        firsts[key]: labels_of_text[0]
+        for key, labels_of_text in labels.items()
+        if sensitive_label not in labels_of_text
+    }
     return corpus.origin, sensitive, others, len(labels) - len(sensitive) - len(others)

@@ -116,7 +116,7 @@ _ALL_PUBLISHED: Final = (
     _published_mean("scales", "ball", (0.0, 0.0, 0.0)),
     _published_mean("unequal", "ball", (0.01, -0.004, None), rows=100),
 )
-PUBLISHED: Final = group_answers((one.case for one in _ALL_PUBLISHED), _ALL_PUBLISHED)
+PUBLISHED: Final = group_answers((figure.case for figure in _ALL_PUBLISHED), _ALL_PUBLISHED)
 """By the name of the case. Laws on many atoms are other draws from the same family."""
 
 Truth = tuple[tuple[float, ...], tuple[float, ...]]
@@ -238,11 +238,11 @@ def _make_cauchy_case() -> Case:
     ratio = normal + np.log(np.pi) + np.log1p(x**2)
     step = x[1] - x[0]
     # The trapezoidal rule: its error for these smooth integrands is below rounding.
-    found = [float(np.sum(np.exp(normal) * ratio) * step)]
+    divergences = [float(np.sum(np.exp(normal) * ratio) * step)]
     for alpha in ALPHAS[1:]:
         mean = np.sum(np.exp(normal + (alpha - 1.0) * ratio)) * step
-        found.append(float(np.log(mean) / (alpha - 1.0)))
-    truth = _INFINITE_DIVERGENCES, tuple(found)
+        divergences.append(float(np.log(mean) / (alpha - 1.0)))
+    truth = _INFINITE_DIVERGENCES, tuple(divergences)
     return Case("Cauchy against N(0, 1)", draw, truth, 2000, 4, fails=True)
 
 
@@ -439,13 +439,13 @@ class Trusted(Record):
     @property
     def misleading(self) -> int:
         """Values called "estimate only" that lie far below their bound, or far from 0 at a null."""
-        found = self.estimate
-        assert found.certified is not None
-        error = np.nan_to_num(found.std_error, nan=0.0)
-        wrong = found.value + _MISLEADING_STANDARD_ERRORS * error < found.certified
+        estimate = self.estimate
+        assert estimate.certified is not None
+        error = np.nan_to_num(estimate.std_error, nan=0.0)
+        wrong = estimate.value + _MISLEADING_STANDARD_ERRORS * error < estimate.certified
         if CASES[self.case].null:
-            wrong |= np.abs(found.value) > _MISLEADING_NULL_DIVERGENCE
-        return int((wrong & found.resolved).sum())
+            wrong |= np.abs(estimate.value) > _MISLEADING_NULL_DIVERGENCE
+        return int((wrong & estimate.resolved).sum())
 
 
 @time_run()
@@ -477,8 +477,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         return _estimate_case(name, config, threads), [*_estimate_certified(name, config, threads)]
 
     done, partial = run_jobs("divergences", config.cases, work, progress)
-    cells = tuple(cell for found, _ in done for cell in found)
-    return Result(config, cells, tuple(one for _, found in done for one in found), partial=partial)
+    cells = tuple(cell for answers, _ in done for cell in answers)
+    return Result(
+        config, cells, tuple(trusted for _, answers in done for trusted in answers), partial=partial
+    )
 
 
 def _draw_sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
@@ -496,15 +498,15 @@ def _estimate_case(name: str, config: Config, threads: int | None) -> list[Cell]
     refused: dict[str, str] = {}
     for i in range(repetitions):
         (y0, y1), seed = _draw_sample(name, config, i)
-        for method in [one for one in config.methods if one not in refused]:
+        for method in [candidate for candidate in config.methods if candidate not in refused]:
             try:
                 values[method].append(estimate_divergences(y0, y1, method, seed, threads))
             except ValueError as error:
                 refused[method], values[method] = str(error), []
     shape = (-1, 2, len(ALPHAS))
     return [
-        Cell(name, method, sizes, frozen_array(np.reshape(found, shape)), refused.get(method))
-        for method, found in values.items()
+        Cell(name, method, sizes, frozen_array(np.reshape(estimates, shape)), refused.get(method))
+        for method, estimates in values.items()
     ]
 
 
@@ -524,11 +526,11 @@ def estimate_divergences(
         Shape (2, 3): directions, then orders 1, 2 and 4, in nats.
     """
     # Unequal scales and the printed form are among the cases on purpose.
-    found = estimate_renyi(
+    estimate = estimate_renyi(
         y0, y1, alphas=ALPHAS[1:], k=NEIGHBOURS[method], method=method, error=None, checks=False,
         rng=seed, threads=threads,
     )  # fmt: skip
-    return np.column_stack([found.kl, found.value])
+    return np.column_stack([estimate.kl, estimate.value])
 
 
 def _estimate_certified(name: str, config: Config, threads: int | None) -> Iterator[Trusted]:
@@ -559,7 +561,7 @@ class Result(Tabled[Config]):
     @property
     def misleading(self) -> int:
         """Values that were called "estimate only" against their own certificate, or at a null."""
-        return sum(one.misleading for one in self.trusted)
+        return sum(trusted.misleading for trusted in self.trusted)
 
     def cell(self, case: str, method: str) -> Cell:
         """Return the estimates of one method on one case."""
@@ -572,7 +574,7 @@ class Result(Tabled[Config]):
         shown = [head]
         for i, line in enumerate(table):
             shown += ["", heads[i], line] if i in heads else [line]
-        rows = [_make_certified_line(one, way) for one in self.trusted for way in (0, 1)]
+        rows = [_make_certified_line(trusted, way) for trusted in self.trusted for way in (0, 1)]
         certified = align_rows([_CERTIFIED_HEAD, *rows], left=(0, 1, 2))
         parts = [_CERTIFIED_GLOSSARY, certified, f"Misleading values: {self.misleading}."]
         refused = sorted({cell.refused for cell in self.cells if cell.refused})[:1]
@@ -582,7 +584,10 @@ class Result(Tabled[Config]):
             _BIAS_GLOSSARY,
             "\n".join(shown),
             *(parts if rows else []),
-            *(textwrap.fill(f"refused: {one}", 96, subsequent_indent="  ") for one in refused),
+            *(
+                textwrap.fill(f"refused: {trusted}", 96, subsequent_indent="  ")
+                for trusted in refused
+            ),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -592,7 +597,7 @@ class Result(Tabled[Config]):
             misleading=self.misleading,
             cases=[_case_to_dict(name) for name in dict.fromkeys(c.case for c in self.cells)],
             cells=[_cell_to_dict(cell) for cell in self.cells],
-            certified=[_estimate_to_dict(one) for one in self.trusted],
+            certified=[_estimate_to_dict(trusted) for trusted in self.trusted],
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
@@ -656,11 +661,13 @@ def _make_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
 
 def _make_line(cell: Cell, direction: int) -> tuple[str, ...]:
     head = f"  {cell.method}"
-    known = [p for p in CASES[cell.case].published if p.method == cell.method and not direction]
-    told, rows = (_format_published(known[0]), f"{known[0].rows:,}") if known else ("", "")
+    published = [p for p in CASES[cell.case].published if p.method == cell.method and not direction]
+    figure, rows = (
+        (_format_published(published[0]), f"{published[0].rows:,}") if published else ("", "")
+    )
     if cell.refused is not None:
-        return (head, "refused", "", "", told, rows)
-    return (head, *(_format_bias(cell, direction, i) for i in range(len(ALPHAS))), told, rows)
+        return (head, "refused", "", "", figure, rows)
+    return (head, *(_format_bias(cell, direction, i) for i in range(len(ALPHAS))), figure, rows)
 
 
 def _format_bias(cell: Cell, direction: int, i: int) -> str:
@@ -673,12 +680,12 @@ def _format_bias(cell: Cell, direction: int, i: int) -> str:
     return f"{words} {infinite} inf" if infinite else words
 
 
-def _format_published(known: Published) -> str:
+def _format_published(published: Published) -> str:
     figures = [
-        "none" if value is None else f"{value:+.3g}" if known.biased else f"{value:.3g}"
-        for value in known.figures
+        "none" if value is None else f"{value:+.3g}" if published.biased else f"{value:.3g}"
+        for value in published.figures
     ]
-    return ("" if known.biased else "*") + "/".join(figures)
+    return ("" if published.biased else "*") + "/".join(figures)
 
 
 _CERTIFIED_HEAD = (
@@ -686,16 +693,16 @@ _CERTIFIED_HEAD = (
 )  # fmt: skip
 
 
-def _make_certified_line(one: Trusted, direction: int) -> tuple[str, ...]:
+def _make_certified_line(trusted: Trusted, direction: int) -> tuple[str, ...]:
     """Return the figures of one direction at the order nearest to 2."""
-    found = one.estimate
-    at = int(np.argmin(np.abs(found.alphas - 2.0)))
+    estimate = trusted.estimate
+    at = int(np.argmin(np.abs(estimate.alphas - 2.0)))
     names = ("value", "certified", "resolved")
-    value, certified, resolved = (getattr(found, name)[direction] for name in names)
+    value, certified, resolved = (getattr(estimate, name)[direction] for name in names)
     return (
-        one.case, found.method, DIRECTIONS[direction], f"{found.alphas[at]:.3g}",
+        trusted.case, estimate.method, DIRECTIONS[direction], f"{estimate.alphas[at]:.3g}",
         f"{value[at]:.3f}", f"{certified[at]:.3f}", f"{resolved.sum()} of {len(resolved)}",
-        "" if direction else str(one.misleading),
+        "" if direction else str(trusted.misleading),
     )  # fmt: skip
 
 
@@ -706,10 +713,10 @@ def _encode_arrays(**arrays: Any) -> dict[str, Any]:
 def _case_to_dict(name: str) -> dict[str, Any]:
     case = CASES[name]
     published = [
-        {"method": known.method, "rows": known.rows, "source": known.source}
-        | {"kind": "bias" if known.biased else "mean"}
-        | {"figures": known.figures, "spread": known.spread}
-        for known in case.published
+        {"method": figure.method, "rows": figure.rows, "source": figure.source}
+        | {"kind": "bias" if figure.biased else "mean"}
+        | {"figures": figure.figures, "spread": figure.spread}
+        for figure in case.published
     ]
     return {"case": name, "title": case.title, "truth": case.truth, "published": published}
 
@@ -723,14 +730,14 @@ def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     )
 
 
-def _estimate_to_dict(one: Trusted) -> dict[str, Any]:
-    estimate = one.estimate
+def _estimate_to_dict(trusted: Trusted) -> dict[str, Any]:
+    estimate = trusted.estimate
     return (
-        {"case": one.case, "method": estimate.method}
+        {"case": trusted.case, "method": estimate.method}
         | _encode_arrays(alphas=estimate.alphas, value=estimate.value)
         | _encode_arrays(std_error=estimate.std_error, certified=estimate.certified)
         | _encode_arrays(belief=estimate.belief)
-        | {"misleading": one.misleading, "seed": str(estimate.seed)}
+        | {"misleading": trusted.misleading, "seed": str(estimate.seed)}
     )
 
 

@@ -355,16 +355,16 @@ def _load_records(data: str, seed: int) -> Floats:
     Their norms are about 20 or more: noise on such gradients is lost where they are then clipped.
     """
     if data == "digits":
-        found = require_module("sklearn.datasets", NAME).load_digits()
-        return np.column_stack([found.data, found.target % 2])
+        digits = require_module("sklearn.datasets", NAME).load_digits()
+        return np.column_stack([digits.data, digits.target % 2])
     features = 5.0 * np.random.default_rng(cell_seed(seed, data)).normal(size=(500, 20))
     return np.column_stack([features, features[:, 0] > 0.0])
 
 
 def _make_cell(config: Config, rows: dict[str, Floats], data: str, fault: str, way: str) -> Cell:
     begun, seed = time.perf_counter(), cell_seed(config.seed, f"{data} {fault} {way}")
-    found = _AUDIT_OF_WAY[way](config, rows[data], fault, seed)
-    bound = found.parameter_lower, found.claim.mu, found.refuted is True
+    audited = _AUDIT_OF_WAY[way](config, rows[data], fault, seed)
+    bound = audited.parameter_lower, audited.claim.mu, audited.refuted is True
     return Cell(data, fault, way, *bound, time.perf_counter() - begun)
 
 
@@ -434,12 +434,12 @@ class Result(Tabled[Config]):
     def of(self, data: str, fault: str, way: str) -> Cell | None:
         """Return the audit of a fault in one way, or None."""
         key = data, fault, way
-        return next((one for one in self.cells if (one.data, one.fault, one.way) == key), None)
+        return next((cell for cell in self.cells if (cell.data, cell.fault, cell.way) == key), None)
 
     @property
     def unexpected(self) -> tuple[Cell, ...]:
         """Audits of which the verdict is not what it must be, see `Cell`."""
-        return tuple(one for one in self.cells if one.is_unexpected)
+        return tuple(cell for cell in self.cells if cell.is_unexpected)
 
     def table(self) -> str:
         """Return the audits as text, a row for each data set and fault."""
@@ -449,7 +449,7 @@ class Result(Tabled[Config]):
             cells = [self.of(data, fault, way) for way in WAYS]
             if any(cells):
                 rows.append([data, fault, *chain(*map(_write_cell, cells))])
-        odd = ", ".join(f"{one.fault} ({one.data}, {one.way})" for one in self.unexpected)
+        odd = ", ".join(f"{cell.fault} ({cell.data}, {cell.way})" for cell in self.unexpected)
         return self.join_parts(
             f"Faults of DP-SGD and three audits: {config.size:,} trials per side, seed "
             f"{config.seed}\n"

@@ -107,8 +107,8 @@ class Material(NamedTuple):
     @property
     def coverage(self) -> float:
         """Share of the training words that have vectors."""
-        known = instance("vectors", self.vectors, Embedding)
-        return float(np.mean([word in known for one in self.train for word in words_of(one)]))
+        embedding = instance("vectors", self.vectors, Embedding)
+        return float(np.mean([word in embedding for text in self.train for word in words_of(text)]))
 
 
 class Recipe(NamedTuple):
@@ -200,15 +200,18 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
     assert corpus.labels is not None
     train = tuple(corpus.train)[: config.trials]
     labels = dict(zip(map(likeness, corpus.texts), corpus.labels.tolist(), strict=True))
-    known = {likeness(text): text for text in train}
-    public = {likeness(text): text for text in corpus.valid if likeness(text) not in known}
-    [(label, _)] = Counter(labels[key] for key in known).most_common(1)
+    texts_by_print = {likeness(text): text for text in train}
+    public = {likeness(text): text for text in corpus.valid if likeness(text) not in texts_by_print}
+    [(label, _)] = Counter(labels[key] for key in texts_by_print).most_common(1)
 
     def split_by_label(texts: dict[str, str]) -> list[list[str]]:
         return [[texts[key] for key in texts if (labels[key] == label) is x] for x in (True, False)]
 
     rng = np.random.default_rng(cell_seed(config.seed, "sets"))
-    sets = [[one[row] for row in rng.permutation(len(one))] for one in split_by_label(known)]
+    sets = [
+        [texts_of_label[row] for row in rng.permutation(len(texts_of_label))]
+        for texts_of_label in split_by_label(texts_by_print)
+    ]
     size = min(map(len, sets))
     fitting = split_by_label(public)
     if size < 4 or not all(fitting):
@@ -269,7 +272,7 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     assert report.auc is not None
     assert report.ceiling is not None
     (model,) = models
-    found = model.perplexity(material.test, exclude=material.train, rng=coins)
+    perplexity = model.perplexity(material.test, exclude=material.train, rng=coins)
     figures: dict[str, Any] = {"partial": model.partial}
     if recipe.kind in ("plain", *POLICIES):
         figures |= _estimate_corpora(prepare, material, seed)
@@ -278,7 +281,7 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
         names = ("lr", "clip", "settings_tried", "public_read")
         figures |= {name: getattr(model, name) for name in names}
     leak = report.auc, report.epsilon_lower, report.ceiling
-    return Cell(recipe, number, found, *leak, seconds=time.perf_counter() - begun, **figures)
+    return Cell(recipe, number, perplexity, *leak, seconds=time.perf_counter() - begun, **figures)
 
 
 def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, Any]:
@@ -313,17 +316,17 @@ def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _Prepare
 def _estimate_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
     """Return figures of `Cell` on the two redacted corpora, on features of texts of neither."""
     others, *sets = (prepare(part) for part in (material.others, material.sensitive, material.rest))
-    rows = [np.zeros((len(one), 1)) for one in sets]
+    rows = [np.zeros((len(texts), 1)) for texts in sets]
     # At high levels few rows differ, or no word is left in two texts.
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         with suppress(ValueError):
             encoder = TfidfSVD(50, min_count=2).fit(others, allow_fewer=True)
-            rows = [encoder(one) for one in sets]
-        found = renyi(
+            rows = [encoder(texts) for texts in sets]
+        estimate = renyi(
             *rows, k=min(20, len(rows[0]) // 4), method="score", certified=True,
             rows="independent", rng=seed, threads=1, progress=False,
         )  # fmt: skip
-    epsilon = found.epsilon(CORPORA_DELTA)
+    epsilon = estimate.epsilon(CORPORA_DELTA)
     names = ("lower", "hat", "rdp")
     return {f"corpora_{name}": getattr(epsilon, f"epsilon_{name}") for name in names}
 
@@ -363,14 +366,18 @@ class Config(TextOptions):
         """All recipes; rewriting and a public start need `full` and `data`."""
         epsilons = (_REFERENCE_EPSILON,) if self.quick else _TRAINING_EPSILONS[self.full]
         levels = (0.5, 0.9) if self.quick else _REDACTION_LEVELS[self.full]
-        found = [Recipe("plain"), Recipe("no noise"), *(Recipe("DP-SGD", one) for one in epsilons)]
-        found += [Recipe("DP-SGD, searched", one) for one in epsilons]
-        found += [Recipe(policy, level) for policy in POLICIES for level in levels]
+        recipes = [
+            Recipe("plain"),
+            Recipe("no noise"),
+            *(Recipe("DP-SGD", epsilon) for epsilon in epsilons),
+        ]
+        recipes += [Recipe("DP-SGD, searched", epsilon) for epsilon in epsilons]
+        recipes += [Recipe(policy, level) for policy in POLICIES for level in levels]
         if self.full and self.data is not None:
-            found += [Recipe("SanText", one) for one in _REWRITING_EPSILONS]
-            found.append(Recipe("plain, public start"))
-            found.append(Recipe("DP-SGD, public start", _REFERENCE_EPSILON))
-        return tuple(found)
+            recipes += [Recipe("SanText", epsilon) for epsilon in _REWRITING_EPSILONS]
+            recipes.append(Recipe("plain, public start"))
+            recipes.append(Recipe("DP-SGD, public start", _REFERENCE_EPSILON))
+        return tuple(recipes)
 
     @property
     def canaries(self) -> int:
@@ -417,7 +424,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     with TemporaryDirectory() as folder:
         material = read_material(config, Path(folder))
         pairs = product(range(config.seeds), config.recipes)
-        jobs = [(one, number, material, config) for number, one in pairs]
+        jobs = [(recipe, number, material, config) for number, recipe in pairs]
         cells, partial = gather_in_processes(NAME, measure_recipe, jobs, processes, progress)
     # A training that Ctrl-C cut short is no training of its recipe.
     whole = tuple(cell for cell in cells if not cell.partial)
@@ -461,34 +468,37 @@ class Result(Tabled[Config]):
     @property
     def reference(self) -> Recipe | None:
         """The private recipe whose epsilon is nearest to 8, or None."""
-        found = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
-        ratios = (abs(math.log(one.level / _REFERENCE_EPSILON)) for one in found)
-        return min(zip(ratios, found, strict=True), default=(None, None))[1]
+        private = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
+        ratios = (abs(math.log(other.level / _REFERENCE_EPSILON)) for other in private)
+        return min(zip(ratios, private, strict=True), default=(None, None))[1]
 
     @property
     def auc_error(self) -> float:
         """Standard error of the difference of two mean AUCs, if no canary were remembered."""
-        many, seeds = self.config.canaries, min(len(self.of(one.label)) for one in self.recipes)
+        many, seeds = (
+            self.config.canaries,
+            min(len(self.of(recipe.label)) for recipe in self.recipes),
+        )
         return math.sqrt(2.0 * (many + 1.0) / (3.0 * many**2) / seeds)
 
     def findings(self) -> list[str]:
         """Return what the figures show, in sentences."""
-        found = [
+        sentences = [
             f"Plain training: {self._describe('plain')} of at most {self.cells[0].ceiling:.2f}; "
             f"unigram {self.cells[0].measured.unigram:.1f}."
         ]
         if (private := self.reference) is not None:
-            found += [self._compare_noise(private)] if self.of("no noise") else []
+            sentences += [self._compare_noise(private)] if self.of("no noise") else []
             kinds = dict.fromkeys(recipe.kind for recipe in self.recipes)
             twin = Recipe("DP-SGD, searched", private.level)
             for k, reference in product(kinds, (private, twin)):
                 if k in (*POLICIES, "SanText") and reference in self.recipes:
-                    found.append(self._compare(k, reference))
-            found += [self._compare_rates()] if "DP-SGD, searched" in kinds else []
-            starts = (one.label for one in self.recipes if one.kind.endswith("public start"))
-            found += [f"{label}: {self._describe(label)}." for label in starts]
-            found.append(self._check_guarantees())
-        return [*found, self._describe_corpora()]
+                    sentences.append(self._compare(k, reference))
+            sentences += [self._compare_rates()] if "DP-SGD, searched" in kinds else []
+            starts = (public.label for public in self.recipes if public.kind.endswith("public start"))
+            sentences += [f"{label}: {self._describe(label)}." for label in starts]
+            sentences.append(self._check_guarantees())
+        return [*sentences, self._describe_corpora()]
 
     def _describe(self, label: str) -> str:
         value, auc, certified = (self.mean(label, x) for x in ("perplexity", "auc", "certified"))
@@ -496,13 +506,15 @@ class Result(Tabled[Config]):
 
     def _compare_noise(self, private: Recipe) -> str:
         difference = self.mean("no noise", "auc") - self.mean(private.label, "auc")
-        seen = "the canaries see the noise"
+        outcome = "the canaries see the noise"
         if difference <= 2.0 * self.auc_error:
-            seen = "the canaries do not see the noise, so a leak as small as this does not prove it"
+            outcome = (
+                "the canaries do not see the noise, so a leak as small as this does not prove it"
+            )
         return (
             f"{private.label}: {self._describe(private.label)}; the same recipe without noise: "
             f"{self._describe('no noise')}. The AUCs differ by {difference:+.3f}, two standard "
-            f"errors are {2.0 * self.auc_error:.3f}: {seen}."
+            f"errors are {2.0 * self.auc_error:.3f}: {outcome}."
         )
 
     def _compare(self, kind: str, private: Recipe) -> str:
@@ -511,15 +523,17 @@ class Result(Tabled[Config]):
         limit = self.mean(private.label, "auc") + 2.0 * self.auc_error
         other = self.mean(private.label, "perplexity")
         unigram = self.cells[0].measured.unigram or math.inf
-        for recipe in (one for one in self.recipes if one.kind == kind):
+        for recipe in (candidate for candidate in self.recipes if candidate.kind == kind):
             value, auc = (self.mean(recipe.label, name) for name in ("perplexity", "auc"))
             predicts = "better" if value < other else "worse"
             if unigram < value < other:
                 predicts = "no better than the unigram"
             shows = "more" if auc > limit else "no more"
-            said = f"predicts {predicts} and its canaries show {shows}"
-            groups.setdefault(said, []).append(f"{recipe.level:g} ({value:.1f}, {auc:.2f})")
-        parts = "; ".join(f"at {', '.join(levels)} it {said}" for said, levels in groups.items())
+            outcome = f"predicts {predicts} and its canaries show {shows}"
+            groups.setdefault(outcome, []).append(f"{recipe.level:g} ({value:.1f}, {auc:.2f})")
+        parts = "; ".join(
+            f"at {', '.join(levels)} it {outcome}" for outcome, levels in groups.items()
+        )
         return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
 
     def _compare_rates(self) -> str:
@@ -552,21 +566,24 @@ class Result(Tabled[Config]):
         )
 
     def _describe_corpora(self) -> str:
-        found = [cell for cell in self.cells if cell.corpora_hat is not None]
-        hats = [cell.corpora_hat or 0.0 for cell in found]
-        missing, size = sum(cell.corpora_rdp is None for cell in found), len(self.material.rest)
+        cells = [cell for cell in self.cells if cell.corpora_hat is not None]
+        hats = [cell.corpora_hat or 0.0 for cell in cells]
+        missing, size = sum(cell.corpora_rdp is None for cell in cells), len(self.material.rest)
         return (
             f"Two corpora, {self.material.label} against the rest, {size:,} a side: estimates from "
             f"{min(hats):.2f} to {max(hats):.2f} at delta {CORPORA_DELTA:g} "
             f"(the sample sees delta from {10.0 / size:.2g} on, not {self.material.delta:.2g}); "
-            f"epsilon_rdp is None in {missing} of {len(found)}. They say nothing about one text."
+            f"epsilon_rdp is None in {missing} of {len(cells)}. They say nothing about one text."
         )
 
     def table(self) -> str:
         """Return a row for each recipe, and the findings."""
         config, material, first = self.config, self.material, self.cells[0]
         heads = ("recipe", "perplexity", "log", "AUC", "certified", "guaranteed")
-        rows = [[*heads, "corpora:", "estimate"], *(_write_row(self, one) for one in self.recipes)]
+        rows = [
+            [*heads, "corpora:", "estimate"],
+            *(_write_row(self, recipe) for recipe in self.recipes),
+        ]
         ends = {"unigram": first.measured.unigram or math.nan, "uniform": first.measured.uniform}
         rows += [[name, f"{x:.1f}", f"{math.log(x):.2f}", *[""] * 5] for name, x in ends.items()]
         foot = (
@@ -661,8 +678,8 @@ def _write_row(result: Result, recipe: Recipe) -> list[str]:
     cells = result.of(recipe.label)
 
     def show(name: str, digits: int = 2, missing: str = "") -> str:
-        known = [value for cell in cells if (value := getattr(cell, name)) is not None]
-        return write_mean(known, digits) if known else missing
+        values = [value for cell in cells if (value := getattr(cell, name)) is not None]
+        return write_mean(values, digits) if values else missing
 
     return [
         recipe.label, show("perplexity", 1), f"{result.log_perplexity(recipe.label):.2f}",
@@ -689,17 +706,17 @@ def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> 
     places: dict[Kind, list[tuple[float, float]]] = {}
     ends: list[tuple[float, float, float, Kind]] = []
     for recipe in result.recipes:
-        known = [cell for cell in result.of(recipe.label) if getattr(cell, name) is not None]
-        if not known:
+        cells = [cell for cell in result.of(recipe.label) if getattr(cell, name) is not None]
+        if not cells:
             continue
         colour, mark, _ = _RECIPE_STYLES[recipe.kind]
-        xs, y = [getattr(cell, name) for cell in known], result.log_perplexity(recipe.label)
+        xs, y = [getattr(cell, name) for cell in cells], result.log_perplexity(recipe.label)
         if len(xs) > 1:
-            heights = [math.log(cell.perplexity) for cell in known]
+            heights = [math.log(cell.perplexity) for cell in cells]
             axes.plot(xs, heights, mark, color=colour, markersize=2.5, alpha=0.6)
         x = statistics.fmean(xs)
         places.setdefault(recipe.kind, []).append((x, y))
-        second = [getattr(cell, end) for cell in known if end and getattr(cell, end) is not None]
+        second = [getattr(cell, end) for cell in cells if end and getattr(cell, end) is not None]
         ends += [(statistics.fmean(second), x, y, recipe.kind)] if second else []
         if recipe.level:
             text = f"{100 * recipe.level:g} %" if recipe.kind in POLICIES else f"{recipe.level:g}"

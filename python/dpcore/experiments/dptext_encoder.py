@@ -153,9 +153,9 @@ def measure_trained_system(
     if case.noise == "repaired":
         # The faulty noise has no density everywhere.
         attackers.append("likelihood")
-    found = infer(model, corpus, config.attribute, attackers=attackers, **asked)
-    assert found.figures is not None
-    reached = found.figures.auc
+    inference = infer(model, corpus, config.attribute, attackers=attackers, **asked)
+    assert inference.figures is not None
+    reached = inference.figures.auc
     return Found(
         seed=seed,
         audit_seed=audit_seed,
@@ -168,24 +168,28 @@ def measure_trained_system(
         right=LaplaceNoise(private.noise.scale).loss(*rows.double().cpu().numpy()),
         flags=inspect(private.noise, rows[0], draws=_ONE_SIDED_DRAWS, rng=audit_seed).flagged,
         utility=(right / len(test), *limits(right, len(test), (1.0 - config.confidence) / 2.0)),
-        attacker=found.attacker,
+        attacker=inference.attacker,
         auc=(reached.value, reached.low, reached.high),
-        floor=max(reached.value - floor.gain.value for floor in found.floors),
-        beaten=found.above_floor,
+        floor=max(reached.value - floor.gain.value for floor in inference.floors),
+        beaten=inference.above_floor,
         partial=model.trained.partial or audited.partial,
     )
 
 
 def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
     """Return the usual attackers but the slow networks; with `quick` one of them and the trees."""
-    kept = [one for one in usual(len(corpus.train)) if not one.classifier.startswith("network")]
+    kept = [
+        attacker
+        for attacker in usual(len(corpus.train))
+        if not attacker.classifier.startswith("network")
+    ]
     return [kept[0], kept[-1]] if quick else kept
 
 
 def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
     """Return the first test text that training does not see, and the next one of another label."""
-    seen, test = set(corpus.train.texts), corpus.test
-    unseen = [row for row, text in enumerate(test.texts) if text not in seen] or [0]
+    train_texts, test = set(corpus.train.texts), corpus.test
+    unseen = [row for row, text in enumerate(test.texts) if text not in train_texts] or [0]
     others = [row for row in unseen if test.labels[row] != test.labels[unseen[0]]]
     return test.texts[unseen[0]], test.texts[others[0] if others else -1]
 
@@ -285,8 +289,8 @@ class Row(Shown):
 
     def spread(self, name: str) -> tuple[float, float]:
         """Compute mean and standard deviation of a figure over the runs; 0 for a single run."""
-        given = [getattr(run, name) for run in self.runs]
-        values = [value[0] if isinstance(value, tuple) else float(value) for value in given]
+        figures = [getattr(run, name) for run in self.runs]
+        values = [value[0] if isinstance(value, tuple) else float(value) for value in figures]
         return (math.inf, 0.0) if math.inf in values else mean_and_sd(values)
 
     def useless(self, majority: float) -> bool:
@@ -337,7 +341,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     with one_thread():
         done, ended = run_jobs("DPText", jobs, work, progress)
-    rows = tuple(Row(*one) for one in group_answers((case for case, _ in jobs), done).items())
+    rows = tuple(Row(*group) for group in group_answers((case for case, _ in jobs), done).items())
     return Result(config, corpus.origin, compute_majority_share(corpus), pair, rows, partial=ended)
 
 
@@ -437,21 +441,21 @@ def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
     )
 
 
-def _is_at_floor(found: Found) -> bool:
+def _is_at_floor(attack: Found) -> bool:
     """Return True if the attacker beats no floor, and the interval of its area holds one."""
-    return not found.beaten and found.auc[1] <= found.floor
+    return not attack.beaten and attack.auc[1] <= attack.floor
 
 
-def _describe_floor(found: Found) -> str:
-    return "above" if found.beaten else "at floor" if _is_at_floor(found) else "not shown"
+def _describe_floor(attack: Found) -> str:
+    return "above" if attack.beaten else "at floor" if _is_at_floor(attack) else "not shown"
 
 
 def _describe_verdict(row: Row) -> str:
     """Format the verdict on a fixed epsilon as a claim, on a learnt one as an unclaimed value."""
     several = f" in {row.refuted} of {len(row.runs)}" if len(row.runs) > 1 else ""
     rest = VERDICT_WORDS[False if any(run.refuted is False for run in row.runs) else None]
-    found = f"refuted{several}" if row.refuted else rest
-    return f"no claim; value {found}" if row.case.learn else found
+    outcome = f"refuted{several}" if row.refuted else rest
+    return f"no claim; value {outcome}" if row.case.learn else outcome
 
 
 def _format_mean_spread(row: Row, name: str, digits: int = 0) -> str:
@@ -463,7 +467,7 @@ def _format_mean_spread(row: Row, name: str, digits: int = 0) -> str:
 
 
 def _write_notes(result: Result) -> list[str]:
-    x, x_prime = (one if len(one) <= 60 else f"{one[:57]}..." for one in result.pair)
+    x, x_prime = (text if len(text) <= 60 else f"{text[:57]}..." for text in result.pair)
     notes = [
         f"pair: {x!r} and {x_prime!r}, which training did not see",
         "exact, if right: the loss of the pair under Laplace noise of the same scale; as it is: "

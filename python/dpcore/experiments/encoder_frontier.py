@@ -144,8 +144,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     vectors = model.encode([*corpus.texts, *others], batch_size=64, show_progress_bar=False)
     pairs = product(range(config.seeds), config.lines)
     jobs = [(line, number, config, corpus, vectors) for number, line in pairs]
-    found, partial = gather_in_processes(NAME, _measure_line, jobs, threads_of(threads), progress)
-    return Result(config, corpus.origin, tuple(chain(*found)), partial=partial)
+    cells, partial = gather_in_processes(NAME, _measure_line, jobs, threads_of(threads), progress)
+    return Result(config, corpus.origin, tuple(chain(*cells)), partial=partial)
 
 
 def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
@@ -154,7 +154,11 @@ def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
     if config.data is not None:
         lines = read_corpus(config.data, "wikitext2").texts
         words = [line.split() for line in lines if not line.lstrip().startswith("=")]
-        long = [" ".join(one[:_WIKITEXT_WORDS]) for one in words if len(one) >= _WIKITEXT_WORDS]
+        long = [
+            " ".join(row_words[:_WIKITEXT_WORDS])
+            for row_words in words
+            if len(row_words) >= _WIKITEXT_WORDS
+        ]
         others = list(dict.fromkeys(long))[:_WIKITEXT_TEXTS]
     rng = np.random.default_rng(cell_seed(config.seed, "attributes"))
     split = np.asarray(corpus.split)
@@ -192,8 +196,10 @@ def _measure_line(
     table = {corpus.texts[row]: vectors[row] for row in rows.tolist()}
     # A text that occurs in both halves is private. A copy: torch warns of arrays that processes
     # share, which may not be written to.
-    known = set(map(likeness, table))
-    places = [row for row in train[:half].tolist() if likeness(corpus.texts[row]) not in known]
+    table_texts = set(map(likeness, table))
+    places = [
+        row for row in train[:half].tolist() if likeness(corpus.texts[row]) not in table_texts
+    ]
     public = np.array(vectors[len(corpus) :] if line == _WIKITEXT_LINE else vectors[places])
     chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)
     attackers = _list_attackers(half, config)
@@ -201,14 +207,14 @@ def _measure_line(
     study = studies.read_study(corpus[rows], None, None, None, 0.95)
     bare = replace(study.corpus, labels=None)
     attacks = [replace(study, corpus=bare, attribute=name, attackers=attackers) for name in SHARES]
-    found, farthest = [], dict[str, Any]()
+    cells, farthest = [], dict[str, Any]()
     for epsilon in (1.0,) if line == CLEAN else config.epsilons:
         private = PrivateEncoder(table, chain, epsilon=epsilon, noise="best")
         seeds = [cell_seed(config.seed, f"{line} {epsilon} {number} {part}") for part in range(4)]
         cell, released = frontiers.measure_release(study, private, seeds, farthest, line != CLEAN)
-        both = (one.infer_attribute(released, 0.0, seeds[3]) for one in attacks)
-        found.append(Cell(line, number, cell, *both))
-    return found
+        both = (attack.infer_attribute(released, 0.0, seeds[3]) for attack in attacks)
+        cells.append(Cell(line, number, cell, *both))
+    return cells
 
 
 def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
@@ -233,7 +239,7 @@ def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
         return every
     kept = {("logistic regression", "raw"), ("boosted trees", every[-1].behind)}
     kept |= set() if config.quick else {("15 neighbours", "raw")}
-    return tuple(one for one in every if (one.classifier, one.behind) in kept)
+    return tuple(attacker for attacker in every if (attacker.classifier, attacker.behind) in kept)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -265,23 +271,24 @@ class Result(Tabled[Config]):
     def findings(self) -> list[str]:
         """Return sentences on what is useful, on what is inferred, and on the certificates."""
         floor = self.cells[0].release.utility.floors[0].accuracy
-        useful, seen = dict[str, list[str]](), dict[str, list[str]]()
+        useful, visible = dict[str, list[str]](), dict[str, list[str]]()
         for line, epsilon in (key for key in self.keys if key[0] != CLEAN):
             utility = self.mean(line, epsilon, "utility")
             if utility > 2.0 * floor:
                 useful.setdefault(line, []).append(f"{epsilon:g} ({utility:.2f})")
             if all(cell.common.above_floor for cell in self.of(line, epsilon)):
-                seen.setdefault(line, []).append(f"{epsilon:g}")
-        found = [
-            "; ".join(f"{line} at epsilon {', '.join(each)}" for line, each in one.items())
-            for one in (useful, seen)
+                visible.setdefault(line, []).append(f"{epsilon:g}")
+        sentences = [
+            "; ".join(f"{line} at epsilon {', '.join(each)}" for line, each in table.items())
+            for table in (useful, visible)
         ]
         pairs = product(self.cells, SHARES)
         above = sum(cell.certified(name) > cell.figure("worst_loss") for cell, name in pairs)
         return [
-            f"At more than twice the majority's accuracy ({floor:.2f}): {found[0] or 'nothing'}.",
+            f"At more than twice the majority's accuracy ({floor:.2f}): "
+            f"{sentences[0] or 'nothing'}.",
             "The common attribute is inferred in every repetition from: "
-            f"{found[1] or 'no release'}.",
+            f"{sentences[1] or 'no release'}.",
             f"Certified bounds above the exact loss of the worst two texts: {above} of "
             f"{len(self.cells) * len(SHARES):,}.",
         ]
@@ -317,7 +324,7 @@ class Result(Tabled[Config]):
         titles = ("utility: accuracy", "attack, 5 %: AUC", "attack, 50 %: AUC")
         for panel, name, title in zip(panels, ("utility", *SHARES), titles, strict=True):
             for line in dict.fromkeys(cell.line for cell in self.cells):
-                epsilons = [epsilon for one, epsilon in self.keys if one == line]
+                epsilons = [epsilon for key_line, epsilon in self.keys if key_line == line]
                 values = [self.mean(line, epsilon, name) for epsilon in epsilons]
                 if line == CLEAN:
                     panel.axhline(values[0], color=INK, linestyle="--", linewidth=0.8, label=line)
@@ -359,7 +366,7 @@ def _write_row(result: Result, line: str, epsilon: float) -> list[str]:
     def show(name: str) -> str:
         return write_mean([cell.figure(name) for cell in cells])
 
-    bounds = [one for cell in cells for name in SHARES if (one := cell.certified(name)) >= 0.0]
+    bounds = [bound for cell in cells for name in SHARES if (bound := cell.certified(name)) >= 0.0]
     return [
         line, f"{epsilon:g}", f"{100.0 * result.mean(line, epsilon, 'signal'):.3g} %",
         show("utility"), show("rare"), show("common"),

@@ -129,10 +129,10 @@ def _diffprivlib_mechanisms() -> Any:
     except ImportError:
         # Release 0.6.6 stumbles over its models where scikit-learn is 1.6 or later; its
         # mechanisms, which need none of that, are loaded by then.
-        found = imported_module("diffprivlib.mechanisms")
-        if found is None:
+        mechanisms = imported_module("diffprivlib.mechanisms")
+        if mechanisms is None:
             raise
-        return found
+        return mechanisms
 
 
 def _make_opendp_laplace() -> Mechanism:
@@ -288,8 +288,8 @@ def _make_system_row(config: Config, threads: int | None, system: System) -> Row
     options: Any = {"claim": system.claim, "delta": system.delta, "attack": FloatLattice()}
     options["threads"] = None if system.package else threads
     trials = max(1, config.trials // system.share)
-    found = audit_cell(config, system.name, mechanism, PAIR, trials=trials, **options)
-    return Row(system, found, "", version, time.perf_counter() - begun)
+    cell = audit_cell(config, system.name, mechanism, PAIR, trials=trials, **options)
+    return Row(system, cell, "", version, time.perf_counter() - begun)
 
 
 def _installed_version(package: str) -> str:
@@ -397,7 +397,7 @@ def _row_to_dict(row: Row) -> dict[str, Any]:
 
 
 _COLUMNS: Final = (
-    Column("system", "system", lambda one: one.name + " *" * (not one.seeded), left=True),
+    Column("system", "system", lambda system: system.name + " *" * (not system.seeded), left=True),
     Column("version", "version", left=True),
     Column("draws per side", "audit", lambda audit: f"{audit.counts.n:,}"),
     Column("hits on x", "audit", lambda audit: f"{audit.counts.k:,}"),

@@ -149,9 +149,9 @@ def compute_excesses(radius: float) -> tuple[Excess, ...]:
     """
     rows = []
     for dim in _TYPICAL_DIMS:
-        found = sensitivity(Clip("l2", radius).range(dim), "l1")
-        attained = float(np.abs(found.pair.x - found.pair.x_prime).sum())
-        rows.append(Excess(dim, 2.0 * radius, found.value, attained))
+        sensitivity_l1 = sensitivity(Clip("l2", radius).range(dim), "l1")
+        attained = float(np.abs(sensitivity_l1.pair.x - sensitivity_l1.pair.x_prime).sum())
+        rows.append(Excess(dim, 2.0 * radius, sensitivity_l1.value, attained))
     return tuple(rows)
 
 
@@ -195,14 +195,14 @@ def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
         >>> [(cost.norm, round(cost.scale), round(cost.ratio, -1)) for cost in wide]
         [('l1', 20, 2510.0), ('l2', 640, 2900.0)]
     """
-    found = []
+    costs = []
     for name, dim in product(LAWS, _COST_DIMS):
         rng = np.random.default_rng(cell_seed(seed, f"cost/{name}/{dim}"))
         drawn = LAWS[name].draw(rng, dim, radius, _AVERAGED_VECTORS)
         for clip in (Clip("l1", radius), Clip("l2", radius)):
             signal = math.sqrt(float(np.square(clip(drawn)).sum(axis=1).mean()))
-            found.append(Cost(name, clip.norm, dim, laplace_scale(epsilon, clip, dim), signal))
-    return tuple(found)
+            costs.append(Cost(name, clip.norm, dim, laplace_scale(epsilon, clip, dim), signal))
+    return tuple(costs)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -350,8 +350,8 @@ class Result(Tabled[Config]):
     @property
     def smallest_p_value(self) -> float | None:
         """The smallest of all comparisons, multiplied by their number; None without any."""
-        found = [cell.p_value for cell in self.cells if cell.p_value is not None]
-        return min(1.0, min(found) * len(found)) if found else None
+        p_values = [cell.p_value for cell in self.cells if cell.p_value is not None]
+        return min(1.0, min(p_values) * len(p_values)) if p_values else None
 
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
@@ -461,10 +461,10 @@ def _format_excesses(result: Result) -> str:
 
 
 def _format_remedies(result: Result) -> str:
-    found = {(cost.law, cost.dim, cost.norm): cost for cost in result.costs}
+    costs = {(cost.law, cost.dim, cost.norm): cost for cost in result.costs}
     rows = [["n", "scale: L1", "L2", *chain(*((f"{name}: L1", "L2") for name in LAWS))]]
     for dim in dict.fromkeys(cost.dim for cost in result.costs):
-        pairs = [[found[law, dim, norm] for norm in ("l1", "l2")] for law in LAWS]
+        pairs = [[costs[law, dim, norm] for norm in ("l1", "l2")] for law in LAWS]
         scales = [f"{cost.scale:.4g}" for cost in pairs[0]]
         rows.append([f"{dim}", *scales, *[f"{cost.ratio:.4g}" for pair in pairs for cost in pair]])
     title = (
@@ -504,9 +504,9 @@ def _draw_shares(axes: Axes, result: Result) -> None:
         share = [100.0 * result.at(dim, name, "l2").share for dim in dims]
         label = f"{law.title}, clipped in L2"
         axes.plot(dims, share, color=colour, linestyle=line, linewidth=1.8, label=label)
-        known = [cell for cell in result.cells if cell.law == name and cell.compared is not None]
-        compared = [100.0 * (cell.compared or 0.0) for cell in known]
-        axes.plot([cell.dim for cell in known], compared, marker=marker, **hollow)
+        cells = [cell for cell in result.cells if cell.law == name and cell.compared is not None]
+        compared = [100.0 * (cell.compared or 0.0) for cell in cells]
+        axes.plot([cell.dim for cell in cells], compared, marker=marker, **hollow)
     worst = [100.0 * max(result.at(dim, name, "l1").share for name in LAWS) for dim in dims]
     axes.plot(dims, worst, ":", color=INK, linewidth=1.8, label="each of them, clipped in L1")
     axes.plot([], [], marker="o", label="another run of 10,000 pairs", **hollow)
@@ -525,8 +525,8 @@ def _draw_scales(axes: Axes, result: Result) -> None:
     )
     axes.set_yscale("log")
     for norm, colour, line, label in styles:
-        dims, found = _select_costs(result, law, norm)
-        scales = [cost.scale for cost in found]
+        dims, costs = _select_costs(result, law, norm)
+        scales = [cost.scale for cost in costs]
         axes.plot(dims, scales, linestyle=line, color=colour, linewidth=1.8, label=label)
     _set_size_axis(axes, dims)
     set_ticks(axes.yaxis, [scales[0] * 2.0**power for power in range(6)])
@@ -543,8 +543,8 @@ def _draw_ratios(axes: Axes, result: Result) -> None:
         colour, marker, _ = _LAW_STYLES[name]
         style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.4}
         for norm, line in _REMEDY_LINES.items():
-            dims, found = _select_costs(result, name, norm)
-            axes.plot(dims, [cost.ratio for cost in found], linestyle=line, linewidth=1.2, **style)
+            dims, costs = _select_costs(result, name, norm)
+            axes.plot(dims, [cost.ratio for cost in costs], linestyle=line, linewidth=1.2, **style)
     _set_size_axis(axes, dims)
     # Space for the legend above the lines.
     axes.set_ylim(top=30.0 * max(cost.ratio for cost in result.costs))
@@ -554,8 +554,8 @@ def _draw_ratios(axes: Axes, result: Result) -> None:
 
 
 def _select_costs(result: Result, law: str, norm: str) -> tuple[list[int], list[Cost]]:
-    found = [cost for cost in result.costs if (cost.law, cost.norm) == (law, norm)]
-    return [cost.dim for cost in found], found
+    costs = [cost for cost in result.costs if (cost.law, cost.norm) == (law, norm)]
+    return [cost.dim for cost in costs], costs
 
 
 def _make_law_legend() -> list[Any]:

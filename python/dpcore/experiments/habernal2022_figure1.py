@@ -149,8 +149,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 def _make_cell(config: Config, threads: int | None, name: str, epsilon: float, dim: int) -> Cell:
     key, mechanism = f"{name}/{epsilon!r}/{dim}", MECHANISMS[name][1](epsilon, dim)
     options: Any = {"attack": MajorityVote(), "claim": epsilon, "threads": threads}
-    found = audit_cell(config, key, mechanism, zeros_ones(dim), **options)
-    return Cell(name, epsilon, dim, found)
+    cell = audit_cell(config, key, mechanism, zeros_ones(dim), **options)
+    return Cell(name, epsilon, dim, cell)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -238,8 +238,8 @@ def _format_mechanism(result: Result, name: str) -> str:
     refuted = sum(cell.audit.refuted is True for cell in cells.values())
     rows = [["", *(f"n = {dim}" for dim in result.config.dims)]]
     for epsilon in result.config.epsilons:
-        found = (cells.get((epsilon, dim)) for dim in result.config.dims)
-        rows.append([f"{epsilon:g}", *(_format_entry(cell) for cell in found)])
+        row = (cells.get((epsilon, dim)) for dim in result.config.dims)
+        rows.append([f"{epsilon:g}", *(_format_entry(cell) for cell in row)])
     title = f"{name}: epsilon refuted in {refuted} of {len(cells)} cells"
     return f"{title} ({100 * result.config.confidence:g} % each)\n{align_rows(rows, left=())}"
 

@@ -206,7 +206,7 @@ class _Study:
         pool = redaction.redact(texts, redaction.Random(), level=level, rng=seeds["masks"])
         *parts, valid = (pool[at * self.texts :][: len(part)] for at, part in enumerate(clean))
         fitted = [self.fit_model(part, valid, seeds["start"]) for part in parts]
-        found = [model.perplexity(test, rng=0) for model in fitted]
+        perplexities = [model.perplexity(test, rng=0) for model in fitted]
         models = dict(zip(("sensitive", "first", "second"), fitted, strict=True))
         models["other start"] = self.fit_model(parts[1], valid, seeds["other start"])
         values = [
@@ -217,7 +217,9 @@ class _Study:
         if self.config.full and not number:
             observed = _compare_models(models["sensitive"], models["first"], test)
             p_values = self.permute_sets(observed, parts[0] + parts[1], valid, test, seeds["start"])
-        perplexity, unigram = np.mean([(one.value, one.unigram or 0.0) for one in found], axis=0)
+        perplexity, unigram = np.mean(
+            [(of_model.value, of_model.unigram or 0.0) for of_model in perplexities], axis=0
+        )
         return Cell(number, level, np.array(values), float(perplexity), float(unigram), p_values)
 
     def draw_split(self, seed: int) -> list[list[str]]:
@@ -255,12 +257,16 @@ def _cut_text(text: str) -> str:
 
 def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) -> Floats:
     """Return the measures of two models."""
-    found = lm.closeness(a, b, texts)
-    assert found.states is not None
-    assert found.kl is not None
-    both = found.decoder, found.states
-    distances = [value for one in both for value in (one.cka, one.pwcca, one.procrustes)]
-    return np.array([*distances, sum(found.kl) / 2.0])
+    closeness = lm.closeness(a, b, texts)
+    assert closeness.states is not None
+    assert closeness.kl is not None
+    both = closeness.decoder, closeness.states
+    distances = [
+        value
+        for distances_of in both
+        for value in (distances_of.cka, distances_of.pwcca, distances_of.procrustes)
+    ]
+    return np.array([*distances, sum(closeness.kl) / 2.0])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -304,10 +310,10 @@ class Result(Tabled[Config]):
         """
         row = list(COMPARISONS).index(choice("comparison", comparison, list(COMPARISONS)))
         column = MEASURES.index(choice("measure", measure, MEASURES))
-        found = [cell.values[row, column] for cell in self.cells if cell.level == level]
-        if not found:
+        values = [cell.values[row, column] for cell in self.cells if cell.level == level]
+        if not values:
             raise invalid("level", f"one of {', '.join(map(str, self.levels))}", level)
-        return np.array(found)
+        return np.array(values)
 
     def excess(self, level: float, measure: str) -> Floats:
         """Return by how much sensitive/safe is farther than safe/safe, in each split."""
@@ -320,27 +326,27 @@ class Result(Tabled[Config]):
 
     def is_excess_shown(self, level: float, measure: str) -> bool:
         """Return True if the t-interval of the mean excess, 95 %, lies above 0."""
-        found = self.excess(level, measure)
-        if len(found) < 2:
+        excess = self.excess(level, measure)
+        if len(excess) < 2:
             return False
-        reach = stdtrit(len(found) - 1, 0.975) * found.std(ddof=1) / len(found) ** 0.5
-        return bool(found.mean() > reach)
+        reach = stdtrit(len(excess) - 1, 0.975) * excess.std(ddof=1) / len(excess) ** 0.5
+        return bool(excess.mean() > reach)
 
     def findings(self) -> list[str]:
         """Return a sentence on each measure that is drawn, then the answer to the question."""
-        found = []
+        sentences = []
         for measure in _DRAWN_MEASURES:
             far, near, other = (
                 ", ".join(f"{self.mean(level, name, measure):.3f}" for level in self.levels)
                 for name in COMPARISONS
             )
             shown = [f"{x:g}" for x in self.levels if self.is_excess_shown(x, measure)]
-            found.append(
+            sentences.append(
                 f"{measure} at levels {', '.join(f'{x:g}' for x in self.levels)}: sensitive/safe "
                 f"{far}; the control safe/safe {near}; with two starts {other}. The excess over "
                 f"the control is shown to be above 0 at {', '.join(shown) or 'no level'}."
             )
-        return [*found, self._answer_question("Procrustes")]
+        return [*sentences, self._answer_question("Procrustes")]
 
     def _answer_question(self, measure: str) -> str:
         if self.config.seeds == 1:
@@ -349,7 +355,9 @@ class Result(Tabled[Config]):
         low, best = self.levels[0], min(self.levels, key=lambda x: self.mean(x, names[0], measure))
         if best == low:
             return f"At no level are decoders closer than at level {low:g} (by {measure})."
-        far, near = (self.mean(low, one, measure) - self.mean(best, one, measure) for one in names)
+        far, near = (
+            self.mean(low, place, measure) - self.mean(best, place, measure) for place in names
+        )
         ends = " to ".join(f"{self.excess(level, measure).mean():.3f}" for level in (low, best))
         return (
             f"Decoders of sensitive and safe are closest at level {best:g} (by {measure}). Their "
@@ -377,7 +385,10 @@ class Result(Tabled[Config]):
             excess = (write_mean(self.excess(level, measure)) for measure in MEASURES)
             rows.append((f"{level:g}", "excess", *map(str.__add__, excess, marks)))
             tested = [cell.p_values for cell in cells if cell.p_values is not None]
-            rows += [(f"{level:g}", "permutation p", *map("{:.2f}".format, one)) for one in tested]
+            rows += [
+                (f"{level:g}", "permutation p", *map("{:.2f}".format, p_values))
+                for p_values in tested
+            ]
             model, law = np.mean([(cell.perplexity, cell.unigram) for cell in cells], axis=0)
             rates.append(f"{level:g}: {model:.1f} ({law:.1f})")
         law_note = f"Perplexity of these texts, in brackets unigram: {', '.join(rates)}."
@@ -437,6 +448,6 @@ class Result(Tabled[Config]):
 
 
 def _draw_measure_line(axes: Axes, levels: Any, values: list[Floats], **style: Any) -> None:
-    spreads = [one.std(ddof=1) if len(one) > 1 else 0.0 for one in values]
+    spreads = [replicates.std(ddof=1) if len(replicates) > 1 else 0.0 for replicates in values]
     style |= {"markersize": 3.5, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
-    axes.errorbar(levels, [one.mean() for one in values], spreads, **style)
+    axes.errorbar(levels, [replicates.mean() for replicates in values], spreads, **style)

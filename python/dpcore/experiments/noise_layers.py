@@ -222,8 +222,8 @@ class Found(Shown):
         loss, floats = audit.declared_loss, audit.floating_point
         assert loss is not None
         rounding = 0.0 if floats is None else floats.epsilon_lower
-        found = str(audit.event), audit.refuted is True, audit.epsilon_lower, rounding
-        return cls(audit.seed, audit.counts, *found, float(loss), audit.partial)
+        outcome = str(audit.event), audit.refuted is True, audit.epsilon_lower, rounding
+        return cls(audit.seed, audit.counts, *outcome, float(loss), audit.partial)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -260,17 +260,17 @@ class Row(Shown):
     @property
     def certified(self) -> tuple[float, ...]:
         """The certified bounds."""
-        return tuple(one.certified for one in self.audits)
+        return tuple(audit.certified for audit in self.audits)
 
     @property
     def rounding(self) -> tuple[float, ...]:
         """Certified bounds from the low-order bits of the outputs."""
-        return tuple(one.rounding for one in self.audits)
+        return tuple(audit.rounding for audit in self.audits)
 
     @property
     def beyond(self) -> bool:
         """True if an audit refuted the claim."""
-        return any(one.refuted for one in self.audits)
+        return any(audit.refuted for audit in self.audits)
 
     @property
     def fault(self) -> str:
@@ -329,8 +329,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     with set_torch_threads(threads_of(threads, 1)):
         work = partial(_audit_and_inspect, config)
         done, ended = run_jobs("noise layers", jobs, work, progress)
-    found = group_answers((job[:2] for job in jobs), done).items()
-    rows = (Row(*key, tuple(one for one, _ in ones), ones[0][1]) for key, ones in found)
+    groups = group_answers((job[:2] for job in jobs), done).items()
+    rows = (Row(*key, tuple(audit for audit, _ in ones), ones[0][1]) for key, ones in groups)
     return Result(config, tuple(rows), partial=ended)
 
 
@@ -345,8 +345,8 @@ def _audit_and_inspect(
         options: Any = {"rng": cell_seed(config.seed, key), "skip": case.skip}
         clean = private.clean([PAIR[0]])[0]
         flags = inspect(private.noise, clean, draws=_INSPECTION_DRAWS, **options).flagged
-    found = audit_cell(config, key, private, PAIR, claim=config.epsilon, delta=case.delta)
-    return Found.of(found), flags
+    cell = audit_cell(config, key, private, PAIR, claim=config.epsilon, delta=case.delta)
+    return Found.of(cell), flags
 
 
 @dataclass(frozen=True, slots=True, repr=False)

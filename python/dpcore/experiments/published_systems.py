@@ -176,7 +176,10 @@ class Result(Tabled[Config]):
         """Return the rows with that number of entries, by system and then by attack."""
         rows = [row for row in self.rows if row.dim == dim]
         by_system = group_answers((row.system for row in rows), rows)
-        return {name: {row.attack: row for row in found} for name, found in by_system.items()}
+        return {
+            name: {row.attack: row for row in rows_of_system}
+            for name, rows_of_system in by_system.items()
+        }
 
     def agreement(self, dim: int, attack: str | None = None) -> tuple[int, int, int, int]:
         """Count the false and the true claims, and those of each that were refuted.
@@ -199,8 +202,8 @@ class Result(Tabled[Config]):
 
     def missed(self, dim: int) -> tuple[str, ...]:
         """Describe each false claim that an attack did not refute, and what refutes it."""
-        found = [tuple(rows.values()) for rows in self.at(dim).values()]
-        false = [rows for rows in found if not rows[0].sound]
+        systems = [tuple(rows.values()) for rows in self.at(dim).values()]
+        false = [rows for rows in systems if not rows[0].sound]
         return tuple(_describe_miss(r) for r in false if len(refuting_attacks(r)) < len(r))
 
     def table(self) -> str:
@@ -270,21 +273,21 @@ def refuting_attacks(rows: Iterable[Row]) -> tuple[str, ...]:
 def _describe_miss(rows: tuple[Row, ...]) -> str:
     first, hit = rows[0], refuting_attacks(rows)
     blind = [_describe_visible_loss(row) for row in rows if row.attack not in hit]
-    found = f"refuted by {' and '.join(hit)}" if hit else "refuted by none of them"
+    refuters = f"refuted by {' and '.join(hit)}" if hit else "refuted by none of them"
     return (
         f"{first.system}: true loss {first.true_loss:.4g} at {first.dim} entries; "
-        f"{'; '.join(blind)}; {found}; known: {first.known.fault}"
+        f"{'; '.join(blind)}; {refuters}; known: {first.known.fault}"
     )
 
 
 def _describe_visible_loss(row: Row) -> str:
     """Describe how much of the loss an attack sees that did not refute a false claim."""
-    seen, claim = row.audit.exact, row.audit.claimed_epsilon
-    if seen is None or claim is None:
+    visible, claim = row.audit.exact, row.audit.claimed_epsilon
+    if visible is None or claim is None:
         return f"{row.attack} certifies {format_epsilon(row.audit.epsilon_lower)} of it"
-    reach = "no number of trials helps" if seen <= claim else "more trials refute it"
-    only = "only " if seen <= claim else ""
-    return f"the {row.attack} sees {only}{format_epsilon(seen)} of it ({reach})"
+    reach = "no number of trials helps" if visible <= claim else "more trials refute it"
+    only = "only " if visible <= claim else ""
+    return f"the {row.attack} sees {only}{format_epsilon(visible)} of it ({reach})"
 
 
 _ATTACK_DESCRIPTIONS = {
@@ -307,11 +310,11 @@ def _format_part(result: Result, dim: int) -> str:
         *(Column(name, partial(_format_bound, name)) for name in ATTACKS),
         Column("verdict", _format_refuting, left=True),
     ]
-    found, broken, wrong, sound = result.agreement(dim)
+    agreed, broken, wrong, sound = result.agreement(dim)
     lines = [
         f"{dim} entries",
         align_columns(columns, result.at(dim).values()),
-        f"Verdicts against the truth at {dim} entries: {found} of {broken} false claims "
+        f"Verdicts against the truth at {dim} entries: {agreed} of {broken} false claims "
         f"refuted, {wrong} of {sound} true claims refuted.",
     ]
     missed = result.missed(dim)

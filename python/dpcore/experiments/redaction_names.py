@@ -211,7 +211,10 @@ def _describe_masking(material: _Material, policy: str) -> Masking:
 def _count_masks(texts: Sequence[str]) -> Floats:
     """Return the numbers of masks and of words of each text."""
     words = [redaction.split_words(text) for text in texts]
-    return np.array([[one.count(redaction.MASK), len(one)] for one in words], np.float64)
+    return np.array(
+        [[words_of_text.count(redaction.MASK), len(words_of_text)] for words_of_text in words],
+        np.float64,
+    )
 
 
 def _make_vectors(config: Config, material: _Material, number: int, policy: str) -> _Vectors:
@@ -219,10 +222,10 @@ def _make_vectors(config: Config, material: _Material, number: int, policy: str)
     corpus, outputs = material.corpus, material.redacted[policy]
     if number:
         corpus = split(corpus, _SPLIT_SHARES, rng=cell_seed(config.seed, f"split {number}"))
-    known = [outputs[text] for text in corpus.train.texts]
+    train = [outputs[text] for text in corpus.train.texts]
     extraction = require_module("sklearn.feature_extraction.text", NAME)
-    words = extraction.TfidfVectorizer(max_features=_MAX_WORD_COLUMNS, sublinear_tf=True).fit(known)
-    vectors = TfidfSVD(min(_VECTOR_DIM, len(words.vocabulary_) // 2)).fit(known)
+    words = extraction.TfidfVectorizer(max_features=_MAX_WORD_COLUMNS, sublinear_tf=True).fit(train)
+    vectors = TfidfSVD(min(_VECTOR_DIM, len(words.vocabulary_) // 2)).fit(train)
     redacted = [outputs[text] for text in corpus.texts]
     columns = words.transform(redacted).toarray()
     rows = np.hstack([_count_masks(redacted), vectors.encode(redacted), columns])
@@ -255,15 +258,15 @@ def _make_cells(
     for reads in READS:
         # One thread repeats the same bits, and so few rows are not worth sharing.
         with require_module("threadpoolctl", NAME).threadpool_limits(1):
-            found = infer(
+            inference = infer(
                 None, unlabelled, target, vectors=rows, measure=measure, progress=False,
                 attackers=_make_name_attackers(reads, dim, config.quick),
                 rng=cell_seed(config.seed, f"{number}/{policy}/{target}"),
             )  # fmt: skip
-        measured, floor = getattr(found, measure), getattr(found.floors[0], measure)
+        measured, floor = getattr(inference, measure), getattr(inference.floors[0], measure)
         value = measured.value, measured.low, measured.high
-        last = found.above_floor, found.sizes[2]
-        cells.append(Cell(number, policy, reads, target, found.attacker, value, floor, *last))
+        last = inference.above_floor, inference.sizes[2]
+        cells.append(Cell(number, policy, reads, target, inference.attacker, value, floor, *last))
     return cells
 
 
@@ -291,12 +294,12 @@ class Result(Tabled[Config]):
     @property
     def targets(self) -> tuple[str, ...]:
         """The people that were inferred, and the topic where Ctrl-C did not come before it."""
-        return tuple(dict.fromkeys(one.target for one in self.cells))
+        return tuple(dict.fromkeys(cell.target for cell in self.cells))
 
     def of(self, policy: str, reads: str, target: str) -> tuple[Cell, ...]:
         """Return the cells of a kind, one a split; none after Ctrl-C before the first."""
         key = (policy, reads, target)
-        return tuple(one for one in self.cells if (one.policy, one.reads, one.target) == key)
+        return tuple(cell for cell in self.cells if (cell.policy, cell.reads, cell.target) == key)
 
     def mean(self, policy: str, reads: str, target: str) -> float:
         """Return the mean of `Cell.value` over the splits; NaN where there are none."""
@@ -306,13 +309,13 @@ class Result(Tabled[Config]):
     def table(self) -> str:
         """Return what is masked, and what is inferred of each person and of the topic."""
         masked = [["masked", "words", "texts", *(f"{name} left" for name in self.people)]]
-        for one in self.maskings[1:]:
-            shares = (one.words, one.texts, *one.named)
-            masked.append([one.policy, *(f"{100 * share:.1f} %" for share in shares)])
+        for masking in self.maskings[1:]:
+            shares = (masking.words, masking.texts, *masking.named)
+            masked.append([masking.policy, *(f"{100 * share:.1f} %" for share in shares)])
         rows = [["attacker reads", *self.targets]]
         for policy, reads, label, *_ in KINDS:
-            found = (self.of(policy, reads, target) for target in self.targets)
-            rows.append([label, *map(_write_figure, found)])
+            cells = (self.of(policy, reads, target) for target in self.targets)
+            rows.append([label, *map(_write_figure, cells)])
         floors = (self.of(POLICIES[0], "words", target)[0].floor for target in self.targets)
         return self.join_parts(
             _write_head(self),
@@ -341,7 +344,9 @@ class Result(Tabled[Config]):
         picture = make_canvas(3.9, ax)
         people, topic = picture.subplots(1, 2, width_ratios=(5, 1.3))
         for axes, is_topic in ((people, False), (topic, True)):
-            _draw_targets(axes, self, [one for one in self.targets if (one == TOPIC) == is_topic])
+            _draw_targets(
+                axes, self, [target for target in self.targets if (target == TOPIC) == is_topic]
+            )
         tidy_axes(people, y="F1 of the attack on each person")
         tidy_axes(topic, y="accuracy of the topic")
         made = "generated texts" if self.config.data is None else "AG news on five people"
@@ -392,7 +397,7 @@ def _write_figure(cells: tuple[Cell, ...]) -> str:
 
 def describe_findings(result: Result) -> list[str]:
     """Return sentences on the people whose names are masked, and on the topic."""
-    found = []
+    sentences = []
     for policy, masking in zip(POLICIES[1:], result.maskings[1:], strict=True):
         hidden = [name for name in list_hidden(result, masking) if result.of(policy, "words", name)]
         above = [name for name in hidden if result.of(policy, "words", name)[0].beats_floor]
@@ -401,13 +406,13 @@ def describe_findings(result: Result) -> list[str]:
             f"{result.mean(policy, 'words', name):.2f}"
             for name in hidden
         )
-        found.append(
+        sentences.append(
             f"With {policy} masked, {len(above)} of {len(hidden)} people whose names are masked "
             f"are inferred from the other words (*):\n  {lines}"
         )
     pairs = zip([result.mean(policy, "words", TOPIC) for policy in POLICIES], POLICIES, strict=True)
     shown = ", ".join(f"{topic:.3f} ({policy})" for topic, policy in pairs)
-    return [*found, f"Accuracy of the topic by what is masked: {shown}."]
+    return [*sentences, f"Accuracy of the topic by what is masked: {shown}."]
 
 
 def list_hidden(result: Result, masking: Masking) -> list[str]:

@@ -118,14 +118,14 @@ class Result(Tabled[Config]):
 
     def findings(self) -> list[str]:
         """Return sentences on the set and the document, and on utility against attack."""
-        found = [self._compare_questions(name) for name in self.sweep.policies]
+        sentences = [self._compare_questions(name) for name in self.sweep.policies]
         kept = (f"{name} {self.utility(name):.3f}" for name in self.sweep.policies)
         whole = self.sweep["random", 0.0].mean("utility")
         line = (
             f"Macro-F1 where the attack on the set falls to accuracy {_COMPARED_ACCURACY:g}: "
             f"{', '.join(kept)}; {whole:.3f} with all words."
         )
-        return [*found, line]
+        return [*sentences, line]
 
     def _compare_questions(self, policy: str) -> str:
         point = self.sweep[policy, _COMPARED_LEVEL]

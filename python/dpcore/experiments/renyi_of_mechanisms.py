@@ -229,9 +229,9 @@ class Row(Record):
     @property
     def certified(self) -> Floats:
         """Certified lower bounds, shape (2, n_alpha)."""
-        found = self.estimate.certified
-        assert found is not None
-        return found
+        certificate = self.estimate.certified
+        assert certificate is not None
+        return certificate
 
     @property
     def above(self) -> int:
@@ -470,9 +470,9 @@ def _shade_unresolved_orders(axes: drawing.Axes, alphas: Any, resolved: Any) -> 
 
 def _panel_limits(row: Row, side: int) -> tuple[float, float]:
     """Return limits for all figures found, and as much of the truth as leaves these visible."""
-    found = np.concatenate([row.estimate.value[side], row.certified[side]])
-    found, truth = found[np.isfinite(found)], row.truth[side][np.isfinite(row.truth[side])]
-    low, high = min(0.0, float(found.min())), max(0.1, float(found.max()))
+    values = np.concatenate([row.estimate.value[side], row.certified[side]])
+    values, truth = values[np.isfinite(values)], row.truth[side][np.isfinite(row.truth[side])]
+    low, high = min(0.0, float(values.min())), max(0.1, float(values.max()))
     high = max(high, min(1.6 * high, float(truth.max(initial=0.0))))
     room = 0.08 * (high - low)
     return low - room, high + room

@@ -160,17 +160,17 @@ def _make_cell(
         options |= {"method": method, "k": METHODS[method], "rng": seed, "threads": threads}
         return estimate_renyi(rows[order[:size]], rows[order[size:]], alphas=ORDERS, **options)
 
-    found = estimate(np.arange(2 * size))
+    curve = estimate(np.arange(2 * size))
     rng = np.random.default_rng(cell_seed(config.seed, f"permutations {number}"))
     orders = [rng.permutation(2 * size) for _ in range(_DRAW_PERMUTATIONS[config.quick])]
     null = [estimate(order, checks=False, error=None) for order in orders]
     return Cell(
-        method, number, _to_curves(found.value), tuple(map(tuple, found.belief.tolist())),
-        None if np.isnan(found.ceiling).all() else _to_curves(found.ceiling),
-        _to_curves(found.certified) if certifies else None,
-        found.epsilon(DELTA).epsilon_lower if certifies else None,
-        tuple(_to_curves(one.value) for one in null),
-        tuple(_to_curves(one.certified) for one in null) if certifies else None,
+        method, number, _to_curves(curve.value), tuple(map(tuple, curve.belief.tolist())),
+        None if np.isnan(curve.ceiling).all() else _to_curves(curve.ceiling),
+        _to_curves(curve.certified) if certifies else None,
+        curve.epsilon(DELTA).epsilon_lower if certifies else None,
+        tuple(_to_curves(control.value) for control in null),
+        tuple(_to_curves(control.certified) for control in null) if certifies else None,
     )  # fmt: skip
 
 
@@ -211,13 +211,13 @@ class Result(Tabled[Config]):
             name: a field of `Cell` that has a value at each order; those on permuted labels are
                 averaged over the permutations, too.
         """
-        found = np.array([getattr(cell, name) for cell in self.of(method)], np.float64)
-        return np.asarray(found.mean(axis=tuple(range(found.ndim - 2))))
+        curves = np.array([getattr(cell, name) for cell in self.of(method)], np.float64)
+        return np.asarray(curves.mean(axis=tuple(range(curves.ndim - 2))))
 
     def sd(self, method: str) -> Floats | None:
         """Return the standard deviation over the draws, None of one draw."""
-        found = np.array([cell.value for cell in self.of(method)])
-        return found.std(axis=0, ddof=1) if len(found) > 1 else None
+        curves = np.array([cell.value for cell in self.of(method)])
+        return curves.std(axis=0, ddof=1) if len(curves) > 1 else None
 
     def resolved(self, method: str) -> Flags:
         """Return True at the orders where the belief is "estimate only" in every draw."""
@@ -337,41 +337,43 @@ def _write_number(value: float, mark: str = "") -> str:
 
 def describe_findings(result: Result) -> list[str]:
     """Return a sentence on each formula, on the lines, and on what is certified."""
-    found = []
+    sentences = []
     for method in result.methods:
         mean, null = result.mean(method)[0], result.mean(method, "null").mean(axis=0)
         if method == "paper-literal":
             (a, b, distance), (null_a, null_b, _) = fit_hyperbola(mean), fit_hyperbola(null)
-            found.append(
+            sentences.append(
                 f"As printed, every curve is a + b/(alpha - 1) for any two sets: here a = {a:.1f}, "
                 f"b = {b:.0f} (off by {distance:.0e}), on permuted labels a = {null_a:.1f}, "
                 f"b = {null_b:.0f}.\n  The shape is the formula's: at order 2 "
                 f"{100 * null[3] / mean[3]:.0f} % of the value remain where the truth is 0."
             )
         elif method == "paper":
-            found.append(
+            sentences.append(
                 f"Corrected, it goes from {mean[0]:.1f} to {mean[-1]:.1f} nats as the order grows, "
                 f"on permuted labels from {null[0]:.1f} to {null[-1]:.1f}."
             )
         else:
             first = result.of(method)[0]
             bounds = first.certified or (), first.null_certified or ()
-            certified, control = (np.array(one).max() for one in bounds)
-            found.append(
+            certified, control = (np.array(curve).max() for curve in bounds)
+            sentences.append(
                 f"The score gives {mean[0]:.1f} to {mean.max():.1f} nats, on permuted labels at "
                 f"most {max(0.0, null.max()):.2f}; up to {certified:.1f} nats are certified, on "
                 f"permuted labels {control:.1f}.\n  A held-out event certifies epsilon "
                 f"{first.epsilon_lower:.2f}."
             )
-    found.append("The source's line above each curve, and its epsilon (an estimate, not a bound):")
+    sentences.append(
+        "The source's line above each curve, and its epsilon (an estimate, not a bound):"
+    )
     for method in result.methods:
         lines = (_write_line(result.line(method, name), ", ") for name in ("value", "null"))
-        found.append(f"  {method}: {'; on permuted labels '.join(lines)}")
-    return found
+        sentences.append(f"  {method}: {'; on permuted labels '.join(lines)}")
+    return sentences
 
 
-def _write_line(one: Line, between: str) -> str:
-    xi, rho, epsilon = map(_write_number, (one.xi, one.rho, one.epsilon))
+def _write_line(line: Line, between: str) -> str:
+    xi, rho, epsilon = map(_write_number, (line.xi, line.rho, line.epsilon))
     return f"{xi} + {rho} alpha{between}epsilon {epsilon}"
 
 

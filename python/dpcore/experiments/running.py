@@ -38,12 +38,12 @@ _RunType = TypeVar("_RunType", bound=Callable[..., Any])
 _ConfigType = TypeVar("_ConfigType")
 
 
-def is_partial(found: Any) -> bool:
+def is_partial(answer: Any) -> bool:
     """Return True for an answer that Ctrl-C ended early, or of which it ended an entry or field."""
-    parts = found if isinstance(found, tuple) else ()
-    if is_dataclass(found):
-        parts = tuple(getattr(found, one.name) for one in fields(found))
-    return any(getattr(one, "partial", False) for one in (found, *parts))
+    parts = answer if isinstance(answer, tuple) else ()
+    if is_dataclass(answer):
+        parts = tuple(getattr(answer, part.name) for part in fields(answer))
+    return any(getattr(part, "partial", False) for part in (answer, *parts))
 
 
 FORMAT = "dpcore.experiment/1"
@@ -70,7 +70,9 @@ class Tabled(Answer, Generic[_ConfigType]):
     def __repr__(self) -> str:
         """Return the name of the experiment and the length of each field."""
         name = _get_experiment_name(type(self).__module__)
-        values = ((one.name, getattr(self, one.name)) for one in fields(self) if one.repr)
+        values = (
+            (setting.name, getattr(self, setting.name)) for setting in fields(self) if setting.repr
+        )
         parts = [f"{len(value):,} {what}" for what, value in values if isinstance(value, tuple)]
         ended = ", ended early" if self.partial else ""
         return f"<{type(self).__name__} of {name}: {', '.join(parts)}{ended}>"
@@ -169,7 +171,7 @@ def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _
             threads_of(options.get("threads"))
             for package in packages:
                 require_module(package, _get_experiment_name(run.__module__))
-            if "device" in {one.name for one in fields(config)}:
+            if "device" in {setting.name for setting in fields(config)}:
                 from ..torch.mechanisms import device_of
 
                 device_of(config.device)
@@ -224,7 +226,7 @@ def run_jobs(
     label: str, jobs: Sequence[_JobType], work: Callable[..., _AnswerType],
     progress: bool | None, *,
     size: Callable[[_JobType], int] = lambda job: 1,
-    worth: Callable[[_AnswerType], bool] = lambda found: True,
+    worth: Callable[[_AnswerType], bool] = lambda answer: True,
 ) -> tuple[tuple[_AnswerType, ...], bool]:  # fmt: skip
     """Do every job in turn, until Ctrl-C. A partial answer is kept, and nothing follows.
 
@@ -265,11 +267,11 @@ def group_answers(
         >>> group_answers("aba", (1, 2, 3))
         {'a': (1, 3), 'b': (2,)}
     """
-    found: dict[_KeyType, list[_AnswerType]] = {}
+    groups: dict[_KeyType, list[_AnswerType]] = {}
     # After Ctrl-C the last keys have no answer.
     for key, answer in zip(keys, answers, strict=False):
-        found.setdefault(key, []).append(answer)
-    return {key: tuple(values) for key, values in found.items()}
+        groups.setdefault(key, []).append(answer)
+    return {key: tuple(values) for key, values in groups.items()}
 
 
 def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:

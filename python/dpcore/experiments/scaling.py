@@ -261,9 +261,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         if workers <= cores or config.quick
     ]
     done, stopped = run_jobs("scaling of audits", jobs, lambda job: job(), progress)
-    found = [one for ones in done for one in ones]
-    measured = tuple(one for one in found if isinstance(one, MeasuredAudit) and not one.partial)
-    simulated = tuple(one for one in found if isinstance(one, Simulated))
+    answers = [answer for ones in done for answer in ones]
+    measured = tuple(
+        answer for answer in answers if isinstance(answer, MeasuredAudit) and not answer.partial
+    )
+    simulated = tuple(answer for answer in answers if isinstance(answer, Simulated))
     return Result(config, measured, simulated, "Dask" in places, partial=stopped)
 
 
@@ -282,7 +284,7 @@ def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> 
 
 def measure_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAudit, ...]:
     """Audit on this machine and time the counting, for strong and for weak scaling."""
-    found = []
+    audits = []
     with _open_executor(place, workers) as executor:
         for trials in dict.fromkeys((config.trials, config.trials * workers)):
             report = audit(
@@ -291,10 +293,10 @@ def measure_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAu
                 executor=executor, progress=False,
             )  # fmt: skip
             counted = report.counts, report.partial, report.seconds
-            found.append(MeasuredAudit(place, workers, trials, *counted))
+            audits.append(MeasuredAudit(place, workers, trials, *counted))
             if report.partial:
                 break
-    return tuple(found)
+    return tuple(audits)
 
 
 @contextmanager
@@ -332,7 +334,7 @@ class Result(Tabled[Config]):
     @property
     def serial(self) -> MeasuredAudit | None:
         """The audit in this process, if it was made."""
-        return next((one for one in self.measured if one.place == "this process"), None)
+        return next((audit for audit in self.measured if audit.place == "this process"), None)
 
     @property
     def trial_seconds(self) -> float:
@@ -343,12 +345,12 @@ class Result(Tabled[Config]):
     @property
     def same_counts(self) -> bool:
         """True if audits with one number of trials have the same counts everywhere."""
-        pairs = {(one.trials, one.counts) for one in self.measured}
-        return len(pairs) == len({one.trials for one in self.measured})
+        pairs = {(audit.trials, audit.counts) for audit in self.measured}
+        return len(pairs) == len({audit.trials for audit in self.measured})
 
-    def efficiency(self, one: MeasuredAudit) -> float:
+    def efficiency(self, audit: MeasuredAudit) -> float:
         """Return time of the work in this process / (workers x time of an audit)."""
-        return one.trials * self.trial_seconds / (one.workers * one.seconds)
+        return audit.trials * self.trial_seconds / (audit.workers * audit.seconds)
 
     def table(self) -> str:
         """Return the measured audits, the simulated ones and the core hours as text."""
@@ -356,17 +358,17 @@ class Result(Tabled[Config]):
         columns = (
             Column("drawn by", "place", left=True),
             Column("workers", "workers"),
-            Column("scaling", lambda one: _name_scaling(config, one), left=True),
+            Column("scaling", lambda audit: _name_scaling(config, audit), left=True),
             Column("trials per side", "trials", ","),
             Column("counting", "seconds", format_time),
             Column("efficiency", self.efficiency, ".2f"),
         )
-        said = "the same counts everywhere" if self.same_counts else "COUNTS DIFFER"
-        here = f"On this machine, blocks of {config.block:,} trials, {said}:"
-        found = {(one.trials, one.workers, one.faults): one for one in self.simulated}
+        agreement = "the same counts everywhere" if self.same_counts else "COUNTS DIFFER"
+        here = f"On this machine, blocks of {config.block:,} trials, {agreement}:"
+        cells_by_key = {(cell.trials, cell.workers, cell.faults): cell for cell in self.simulated}
         cells = [("trials per side", "core hours", *(f"on {n:,}" for n in config.clusters))]
         for trials in config.simulated:
-            both = (_format_both(found, trials, workers) for workers in config.clusters)
+            both = (_format_both(cells_by_key, trials, workers) for workers in config.clusters)
             cells.append((_write_power(trials), f"{self._count_core_hours(trials):.3g}", *both))
         return self.join_parts(
             f"Scaling of audits, seed {config.seed}. Efficiency: core seconds of the work / "
@@ -383,7 +385,9 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        measured = [asdict(one) | {"efficiency": self.efficiency(one)} for one in self.measured]
+        measured = [
+            asdict(audit) | {"efficiency": self.efficiency(audit)} for audit in self.measured
+        ]
         hours = {str(trials): self._count_core_hours(trials) for trials in self.config.simulated}
         facts = {"trial_seconds": self.trial_seconds, "core_hours": hours}
         facts |= {"dask": self.has_dask, "same_counts": self.same_counts}
@@ -398,17 +402,19 @@ class Result(Tabled[Config]):
         left, right = picture.subplots(1, 2)
         kinds = product((("processes", BLUE), ("Dask", RED)), (("strong", "-o"), ("weak", "--s")))
         for (place, colour), (kind, line) in kinds:
-            ones = [one for one in self.measured if one.place == place]
-            ones = [one for one in ones if _name_scaling(self.config, one) in ("-", kind)]
+            ones = [cell for cell in self.measured if cell.place == place]
+            ones = [cell for cell in ones if _name_scaling(self.config, cell) in ("-", kind)]
             if ones:
-                values = [[one.workers for one in ones], [self.efficiency(one) for one in ones]]
+                values = [[cell.workers for cell in ones], [self.efficiency(cell) for cell in ones]]
                 left.plot(*values, line, color=colour, label=f"{place}, {kind} scaling", ms=4)
         if not self.has_dask:
             left.set_title("Dask is not installed", fontsize=SMALL)
         colours = (BLUE, RED, ORANGE, GREY, INK)
         for (number, trials), faults in product(enumerate(self.config.simulated), (False, True)):
-            cells = [one for one in self.simulated if (one.trials, one.faults) == (trials, faults)]
-            points = [one.workers for one in cells], [one.efficiency for one in cells]
+            cells = [
+                cell for cell in self.simulated if (cell.trials, cell.faults) == (trials, faults)
+            ]
+            points = [cell.workers for cell in cells], [cell.efficiency for cell in cells]
             label = None if faults else f"{_write_power(trials)} trials"
             style: Any = {"color": colours[number % len(colours)], "ms": 3, "label": label}
             right.plot(*points, "--" if faults else "-o", **style)
@@ -433,11 +439,11 @@ def _write_power(number: int) -> str:
     return f"{float(number):g}".replace("e+0", "e").replace("e+", "e")
 
 
-def _name_scaling(config: Config, one: MeasuredAudit) -> str:
-    return "-" if one.workers == 1 else "strong" if one.trials == config.trials else "weak"
+def _name_scaling(config: Config, audit: MeasuredAudit) -> str:
+    return "-" if audit.workers == 1 else "strong" if audit.trials == config.trials else "weak"
 
 
-def _format_both(found: dict[Any, Simulated], trials: int, workers: int) -> str:
-    both = [found.get((trials, workers, faults)) for faults in (False, True)]
-    shown = ["-" if one is None else f"{one.efficiency:.3f}" for one in both]
+def _format_both(cells: dict[Any, Simulated], trials: int, workers: int) -> str:
+    both = [cells.get((trials, workers, faults)) for faults in (False, True)]
+    shown = ["-" if cell is None else f"{cell.efficiency:.3f}" for cell in both]
     return f"{shown[0]} ({shown[1]})"

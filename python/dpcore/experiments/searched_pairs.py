@@ -85,7 +85,7 @@ class Row(Shown):
     def audits(self) -> list[_PairAudit]:
         """Both audits, with the exact loss on their pairs."""
         both = (("usual", self.usual), ("searched", self.searched))
-        return [_PairAudit(self.name, kind, one, self.supremum(one)) for kind, one in both]
+        return [_PairAudit(self.name, kind, audit, self.supremum(audit)) for kind, audit in both]
 
 
 @time_run()
@@ -156,7 +156,10 @@ class Result(Tabled[Config]):
         """Return the result as plain data for strict JSON."""
         rows = [
             {"mechanism": row.name}
-            | {kind: one.to_dict() | {"exact_loss": exact} for _, kind, one, exact in row.audits}
+            | {
+                kind: audit.to_dict() | {"exact_loss": exact}
+                for _, kind, audit, exact in row.audits
+            }
             for row in self.rows
         ]
         return self.make_record(rows=rows)

@@ -203,7 +203,10 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     """Return the name of the corpus, and both sets with vectors from texts of neither."""
     origin, *sets, _ = split_texts(config, 2_000 if config.quick else 6_000)
     rng = np.random.default_rng(cell_seed(config.seed, "sets"))
-    chosen, others = ([one[i] for i in rng.permutation(len(one))] for one in map(list, sets))
+    chosen, others = (
+        [texts_of_set[i] for i in rng.permutation(len(texts_of_set))]
+        for texts_of_set in map(list, sets)
+    )
     size = min(len(chosen), len(others) // 3, config.trials)
     if size < 50:
         raise invalid("data", "a corpus of at least 50 texts per side", size)
@@ -214,14 +217,14 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     lengths = np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     vectors = Embedding(vectors.words, vectors.vectors / lengths)
     texts = [" ".join(words_of(text)) for text in (*chosen[:size], *others[:size])]
-    known = [word in vectors for text in texts for word in text.split()]
+    has_vector = [word in vectors for text in texts for word in text.split()]
     weights = require_module("sklearn.feature_extraction.text", NAME).TfidfVectorizer(
         vocabulary=vectors.words, sublinear_tf=True, tokenizer=str.split, token_pattern=None,
         lowercase=False,
     )  # fmt: skip
     weights.fit([" ".join(words_of(text)) for text in public])
     truth = np.repeat([1, 0], size)
-    return origin, _Texts(tuple(texts), truth, vectors, weights, statistics.fmean(known))
+    return origin, _Texts(tuple(texts), truth, vectors, weights, statistics.fmean(has_vector))
 
 
 def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> Cell:
@@ -240,7 +243,7 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
     ]
 
     def collect(key: str) -> tuple[Any, ...]:
-        return tuple(one[key] for one in splits if key in one)
+        return tuple(split[key] for split in splits if key in split)
 
     linkage, first = _link_texts(config, prepared, mechanism), splits[0]
     return Cell(
@@ -282,8 +285,10 @@ def _rewrite_texts(mechanism: Any, texts: list[str], seed: int) -> list[str]:
 def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linkage:
     """Link rewritten texts of one length to their originals."""
     length = LINKED_WORDS if config.data is not None else 10
-    known = ([w for w in text.split() if w in prepared.vectors] for text in prepared.texts)
-    originals = [" ".join(found[:length]) for found in known if len(found) >= length]
+    known_words = ([w for w in text.split() if w in prepared.vectors] for text in prepared.texts)
+    originals = [
+        " ".join(text_words[:length]) for text_words in known_words if len(text_words) >= length
+    ]
     outputs = _rewrite_texts(mechanism, originals, cell_seed(config.seed, "link"))
     # Texts as they are are linked by the table of a mechanism that hardly changes a word.
     ranked = words.SanText(prepared.vectors, 100.0) if mechanism is None else mechanism
@@ -311,7 +316,7 @@ def _attack_split(
     both = np.hstack([counted.toarray(), averages])
     attackers = _make_set_attackers(counted.shape[1])
     asked: dict[str, Any] = {"rng": seed, "progress": False}
-    found = infer(None, corpus, "sensitive", vectors=both, attackers=attackers, **asked)
+    inference = infer(None, corpus, "sensitive", vectors=both, attackers=attackers, **asked)
     parts = [split == part for part in ("train", "valid", "test")]
     answers = [prepared.truth[part] for part in parts]
     means = [averages[part] for part in parts]
@@ -321,9 +326,9 @@ def _attack_split(
     with require_module("threadpoolctl", NAME).threadpool_limits(1):
         trees.fit(np.vstack(means[:2]), np.concatenate(answers[:2]))
     result: dict[str, Any] = {
-        "accuracy": found.accuracy.value,
-        "interval": (found.accuracy.low, found.accuracy.high),
-        "majority": found.floors[0].accuracy,
+        "accuracy": inference.accuracy.value,
+        "interval": (inference.accuracy.low, inference.accuracy.high),
+        "majority": inference.floors[0].accuracy,
         "boosted_trees": float(trees.score(means[2], answers[2])),
     }
     if ratio is not None:
@@ -362,12 +367,14 @@ def _find_log_ratios(
 
 def _find_kept_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
     """Return the share of the replaced words that stayed."""
-    known, same, total = prepared.vectors.rows, 0, 0
+    vector_rows, same, total = prepared.vectors.rows, 0, 0
     for text, other in zip(prepared.texts, rewritten, strict=True):
         # Texts as they are still have their unknown words.
-        one, two = ([w for w in each.split() if w in known] for each in (text, other))
-        same += sum(map(str.__eq__, one, two))
-        total += len(one)
+        words, other_words = (
+            [w for w in each.split() if w in vector_rows] for each in (text, other)
+        )
+        same += sum(map(str.__eq__, words, other_words))
+        total += len(words)
     return same / max(1, total)
 
 
@@ -392,12 +399,12 @@ def _estimate_with_null(rows: Floats, truth: Ints, seed: int) -> dict[str, Any]:
         options |= {"alphas": [1.0, 2.0], "k": min(20, len(truth) // 8), "rng": seed}
         return estimate_renyi(rows[labels == 1], rows[labels == 0], method="score", **options)
 
-    found = divergences(truth)
+    estimates = divergences(truth)
     orders = [rng.permutation(truth) for _ in range(_SPLIT_PERMUTATIONS)]
     null = [divergences(order, checks=False, error=None).value[0] for order in orders]
     return {
-        "divergences": tuple(map(float, found.value[0])),
-        "beliefs": tuple(map(str, found.belief[0])),
+        "divergences": tuple(map(float, estimates.value[0])),
+        "beliefs": tuple(map(str, estimates.belief[0])),
         "null": [tuple(map(float, row)) for row in null],
     }
 
@@ -431,7 +438,7 @@ class Result(Tabled[Config]):
 
     def table(self) -> str:
         """Return the figures, and where the claim of the source holds."""
-        columns = [one for one in _COLUMNS if one.head != "usual" or self.config.full]
+        columns = [column for column in _COLUMNS if column.head != "usual" or self.config.full]
         return self.join_parts(
             _write_head(self),
             align_columns(columns, self.cells),
@@ -460,13 +467,13 @@ class Result(Tabled[Config]):
                 trees = cell.mean("boosted_trees")
                 attack.plot(cell.epsilon, trees, **_mechanism_style(name, is_full=False))
             _draw_mechanism_line(attack, cells, lambda cell: cell.accuracy)
-            known = [cell for cell in cells if cell.informed]
-            _draw_mechanism_line(informed, known, lambda cell: cell.informed)
+            informed_cells = [cell for cell in cells if cell.informed]
+            _draw_mechanism_line(informed, informed_cells, lambda cell: cell.informed)
             _draw_mechanism_line(linkage, cells, lambda cell: cell.linked[:1])
             _draw_mechanism_line(loss, cells, lambda cell: (cell.loss,), attrgetter("is_exact"))
             _draw_mechanism_line(kept, cells, lambda cell: (cell.kept,))
             _draw_mechanism_line(
-                divergence, cells, lambda cell: [one[1] for one in cell.divergences],
+                divergence, cells, lambda cell: [orders[1] for orders in cell.divergences],
                 lambda cell: cell.beliefs[1] == ESTIMATE,
             )  # fmt: skip
         unchanged = self.cells[0]
@@ -536,7 +543,7 @@ def _write_legend(result: Result) -> str:
 
 def describe_claim(result: Result) -> list[str]:
     """Return sentences on where the attack stays accurate at low epsilons."""
-    found = [
+    sentences = [
         "Does the attack stay accurate at low epsilon (Gusain and Leith, figure 4)? yes: the "
         "better of attack and trees\nexceeds the floor by more than the whole width of its interval"
     ]
@@ -552,22 +559,22 @@ def describe_claim(result: Result) -> list[str]:
         half = "; more than half of the texts are linked from epsilon"
         more = "" if linked is None else f"{half} {linked:g} on"
         table = f"with the table {lowest.mean('informed'):.2f}, " if lowest.informed else ""
-        found.append(
+        sentences.append(
             f"  {name}: {words} at epsilon {lowest.epsilon:g} (attack {best:.2f}, {table}worst "
             f"loss {lowest.loss:.3g} nats){more}"
         )
-    return found
+    return sentences
 
 
 def _write_divergence(cell: Cell, order: int) -> str:
-    mean = statistics.fmean(one[order] for one in cell.divergences)
+    mean = statistics.fmean(orders[order] for orders in cell.divergences)
     return f"{mean:.2f}{'' if cell.beliefs[order] == ESTIMATE else '?'}"
 
 
 _COLUMNS: Final = (
     Column("mechanism", "mechanism", left=True),
     Column("epsilon", "epsilon", lambda epsilon: f"{epsilon:g}" if epsilon else ""),
-    Column("worst loss", lambda one: f"{one.loss:.4g}{'' if one.is_exact else ' (bound)'}"),
+    Column("worst loss", lambda row: f"{row.loss:.4g}{'' if row.is_exact else ' (bound)'}"),
     Column("kept", "kept", ".3f"),
     Column("attack", "accuracy", write_mean),
     Column("trees", "boosted_trees", write_mean),
@@ -575,7 +582,7 @@ _COLUMNS: Final = (
     Column("usual", "usual", write_mean),
     Column("KL", lambda cell: _write_divergence(cell, 0)),
     Column("D_2", lambda cell: _write_divergence(cell, 1)),
-    Column("null D_2", lambda cell: statistics.fmean(one[1] for one in cell.null), ".2f"),
+    Column("null D_2", lambda cell: statistics.fmean(orders[1] for orders in cell.null), ".2f"),
     Column("linked", "linked", lambda share: "{:.2f} [{:.2f}, {:.2f}]".format(*share)),
 )
 

@@ -449,20 +449,20 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     jobs = [(name, repeat) for name in config.mechanisms for repeat in range(config.repeats)]
     done, ended = run_jobs("the benchmark", jobs, partial(_time_audit, config, threads), progress)
-    found = group_answers((name for name, _ in jobs), done)
-    rows = tuple(Row(name, *zip(*ones, strict=True)) for name, ones in found.items())
+    cells = group_answers((name for name, _ in jobs), done)
+    rows = tuple(Row(name, *zip(*ones, strict=True)) for name, ones in cells.items())
     return Result(config, rows, partial=ended)
 
 
 def _time_audit(config: Config, threads: int | None, name: str, repeat: int) -> tuple[Audit, float]:
     begun, benchmark, trials = time.perf_counter(), BENCHMARKS[name], config.trials_of(name)
-    found = audit_cell(
+    cell = audit_cell(
         config, f"{name}-{repeat}", benchmark.mechanism, list(benchmark.pairs), attack="auto",
         trials=trials, pilot=max(2, int(_PILOT_SHARE * trials)), claim=benchmark.claim,
         bound="clopper_pearson", rng=cell_seed(config.seed, f"{name}/{repeat}"),
         threads=threads_of(threads),
     )  # fmt: skip
-    return found, time.perf_counter() - begun
+    return cell, time.perf_counter() - begun
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -493,8 +493,8 @@ class Result(Tabled[Config]):
             times: show seconds too, which no two runs share.
         """
         config = self.config
-        given = "as the table says" if config.trials is None else f"{config.trials:,} a side"
-        columns = [one for one in _COLUMNS if times or one.head != "s"]
+        trials = "as the table says" if config.trials is None else f"{config.trials:,} a side"
+        columns = [column for column in _COLUMNS if times or column.head != "s"]
         shown = sum(len(row.bounds) + len(row.exact_bounds) for row in self.rows)
         glossary = [_BENCHMARK_GLOSSARY, *([_TIMES_GLOSSARY] if times else [])]
         notes = [
@@ -504,7 +504,7 @@ class Result(Tabled[Config]):
         ]
         return self.join_parts(
             f"The benchmark of DP-Sniper at {100 * config.confidence:g} % confidence: "
-            f"{config.repeats} audits of every mechanism,\ntrials {given}, seed {config.seed}",
+            f"{config.repeats} audits of every mechanism,\ntrials {trials}, seed {config.seed}",
             align_columns(columns, self.rows),
             f"At least DP-Sniper's better bound: {self.reached} of {len(self.rows)} mechanisms. "
             f"Above the true loss: {self.above} of {shown} bounds.",
@@ -561,10 +561,10 @@ def _judge_row(row: Row) -> str:
     return f"{verdict}; {row.above} ABOVE THE TRUTH" if row.above else verdict
 
 
-def _format_two_bounds(known: Benchmark, figures: tuple[float, float] | None) -> str:
+def _format_two_bounds(benchmark: Benchmark, figures: tuple[float, float] | None) -> str:
     if figures is None:
         return "none"
-    return "/".join(f"{value:.4f}{'*' if value > known.supremum else ''}" for value in figures)
+    return "/".join(f"{value:.4f}{'*' if value > benchmark.supremum else ''}" for value in figures)
 
 
 def _format_trials(trials: int) -> str:
@@ -580,10 +580,20 @@ _COLUMNS = (
     Column("certified", "certified", format_epsilon),
     Column("exact", "certified_exact", format_epsilon, missing=""),
     Column("s", "seconds", lambda each: f"{statistics.median(each):.1f}" if each else ""),
-    Column("DP-Sniper", "benchmark", lambda known: _format_two_bounds(known, known.dp_sniper)),
+    Column(
+        "DP-Sniper",
+        "benchmark",
+        lambda benchmark: _format_two_bounds(benchmark, benchmark.dp_sniper),
+    ),
     Column("s", "benchmark.dp_sniper_seconds", lambda each: "/".join(map(str, each))),
-    Column("StatDP", "benchmark", lambda known: _format_two_bounds(known, known.statdp)),
-    Column("s", "benchmark", lambda one: f"{one.statdp_seconds:,}" if one.statdp else "none"),
+    Column(
+        "StatDP", "benchmark", lambda benchmark: _format_two_bounds(benchmark, benchmark.statdp)
+    ),
+    Column(
+        "s",
+        "benchmark",
+        lambda benchmark: f"{benchmark.statdp_seconds:,}" if benchmark.statdp else "none",
+    ),
     Column("against DP-Sniper", _judge_row, left=True),
 )
 
@@ -608,8 +618,8 @@ _BENCHMARK_COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7
 
 
 def _draw_marks(axes: drawing.Axes, place: int, row: Row) -> None:
-    known, unit = row.benchmark, row.benchmark.dp_sniper_best
-    ratio, truth = row.certified / unit, known.supremum / unit
+    benchmark, unit = row.benchmark, row.benchmark.dp_sniper_best
+    ratio, truth = row.certified / unit, benchmark.supremum / unit
     colour = BLUE if row.reached else RED
     ends = (_RATIO_AXIS_START, _RATIO_AXIS_END)
     axes.plot([1.0, np.clip(ratio, *ends)], [place, place], color=colour, linewidth=1.2)
@@ -627,11 +637,11 @@ def _draw_marks(axes: drawing.Axes, place: int, row: Row) -> None:
 
 
 def _write_figures(beside: drawing.Axes, place: int, row: Row) -> None:
-    known = row.benchmark
-    figures = (row.certified, known.dp_sniper_best, known.supremum)
+    benchmark = row.benchmark
+    figures = (row.certified, benchmark.dp_sniper_best, benchmark.supremum)
     colours = (BLUE if row.reached else RED, INK, INK)
     for (_, spot), value, colour in zip(_BENCHMARK_COLUMNS, figures, colours, strict=True):
-        star = "*" if value > known.supremum else ""
+        star = "*" if value > benchmark.supremum else ""
         words = f"{value:.4f}{star}" if math.isfinite(value) else "infinite"
         beside.text(spot, place, words, va="center", color=colour, fontsize=drawing.SMALL)
 

@@ -229,8 +229,8 @@ def _bloom_filter(x: Any) -> Bools:
 
 def _draw_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
     """Draw bits of probability limit/2^w, w the width of `kind`, shape `(20, size)`."""
-    wanted = BLOOM_BITS * size
-    uniform = draw_uniform_words(-(-wanted * np.dtype(kind).itemsize // 8), rng).view(kind)[:wanted]
+    n_bits = BLOOM_BITS * size
+    uniform = draw_uniform_words(-(-n_bits * np.dtype(kind).itemsize // 8), rng).view(kind)[:n_bits]
     return np.asarray(uniform.reshape(BLOOM_BITS, size) < limit)
 
 
@@ -276,10 +276,10 @@ def _draw_threshold(threshold: float, scale: float, size: int, rng: Rng) -> Floa
 
 def _mark_stopped(above: Bools, cutoff: int) -> Flags:
     """Return 1 for every query after `cutoff` earlier ones that were above, otherwise 0."""
-    seen = np.zeros(above.shape, np.int8)
-    for before, now, flags in zip(seen, seen[1:], above.view(np.int8), strict=False):
+    marks = np.zeros(above.shape, np.int8)
+    for before, now, flags in zip(marks, marks[1:], above.view(np.int8), strict=False):
         np.add(before, flags, out=now)
-    return np.greater_equal(seen, cutoff).view(np.int8)
+    return np.greater_equal(marks, cutoff).view(np.int8)
 
 
 def _make_flags(above: Bools, cutoff: int) -> Flags:

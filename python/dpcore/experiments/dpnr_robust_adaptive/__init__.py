@@ -302,14 +302,18 @@ class Result(Tabled[Config]):
         for panels, place, ncols in ((first, "upper", 4), (second[: len(masked)], "lower", 2)):
             # Of the panels the one with the most lines: a run that was cut short lacks some.
             shown = panels[: len(cells)]
-            most = max(shown, key=lambda one: len(one.get_legend_handles_labels()[1]), default=None)
+            most = max(
+                shown, key=lambda axes: len(axes.get_legend_handles_labels()[1]), default=None
+            )
             if most is not None and most.get_legend_handles_labels()[1]:
                 add_legend(picture, most, ncols, place)
         return apply_style(picture)
 
 
 def _list_accuracies(models: tuple[Model, ...], test: Test) -> Values:
-    return tuple(accuracy for one in models for made, accuracy in one.accuracies if made == test)
+    return tuple(
+        accuracy for model in models for made, accuracy in model.accuracies if made == test
+    )
 
 
 CONTROL = "constant 5"
@@ -352,26 +356,29 @@ def true_epsilon(epsilon: float, dim: int) -> float:
 
 def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
     """Return the epsilon from which on robust has a higher mean than not robust, or None."""
-    found = None
+    crossing = None
     for epsilon in reversed(result.config.epsilons):
-        robust, plain = (result.values(data, dim, one, epsilon) for one in (ROBUST, PLAIN))
+        robust, plain = (result.values(data, dim, line, epsilon) for line in (ROBUST, PLAIN))
         if not robust or not plain or statistics.fmean(robust) <= statistics.fmean(plain):
             break
-        found = epsilon
-    return found
+        crossing = epsilon
+    return crossing
 
 
 def compute_gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
     """Return the gains of the rivals over the control, where both have the same 2 or more seeds."""
-    found = []
+    gains = []
     for line, epsilon in product(RIVALS, result.config.epsilons):
-        mine, control = (result.values(data, dim, one, epsilon) for one in (line, CONTROL))
+        mine, control = (
+            result.values(data, dim, line_or_control, epsilon)
+            for line_or_control in (line, CONTROL)
+        )
         if len(mine) < 2 or len(mine) != len(control):
             continue
         differences = [a - b for a, b in zip(mine, control, strict=True)]
         noise = mean_and_sd(mine)[1] + mean_and_sd(control)[1]
-        found.append(Gain(line, epsilon, statistics.fmean(differences), noise))
-    return tuple(found)
+        gains.append(Gain(line, epsilon, statistics.fmean(differences), noise))
+    return tuple(gains)
 
 
 _STUDY_LABEL = "  the study"
@@ -429,9 +436,9 @@ def _format_lines(result: Result, size: Size, dim: int) -> str:
         if any(values):
             rows.append((name, *map(format_mean_sd, values)))
         of = LINES[name].study
-        known = [study.published_accuracy(size.data, dim, of, level) for level in levels]
-        if result.config.data is not None and any(known):
-            rows.append((f"{_STUDY_LABEL}, {of}", *map(_format_study, known)))
+        published = [study.published_accuracy(size.data, dim, of, level) for level in levels]
+        if result.config.data is not None and any(published):
+            rows.append((f"{_STUDY_LABEL}, {of}", *map(_format_study, published)))
     return align_rows(rows)
 
 
@@ -447,9 +454,9 @@ def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
                 noise = "no noise" if level is None else f"epsilon {level:g}"
                 title = f"{line}, {MASKS[mask]}, {where}, {noise}"
                 shown.append((title, *map(format_mean_sd, values)))
-        known = [study.published_accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
-        if shown and result.config.data is not None and any(known):
-            shown.append((f"{_STUDY_LABEL}, {line}", *map(_format_study, known)))
+        published = [study.published_accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
+        if shown and result.config.data is not None and any(published):
+            shown.append((f"{_STUDY_LABEL}, {line}", *map(_format_study, published)))
     if shown:
         yield (_table_title(size, dim, result), *("" for _ in mus))
         yield from shown
@@ -475,22 +482,22 @@ def _describe_comparisons(result: Result) -> Iterator[str]:
         at = crossing_epsilon(result, size.data, dim)
         where = "at no epsilon" if at is None else f"from epsilon {at:g}"
         theirs = study.CROSSINGS.get((size.data, dim)) if real else None
-        known = "" if theirs is None else f" (the study: {theirs:g})"
-        yield f"{title}: robust is better than not robust {where}{known}."
+        published = "" if theirs is None else f" (the study: {theirs:g})"
+        yield f"{title}: robust is better than not robust {where}{published}."
         compared = compute_gains(result, size.data, dim)
         if compared:
             yield _describe_gains("better", [g for g in compared if g.beyond and g.mean > 0])
             yield _describe_gains("worse", [g for g in compared if g.beyond and g.mean < 0])
 
 
-def _describe_gains(word: str, found: list[Gain]) -> str:
+def _describe_gains(word: str, gains: list[Gain]) -> str:
     """Describe where lines are better, or worse, than the control beyond the spread."""
     lines: dict[str, list[str]] = {}
-    for gain in found:
+    for gain in gains:
         lines.setdefault(gain.line, []).append(f"{gain.epsilon:g} ({gain.mean:+.3f})")
     listed = "; ".join(f"{line} at {', '.join(at)}" for line, at in lines.items()) or "none"
-    told = f"{word} than one model trained at 5, beyond both spreads: {listed}"
-    return textwrap.fill(told, 98, initial_indent="  ", subsequent_indent="    ")
+    sentence = f"{word} than one model trained at 5, beyond both spreads: {listed}"
+    return textwrap.fill(sentence, 98, initial_indent="  ", subsequent_indent="    ")
 
 
 def _trained_to_dict(model: Model) -> dict[str, Any]:
@@ -533,8 +540,8 @@ _LINE_STYLES: Final[dict[str, dict[str, Any]]] = {
 def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     levels = result.config.epsilons
     for name in result.config.lines:
-        found = [(level, result.values(size.data, dim, name, level)) for level in levels]
-        points = [(level, values) for level, values in found if values]
+        accuracies = [(level, result.values(size.data, dim, name, level)) for level in levels]
+        points = [(level, values) for level, values in accuracies if values]
         _draw_accuracy_curve(axes, name, points, _LINE_STYLES.get(name))
     write_at(axes, "chance", (levels[0], size.chance - 0.02), color=GREY, va="top")
     axes.set_xscale("log")
@@ -576,20 +583,20 @@ def _draw_accuracy_curve(axes: Axes, name: str, points: Points, style: Any) -> N
 
 def _mask_curves(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, Points]]:
     """Return accuracies at the claimed epsilon against the share of masked words."""
-    found = {}
+    curves = {}
     kinds = (
         ("not robust", False, "-", "s"), ("robust", False, "--", "o"), ("robust", True, ":", "^"),
     )  # fmt: skip
     for mask, (line, trained, dash, mark) in product(MASKS, kinds):
         tests = [Test(MU_EPSILON, mu, mask) for mu in result.config.mus]
         values = [(t.mu, result.masked(size.data, dim, line, t, trained)) for t in tests]
-        points = [(mu, one) for mu, one in values if one]
+        points = [(mu, accuracies) for mu, accuracies in values if accuracies]
         where = "training and test" if trained else "test"
         if points:
             colour = GREEN if mask == "leave_out" else RED
             style = {"color": colour, "linestyle": dash, "marker": mark}
-            found[f"{MASKS[mask]}; {line}, in {where}"] = (style, points)
-    return found
+            curves[f"{MASKS[mask]}; {line}, in {where}"] = (style, points)
+    return curves
 
 
 def _draw_mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:

@@ -96,8 +96,8 @@ def published_accuracy(
         [0.73, None]
     """
     if mu:
-        found = _MASKED_ACCURACIES.get((data, dim), {}).get(line, {})
-        return found.get(mu) if epsilon == 4.0 else None
+        accuracies = _MASKED_ACCURACIES.get((data, dim), {}).get(line, {})
+        return accuracies.get(mu) if epsilon == 4.0 else None
     if epsilon is None:
         return _CLEAN_ACCURACIES.get((data, dim)) if line == PLAIN else None
     values = _NOISY_ACCURACIES.get((data, dim), {}).get(line)
@@ -353,8 +353,8 @@ class Bench:
                 calls = draws if test.mu else 1
                 rows = torch.cat([model.transform(bag(units)) for _ in range(calls)])
                 sent = noise(rows.repeat(draws // calls, 1))
-            found = model.predicted(sent.cpu().numpy())
-            yield test, float(np.mean(found == np.tile(self.test.labels, draws)))
+            predictions = model.predicted(sent.cpu().numpy())
+            yield test, float(np.mean(predictions == np.tile(self.test.labels, draws)))
 
 
 def _noise_of_claim(model: DPNR, epsilon: float | None) -> Any:

@@ -126,12 +126,12 @@ def prepare_material(config: Any) -> Material:
 
 def _mark_unseen(corpus: Corpus) -> Flags:
     """Mark the test texts that `infer` evaluates: in no other part, and of equal ones the first."""
-    known = {likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts}
-    found = []
+    known_texts = {likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts}
+    marks = []
     for text in corpus.test.texts:
-        found.append(likeness(text) not in known)
-        known.add(likeness(text))
-    return np.array(found)
+        marks.append(likeness(text) not in known_texts)
+        known_texts.add(likeness(text))
+    return np.array(marks)
 
 
 def _collect_facts(
@@ -143,10 +143,10 @@ def _collect_facts(
     constant[:, most] = 1
     labels, counts = np.unique(corpus.train.labels, return_counts=True)
     common = corpus.test.labels == labels[counts.argmax()]
-    seen = set(corpus.train.texts)
+    train_texts = set(corpus.train.texts)
     return Facts(
         corpus.origin, made, (train, valid, test),
-        sum(text in seen for text in corpus.test.texts), int(unseen.sum()),
+        sum(text in train_texts for text in corpus.test.texts), int(unseen.sum()),
         (float(common.mean()), float(common[unseen].mean())), names,
         (micro_f1(truth, constant), micro_f1(truth[unseen], constant[unseen])), widths,
     )  # fmt: skip
@@ -232,21 +232,21 @@ def list_systems(
         strengths: of the baselines, in multiples of each class's own, without 0: at 0 all are the
             same plain training, which is there once.
     """
-    found = []
+    cases = []
     for encoder in encoders:
-        found.append(Case(CLEAN, encoder))
-        found += [Case(name, encoder, level) for name in ("shared", "iid") for level in levels]
-        found.append(Case("sound", encoder, max(levels)))
+        cases.append(Case(CLEAN, encoder))
+        cases += [Case(name, encoder, level) for name in ("shared", "iid") for level in levels]
+        cases.append(Case("sound", encoder, max(levels)))
     if strengths:
         from . import defences
 
-        found.append(Case(BASELINES[0], "bag", strength=0.0))
-        found += [
+        cases.append(Case(BASELINES[0], "bag", strength=0.0))
+        cases += [
             Case(name, "bag", strength=times * getattr(defences, name).usual)
             for name in BASELINES
             for times in strengths
         ]
-    return tuple(found)
+    return tuple(cases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,14 +370,14 @@ class Run(Shown):
     @property
     def certified(self) -> float | str:
         """The certified bound for the first attribute, or why there is none."""
-        found = self.alone.certified
-        return found if isinstance(found, str) else found.epsilon_lower
+        bound = self.alone.certified
+        return bound if isinstance(bound, str) else bound.epsilon_lower
 
     @property
     def refuted(self) -> bool | None:
         """True if that bound refutes the claim; None without a bound or a claim."""
-        found = self.alone.certified
-        return None if isinstance(found, str) else found.refuted
+        bound = self.alone.certified
+        return None if isinstance(bound, str) else bound.refuted
 
     @property
     def group(self) -> Group:
@@ -400,7 +400,7 @@ def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
     test = encode_with_stream(system.encode, corpus.test.texts, seed, 0)
     right = system.model.predicted(test) == corpus.test.labels
     asked: dict[str, Any] = {"rng": seed, "progress": False, "confidence": config.confidence}
-    linear = [one for one in few if one.classifier == few[0].classifier]
+    linear = [attacker for attacker in few if attacker.classifier == few[0].classifier]
     return Run(
         seed=seed,
         true=system.true,
@@ -419,10 +419,14 @@ def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
 
 def choose_attackers(size: str, rows: int) -> list[Attacker]:
     """Return the usual attackers; unless `full`, linear ones and networks after two transforms."""
-    found = [one for one in usual(rows) if size == "full" or one.behind in _USUAL_TRANSFORMS]
-    kinds = list(dict.fromkeys(one.classifier for one in found))
+    attackers = [
+        attacker
+        for attacker in usual(rows)
+        if size == "full" or attacker.behind in _USUAL_TRANSFORMS
+    ]
+    kinds = list(dict.fromkeys(attacker.classifier for attacker in attackers))
     most = {"quick": 1, "usual": 2, "full": len(kinds)}[size]
-    return [one for one in found if one.classifier in kinds[:most]]
+    return [attacker for attacker in attackers if attacker.classifier in kinds[:most]]
 
 
 def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
@@ -432,19 +436,19 @@ def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[N
     rows = encode_with_stream(system.encode, corpus.train.texts, seed, 1)
     test = encode_with_stream(system.encode, corpus.test.texts, seed, 2)
     truth = np.stack([corpus.train.attribute(name) for name in names], axis=1)
-    known = truth[:, 0] if len(names) == 1 else truth
-    found, classes = [], np.arange(max(2, len(names)))
+    labels = truth[:, 0] if len(names) == 1 else truth
+    models, classes = [], np.arange(max(2, len(names)))
     for start in range(_NAIVE_STARTS[size]):
         batch, state = min(64, len(rows)), (seed + start) % 2**32
         network = networks.MLPClassifier((256,), batch_size=batch, random_state=state)
         for epoch in range(1, max(BUDGETS[size]) + 1):
-            network.partial_fit(rows, known, classes=classes)
+            network.partial_fit(rows, labels, classes=classes)
             if epoch in BUDGETS[size]:
                 answers = np.asarray(network.predict(test), np.int64).reshape(len(test), -1)
                 parts = (slice(None), made.unseen)
                 figures = (micro_f1(made.truth[part], answers[part]) for part in parts)
-                found.append(Naive(start, epoch, *figures))
-    return tuple(found)
+                models.append(Naive(start, epoch, *figures))
+    return tuple(models)
 
 
 def _largest_pair_loss(case: Case, system: Fitted, pair: Pair | None) -> float | None:
@@ -511,8 +515,8 @@ def audit_claim(case: Case, made: Material, seed: int, config: Any) -> Verdict:
     assert model.private is not None
     clean = model.clean([pair.x])[0]
     flags = inspect(model.private.noise, clean, draws=_SHARED_NOISE_DRAWS, rng=seed).flagged
-    found = audit_cell(config, case.system, model, pair, claim=case.claim, rng=seed)
-    assert found.declared_loss is not None
-    losses = model.true_epsilon, float(found.declared_loss), found.epsilon_lower
-    counted = found.seed, found.counts
-    return Verdict(case, *counted, *losses, found.refuted, flags, found.partial)
+    cell = audit_cell(config, case.system, model, pair, claim=case.claim, rng=seed)
+    assert cell.declared_loss is not None
+    losses = model.true_epsilon, float(cell.declared_loss), cell.epsilon_lower
+    counted = cell.seed, cell.counts
+    return Verdict(case, *counted, *losses, cell.refuted, flags, cell.partial)

@@ -109,13 +109,13 @@ def names_of(attribute: Any) -> tuple[str, ...]:
         ValueError: if there is none, or one comes twice.
     """
     several = isinstance(attribute, Iterable) and not isinstance(attribute, (str, bytes))
-    found = tuple(attribute) if several else (attribute,)
+    names = tuple(attribute) if several else (attribute,)
     requirement = "the name of an attribute, or several names"
-    if not all(isinstance(name, str) for name in found):
+    if not all(isinstance(name, str) for name in names):
         raise mistyped("attribute", requirement, attribute)
-    if not found or len(set(found)) < len(found):
+    if not names or len(set(names)) < len(names):
         raise invalid("attribute", f"{requirement}, that differ", attribute)
-    return found
+    return names
 
 
 class Defended(Shown, TextClassifier):
@@ -316,9 +316,9 @@ class Defended(Shown, TextClassifier):
         """
         self.require_fitted("tells attributes")
         truth = codes_of(self.values, instance("corpus", corpus, Corpus))
-        found = self.discriminated(corpus.texts)
+        predictions = self.discriminated(corpus.texts)
         return {
-            name: float(np.mean(found[name] == values[column]))
+            name: float(np.mean(predictions[name] == values[column]))
             for (name, values), column in zip(self.values.items(), truth.T, strict=True)
         }
 
@@ -366,10 +366,14 @@ class Defended(Shown, TextClassifier):
 
     def __repr__(self) -> str:
         """Return the arguments, and the note that no epsilon is claimed."""
-        given = {"transform": self.transform, "unknown": self.unknown, "min_count": self.min_count}
+        settings = {
+            "transform": self.transform,
+            "unknown": self.unknown,
+            "min_count": self.min_count,
+        }
         more = [
             f", {name}={value!r}"
-            for name, value in given.items()
+            for name, value in settings.items()
             if value not in ("drop", 1) and not isinstance(value, MinMax)
         ]
         return (
@@ -472,8 +476,8 @@ class DecodingOpponent(Opponent):
 
     def __init__(self, made: Material) -> None:
         super().__init__(made)
-        self.words, known = _select_frequent(made.units)
-        self.decoder = make_layers(made.discriminator.width, known, layers=1).to(made.device)
+        self.words, units = _select_frequent(made.units)
+        self.decoder = make_layers(made.discriminator.width, units, layers=1).to(made.device)
         self.decoding = torch.optim.Adam(self.decoder.parameters(), lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
@@ -486,8 +490,8 @@ class DecodingOpponent(Opponent):
         texts = self.words.take(batch)
         sizes, ids = texts.sizes.to(rows.device), texts.ids.to(rows.device)
         owner = torch.repeat_interleave(torch.arange(len(batch), device=rows.device), sizes)
-        found = torch.log_softmax(self.decoder(rows), dim=1)[owner, ids]
-        return -(found / sizes[owner]).sum() / len(batch)
+        logs = torch.log_softmax(self.decoder(rows), dim=1)[owner, ids]
+        return -(logs / sizes[owner]).sum() / len(batch)
 
     def against(self, rows: Any, batch: Any) -> Any:
         """Return the decoder's loss with its sign turned."""

@@ -151,8 +151,12 @@ class Row(Shown):
 
     def naive(self, unseen: bool = False) -> tuple[float, float]:
         """Return the lowest and the highest F1 of naive attackers."""
-        found = [one.unseen if unseen else one.f1 for run in self.runs for one in run.naive]
-        return min(found), max(found)
+        scores = [
+            attacker.unseen if unseen else attacker.f1
+            for run in self.runs
+            for attacker in run.naive
+        ]
+        return min(scores), max(scores)
 
     @property
     def f1(self) -> tuple[float, float]:
@@ -189,12 +193,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert shared.f1[0] > 0.8
     """
     jobs: list[Any] = list(product(config.cases, range(config.seeds)))
-    jobs += [Case(*one) for one in product(NOISES, config.encoders[:1], config.claims)]
+    jobs += [Case(*key) for key in product(NOISES, config.encoders[:1], config.claims)]
     made = attacks.prepare_material(config)
     done, ended = run_jobs("systems", jobs, partial(_run_job, config, made), progress)
     trained = group_answers((job[0] if isinstance(job, tuple) else None for job in jobs), done)
     rows = tuple(Row(case, runs) for case, runs in trained.items() if case is not None)
-    claims = tuple(one for one in done if isinstance(one, Verdict))
+    claims = tuple(key for key in done if isinstance(key, Verdict))
     return Result(config, made.facts, rows, claims, partial=ended)
 
 
@@ -224,8 +228,8 @@ class Result(Tabled[Config]):
 
     def line(self, system: str, encoder: str) -> list[tuple[float, Row]]:
         """Return the rows of a system with noise, each with its claim."""
-        found = [r for r in self.rows if (r.case.system, r.case.encoder) == (system, encoder)]
-        return [(row.case.claim, row) for row in found if row.case.claim is not None]
+        rows = [r for r in self.rows if (r.case.system, r.case.encoder) == (system, encoder)]
+        return [(row.case.claim, row) for row in rows if row.case.claim is not None]
 
     def table(self) -> str:
         """Return the figures as text: task, attackers, audits, and the paper's figures."""
@@ -252,7 +256,7 @@ class Result(Tabled[Config]):
         return self.make_record(
             texts=texts,
             rows=[_system_row_to_dict(row) for row in self.rows],
-            claims=[_verdict_to_dict(one) for one in self.claims],
+            claims=[_verdict_to_dict(verdict) for verdict in self.claims],
             paper=[_figure_to_dict(figure) for figure in FIGURES],
         )
 
@@ -294,8 +298,8 @@ def _format_head(result: Result) -> str:
     ]
     if result.rows:
         floors = result.rows[0].first.chosen.floors
-        found = "; ".join(f"{one.name} {one.f1:.3f}" for one in floors)
-        lines.append(f"floors of F1 on unseen texts, learnt for the best F1: {found}")
+        floors_shown = "; ".join(f"{floor.name} {floor.f1:.3f}" for floor in floors)
+        lines.append(f"floors of F1 on unseen texts, learnt for the best F1: {floors_shown}")
     return "\n".join(lines)
 
 
@@ -308,8 +312,8 @@ def _format_mean(pair: tuple[float, float], several: bool) -> str:
 
 
 def _format_certified(run: Run) -> str:
-    found = run.certified if isinstance(run.certified, str) else f"{run.certified:.2f}"
-    return f"{found} refuted" if run.refuted else found
+    bound = run.certified if isinstance(run.certified, str) else f"{run.certified:.2f}"
+    return f"{bound} refuted" if run.refuted else bound
 
 
 def _format_task(result: Result, several: bool) -> str:
@@ -335,7 +339,7 @@ def _format_task(result: Result, several: bool) -> str:
 
 def _list_system_columns(several: bool) -> list[Column]:
     return [
-        Column("system", "case", lambda one: one.name + f", {one.encoder}" * several, left=True),
+        Column("system", "case", lambda case: case.name + f", {case.encoder}" * several, left=True),
         Column("claimed", "case.claim", "g", missing="none"),
     ]
 
@@ -352,16 +356,21 @@ def _format_attackers(result: Result, several: bool) -> str:
         Column("naive", lambda row: "{:.3f}-{:.3f}".format(*row.naive())),
         Column("unseen", lambda row: "{:.3f}-{:.3f}".format(*row.naive(unseen=True))),
         Column("chosen", lambda row: _format_mean(row.f1, seeds)),
-        Column("", "first.chosen", lambda one: f"[{one.f1.low:.3f}, {one.f1.high:.3f}]"),
+        Column("", "first.chosen", lambda attack: f"[{attack.f1.low:.3f}, {attack.f1.high:.3f}]"),
         Column("1 - F", lambda row: 1.0 - row.f1[0], ".3f"),
         Column(f"certified ({first})", "first", _format_certified),
         Column(
-            "attacker", "first.chosen", lambda one: f"{one.attacker}, {one.transform}", left=True
+            "attacker",
+            "first.chosen",
+            lambda attack: f"{attack.attacker}, {attack.transform}",
+            left=True,
         ),
     ]
     first_run = result.rows[0].first.naive
-    budget = ", ".join(str(epochs) for epochs in sorted({one.epochs for one in first_run}))
-    starts = len({one.start for one in first_run})
+    budget = ", ".join(
+        str(epochs) for epochs in sorted({attacker.epochs for attacker in first_run})
+    )
+    starts = len({attacker.start for attacker in first_run})
     return "\n".join([
         f"Attackers, F1. naive: a network on raw vectors, lowest-highest of {starts} starts after "
         f"{budget} epochs; chosen: the best on\nvalidation, evaluated once on unseen texts; 1 - F: "
@@ -376,8 +385,8 @@ _CLAIM_COLUMNS = (
     Column("true", "true", _format_infinite_epsilon),
     Column("exact loss", "exact", _format_infinite_epsilon),
     Column("certified", "certified", ".3f"),
-    Column("claim", lambda one: VERDICT_WORDS[one.refuted], left=True),
-    Column("flagged", lambda one: ", ".join(one.flags) or "-", left=True),
+    Column("claim", lambda verdict: VERDICT_WORDS[verdict.refuted], left=True),
+    Column("flagged", lambda verdict: ", ".join(verdict.flags) or "-", left=True),
 )
 
 
@@ -408,7 +417,7 @@ def _format_opponents(rows: list[Row]) -> str:
 
 def _format_paper(result: Result) -> str:
     heads = "", "claimed", "main, paper", "main, here", "1 - F, paper"
-    rows = [_compare_with_paper(result, one) for one in FIGURES]
+    rows = [_compare_with_paper(result, figure) for figure in FIGURES]
     return "\n".join([
         "Beside the paper (Lyu, He and Li 2020, tables 2 and 4): the same texts; there BERT, here "
         f"{result.config.encoders[0]}; naive and main on\nall test texts, chosen on unseen ones; "
@@ -417,22 +426,22 @@ def _format_paper(result: Result) -> str:
     ])  # fmt: skip
 
 
-def _compare_with_paper(result: Result, one: Published) -> tuple[str, ...]:
+def _compare_with_paper(result: Result, published: Published) -> tuple[str, ...]:
     main, here = "-", "-"
-    if one.system == "majority":
+    if published.system == "majority":
         main, here = f"{result.facts.majority[0]:.3f}", f"{1.0 - result.facts.always[0]:.3f}"
     for row in result.rows:
         case = row.case
         # The paper's adversary has a strength, and nothing else has one.
-        known = one.system, one.claim, one.system == "MinMaxAdversary"
-        if (case.system, case.claim, bool(case.strength)) != known:
+        key = published.system, published.claim, published.system == "MinMaxAdversary"
+        if (case.system, case.claim, bool(case.strength)) != key:
             continue
         low, high = row.naive()
         main = f"{row.over('main')[0]:.3f}"
         here = f"{1.0 - high:.3f}-{1.0 - low:.3f}, {1.0 - row.f1[0]:.3f}"
-    claimed = "none" if one.claim is None else f"{one.claim:g}"
-    privacy = "-" if one.privacy is None else f"{one.privacy:.3f}"
-    return one.name, claimed, f"{one.main:.3f}", main, privacy, here
+    claimed = "none" if published.claim is None else f"{published.claim:g}"
+    privacy = "-" if published.privacy is None else f"{published.privacy:.3f}"
+    return published.name, claimed, f"{published.main:.3f}", main, privacy, here
 
 
 def _system_row_to_dict(row: Row) -> dict[str, Any]:
@@ -463,13 +472,13 @@ def _figure_to_dict(figure: Published) -> dict[str, Any]:
     return entries | {"main": figure.main, "privacy": figure.privacy}
 
 
-def _verdict_to_dict(one: Verdict) -> dict[str, Any]:
-    case = one.claim
+def _verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
+    case = verdict.claim
     return (
         {"system": case.system, "encoder": case.encoder, "claim": case.claim}
-        | {"true": one.true, "exact": one.exact, "certified": one.certified}
-        | {"refuted": one.refuted, "flags": one.flags}
-        | {"counts": list(astuple(one.counts)), "seed": str(one.seed)}
+        | {"true": verdict.true, "exact": verdict.exact, "certified": verdict.certified}
+        | {"refuted": verdict.refuted, "flags": verdict.flags}
+        | {"counts": list(astuple(verdict.counts)), "seed": str(verdict.seed)}
     )
 
 

@@ -196,11 +196,11 @@ def _split_halves(config: Config, corpus: Corpus, size: float, seed: int) -> dic
     number = round(size * min(config.trials, len(corpus)))
     order = np.random.default_rng(seed).permutation(len(corpus))[:number]
     texts = [corpus.texts[row] for row in order]
-    found = {}
+    halves = {}
     for name, overlap in HALVES.items():
         # The first half is the same whatever they have in common.
-        found["victim"], found[name] = leakage.split_in_halves(texts, overlap=overlap, rng=seed)
-    return found
+        halves["victim"], halves[name] = leakage.split_in_halves(texts, overlap=overlap, rng=seed)
+    return halves
 
 
 def _attack_from_start(config: Config, parts: SplitHalves, *job: Any) -> list[Cell]:
@@ -230,16 +230,16 @@ def _run_attacks(
     size, number, start = job
     _, common = leakage.draw_anchors(victim, attacker, anchors=0, rng=seed)
     numbers = [many for many in config.anchors if 3 * many <= 2 * len(common)]
-    known, held_out = common[: numbers[-1]], common[numbers[-1] :]
+    anchor_pool, held_out = common[: numbers[-1]], common[numbers[-1] :]
 
     def cell(
         side: Embedding, words: Any, anchors: int, centre: bool = False, drop: int = 0
     ) -> Cell:
-        found = leakage.attack_embedding(
-            side, attacker, words, anchors=known[:anchors], topn=_RANK_CUTOFFS, centre=centre,
+        leak = leakage.attack_embedding(
+            side, attacker, words, anchors=anchor_pool[:anchors], topn=_RANK_CUTOFFS, centre=centre,
             drop=drop, confidence=config.confidence, progress=False,
         )  # fmt: skip
-        return Cell(start, name, size, number, words is not None, found)
+        return Cell(start, name, size, number, words is not None, leak)
 
     cells = [cell(victim, held_out, many) for many in numbers]
     cells.append(cell(victim, held_out, 0, drop=DROPPED))
@@ -288,10 +288,10 @@ class Result(Tabled[Config]):
         Raises:
             ValueError: if there is no such attack.
         """
-        found = self.found(start, anchors, **kind)
-        if not found:
+        leaks = self.found(start, anchors, **kind)
+        if not leaks:
             raise invalid("start, anchors and keywords", "those of an attack", (start, anchors))
-        return statistics.fmean(one.share(topn).value for one in found)
+        return statistics.fmean(leak.share(topn).value for leak in leaks)
 
     @property
     def anchors(self) -> tuple[int, ...]:
@@ -374,8 +374,8 @@ def _describe_run(result: Result) -> str:
 
 
 def _cell_to_dict(cell: Cell) -> dict[str, Any]:
-    found = cell.found
-    figures = zip(found.topn, found.hits, found.shares, found.chance, strict=True)
+    leak = cell.found
+    figures = zip(leak.topn, leak.hits, leak.shares, leak.chance, strict=True)
     top = {
         str(n): {"hits": hits, "share": share.value, "low": share.low, "high": share.high}
         | {"chance": chance}
@@ -383,9 +383,9 @@ def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     }
     return (
         {"start": cell.start, "halves": cell.halves, "size": cell.size, "run": cell.number}
-        | {"held_out": cell.held_out, "words": found.words, "unknown": found.unknown}
-        | {"vocabulary": found.vocabulary, "anchors": found.anchors, "centred": found.centred}
-        | {"dropped": found.dropped, "claimed": found.claimed, "true": found.true, "top": top}
+        | {"held_out": cell.held_out, "words": leak.words, "unknown": leak.unknown}
+        | {"vocabulary": leak.vocabulary, "anchors": leak.anchors, "centred": leak.centred}
+        | {"dropped": leak.dropped, "claimed": leak.claimed, "true": leak.true, "top": top}
     )
 
 
@@ -398,42 +398,42 @@ def _format_main(result: Result) -> str:
         # The start alone: neither anchors nor what all vectors share.
         cases += [(start, 0, True, DROPPED) for start in STARTS]
         for start, anchors, held_out, drop in [*dict.fromkeys(cases), ("hashed", 0, False, 0)]:
-            found = result.found(start, anchors, halves=name, held_out=held_out, dropped=drop)
-            if not found:
+            leaks = result.found(start, anchors, halves=name, held_out=held_out, dropped=drop)
+            if not leaks:
                 continue
             words = "held out" if held_out else "all"
             row = [name, STARTS[start], words, str(anchors), str(drop)]
-            first = found[0].share(1)
-            row += [format_share_mean_sd(found, 1), f"[{first.low:.3f}, {first.high:.3f}]"]
-            row.append(format_share_mean_sd(found, 5))
+            first = leaks[0].share(1)
+            row += [format_share_mean_sd(leaks, 1), f"[{first.low:.3f}, {first.high:.3f}]"]
+            row.append(format_share_mean_sd(leaks, 5))
             if compared:
                 single = SINGLE.get((name, start, anchors)) if held_out and not drop else None
                 study = None if held_out or name == "disjoint" else STUDY
-                row += [_format_earlier(found, single), _format_earlier(found, study)]
+                row += [_format_earlier(leaks, single), _format_earlier(leaks, study)]
             rows.append(row)
     return align_rows(rows, left=(0, 1, 2))
 
 
-def format_share_mean_sd(found: Found, topn: int) -> str:
+def format_share_mean_sd(leaks: Found, topn: int) -> str:
     """Format mean and standard deviation over the runs; of one run the share."""
-    mean, sd = mean_and_sd([one.share(topn).value for one in found])
-    return f"{mean:.3f} +- {sd:.3f}" if len(found) > 1 else f"{mean:.3f}"
+    mean, sd = mean_and_sd([leak.share(topn).value for leak in leaks])
+    return f"{mean:.3f} +- {sd:.3f}" if len(leaks) > 1 else f"{mean:.3f}"
 
 
-def _format_earlier(found: Found, figures: tuple[str, str] | None) -> str:
+def _format_earlier(leaks: Found, figures: tuple[str, str] | None) -> str:
     """Format the figures of others, with a star if no run's interval holds one."""
     if figures is None:
         return "-"
     return " / ".join(
-        f"{value}{'' if is_reproduced(found, topn, value) else '*'}"
+        f"{value}{'' if is_reproduced(leaks, topn, value) else '*'}"
         for topn, value in zip((1, 5), figures, strict=True)
     )
 
 
-def is_reproduced(found: Found, topn: int, value: str) -> bool:
+def is_reproduced(leaks: Found, topn: int, value: str) -> bool:
     """Return True if a figure, within its rounding, lies in the interval of some run."""
     half = 0.5 * 10.0 ** -(len(value) - 1)
-    shares = [one.share(topn) for one in found]
+    shares = [leak.share(topn) for leak in leaks]
     return any(s.low - half <= float(value) <= s.high + half for s in shares)
 
 
@@ -451,7 +451,9 @@ def _format_noise(result: Result) -> str:
             result.found(start, n, epsilon=level, centred=centre) for n, start, centre in kinds
         ]
         if all(columns):
-            shares = [f"{statistics.fmean(o.share(1).value for o in one):.3f}" for one in columns]
+            shares = [
+                f"{statistics.fmean(o.share(1).value for o in column):.3f}" for column in columns
+            ]
             rows.append([f"{level:g}", f"{columns[0][0].true:g}", *shares])
     if not rows:
         return ""
@@ -479,13 +481,13 @@ def _format_sizes(result: Result) -> str:
     rows = []
     for size in dict.fromkeys(cell.size for cell in result.cells):
         held = [c.found for c in result.cells if c.size == size and c.halves == "disjoint"]
-        most = max(one.anchors for one in held if one.anchors <= result.anchored)
-        found = [result.found(start, n, size=size) for n in (0, most) for start in STARTS]
-        if not all(found):
+        most = max(leak.anchors for leak in held if leak.anchors <= result.anchored)
+        runs = [result.found(start, n, size=size) for n in (0, most) for start in STARTS]
+        if not all(runs):
             continue
-        found.append(result.found("hashed", 0, size=size, dropped=DROPPED))
-        shares = [format_share_mean_sd(one, 1) for one in found]
-        first = found[0][0]
+        runs.append(result.found("hashed", 0, size=size, dropped=DROPPED))
+        shares = [format_share_mean_sd(leak, 1) for leak in runs]
+        first = runs[0][0]
         sizes = f"{100 * size:g} %", f"{first.vocabulary:,}", f"{first.words:,}"
         rows.append([*sizes, *shares[:3], str(most), *shares[3:6], str(DROPPED), shares[6]])
     note = (
@@ -504,8 +506,8 @@ def _draw_anchor_panel(axes: drawing.Axes, result: Result) -> None:
         for topn, style in _RANK_STYLES.items():
             # Without anchors nothing is turned: another attack, so no line leads there.
             for numbers in ([0], [n for n in result.anchors if n]):
-                found = [result.found(start, n) for n in numbers]
-                shares = [[one.share(topn).value for one in runs] for runs in found]
+                leaks = [result.found(start, n) for n in numbers]
+                shares = [[leak.share(topn).value for leak in runs] for runs in leaks]
                 _draw_shares_line(axes, numbers, shares, colour, style)
     for share, style in zip(result.cells[0].found.chance, _RANK_STYLES.values(), strict=True):
         axes.axhline(share, color=GREY, linewidth=0.8, linestyle=style)
@@ -524,8 +526,8 @@ def _draw_word_noise(axes: drawing.Axes, result: Result) -> None:
     levels = [level for level in result.config.epsilons if noisy("hashed", 0, epsilon=level)]
     for start, colour in _START_COLOURS.items():
         for anchors, style in zip(dict.fromkeys((result.anchored, 0)), ("-", ":"), strict=False):
-            found = [noisy(start, anchors, epsilon=level) for level in levels]
-            shares = [[one.share(1).value for one in runs] for runs in found]
+            leaks = [noisy(start, anchors, epsilon=level) for level in levels]
+            shares = [[leak.share(1).value for leak in runs] for runs in leaks]
             _draw_shares_line(axes, levels, shares, colour, style)
     axes.axhline(result.cells[0].found.chance[0], color=GREY, linewidth=0.8)
     axes.set(xscale="log", ylim=(-0.02 * axes.get_ylim()[1], None))
@@ -542,7 +544,9 @@ def _draw_shares_line(
     axes: drawing.Axes, x: list[Any], shares: list[list[float]], colour: str, style: str
 ) -> None:
     # After Ctrl-C some starts have no runs.
-    there = [(place, *mean_and_sd(one)) for place, one in zip(x, shares, strict=True) if one]
+    there = [
+        (place, *mean_and_sd(values)) for place, values in zip(x, shares, strict=True) if values
+    ]
     places, means, wide = zip(*there, strict=True) if there else ((), (), ())
     face = colour if style == "-" else WHITE
     look: Any = {"marker": "o", "markersize": 3, "markerfacecolor": face, "elinewidth": 0.7}

@@ -75,15 +75,15 @@ def split_in_halves(
         (('a cat', 'a dog'), ('a dog', 'an owl'))
     """
     share, seed = errors.real("overlap", overlap, low=0.0, high=1.0), seed_of(rng)
-    found: dict[tuple[str, ...], str] = {}
+    halves: dict[tuple[str, ...], str] = {}
     for text in texts_of("texts", texts):
-        found.setdefault(tuple(split_text(tokenise, text)), text)
-    found.pop((), None)
-    size = len(found) // 2
+        halves.setdefault(tuple(split_text(tokenise, text)), text)
+    halves.pop((), None)
+    size = len(halves) // 2
     if not size:
         requirement = "at least two texts of different words"
-        raise errors.invalid("texts", requirement, f"{len(found)} of such")
-    kept = list(found.values())
+        raise errors.invalid("texts", requirement, f"{len(halves)} of such")
+    kept = list(halves.values())
     order = np.random.default_rng(seed).permutation(len(kept))
     begin = size - round(share * size)
     first, second = order[:size], order[begin : begin + size]
@@ -332,8 +332,8 @@ class Leakage(Record):
 
     def __repr__(self) -> str:
         """Return one line with the shares."""
-        found = ", ".join(f"top-{n} {s}" for n, s in zip(self.topn, self.shares, strict=True))
-        return f"<Leakage of {self.words:,} words: {found}, {self.anchors:,} anchors>"
+        shares = ", ".join(f"top-{n} {s}" for n, s in zip(self.topn, self.shares, strict=True))
+        return f"<Leakage of {self.words:,} words: {shares}, {self.anchors:,} anchors>"
 
     def __str__(self) -> str:
         """Return the report."""
@@ -358,13 +358,18 @@ def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ..
         TypeError: if one is no `Embedding`.
         ValueError: if they have no word in common.
     """
-    for name, one in (("victim", victim), *(("attacker", one) for one in attackers)):
-        errors.instance(name, one, Embedding)
-    found = tuple(word for word in victim.words if all(word in one for one in attackers))
-    if not found:
+    for name, embedding in (
+        ("victim", victim),
+        *(("attacker", embedding) for embedding in attackers),
+    ):
+        errors.instance(name, embedding, Embedding)
+    common = tuple(
+        word for word in victim.words if all(word in embedding for embedding in attackers)
+    )
+    if not common:
         requirement = "an embedding with words of the victim's"
         raise errors.invalid("attacker", requirement, list(victim.words[:4]))
-    return found
+    return common
 
 
 @suggest_arguments
@@ -394,11 +399,13 @@ def draw_anchors(
         >>> draw_anchors(e, Embedding(("fox", "dog", "a"), np.eye(3)), anchors=1, rng=1)
         (('a',), ('dog', 'fox'))
     """
-    found, number = find_common_words(victim, *attackers), errors.integer("anchors", anchors, 0)
-    if number >= len(found):
-        requirement = f"below the number of common words, {len(found):,}: some are to be found"
+    common, number = find_common_words(victim, *attackers), errors.integer("anchors", anchors, 0)
+    if number >= len(common):
+        requirement = f"below the number of common words, {len(common):,}: some are to be found"
         raise errors.invalid("anchors", requirement, number)
-    words = tuple(found[row] for row in np.random.default_rng(seed_of(rng)).permutation(len(found)))
+    words = tuple(
+        common[row] for row in np.random.default_rng(seed_of(rng)).permutation(len(common))
+    )
     return words[:number], words[number:]
 
 
@@ -464,12 +471,12 @@ def attack_embedding(
     find_common_words(victim, attacker)
     if attacker.dim != victim.dim:
         raise errors.invalid("attacker", f"of the victim's dimension, {victim.dim}", attacker.dim)
-    known = _read_words("anchors", anchors, victim, attacker)
-    wanted = _choose_words(words, known, victim)
+    anchor_words = _read_words("anchors", anchors, victim, attacker)
+    chosen = _choose_words(words, anchor_words, victim)
     numbers = _read_topn(topn, len(attacker))
     confidence, flat = errors.confidence_level(confidence), errors.flag("centre", centre)
     drop = errors.integer("drop", drop, 0, victim.dim - 1)
-    there = np.array([attacker.rows.get(word, -1) for word in wanted])
+    there = np.array([attacker.rows.get(word, -1) for word in chosen])
     from threadpoolctl import threadpool_limits
 
     # One thread: the same bits for every number of cores, and a small SVD takes 3 ms, not 360.
@@ -477,51 +484,51 @@ def attack_embedding(
         if drop:
             victim, attacker = _drop_directions(victim, drop), _drop_directions(attacker, drop)
         theirs = _scale_rows("attacker", attacker, attacker.words, flat)
-        mine = _scale_rows("victim", victim, wanted, flat)
-        if known:
-            mine = mine @ _find_rotation(victim, attacker, known, flat)
+        mine = _scale_rows("victim", victim, chosen, flat)
+        if anchor_words:
+            mine = mine @ _find_rotation(victim, attacker, anchor_words, flat)
         ranks = _rank_words(mine[there >= 0], theirs, there[there >= 0], progress)
     return Leakage(
-        words=len(wanted), unknown=int(np.sum(there < 0)), vocabulary=len(attacker),
-        anchors=len(known), topn=numbers,
+        words=len(chosen), unknown=int(np.sum(there < 0)), vocabulary=len(attacker),
+        anchors=len(anchor_words), topn=numbers,
         hits=tuple(int(np.sum(ranks <= number)) for number in numbers),
         centred=flat, dropped=drop, claimed=victim.claimed,
         true=None if victim.real is None else victim.real.value, confidence=confidence,
     )  # fmt: skip
 
 
-def _read_words(name: str, given: Any, *embeddings: Embedding) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise errors.mistyped(name, "a list of words", given)
-    words = tuple(given)
+def _read_words(name: str, stated: Any, *embeddings: Embedding) -> tuple[str, ...]:
+    if isinstance(stated, str) or not isinstance(stated, Iterable):
+        raise errors.mistyped(name, "a list of words", stated)
+    words = tuple(stated)
     for row, word in enumerate(words):
         if not isinstance(word, str):
             raise errors.mistyped(f"{name}[{row}]", "a string", word)
-        if not all(word in one for one in embeddings):
+        if not all(word in embedding for embedding in embeddings):
             both = "both embeddings" if len(embeddings) > 1 else "the victim's embedding"
             raise errors.invalid(f"{name}[{row}]", f"a word of {both}", word)
     if len(set(words)) < len(words):
-        raise errors.invalid(name, "words that are there once", given)
+        raise errors.invalid(name, "words that are there once", stated)
     return words
 
 
-def _choose_words(words: Any, known: tuple[str, ...], victim: Embedding) -> tuple[str, ...]:
-    taken = set(known)
+def _choose_words(words: Any, anchors: tuple[str, ...], victim: Embedding) -> tuple[str, ...]:
+    taken = set(anchors)
     if words is None:
-        wanted = tuple(word for word in victim.words if word not in taken)
+        chosen = tuple(word for word in victim.words if word not in taken)
     else:
-        wanted = _read_words("words", words, victim)
-        if shared := [word for word in wanted if word in taken]:
+        chosen = _read_words("words", words, victim)
+        if shared := [word for word in chosen if word in taken]:
             raise errors.invalid("words", "no anchors: those the attacker knows", shared[0])
-    if not wanted:
+    if not chosen:
         raise errors.invalid("words", "at least one word that is no anchor", words)
-    return wanted
+    return chosen
 
 
 def _read_topn(topn: Any, most: int) -> tuple[int, ...]:
     several = isinstance(topn, Iterable) and not isinstance(topn, str)
-    given = topn if several else (topn,)
-    numbers = tuple(errors.integer("topn", number, 1, most) for number in given)
+    stated = topn if several else (topn,)
+    numbers = tuple(errors.integer("topn", number, 1, most) for number in stated)
     if not numbers or len(set(numbers)) < len(numbers):
         raise errors.invalid("topn", "one number, or several different ones", topn)
     return numbers
@@ -552,15 +559,15 @@ def _scale_rows(name: str, embedding: Embedding, words: Iterable[str], flat: boo
 
 
 def _find_rotation(
-    victim: Embedding, attacker: Embedding, known: tuple[str, ...], flat: bool
+    victim: Embedding, attacker: Embedding, anchors: tuple[str, ...], flat: bool
 ) -> Floats:
     """Find the orthogonal matrix of Procrustes, on the directions that the anchors determine.
 
     ``U V'`` from the singular values ``A' B = U S V'``. Fewer anchors than dimensions leave some
     singular values at zero and their directions to rounding: those are left out.
     """
-    mine = _scale_rows("victim", victim, known, flat)
-    theirs = _scale_rows("attacker", attacker, known, flat)
+    mine = _scale_rows("victim", victim, anchors, flat)
+    theirs = _scale_rows("attacker", attacker, anchors, flat)
     left, sizes, right = np.linalg.svd(mine.T @ theirs)
     rank = int(np.sum(sizes > sizes[0] * len(sizes) * np.finfo(np.float64).eps))
     return np.asarray(left[:, :rank] @ right[:rank])

@@ -448,7 +448,7 @@ def _list_notes(inference: Inference) -> list[str]:
     if inference.authors is not None and inference.authors < inference.sizes[2]:
         notes.append(
             f"p-values permute the {inference.authors:,} groups of the test texts as wholes; "
-            "intervals and sign tests take texts as independent, which those of one group may not be"
+            "intervals and sign tests take texts as independent, but those of one group may not be"
         )
     if len(inference.groups) >= MANY_VALUES:
         notes.append(f"groups are not listed: {len(inference.groups):,} values, see `groups`")
