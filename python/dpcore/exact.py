@@ -167,7 +167,7 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
         pair: two vectors of finite numbers of equal shape.
 
     Returns:
-        One sentence; None where the loss is finite, or the mechanism is not native.
+        One sentence, or None where the loss is finite, or the mechanism is not native.
 
     Raises:
         TypeError: if `pair` is not a `Pair` or, for a native mechanism, not of real numbers.

@@ -70,7 +70,7 @@ class System(Native):
     """Base of published systems: epsilon, which is the claim, and the facts about that claim.
 
     Attributes:
-        norm: norm in which two inputs are neighbours ("l1", "l2", "linf"); None means any two
+        norm: norm in which two inputs are neighbours ("l1", "l2", "linf"). None means any two
             inputs, because the system clips.
         source: where it was published.
         fault: what is wrong with it, one line.

@@ -93,7 +93,7 @@ class Settings:
     `seed` or `min_share`; the arguments of the call (but for `min_share`).
 
     Attributes:
-        trials: counted draws on each side; None is what the mechanism declares as its
+        trials: counted draws on each side. None is what the mechanism declares as its
             `default_trials` (10,000 for OpenDP, where a call makes one draw), or else 10**5, which
             take a numpy mechanism in eight dimensions a few hundredths of a second.
         confidence: probability that a certified bound holds. Of 10,000 correct mechanisms at
@@ -278,7 +278,7 @@ class DPAudit:
         Args:
             mechanism: any mechanism that `dpcore.audit` takes.
             pair: two inputs that the claim calls neighbours, or None for the mechanism's own.
-            claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`; None takes the
+            claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`. None takes the
                 mechanism's own claim, or the one that an OpenDP measurement makes of `neighbour`.
             **options: further keywords of `dpcore.audit`: `neighbour`, `null`, `delta`, `attack`,
                 ... `trials`, `confidence` and `rng` win over the settings where they are not None;
@@ -375,7 +375,7 @@ class DPAudit:
             table: a row for each input and a column for each output, as `dpcore.audit_table` takes
                 it.
             distances: distances between the inputs, or None.
-            claim: the epsilon to test, at least 0; None takes the mechanism's own claim.
+            claim: the epsilon to test, at least 0. None takes the mechanism's own claim.
             log: True if the table holds natural logarithms.
             **options: `neighbour`, `tolerance` and `threads` of `dpcore.audit_table`; `epsilon` is
                 another name of `claim`.

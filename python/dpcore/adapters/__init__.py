@@ -52,7 +52,7 @@ _SCIPY_FAMILIES = (
 
 
 def adapt(obj: Any) -> Any:
-    """Convert an object of another package to a mechanism; None if that is not possible.
+    """Convert an object of another package to a mechanism, or None if that is not possible.
 
     Some of these objects can be called, but not as `(x, size, rng)`: ask here first. A torch
     module whose `forward` cannot be called with one argument is a mechanism already, or none.
@@ -64,7 +64,7 @@ def adapt(obj: Any) -> Any:
 
     Returns:
         An adapter `(x, size, rng) -> outputs` for an OpenDP measurement, a diffprivlib mechanism,
-        a distribution of scipy or torch (additive noise) or a torch module; None for the rest.
+        a distribution of scipy or torch (additive noise) or a torch module, or None for the rest.
 
     Raises:
         TypeError: if it is a family of scipy's distributions, without parameters.

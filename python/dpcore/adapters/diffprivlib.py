@@ -89,12 +89,12 @@ class DiffPrivLib(Adapter):
 
     @property
     def norm(self) -> str | None:
-        """The norm "l1" for mechanisms on one number; None for the rest."""
+        """The norm "l1" for mechanisms on one number, or None for the rest."""
         return "l1" if self._is(_NUMERIC_FAMILIES) else None
 
     @property
     def sensitivity(self) -> float | None:
-        """The distance of two inputs in the claim; None if they are not numbers."""
+        """The distance of two inputs in the claim, or None if they are not numbers."""
         return float(self.mechanism.sensitivity) if self._is(_NUMERIC_FAMILIES) else None
 
     def default_pair(self) -> Pair:

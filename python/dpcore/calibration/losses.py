@@ -231,7 +231,7 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
 
     Raises:
         TypeError: if the mechanism or the domain is none of these.
-        ValueError: if the clip leaves a set without a closed form, or entries are no values of a
+        ValueError: if the clip leaves a set without a closed form, or entries are not values of a
             randomised response.
 
     Source:

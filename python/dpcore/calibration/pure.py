@@ -390,7 +390,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
 
         Raises:
             TypeError: if `pair` is not a Pair, or an input does not hold numbers.
-            ValueError: if an entry is no value, or the shapes differ.
+            ValueError: if an entry is not a value, or the shapes differ.
 
         Example:
             >>> round(RandomisedResponse(0.5).loss(Pair([0, 0, 1], [1, 0, 0])), 12)

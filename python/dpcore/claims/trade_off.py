@@ -64,7 +64,8 @@ class Claim(Record):
     Whatever is rounded is rounded so that the claim promises less: f down, delta and epsilon up.
 
     Attributes:
-        parameter: the name of the one number of the claim, "mu" or "rho"; None if it has several.
+        parameter: the name of the one number of the claim, "mu" or "rho", or None if it has
+            several.
         conversion: how the curve follows from what is claimed.
     """
 
@@ -389,7 +390,7 @@ class TradeOff(Claim, word="TradeOff"):
 
     Args:
         function: from a type I error, a float from 0 to 1, to the least type II error: convex, at
-            least 0 and at most 1 - a; None where epsilons and deltas are given.
+            least 0 and at most 1 - a, or None where epsilons and deltas are given.
         epsilons: epsilons, at least 0, rising, shape `(m,)`.
         deltas: the delta of each, from 0 to below 1.
         origin: where the curve comes from, for reports.

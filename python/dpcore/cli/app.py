@@ -488,7 +488,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        args: the words after `dpcore`; None takes those of the process.
+        args: the words after `dpcore`. None takes those of the process.
 
     Returns:
         The exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 no verdict (undecided, rows

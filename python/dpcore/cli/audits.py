@@ -109,10 +109,10 @@ def parse_relation(text: str | None) -> Neighbour | None:
 
 
 def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
-    """Read the pair of `--x` and `--x-prime`, or those of `--patterns`; None without either.
+    """Read the pair of `--x` and `--x-prime`, or those of `--patterns`, or None without either.
 
     Raises:
-        Usage: if options are missing or exclude each other, or are no such inputs.
+        Usage: if options are missing or exclude each other, or are not such inputs.
     """
     if asked.patterns is not None:
         inputs = (asked.x, asked.x_prime, asked.text, asked.text_prime)
@@ -317,7 +317,7 @@ def _require_same_code(asked: Any, begun: AuditArguments, line: str) -> None:
 
 @contextlib.contextmanager
 def open_cluster(address: str | None) -> Iterator[Any]:
-    """Provide the Dask client of an address or of `local:N`; None without an address."""
+    """Provide the Dask client of an address or of `local:N`, or None without an address."""
     if address is None:
         yield None
         return

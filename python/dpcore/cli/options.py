@@ -152,7 +152,7 @@ Names = Annotated[bool, typer.Option("--list", help="List the experiments.")]
 
 @dataclass(frozen=True)
 class MechanismArguments:
-    """Mechanism and its two inputs; None if an option was not given."""
+    """Mechanism and its two inputs, or None if an option was not given."""
 
     target: str | None = _make_argument(
         "SYSTEM|FILE.py:FUNCTION", "A published system, or a mechanism of your own.", None
@@ -184,7 +184,7 @@ class MechanismArguments:
 
 @dataclass(frozen=True)
 class AuditArguments(MechanismArguments):
-    """Options of `dpcore audit`; None if an option was not given."""
+    """Options of `dpcore audit`, or None if an option was not given."""
 
     command: str | None = _make_command()
     timeout: float | None = _run_option(
@@ -388,7 +388,7 @@ class OutputsArguments:
 
 @dataclass(frozen=True)
 class TableArguments:
-    """Arguments of `dpcore audit-table`; None if an option was not given."""
+    """Arguments of `dpcore audit-table`, or None if an option was not given."""
 
     table: str = _make_argument(
         "FILE", "A row for each input, a column for each output: .npy, or scipy's sparse .npz."
@@ -414,7 +414,7 @@ class TableArguments:
 
 @dataclass(frozen=True)
 class TraceArguments:
-    """Options of `dpcore trace`; None if an option was not given."""
+    """Options of `dpcore trace`, or None if an option was not given."""
 
     target: str = _make_argument(
         "FILE.py:FUNCTION", "The function, called with (x), (x, rng) or (x, size, rng)."
@@ -443,7 +443,7 @@ class TraceArguments:
 
 @dataclass(frozen=True)
 class PlanArguments(MechanismArguments):
-    """Options of `dpcore plan`; None if an option was not given."""
+    """Options of `dpcore plan`, or None if an option was not given."""
 
     claim: Any = _make_claim()
     true_epsilon: float | None = _claim_option("The true loss that is to be found.")
@@ -474,7 +474,7 @@ class PlanArguments(MechanismArguments):
 
 @dataclass(frozen=True)
 class ExperimentArguments:
-    """Options of `dpcore reproduce`; None if an option was not given."""
+    """Options of `dpcore reproduce`, or None if an option was not given."""
 
     name: str | None = _make_argument("NAME", "The experiment.", None)
     out: str | None = make_option("Folder for the files. Default: results.", metavar="DIR")

@@ -248,7 +248,7 @@ def hold_out(
         The counts.
 
     Raises:
-        TypeError: if `score` is no callable of the two kinds or returns no numbers.
+        TypeError: if `score` is not a callable of the two kinds or returns no numbers.
         ValueError: if the points are scaled, a set has fewer than 4 rows (or groups), or a score
             is not one finite number a row.
     """
@@ -369,7 +369,7 @@ class Certificate(Record, word="Certificate"):
             In each row all orders hold at once with probability at least `confidence`.
         events: the event counted in each direction, in words.
         counts: its counts on the counted rows; `counts[i].k` belongs to the numerator.
-        bins: counts of the bins in each direction, numerator first; none where no order is above
+        bins: counts of the bins in each direction, numerator first, or none where no order is above
             1 or the choosing rows expected nothing of them.
         confidence: of each direction by itself.
         one_per_group: True if one random row of each group was counted.

@@ -285,7 +285,7 @@ def discrete_divergence(
         log_p: ln p, finite.
         loss: ln(p / q), inf where q is 0.
         missing: what Q has where P has nothing.
-        rest: D_a within each point where it is no atom but a law of its own, else None.
+        rest: D_a within each point where it is not an atom but a law of its own, else None.
     """
     whole = loss if rest is None else loss + rest
     if np.isinf(a):
@@ -448,7 +448,7 @@ def laplace_renyi(
         alphas: orders above 0, or inf; any shape.
         scale: scale of P0, in the units of the shift: a number or a vector.
         shift: distance of the means, of either sign: a number or a vector.
-        scale1: scale of P1; None for that of P0.
+        scale1: scale of P1, or None for that of P0.
 
     Returns:
         Divergences in nats, in the shape of `alphas`.

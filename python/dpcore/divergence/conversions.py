@@ -31,7 +31,7 @@ class Converted(Record):
 
     Args:
         epsilon: at least 0; inf if no order gives a finite one.
-        alpha: the order at which the least epsilon was found; None if none is finite.
+        alpha: the order at which the least epsilon was found, or None if none is finite.
         delta: the delta that it goes with.
 
     Example:

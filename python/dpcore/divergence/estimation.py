@@ -519,13 +519,13 @@ def renyi(
         rows: "independent" if every row was drawn on its own; there is no default.
         confidence: of everything certified, in each direction.
         rng: seed or generator for folds, groups, permutations and replicates.
-        threads: threads to use; None is all cores.
+        threads: threads to use. None is all cores.
         progress: True, False, or None for "where somebody is looking".
         score: for the scores, in place of the logistic one: a function of (train0, train1) that
             returns a function of rows, or a function of rows fixed before the data were seen.
         checks: False leaves out the held-out tests, the score beside and `Estimate.epsilon`'s
             event, for speed.
-        replicates: number of replicates of "subsample" and "bootstrap"; None is 200.
+        replicates: number of replicates of "subsample" and "bootstrap". None is 200.
         self_neighbour: for "paper" and "paper-literal": True counts a row as its own neighbour.
 
     Returns:

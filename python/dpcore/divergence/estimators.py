@@ -99,9 +99,9 @@ def line_ball(
         values1: of the second set, shape (N1,).
         alphas: orders, positive, shape (A,); 1.0 is the KL divergence.
         k: rows of the other set that a ball reaches if it is not the larger one.
-        plan: how to resample rows; None for no error bar. Atoms and radii follow the rule with
+        plan: how to resample rows, or None for no error bar. Atoms and radii follow the rule with
             the atoms and the depth of the sample.
-        threads: threads of the search; None for all cores.
+        threads: threads of the search, or None for all cores.
 
     Returns:
         The estimates of both directions; `replicates` for subsampling and the bootstrap.
@@ -505,7 +505,7 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
 
     over the rows y of Y0; the other direction has the sets exchanged. As printed, the logarithm
     stands inside the mean and P_0 has the exponent alpha: what that gives is
-    D_1 + mean[ln P_0] / b, which depends on the scale of the data and is no Renyi divergence.
+    D_1 + mean[ln P_0] / b, which depends on the scale of the data and is not a Renyi divergence.
 
     Neither form corrects for the k-th neighbour's randomness: for alpha = 2 and k = 5 it is too
     large by about 0.22 at any number of rows, and by about another 0.25 if a row counts as its

@@ -282,7 +282,7 @@ class Four:
 def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weights:
     """Count the copies of every point on one side, shape (u,).
 
-    `rows` says how often each sample row is present, shape (N,); None for once each.
+    `rows` says how often each sample row is present, shape (N,), or None for once each.
     """
     if rows is None:
         return points.multiplicity[side].astype(np.uint32)

@@ -478,12 +478,13 @@ def find_points(
         y0: first set, shape (n0, d), or (n0,) for n0 rows of one number; anything that numpy
             reads as numbers.
         y1: second set, of the same d.
-        counts0: how often each row of y0 was seen, positive integers, shape (n0,); None for once.
+        counts0: how often each row of y0 was seen, positive integers, shape (n0,), or None for
+            once.
         counts1: the same for y1.
         groups0: one hashable label for each row of y0; rows that share a label stay together in
             every resampling. None for rows on their own.
         groups1: the same for y1; labels of the two sets have nothing to do with each other.
-        decimals: decimals to round coordinates to before equal rows are sought; None for none.
+        decimals: decimals to round coordinates to before equal rows are sought, or None for none.
         scale: None, "std" (every column over its standard deviation in all sample rows of both
             sets; a constant column stays as it is) or "whiten" (the covariance of all sample rows
             of both sets becomes the identity; directions in which no row differs are dropped,
@@ -663,7 +664,7 @@ class Task:
         alphas: orders, ascending, shape (A,); 1.0 is the KL divergence.
         k: which neighbour; of a ball, how many rows of the other set it reaches if that set is
             not the larger one.
-        plan: how to resample rows; None for no error bar.
+        plan: how to resample rows, or None for no error bar.
         threads: threads of the search.
         progress: True, False or None, as in `dpcore.progress.Progress`.
     """

@@ -41,7 +41,7 @@ _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Epsilon(Record, word="Epsilon"):
-    """Three figures for one delta; none of them stands for another.
+    """Three figures for one delta, or none of them stands for another.
 
     Attributes:
         delta: the delta asked for.
@@ -106,7 +106,7 @@ class Diagnostics(Record, word="Diagnostics"):
         rows_per_atom: rows on repeated values over distinct repeated values; NaN without any.
         counted: what the search did: rescans, run_outs, replicates and the like.
         scale: None, "std" or "whiten".
-        replicates: estimates on resampled rows, shape (replicates, 2, n_alpha); None for the
+        replicates: estimates on resampled rows, shape (replicates, 2, n_alpha), or None for the
             jackknife.
     """
 

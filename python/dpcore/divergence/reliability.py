@@ -241,7 +241,7 @@ def _nearest_distances(points: Points, queries: Ids, among: Ids, threads: int) -
 
 
 def _describe_units(points: Points, side: int, number: int, where: str) -> str | None:
-    """Return a clause on units beyond the other set, with their total; None if there are none."""
+    """Return a clause on units beyond the other set, with their total, or None without any."""
     kind = "distinct rows" if points.groups[side] is None else "groups"
     total = _count_units(points, side)
     return f"{number:,} of {total:,} {kind} of y{side} {where}" if number else None

@@ -58,9 +58,10 @@ class Checks(Record, word="Checks"):
         units: what was permuted in the held-out folds together, rows or groups of each set.
         grouped: True if whole groups were permuted.
         confidence: of the interval, and of what is certified.
-        certified: certified lower bounds of D_alpha, shape (2, n_alpha); None where not asked for.
-        epsilon_lower: certified lower bound of epsilon at delta = 0 by a held-out event; None where
-            nobody said that rows or groups are independent.
+        certified: certified lower bounds of D_alpha, shape (2, n_alpha), or None where not asked
+            for.
+        epsilon_lower: certified lower bound of epsilon at delta = 0 by a held-out event, or None
+            where nobody said that rows or groups are independent.
         size_p: permutation p-value of "the sizes of groups do not depend on their values"; None
             without groups of several sizes. Where they do, what is certified and what is
             estimated speak of two laws: of one random row of each group, and of all rows.

@@ -402,7 +402,7 @@ class Seen(NamedTuple):
     Args:
         hits: of the event; then, for an event that pools coordinates, one count a group.
         nan: entries of the outputs that were NaN.
-        answers: one bool per output; None where hits are counted without them.
+        answers: one bool per output, or None where hits are counted without them.
         scores: of the outputs, where the event is a threshold on one.
     """
 
@@ -482,7 +482,7 @@ class EventRecord(Record):
 
 
 def score_held(score: Any, outputs: Held) -> DeviceScores | None:
-    """Compute the scores of held outputs; None where the score needs an array.
+    """Compute the scores of held outputs, or None where the score needs an array.
 
     Only the package's own scores say how: a subclass of one may score otherwise.
     """
@@ -678,7 +678,7 @@ def _check_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.flo
 
 
 def _scores_by_rows(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
-    """Compute the scores of the readable rows; None where none of several rows is readable."""
+    """Compute the scores of the readable rows, or None where none of several rows is readable."""
     scores = np.full(len(outputs), np.nan)
     groups, others = group_rows(outputs)
     read = [_fill_scores(scores, score, *group) for group in groups]

@@ -166,13 +166,13 @@ def reproduce(
     Args:
         name: one of `NAMES`.
         out: folder for the files, created if it is missing; files of these names are replaced.
-        trials: draws on each side of every audit, or draws in every histogram; None takes the
+        trials: draws on each side of every audit, or draws in every histogram. None takes the
             experiment's own number, the paper's where it gives one.
-        seed: int in [0, 2**63); None takes the experiment's own, so that a plain call repeats the
+        seed: int in [0, 2**63). None takes the experiment's own, so that a plain call repeats the
             published files.
         threads: number of threads, None for all cores; never changes a result.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
-        data: folder with the corpora that it reads; None has it make up texts, which table and
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        data: folder with the corpora that it reads. None has it make up texts, which table and
             picture say.
         full: the size of the paper, for an experiment that is smaller otherwise.
         quick: few trials and one seed, unless they are given: under 20 seconds.

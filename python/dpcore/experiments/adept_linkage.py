@@ -81,7 +81,7 @@ class Config(Settings):
 
     Args:
         seed: int in [0, 2**63); training and noise get seeds derived from it.
-        data: folder with the folder `atis`, or this one; None makes texts up.
+        data: folder with the folder `atis`, or this one. None makes texts up.
         quick: no more than shows that it works.
         confidence: probability that an interval holds, for each on its own.
         claimed: the epsilons claimed, in order.
@@ -217,7 +217,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: what to train, to rewrite and to link.
         threads: has no effect, for torch has one thread.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, a row for each variant and claim, and one without noise.

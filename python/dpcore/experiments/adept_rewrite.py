@@ -225,7 +225,7 @@ class Fitted(Shown):
 
     Args:
         setup: which one.
-        model: the auto-encoder; None in a result.
+        model: the auto-encoder, or None in a result.
         pair: the two texts to rewrite that are farthest apart.
         trained: how it was trained.
         bleu: of the texts to rewrite, without noise.
@@ -259,7 +259,7 @@ class Cell(Shown):
         bleu: of the rewrites.
         unchanged: share of the texts that were rewritten to themselves.
         told: utility of the rewrites.
-        memorised: BLEU of rewritten training texts: these are no private texts.
+        memorised: BLEU of rewritten training texts: these are not private texts.
         examples: rewrites of the first texts.
         partial: True if Ctrl-C ended an audit early.
     """
@@ -406,10 +406,10 @@ class Config(SeededSettings):
     Args:
         trials: vectors on each side of every audit; audits of rewritten texts take a tenth.
         seed: int in [0, 2**63); all training, noise and audits get seeds derived from it.
-        data: folder with the folders `atis` and `snips`, or one of these; None makes texts up.
+        data: folder with the folders `atis` and `snips`, or one of these. None makes texts up.
         full: SNIPS as well as ATIS, three seeds, and 64 and 256 hidden entries in addition to 128.
         quick: no more than shows that it works: few texts, little training, two claims.
-        seeds: trainings of each auto-encoder, of which mean and spread are shown; None is 1, and 3
+        seeds: trainings of each auto-encoder, of which mean and spread are shown. None is 1, and 3
             where `full` is set.
         device: where encoder and decoder run, such as "cpu".
         confidence: probability that a bound or an interval holds, for each on its own.
@@ -464,7 +464,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         config: what to train, to rewrite and to audit.
         threads: processes, None for all cores; one where the device is not the CPU. They change
             no result: torch has one thread in each.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, one row for each corpus, width, variant and claim.

@@ -187,7 +187,7 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
 
     Args:
         path: a file, its folder, or the folder that holds its folder.
-        name: one of `KNOWN`; None goes by the names of files and folders, and what none of them
+        name: one of `KNOWN`. None goes by the names of files and folders, and what none of them
             names is read as `dpcore.text.read` does.
 
     Returns:
@@ -266,7 +266,7 @@ class TextOptions(SeededSettings):
     Args:
         trials: texts of a set, at most; at least 100.
         seed: int in [0, 2**63); every part of the experiment gets its own from it.
-        seeds: repetitions, of which mean and standard deviation are shown; None for the
+        seeds: repetitions, of which mean and standard deviation are shown, or None for the
             experiment's own number, which is larger with `full` and 1 with `quick`.
         data: the folder of the corpora; None generates texts.
         full: True for more repetitions.

@@ -43,7 +43,7 @@ class Published:
     Args:
         case: name of the case.
         method: the method of ours that it is of.
-        figures: biases, or the values themselves where `biased` is False; None where not given.
+        figures: biases, or the values themselves where `biased` is False, or None where not given.
         spread: standard deviations, None where not given.
         rows: rows per side.
         source: the publication.
@@ -327,7 +327,7 @@ class Config(Settings):
         trials: rows per side that all cases may draw together, in place of `rows`; every case is
             repeated twice at least, with 100 rows at least.
         repetitions: samples of every case; slow cases take a fraction of it, at least 2.
-        rows: rows of P0 in every sample; None takes each case's own number, as unequal sizes
+        rows: rows of P0 in every sample. None takes each case's own number, as unequal sizes
             always do.
         cases: names of the cases.
         methods: names of the methods.
@@ -455,7 +455,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: what to estimate, and how often.
         threads: number of threads, None for all cores; never changes a result.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result; after Ctrl-C, the cases that were done.

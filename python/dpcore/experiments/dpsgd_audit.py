@@ -315,7 +315,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: the size.
         threads: has no effect: the functions of Python run in one thread.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, a cell for each data set, fault and way.

@@ -85,7 +85,7 @@ class Material(NamedTuple):
         ranked: fitted on validation texts that do not occur in `train`.
         delta: of the accountant and of the audits.
         public: texts of another corpus, on which rates are searched.
-        vectors: of the rewriting; None where it is not used.
+        vectors: of the rewriting, or None where it is not used.
         start: folder for a model that was trained on public texts, or None.
     """
 
@@ -146,13 +146,13 @@ class Cell(Shown):
         auc: probability that an included canary scores higher than another.
         certified: lower bound on epsilon of one text, at delta and 95 %.
         ceiling: the most that the guesses can certify.
-        guaranteed: epsilon that the accountant reports for the steps made; None without noise.
+        guaranteed: epsilon that the accountant reports for the steps made, or None without noise.
         guaranteed_rdp: the same by Renyi divergences.
-        corpora_lower: certified epsilon of the two corpora, redacted alike; None for recipes that
-            neither redact nor are plain. So also the following two.
+        corpora_lower: certified epsilon of the two corpora, redacted alike, or None for recipes
+            that neither redact nor are plain. So also the following two.
         corpora_hat: the point estimate of the same epsilon.
-        corpora_rdp: its conversion of a Renyi curve; None where no order is resolved.
-        lr: rate of a private training; None for others.
+        corpora_rdp: its conversion of a Renyi curve, or None where no order is resolved.
+        lr: rate of a private training, or None for others.
         clip: its clip.
         settings_tried: rates and clips that were tried on public texts; 0 without a search.
         public_read: public texts that were read for it.
@@ -339,7 +339,7 @@ class Config(TextOptions):
         trials: training texts, at most; at least 100.
         seed: int in [0, 2**63); everything drawn follows from it, the noise of DP-SGD too: no
             model of this experiment protects anybody, and none is kept.
-        seeds: trainings of each recipe; None for 2, 5 with `full`, 1 with `quick`.
+        seeds: trainings of each recipe, or None for 2, 5 with `full`, 1 with `quick`.
         data: the folder of the corpora; ATIS is read, with `full` SNIPS, WikiText-2 and the word
             vectors. None generates texts.
         full: True for SNIPS, seven epsilons, rewriting, a public start, and larger models.
@@ -400,7 +400,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         config: the texts, and the number of trainings.
         threads: processes, None for all cores; on the CPU they change no result: torch has one
             thread in each.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, a cell for each recipe and repetition.
@@ -495,7 +495,7 @@ class Result(Tabled[Config]):
                 if k in (*POLICIES, "SanText") and reference in self.recipes:
                     sentences.append(self._compare(k, reference))
             sentences += [self._compare_rates()] if "DP-SGD, searched" in kinds else []
-            starts = (public.label for public in self.recipes if public.kind.endswith("public start"))
+            starts = (each.label for each in self.recipes if each.kind.endswith("public start"))
             sentences += [f"{label}: {self._describe(label)}." for label in starts]
             sentences.append(self._check_guarantees())
         return [*sentences, self._describe_corpora()]

@@ -56,7 +56,7 @@ class Case(Shown):
         noise: one of `NOISES`.
         epsilon: the claim, or where a learnt epsilon starts.
         learn: whether it is learnt.
-        cap: the largest epsilon that learning can reach; None for none.
+        cap: the largest epsilon that learning can reach, or None for none.
     """
 
     noise: Noise
@@ -87,7 +87,7 @@ class Found(Shown):
         epsilons: the epsilon after each epoch.
         counts: of the audit's event.
         event: in words.
-        refuted: whether the epsilon was refuted for the pair; None if the audit could not have
+        refuted: whether the epsilon was refuted for the pair, or None if the audit could not have
             refuted it.
         certified: the certified bound for the pair.
         exact: the exact loss of the pair under the noise as it is.
@@ -206,7 +206,7 @@ class Config(TextOptions):
     Args:
         trials: draws on each side of every audit.
         seed: int in [0, 2**63); every training and audit gets its own seed derived from it.
-        seeds: trainings of each system, of which mean and spread are shown; None for 1, or 5 if
+        seeds: trainings of each system, of which mean and spread are shown, or None for 1, or 5 if
             `full`.
         data: the folder of the corpora, with dpnr_ag/ag_data.txt in it, or one of these two; None
             makes texts up.
@@ -214,11 +214,11 @@ class Config(TextOptions):
         quick: True for few made-up texts and few systems: it shows no more than that it works.
         device: where torch runs, such as "cpu".
         noises: "zero", "resample" and "repaired", or some of them.
-        claims: fixed epsilons; None for .1, 1 and 10, or 1 if `quick`.
-        starts: where a learnt epsilon starts; None for 1 and 10, or 10 if `quick`.
+        claims: fixed epsilons, or None for .1, 1 and 10, or 1 if `quick`.
+        starts: where a learnt epsilon starts, or None for 1 and 10, or 10 if `quick`.
         cap: of a learnt epsilon; without a cap it is learnt as well, unless `quick`.
         epochs: of training.
-        texts: texts that are made up where there are no data; None for 4,000, or 600 if `quick`.
+        texts: texts that are made up where there are no data, or None for 4,000, or 600 if `quick`.
         confidence: of each interval and bound by itself.
 
     Raises:
@@ -305,7 +305,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: which texts, which epsilons, and how long.
         threads: checked and not used: torch trains such small layers on one.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, one row for each system.

@@ -56,7 +56,7 @@ class Config(TextOptions):
     Args:
         trials: texts to train on, and as many public ones, at most; at least 100.
         seed: int in [0, 2**63); the draw of the texts and the noise follow from it.
-        seeds: draws of texts and noise; None for 5, 10 with `full`, 1 with `quick`.
+        seeds: draws of texts and noise, or None for 5, 10 with `full`, 1 with `quick`.
         data: the folder of the corpora: SNIPS and WikiText-2 are read. None generates texts.
         full: True for seven epsilons, and for all usual attackers.
         quick: True for a run that shows only that the experiment works.
@@ -123,7 +123,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: the texts, and the number of repetitions.
         threads: processes, None for all cores; they change no result.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, a cell for each line, epsilon and repetition.

@@ -228,7 +228,7 @@ class Row(Shown):
 
     Args:
         system: which.
-        audit: what was counted; None if the system could not be imported.
+        audit: what was counted, or None if the system could not be imported.
         missing: why not; empty where there is an audit.
         version: of the package.
         seconds: time for pilot and count (not compared).
@@ -254,7 +254,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         config: what to audit, and how long.
         threads: number of threads for dpcore's own mechanisms, None for all cores; callables get
             one.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, one row for each system, missing ones too.

@@ -284,7 +284,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: how many pairs of which sizes.
         threads: number of threads, None for all cores.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result; after Ctrl-C, with the sizes that were done.
@@ -349,7 +349,7 @@ class Result(Tabled[Config]):
 
     @property
     def smallest_p_value(self) -> float | None:
-        """The smallest of all comparisons, multiplied by their number; None without any."""
+        """The smallest of all comparisons, multiplied by their number, or None without any."""
         p_values = [cell.p_value for cell in self.cells if cell.p_value is not None]
         return min(1.0, min(p_values) * len(p_values)) if p_values else None
 

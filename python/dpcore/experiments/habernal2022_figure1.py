@@ -123,7 +123,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: the grid, and how long.
         threads: number of threads, None for all cores.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, one cell for each mechanism, epsilon and number of entries.

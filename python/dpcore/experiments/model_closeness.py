@@ -101,7 +101,7 @@ class Config(TextOptions):
     Args:
         trials: texts of the sensitive set, at most; at least 100.
         seed: int in [0, 2**63); splits, redactions and starts get their own from it.
-        seeds: splits, each with starts of its own; None for 5, 1 with `quick`.
+        seeds: splits, each with starts of its own, or None for 5, 1 with `quick`.
         data: the folder of the corpora, with medical/abstracts.csv in it; None generates texts.
         full: True for the source's sizes and a permutation test; takes hours.
         quick: True for one split, two levels, few texts and little training.
@@ -148,7 +148,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: the sets, and the number of splits.
         threads: processes, None for all cores; they change no result: a training has one thread.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, with the levels and splits so far where Ctrl-C ended it.

@@ -305,7 +305,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: what to audit, and how long.
         threads: of torch, None for 1: its tensors are small here.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, one row for each layer and dtype.

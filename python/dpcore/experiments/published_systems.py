@@ -122,7 +122,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: what to audit, and how long.
         threads: number of threads, None for all cores.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, one row for each number of entries, attack and system.
@@ -186,7 +186,7 @@ class Result(Tabled[Config]):
 
         Args:
             dim: number of entries.
-            attack: which of the `ATTACKS`; None takes a claim for refuted where any of them
+            attack: which of the `ATTACKS`. None takes a claim for refuted where any of them
                 refutes it.
 
         Returns:

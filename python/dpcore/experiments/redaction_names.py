@@ -62,7 +62,8 @@ class Config(TextOptions):
     Args:
         trials: texts that are used, at most; at least 100.
         seed: int in [0, 2**63); splits and attackers get their own from it.
-        seeds: splits, of which the first is the file's; None for 3, 10 with `full`, 1 with `quick`.
+        seeds: splits, of which the first is the file's, or None for 3, 10 with `full`, 1 with
+            `quick`.
         data: the folder of the corpora, with dpnr_ag/ag_data.txt and words/names.zip in it; None
             generates texts.
         full: True for 10 splits.
@@ -145,7 +146,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: the texts, and the number of splits.
         threads: checked and not used: attackers are fitted on one thread.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, two cells for each split, policy and target.

@@ -38,7 +38,7 @@ class Config(TextOptions):
     Args:
         trials: texts of the sensitive set, at most; the other set has as many. At least 100.
         seed: int in [0, 2**63); the draw of the other set and the splits get their own from it.
-        seeds: splits; None for 5, 20 with `full`, 1 with `quick`.
+        seeds: splits, or None for 5, 20 with `full`, 1 with `quick`.
         data: the folder of the corpora, with medical/abstracts.csv in it; None generates texts.
         full: True for 20 splits, and for twelve attackers more.
         quick: True for one split, few levels and few texts.
@@ -60,7 +60,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: the sets, and the number of splits.
         threads: not used: the sweep has one thread.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, with the splits so far where Ctrl-C ended the sweep.

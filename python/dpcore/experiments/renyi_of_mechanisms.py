@@ -55,7 +55,7 @@ class Case:
         x_prime: the input of P1.
         exact: delta in (0, `MOST_DELTA`] to the smallest epsilon of both directions.
         forward: orders to D_alpha(P0||P1).
-        backward: orders to D_alpha(P1||P0); None where it is the same.
+        backward: orders to D_alpha(P1||P0), or None where it is the same.
     """
 
     title: str
@@ -249,7 +249,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: how much to draw.
         threads: number of threads, None for all cores; never changes a result.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, one row for each mechanism; after Ctrl-C, those that were done.

@@ -55,7 +55,7 @@ class Config(TextOptions):
     Args:
         trials: texts of the sensitive set, at most; the other set has as many. At least 100.
         seed: int in [0, 2**63); draws, permutations and folds get their own from it.
-        seeds: draws of the other set; None for 5, 20 with `full`, 1 with `quick`.
+        seeds: draws of the other set, or None for 5, 20 with `full`, 1 with `quick`.
         data: the folder of the corpora, with medical/abstracts.csv in it; None generates texts.
         full: True for 20 draws.
         quick: True for one draw and few permutations.
@@ -79,7 +79,7 @@ class Cell(Shown):
         number: of the draw, from 0.
         value: the estimates, shape `(2, orders)`.
         belief: of each estimate, the same shape.
-        ceiling: the largest value that the method can give; None where it has no ceiling.
+        ceiling: the largest value that the method can give, or None where it has no ceiling.
         certified: lower bounds at 95 % in each direction; None except for "score".
         epsilon_lower: certified at `DELTA` by a held-out event; None except for "score".
         null: the estimates on permuted labels, shape `(permutations, 2, orders)`.
@@ -104,7 +104,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: the sets, and the number of draws.
         threads: number of threads, None for all cores; never changes a result.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, a cell for each draw and method.

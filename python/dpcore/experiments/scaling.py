@@ -235,7 +235,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: numbers of trials and workers.
         threads: not used: the numbers of workers are what is measured.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result. Without Dask its audits are left out, and the table says so.

@@ -95,7 +95,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: what to audit, and how long.
         threads: number of threads, None for two.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, one row for each mechanism.

@@ -171,7 +171,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: how long to search, on vectors of what size.
         threads: not used: a search runs on one thread.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, one row for each domain and norm; after Ctrl-C, those that were done.

@@ -83,8 +83,8 @@ class Config(TextOptions):
     Args:
         trials: texts of the sensitive set, at most; as many others are drawn.
         seed: int in [0, 2**63); splits, draws and attackers get their own from it.
-        seeds: splits, of which mean and spread are shown; None for 3, or 1 if `quick`.
-        data: the folder of the corpora, with medical/abstracts.csv in it; None makes texts up.
+        seeds: splits, of which mean and spread are shown, or None for 3, or 1 if `quick`.
+        data: the folder of the corpora, with medical/abstracts.csv in it. None makes texts up.
         full: True adds the twelve usual attackers, 15 to 25 seconds a split.
         quick: True for four points and one split.
 
@@ -172,7 +172,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: which texts, and how many splits.
         threads: checked and not used: draws use all cores, attackers one.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, a cell for each mechanism and epsilon.

@@ -156,7 +156,7 @@ class Replace(_RecordRelation, word="Replace"):
     """Neighbours that have the same number of records and differ in one of them.
 
     Args:
-        values: the records that a search puts in place of another; None takes records of
+        values: the records that a search puts in place of another. None takes records of
             datasets that the domain draws.
 
     Raises:
@@ -203,7 +203,7 @@ class AddRemove(_RecordRelation, word="AddRemove"):
     """Neighbours of which one has one additional record at any place, the others in order.
 
     Args:
-        values: the records that a search adds; None takes records of datasets that the domain
+        values: the records that a search adds. None takes records of datasets that the domain
             draws.
 
     Raises:

@@ -261,7 +261,7 @@ def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floa
 
 
 def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
-    """Return an input as one number per entry of an output; None if it does not broadcast."""
+    """Return an input as one number per entry of an output, or None if it does not broadcast."""
     try:
         array = np.asarray(x)
         if array.dtype.kind not in "buif" or not np.isfinite(array).all():
@@ -472,7 +472,7 @@ def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
         (inf beyond 200; not for numbers of equal shape). Empty for inputs of other kinds.
 
     Raises:
-        TypeError: if `pair` is no `Pair`.
+        TypeError: if `pair` is not a `Pair`.
 
     Example:
         >>> distances(Pair([0, 0], [1, 0]))

@@ -79,7 +79,7 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     Args:
         dim: number of entries, at least 1.
         which: "one" if neighbours differ in one entry, "all" if every entry may differ. There
-            is no default: at a claim about one entry, all of them refute what is private.
+            is not a default: at a claim about one entry, all of them refute what is private.
 
     Returns:
         Pairs of float64 vectors: 2 for "one", at most 8 for "all".
@@ -569,7 +569,7 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
             `holds` is called with a domain that contains everything.
 
     Raises:
-        TypeError: if `neighbour` is no relation, or one of inputs of another kind.
+        TypeError: if `neighbour` is not a relation, or one of inputs of another kind.
         ValueError: if the inputs are farther apart than neighbours are; the message has both
             distances.
 

@@ -117,7 +117,7 @@ class Shard:
         made: outputs that were made.
         seconds: that it took.
         edges: of the first and the last block its number and, for each side, hits, NaN and a
-            digest of some outputs; empty if the work is no count of an event in outputs.
+            digest of some outputs; empty if the work is not a count of an event in outputs.
     """
 
     first: int

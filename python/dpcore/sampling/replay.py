@@ -88,7 +88,7 @@ class Mark(NamedTuple):
     Args:
         rows: in the call.
         digests: of its first rows, by their number, which increases.
-        collisions: among its rows; none but for pilot draws.
+        collisions: among its rows, or none but for pilot draws.
     """
 
     rows: int

@@ -144,7 +144,7 @@ class Same(NamedTuple):
 
 
 def same_rows(outputs: Array | Held) -> Same | None:
-    """Find the columns that are equal in all rows of a call; None if there are none.
+    """Find the columns that are equal in all rows of a call, or None if there are none.
 
     A call of one row gives None.
 
@@ -327,7 +327,7 @@ def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) ->
         answers: which of them hit the event.
 
     Returns:
-        What to add up over calls; None where the rows are too few.
+        What to add up over calls, or None where the rows are too few.
     """
     rows = len(outputs)
     if rows < _MIN_ORDERED_ROWS:
@@ -403,7 +403,7 @@ def farthest_lag(sums: Sums) -> tuple[int, float] | None:
 
     Returns:
         The lag and by how many standard deviations rows are more alike than independent ones
-        (less, if negative); None where all is well.
+        (less, if negative), or None where all is well.
     """
     sigmas = lag_deviations(sums)
     beyond = np.abs(sigmas) / _LAG_THRESHOLDS
@@ -527,7 +527,7 @@ class Evidence:
 
     Args:
         pieces: hits in pieces of the blocks.
-        near: what `compare_neighbours` returned, added up; None where nothing was compared.
+        near: what `compare_neighbours` returned, added up, or None where nothing was compared.
     """
 
     pieces: Pieces = field(default_factory=Pieces)
@@ -589,7 +589,7 @@ def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
     """Read the evidence from plain data.
 
     Raises:
-        TypeError: if the record is no mapping.
+        TypeError: if the record is not a mapping.
         ValueError: if its numbers are not those of pieces, or not as many as belong there.
     """
     record = instance("evidence", record, dict)
@@ -694,7 +694,7 @@ def probe_calls(
         block: rows that a call of the audit has; these have no more.
         way_to_draw: see `Calls`.
         seeded_by: where randomness should come from, of a mechanism whose calls may all be the
-            same; None leaves that to the blocks of the audit.
+            same. None leaves that to the blocks of the audit.
 
     Returns:
         What speaks against independence, one sentence for each contradiction.

@@ -195,7 +195,7 @@ def rows_of(outputs: Sequence[Any], latencies: Ints, like: Array | None) -> Arra
 
 
 def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | None:
-    """Return outputs as rows of numbers; None if they are not, and no width is given."""
+    """Return outputs as rows of numbers, or None if they are not, and no width is given."""
     try:
         array = np.asarray(outputs)
         wide = array.size // max(1, len(outputs))
@@ -262,7 +262,7 @@ class CallableDraws:
         block: trials in a block.
         shape: of one output.
         globals: seed the global generators of Python, numpy and torch for every block as well.
-        fields: names of the fields of one output; None where no call has shown them.
+        fields: names of the fields of one output, or None where no call has shown them.
         same_bits: the seed repeats outputs bit for bit, on every machine that is allowed.
         in_pieces: make the calls of a block in pieces, on x and on x' by turns: for a mechanism
             whose outputs do not follow from the seed.
@@ -421,7 +421,7 @@ class Course:
     """Clock of an audit's steps ("probe", "search", "fit", "count", "report") and their outputs.
 
     Args:
-        bar: shows the current step; None shows nothing.
+        bar: shows the current step. None shows nothing.
         clock: seconds.
     """
 
@@ -441,7 +441,7 @@ class Course:
         Args:
             name: of the step; what is done in it from now on is added to it.
             label: what the bar says; empty leaves the bar as it is.
-            total: outputs that it will take, on both sides; None if nobody knows.
+            total: outputs that it will take, on both sides, or None if nobody knows.
         """
         self._settle()
         self._step = name
@@ -574,7 +574,7 @@ def sample(
         out: array to fill, C-contiguous, writeable, of shape `(size, dim)` and type `dtype`; None
             allocates one.
         dtype: float64, or float32 (rounded once, after the noise has been added in float64).
-        threads: number of threads; None for all cores.
+        threads: number of threads, or None for all cores.
 
     Returns:
         Outputs of shape `(size, dim)`; `out` itself if it was given.

@@ -79,7 +79,7 @@ class Answer(NamedTuple):
     Args:
         worker: its name.
         introduction: given with the first shard of a mechanism.
-        result: of the task; None where it names what the worker does not know.
+        result: of the task, or None where it names what the worker does not know.
     """
 
     worker: str
@@ -114,7 +114,7 @@ class Workers:
         return list(done)
 
     def result(self, handle: Any) -> Any:
-        """Return the result of a task; None if it must be handed out again.
+        """Return the result of a task, or None if it must be handed out again.
 
         Raises:
             LostError: if it was lost with its worker.
@@ -244,7 +244,7 @@ class Processes(Threads):
             raise mistyped("mechanism", need, getattr(part, "mechanism", part)) from error
 
     def result(self, handle: Any) -> Any:
-        """Return the result of a task; None if the worker did not know what it names.
+        """Return the result of a task, or None if the worker did not know what it names.
 
         Raises:
             ValueError: if the worker has other versions than this process, or gives other bits.

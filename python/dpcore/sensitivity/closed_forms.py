@@ -50,8 +50,8 @@ class Sensitivity(Record, word="Sensitivity"):
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if the pair does not attain the value, one of its inputs is no member, or they
-            are no neighbours.
+        ValueError: if the pair does not attain the value, one of its inputs is not a member, or
+            they are not neighbours.
 
     Example:
         >>> from dpcore.sensitivity import Ball

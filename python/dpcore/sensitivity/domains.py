@@ -478,7 +478,7 @@ class HistogramCounts(Members, word="Histogram"):
 
         Raises:
             TypeError: if `rng` is not a numpy Generator.
-            ValueError: if x is no histogram of the domain, or has no record to replace.
+            ValueError: if x is not a histogram of the domain, or has no record to replace.
         """
         if not self.contains(x):
             raise invalid("x", f"a histogram of {self.dim} bins", x)

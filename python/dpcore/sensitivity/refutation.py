@@ -140,7 +140,7 @@ def refute(
             This is never guessed: many functions accept rows and mean something else by them.
         trials: calls of f in all, a row counting as one; at least 8.
         rng: None, an int seed or a numpy Generator; the result is a function of it and of f.
-        methods: some of `SEARCH_METHODS`; None takes all that apply.
+        methods: some of `SEARCH_METHODS`. None takes all that apply.
         stop_when_refuted: True to stop at the first pair that exceeds the claim; otherwise the
             worst pair within the budget is wanted.
         catch: exception classes by which f says that it is not defined on an input, such as a
@@ -333,7 +333,7 @@ def assert_sensitivity(
 
     First `refute` searches for the worst pair, then hypothesis tries simple ones. Whatever
     violates the bound is made smaller, and the smallest is shown: few entries that are not 0,
-    few digits. That nothing was found is no proof. Inside a test with `@given` only the search
+    few digits. That nothing was found is not a proof. Inside a test with `@given` only the search
     runs, for hypothesis does not nest; such a test can draw from `pairs_of` itself.
 
     Args:

@@ -563,7 +563,7 @@ def _best_of(
 
 
 def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
-    """Return the pair after some moves; None if it is unchanged or not a pair of neighbours."""
+    """Return the pair after some moves, or None if it is unchanged or not a pair of neighbours."""
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
         # Neighbours move together; the other side moves alone.
@@ -606,7 +606,7 @@ class _Objective:
         self.low, self.width = space.widths(rng)
 
     def inputs(self, scaled: Floats) -> Inputs | None:
-        """Return the neighbours for a point of the optimiser; None if there are none."""
+        """Return the neighbours for a point of the optimiser, or None if there are none."""
         x, x_prime = (self.low + side * self.width for side in np.split(scaled, 2))
         return self.space.fit(x, x_prime)
 

@@ -69,12 +69,12 @@ class Check(Answer, Record):
         flagged: True if the fault was found.
         what: one plain sentence with the figures.
         p_value: chance of something as extreme without the fault, corrected for everything that
-            the check looks at; None where chance has no part or there was nothing to look at.
+            the check looks at, or None where chance has no part or there was nothing to look at.
         evidence: names and values of the figures.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if `name` is no check, or `p_value` not in [0, 1].
+        ValueError: if `name` is not a check, or `p_value` not in [0, 1].
 
     Example:
         >>> from dpcore import Identity
@@ -156,7 +156,7 @@ class Inspection(Answer, Record):
 
     @property
     def passed(self) -> bool:
-        """True if no check found a fault; that is no proof of privacy."""
+        """True if no check found a fault; that is not a proof of privacy."""
         return not self.flagged
 
     def __getitem__(self, name: str) -> Check:
@@ -198,7 +198,7 @@ class CheckOutcome:
     Args:
         text: one plain sentence, for a fault where there is a p-value.
         good: the sentence where the p-value is above the level.
-        p_value: chance of something as extreme without the fault; None if a rule decides.
+        p_value: chance of something as extreme without the fault, or None if a rule decides.
         flagged: the answer of the rule.
         **evidence: names and values of the figures.
     """

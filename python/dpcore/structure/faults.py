@@ -37,7 +37,7 @@ class Fault(Record):
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if `x` is no vector of finite numbers, or `flagged_by` names no check.
+        ValueError: if `x` is not a vector of finite numbers, or `flagged_by` names no check.
 
     Example:
         >>> from dpcore.structure import FAULTS, inspect

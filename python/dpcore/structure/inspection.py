@@ -86,7 +86,7 @@ def fork_reuse(
 
     Args:
         mechanism: as for `inspect`.
-        x: the input; None takes that of the mechanism's default pair, or one 0.
+        x: the input. None takes that of the mechanism's default pair, or one 0.
         draws: outputs in every process, at least 16.
         children: number of children, at least 1.
         rng: None, an int in [0, 2**63) or a numpy Generator.
@@ -375,7 +375,7 @@ def inspect(
         mechanism: a native mechanism, a callable ``(x, size, rng) -> outputs``, or an object that
             `dpcore.adapters` knows, such as a torch module, which is called as it is.
         x: the input: finite numbers, any shape that the mechanism takes, or a tensor.
-        draws: outputs in each of the two main calls, at least 200; None makes a million
+        draws: outputs in each of the two main calls, at least 200. None makes a million
             numbers, from 1,536 to 262,144 draws. Other inputs and modes are drawn 16,384 times at
             most.
         rng: None, an int in [0, 2**63) or a numpy Generator.
@@ -385,7 +385,7 @@ def inspect(
             itself. Where x is not the median of
             the outputs, as behind a clip, `grid` and `range` measure from what the outputs show:
             x cut off at a wall, or else 0 at the input 0.
-        others: inputs to compare with; None makes up 2 x, 0 and two shifts of x by ten times the
+        others: inputs to compare with. None makes up 2 x, 0 and two shifts of x by ten times the
             noise, and leaves out those that the mechanism does not take.
         skip: names of checks that are not made.
         false_alarm: chance, at most, of any flag without a fault.
@@ -394,7 +394,7 @@ def inspect(
         The `Inspection`: ``str`` is a table, ``flagged`` the names, ``passed`` True without any.
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or outputs are no real numbers.
+        TypeError: if an argument is of the wrong kind, or outputs are not real numbers.
         ValueError: if an argument is out of range, or outputs are not finite or of another shape
             in every call.
 

@@ -75,7 +75,7 @@ class Neighbours:
     Args:
         name: what reports call them.
         among: the function from two spans of rows to the pairs of theirs that are neighbours, a
-            row and itself among them or not; None for all.
+            row and itself among them or not, or None for all.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Neighbours:
         return self._among is None
 
     def among(self, rows: _RowSpan, others: _RowSpan) -> Flags | None:
-        """Return the pairs of two spans, shape `(len(rows), len(others))`; None for all."""
+        """Return the pairs of two spans, shape `(len(rows), len(others))`, or None for all."""
         overlap = rows[0] < others[1] and others[0] < rows[1]
         if self._among is None and not overlap:
             return None
@@ -409,7 +409,7 @@ class Table:
         return rows
 
     def _check_rows(self, rows: Floats, start: int) -> None:
-        """Refuse what is no distribution, in pieces that need little memory."""
+        """Refuse what is not a distribution, in pieces that need little memory."""
         slack = _ROW_SUM_TOLERANCE[self.single]
         step = max(1, 2**18 // self.outputs)
         for first in range(0, len(rows), step):
@@ -448,7 +448,7 @@ def _check_block(name: str, block: npt.NDArray[Any], shape: tuple[int, int]) -> 
 
 
 def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
-    """Refuse distances of rows from `start` on that are no distances."""
+    """Refuse distances of rows from `start` on that are not distances."""
     right = (rows >= 0.0) & (rows < np.inf)
     if not right.all():
         row, column = np.argwhere(~right)[0]
@@ -467,7 +467,7 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
-    """Return what the object calls its inputs and its outputs; None where it has no names."""
+    """Return what the object calls its inputs and its outputs, or None where it has no names."""
     inputs, outputs, words = (
         mechanism_attribute(table.owner, name) for name in ("input_names", "output_names", "words")
     )

@@ -87,12 +87,12 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         tolerance: loss in nats beyond claim times distance that roundings explain.
         claim: the epsilon tested (per unit of distance), or None.
         own_claim: what the mechanism claims itself, or None.
-        excess: the greatest loss beyond claim times distance, in nats; None without a claim.
-        excess_pair: the numbers of x and x' of `excess`; None without a claim.
+        excess: the greatest loss beyond claim times distance, in nats, or None without a claim.
+        excess_pair: the numbers of x and x' of `excess`, or None without a claim.
         remarks: what a reader should know.
         provenance: how it was made (not compared).
-        comparison: the table itself, for `delta` and `renyi`; None in a result that was read from
-            a file, which does not hold the table (not compared).
+        comparison: the table itself, for `delta` and `renyi`, or None in a result that was read
+            from a file, which does not hold the table (not compared).
     """
 
     name: str = field(metadata=field_rule(read_instance(str)))
@@ -277,17 +277,17 @@ def audit_table(
             loss of each row against every row, which is then not computed from the logarithms,
             and an output that attains it.
         distances: distances between inputs for metric privacy, shape `(inputs, inputs)`:
-            symmetric, finite and at least 0; None for ordinary neighbours.
-        claim: the epsilon to test, per unit of distance where there are distances; None takes the
+            symmetric, finite and at least 0, or None for ordinary neighbours.
+        claim: the epsilon to test, per unit of distance where there are distances. None takes the
             object's own.
         log: True if the table holds natural logarithms; -inf is a probability of zero.
         neighbour: which rows are neighbours: None (all), a symmetric matrix of booleans, a list
             of pairs of row numbers, or a relation of `dpcore.pairs` on the numbers of rows.
         tolerance: a claim is refuted by a loss of more than claim x distance + tolerance, in
-            nats; None is 1e-9, 1e-6 for a table of float32, and for one of exact numbers the last
+            nats. None is 1e-9, 1e-6 for a table of float32, and for one of exact numbers the last
             place of claim x the greatest distance, by which the claim itself is rounded.
-        threads: threads of the compiled core; None is one a core. The result is the same bits.
-        progress: True or False shows a bar or none; None shows one on a terminal for long work.
+        threads: threads of the compiled core. None is one a core. The result is the same bits.
+        progress: True or False shows a bar or none. None shows one on a terminal for long work.
 
     Returns:
         The `TableAudit`.

@@ -93,7 +93,7 @@ class Corpus(Shown):
 
     Args:
         texts: the texts, a list of strings; kept as a tuple.
-        labels: what is to be predicted: an integer or a string for each text; None without.
+        labels: what is to be predicted: an integer or a string for each text, or None without.
         attributes: what is to be kept private: name -> column, each with an integer (0 and 1 for
             "has it not" and "has it"), another number, such as an age, or a string for each text.
         split: "train", "valid" or "test" for each text; None before it is split (`text.split`).
@@ -290,14 +290,14 @@ def split(
         rng: None, an int or a Generator; the origin of the result names the seed.
         group: the author, or another group, of each text: no group comes into two parts, so that
             groups which share a text stay together. The name of an attribute, or a column with a
-            value for each text; None takes the groups of the corpus (`read(group=)`) where it has
+            value for each text. None takes the groups of the corpus (`read(group=)`) where it has
             some.
 
     Returns:
         The corpus in its order, with a split.
 
     Raises:
-        TypeError: if `corpus` is none, or shares are no numbers.
+        TypeError: if `corpus` is none, or shares are not numbers.
         ValueError: if shares do not add up to 1, or a part would be left without a text, as
             where one group is every text.
 
@@ -489,7 +489,7 @@ class Vocabulary(Shown):
             texts: a list of strings, or a `Corpus`, of which the train part is read.
             unknown: as for the class.
             min_count: how often a word must occur.
-            max_size: most words that are kept, reserved names not counted; None keeps all.
+            max_size: most words that are kept, reserved names not counted. None keeps all.
             reserved: as for the class.
             ngrams: as for the class.
             tokenise: as for the class.
@@ -559,7 +559,7 @@ class Vocabulary(Shown):
             after its last; and how many words the text has, known or not.
 
         Raises:
-            TypeError: if the text is no string.
+            TypeError: if the text is not a string.
 
         Example:
             >>> v = Vocabulary(["a", "goal", "a goal"], "drop", reserved=(), ngrams=2)

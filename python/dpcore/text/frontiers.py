@@ -53,7 +53,7 @@ class FrontierCell(Record, word="FrontierCell"):
         attack: what is inferred of the private attribute, or None where none was named.
         worst_loss: exact loss of the two texts of the corpus that are farthest apart, at `delta`;
             inf without noise.
-        signal: share of the energy of a vector that is no noise; 1 without noise.
+        signal: share of the energy of a vector that is not a noise; 1 without noise.
     """
 
     epsilon: float
@@ -69,7 +69,7 @@ class FrontierCell(Record, word="FrontierCell"):
     def attack_score(self) -> Measured | None:
         """The area under the attacker's ROC curve; the accuracy of more values than two.
 
-        Of a number it is the correlation; None where there is no attack.
+        Of a number it is the correlation, or None where there is no attack.
         """
         return None if self.attack is None else self.attack.outcome.score[1]
 
@@ -270,10 +270,10 @@ def frontier(
             without a projection.
         public: texts that are public, none of them in the corpus, or their vectors, shape
             `(n, width)`. They should be of the same kind as the corpus: directions of other texts
-            are no better than random ones. Of rewriters a `lm.NextWordModel`, or texts to fit
+            are not better than random ones. Of rewriters a `lm.NextWordModel`, or texts to fit
             one, for perplexity; None measures none.
         directions: "principal" directions of the public rows, or "random" ones, for comparison.
-        label: the attribute of the corpus that is the main task; None takes the labels.
+        label: the attribute of the corpus that is the main task. None takes the labels.
         attribute: the private attribute, or None for utility alone.
         delta: of every claim, in [0, 1).
         noise: "best", "laplace", "l2_laplace" or "gaussian", see `PrivateEncoder`.

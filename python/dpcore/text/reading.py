@@ -207,8 +207,8 @@ class Layout:
 
     Args:
         text: the column of the texts: a name of the header, or a position from 0 in a file
-            without one; None is "text".
-        label: the column of the labels; None is "label" where there is a header and it has that.
+            without one. None is "text".
+        label: the column of the labels. None is "label" where there is a header and it has that.
         attributes: the columns of the private attributes.
         group: the column of the authors, or of other groups.
     """
@@ -444,8 +444,8 @@ def read(
             the origin of the result says what it took. Public corpora are read by
             `dpcore.experiments.corpora.read_corpus`.
         text: for tables, the column of the texts: its name in the header, or its position from 0
-            in a file without one; None is "text".
-        label: for tables, the column of the labels; None is "label" where a header has that.
+            in a file without one. None is "text".
+        label: for tables, the column of the labels. None is "label" where a header has that.
         attributes: for tables, the columns to be kept private.
         group: for tables, the column of the authors, or of other groups, that `split` keeps
             together.

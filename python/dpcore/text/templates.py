@@ -206,7 +206,7 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
         The corpus, split 80/10/10 with equal texts in one part; the same for the same seed.
 
     Raises:
-        TypeError: if `kind` is no string or `rows` no integer.
+        TypeError: if `kind` is not a string or `rows` no integer.
         ValueError: if there is no such kind, or `rows` is outside the range.
 
     Example:

@@ -31,7 +31,7 @@ class TfidfSVD(Shown):
     ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``; rows have L2 norm 1 before the projection. Words are
     scikit-learn's: runs of two or more letters or digits in lower case. A text
     has the same vector in every batch, bit for bit, and the same texts fit the same directions,
-    however many threads there are. It is no private encoder: words and weights
+    however many threads there are. It is not a private encoder: words and weights
     are those of the train texts.
 
     Args:
@@ -41,7 +41,7 @@ class TfidfSVD(Shown):
         seed: of the randomised SVD.
 
     Raises:
-        TypeError: if one of them is no integer.
+        TypeError: if one of them is not an integer.
         ValueError: if one of them is out of range.
 
     Source:

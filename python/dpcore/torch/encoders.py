@@ -258,10 +258,10 @@ class Pooled(Encoder):
     Args:
         model: a transformers model whose output has `last_hidden_state`.
         tokenizer: its tokenizer.
-        pooling: "mean" over the tokens that are no padding, or "cls", the first token.
+        pooling: "mean" over the tokens that are not padding, or "cls", the first token.
 
     Raises:
-        TypeError: if `model` is no torch module, or `tokenizer` cannot be called.
+        TypeError: if `model` is not a torch module, or `tokenizer` cannot be called.
         ValueError: if `pooling` is neither of the two.
     """
 
@@ -429,7 +429,7 @@ def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
             encoder that is a dictionary its keys).
 
     Raises:
-        TypeError: if `probe` is no list of texts.
+        TypeError: if `probe` is not a list of texts.
         ValueError: if it holds fewer than two different ones.
     """
     if probe is None:

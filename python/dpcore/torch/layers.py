@@ -127,7 +127,7 @@ def as_float64_rows(x: Any) -> Any:
         float64 of the same shape, with x's gradients; x itself if it is that.
 
     Raises:
-        TypeError: if x is no tensor, or of another dtype.
+        TypeError: if x is not a tensor, or of another dtype.
         ValueError: if it has no dimension, or none of its entries.
 
     Example:
@@ -189,9 +189,9 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
     """Draw standard normal noise: two numbers from two integers.
 
     ``r sin(pi w), r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``, v and w from
-    `draw_uniform`. The sign of v makes both exactly symmetric; neither is 0, for w is no multiple
-    of 1/2, and none beyond ``sqrt(106 ln 2) = 8.57``. It takes half the time of torch's own normal
-    in float64.
+    `draw_uniform`. The sign of v makes both exactly symmetric; neither is 0, for w is not a
+    multiple of 1/2, and none beyond ``sqrt(106 ln 2) = 8.57``. It takes half the time of torch's
+    own normal in float64.
 
     Args:
         shape: of the result.
@@ -296,7 +296,7 @@ class LearntScale(torch.nn.Module):
         self.numbers = numbers
 
     def forward(self, noise: Any) -> Any:
-        """Scale the noise; all of it is NaN where an epsilon that nobody can read is no epsilon."""
+        """Scale the noise. It is NaN where an epsilon that cannot be read is out of range."""
         sensitivity, cap = self.numbers
         epsilon, value = self.epsilon, math.inf
         # No value can be read in a compiled graph, of a tensor without numbers (meta), or where
@@ -353,7 +353,7 @@ class NoiseLayer(torch.nn.Module):
         sensitivity: largest distance of two inputs, in the norm of the noise, together with
         epsilon: the epsilon wanted: ``scale = sensitivity / epsilon``.
         trainable: True makes `epsilon` a parameter, at which training starts.
-        cap: the largest epsilon that training can reach; None for no limit, and then no epsilon
+        cap: the largest epsilon that training can reach, or None for no limit, and then no epsilon
             holds in advance (`caution` says so).
 
     Raises:
@@ -407,7 +407,7 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def epsilon(self) -> Any:
-        """The parameter that is learnt; None where the scale is fixed."""
+        """The parameter that is learnt, or None where the scale is fixed."""
         return None if self.scaling is None else self.scaling.epsilon
 
     @property
@@ -420,12 +420,12 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def sensitivity(self) -> float | None:
-        """The sensitivity that a learnt epsilon divides; None where the scale is fixed."""
+        """The sensitivity that a learnt epsilon divides, or None where the scale is fixed."""
         return None if self.epsilon is None else self._numbers[0]
 
     @property
     def cap(self) -> float | None:
-        """The largest epsilon that training can reach; None without one."""
+        """The largest epsilon that training can reach, or None without one."""
         cap = math.inf if self.epsilon is None else self._numbers[1]
         return None if cap == math.inf else cap
 
@@ -477,14 +477,14 @@ class NoiseLayer(torch.nn.Module):
 
         Args:
             x: a tensor of float64, float32, bfloat16 or float16; rows along its last dimension.
-            generator: a `torch.Generator` on the device of x; None for torch's default one.
+            generator: a `torch.Generator` on the device of x, or None for torch's default one.
 
         Returns:
             A tensor of the same shape and dtype, on the same device; gradients reach x and a
             learnt `epsilon`.
 
         Raises:
-            TypeError: if x is no tensor of these, or `generator` is none of torch's.
+            TypeError: if x is not a tensor of these, or `generator` is none of torch's.
             ValueError: if `generator` is on another device, a learnt epsilon no longer a finite
                 number above 0, or x a single number where noise is drawn by rows.
         """

@@ -231,7 +231,7 @@ class EncoderMechanism:
             delta: in [0, 1).
 
         Returns:
-            The loss; None where the encoder is random or the noise is not one of dpcore's.
+            The loss, or None where the encoder is random or the noise is not one of dpcore's.
         """
         if not isinstance(self.noise, NoiseLayer) or self._is_random_on(pair):
             return None
@@ -288,11 +288,11 @@ def mechanism(
             trials unless they are given more.
         noise: a module that adds noise to rows of shape `(size, width)`, or None for an encoder
             that does so itself.
-        device: where encoder and noise are moved first; None leaves them where they are.
-        probe: texts (or a dictionary, whose keys count) that the encoder is tried with; None takes
+        device: where encoder and noise are moved first. None leaves them where they are.
+        probe: texts (or a dictionary, whose keys count) that the encoder is tried with. None takes
             built-in ones of 1 to 40 words.
         rounding: largest distance between two encodings of one text, relative to the vector's
-            norm; None is 1e-5, for bfloat16 and float16 .05.
+            norm. None is 1e-5, for bfloat16 and float16 .05.
 
     Returns:
         The mechanism `(text, size, rng) -> outputs` of shape `(size, width)`.

@@ -302,7 +302,7 @@ def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
 def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
     """Restore buffers at the end, and whenever the function that this yields is called.
 
-    Running averages and power iterations move in train mode: that is no randomness.
+    Running averages and power iterations move in train mode: that is not a randomness.
     """
     held = [
         (part, name, buffer, buffer.detach().clone())

@@ -45,7 +45,7 @@ LEAST_SIGNAL: Final = 0.02
 """Share of signal in a vector's energy below which no utility is to be expected. A rule of thumb:
 it was not measured."""
 _EPSILON_SLACK = 1e-9
-"""Relative slack of the check of a scale: a rounding of it is no false claim."""
+"""Relative slack of the check of a scale: a rounding of it is not a false claim."""
 
 
 def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, int]:
@@ -56,7 +56,7 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
     Args:
         rows: a tensor, shape `(size, width)`, at least two rows.
         norm: "l1" or "l2".
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         Two places, the smaller one first.
@@ -119,7 +119,7 @@ class PrivateEncoder(Shown):
         probe: texts (or a dictionary, whose keys count) that the encoder is tried with: each must
             have the same vector alone and in any batch. None takes built-in ones of 1 to 40 words.
         rounding: largest distance between two encodings of one text, relative to the vector's
-            norm; None is 1e-5, for bfloat16 and float16 .05.
+            norm. None is 1e-5, for bfloat16 and float16 .05.
 
     Attributes:
         batches: what the check of batches found.
@@ -207,7 +207,7 @@ class PrivateEncoder(Shown):
 
     @property
     def real(self) -> RealEpsilon | None:
-        """Epsilon that the noise really gives for any two texts; None without a known law."""
+        """Epsilon that the noise really gives for any two texts, or None without a known law."""
         law = self.noise.description
         return None if law is None else real_epsilon(law, self.domain)
 
@@ -215,7 +215,7 @@ class PrivateEncoder(Shown):
     def true_epsilon(self) -> float:
         """The epsilon that the noise really gives for any two texts, at `delta`; inf without any.
 
-        It follows from transform and noise, and is no claim of somebody.
+        It follows from transform and noise, and is not a claim of somebody.
         """
         real = self.real
         if real is None:
@@ -303,7 +303,7 @@ class PrivateEncoder(Shown):
 
         Args:
             texts: at least two different strings.
-            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+            progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
         Returns:
             The pair of texts. The encoder remembers it for its `str`.
@@ -332,12 +332,12 @@ class PrivateEncoder(Shown):
         """Measure how large vectors are, beside the noise.
 
         Args:
-            texts: strings, none of them empty; None takes the probe texts.
+            texts: strings, none of them empty. None takes the probe texts.
 
         Returns:
             The root mean square of an entry without noise, that of the noise, and the share of the
-            first in the energy (the sum of squares) of a vector; None where no law of the noise is
-            known.
+            first in the energy (the sum of squares) of a vector, or None where no law of the noise
+            is known.
         """
         some = self.probe if texts is None else texts_of("texts", texts)
         factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}
@@ -398,7 +398,7 @@ class PrivateEncoder(Shown):
             The folder.
 
         Raises:
-            TypeError: if the folder is no path, or transform or noise a class of your own.
+            TypeError: if the folder is not a path, or transform or noise a class of your own.
             OSError: if it cannot be written.
         """
         return save_encoder(self, folder)
@@ -418,8 +418,8 @@ class PrivateEncoder(Shown):
             folder: a folder of this machine.
             encoder: the function, dictionary or module, where that is what was saved: of a module
                 the weights are written, of the others nothing.
-            device: where it is moved; None is the CPU.
-            probe: texts that the encoder is tried with, which are not saved; None takes built-in
+            device: where it is moved. None is the CPU.
+            probe: texts that the encoder is tried with, which are not saved. None takes built-in
                 ones.
 
         Raises:

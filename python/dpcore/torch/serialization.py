@@ -84,7 +84,7 @@ def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
     """Write config.json into a folder, which is made if it is missing.
 
     Raises:
-        TypeError: if the folder is no path.
+        TypeError: if the folder is not a path.
         OSError: if it is a file, or cannot be written.
     """
     place = _require_folder_path(folder)
@@ -201,7 +201,7 @@ def read_config(
         The folder, and what config.json holds.
 
     Raises:
-        TypeError: if the folder is no path.
+        TypeError: if the folder is not a path.
         OSError: if there is no such folder, or no config.json in it.
         ValueError: if that is not JSON of this format, or a file could hold a pickle or code.
     """

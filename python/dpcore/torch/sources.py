@@ -49,7 +49,7 @@ _MAX_TRIED_SEEDS: Final = 32
 
 
 def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
-    """Find the place of the tensor argument that the noise is for; None if there is none.
+    """Find the place of the tensor argument that the noise is for, or None if there is none.
 
     It is the one to which noise is added, else the first floating point one, else the first.
     """
@@ -212,7 +212,7 @@ class NoiseSource(Shown):
     """One call of a module whose outputs are random although its input is fixed.
 
     Args:
-        path: dotted path of the module, "" for the model itself; None for a module that is no
+        path: dotted path of the module, "" for the model itself, or None for a module that is no
             registered part of the model.
         call: which call of this module it is, from 1.
         calls: how often the module was called.
@@ -220,7 +220,7 @@ class NoiseSource(Shown):
         args: the positional arguments of the call, as they were.
         kwargs: the keyword arguments, too.
         input: the tensor among them that the noise is added to, or else the first floating point
-            one, or else the first; None if there is none.
+            one, or else the first, or None if there is none.
         kind: "dropout" (torch's own), "train mode" (gone in eval mode, as dropout is), or "noise".
         draws: generators that moved: "torch", "numpy", "python"; empty for a generator, or
             another state, of the module's own.
@@ -260,7 +260,7 @@ class NoiseSource(Shown):
 
         Args:
             rng: None, an int in [0, 2**63) or a numpy Generator.
-            axis: of the batch; None takes 1 where the module says ``batch_first=False``, else 0.
+            axis: of the batch. None takes 1 where the module says ``batch_first=False``, else 0.
                 An input of one dimension is one row.
             **options: those of `dpcore.structure.inspect`: draws, clean, others, skip,
                 false_alarm.
@@ -369,7 +369,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
         The `NoiseSources`: a sequence of `NoiseSource`; ``str`` is a table.
 
     Raises:
-        TypeError: if `module` is no module.
+        TypeError: if `module` is not a module.
         ValueError: if it, or a part of it, is compiled (``torch.compile``, ``torch.jit``): its
             calls cannot be seen; or if all input tensors are empty.
 

@@ -61,7 +61,7 @@ class Clip(_FittedTransform):
         radius: radius of the ball, in the units of x, in (0, 1e300].
         center: public rows, shape `(n, dim)`, of which the mean is taken, or a centre made from
             such, shape `(dim,)`. None is the origin.
-        public_rows: number of public rows that a centre of shape `(dim,)` was made from; None if
+        public_rows: number of public rows that a centre of shape `(dim,)` was made from, or None if
             it is not known.
 
     Attributes:
@@ -121,7 +121,7 @@ class Clip(_FittedTransform):
             outside.
 
         Raises:
-            TypeError: if x is no tensor of these.
+            TypeError: if x is not a tensor of these.
             ValueError: if it has no dimension, no entries, an entry is not finite, or rows do not
                 have the length of the centre.
         """
@@ -173,8 +173,8 @@ class Project(_FittedTransform):
         directions: a buffer of float64, shape `(dim, width)`.
         mean: a buffer of float64, shape `(width,)`; zeros for random directions.
         shares: share of the rows' variance in each direction, shape `(dim,)`; NaN for random ones.
-        public_rows: n; None for random directions.
-        seed: of random directions; None of others.
+        public_rows: n, or None for random directions.
+        seed: of random directions, or None of others.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or given where it has no meaning.
@@ -249,7 +249,7 @@ class Project(_FittedTransform):
             A tensor of the same dtype, shape `(..., dim)`.
 
         Raises:
-            TypeError: if x is no tensor of these.
+            TypeError: if x is not a tensor of these.
             ValueError: if its rows have another length, or an entry is not finite.
         """
         rows = _check_rows(x)
@@ -359,7 +359,7 @@ class MinMax(torch.nn.Module):
             A tensor of the same shape and dtype.
 
         Raises:
-            TypeError: if x is no tensor of these.
+            TypeError: if x is not a tensor of these.
             ValueError: if its rows have fewer than two entries, or an entry is not finite.
         """
         rows = _check_rows(x)
@@ -421,7 +421,7 @@ class Normalise(torch.nn.Module):
             A tensor of the same shape and dtype.
 
         Raises:
-            TypeError: if x is no tensor of these.
+            TypeError: if x is not a tensor of these.
             ValueError: if it has no dimension, no entries, or an entry is not finite.
         """
         rows = _check_rows(x)

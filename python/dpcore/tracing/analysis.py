@@ -280,7 +280,7 @@ def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove,
 
     Returns:
         The move, and the costs of it or of that for the other order of the pair, if they are
-        greater; None if the outputs are not linear in the noise.
+        greater, or None if the outputs are not linear in the noise.
     """
     table, reference = draw.table, draw.recorded.run
     if table is None or not 0 < reference.size <= _MAX_SOLVED_DRAWS:

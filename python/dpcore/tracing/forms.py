@@ -336,7 +336,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self.__copy__()
 
     def _to_whole(self, change: Callable[[Array], Array]) -> NoisyValue | None:
-        """Round the plain part of a number whose noise is whole; None where noise decides."""
+        """Round the plain part of a number whose noise is whole, or None where noise decides."""
         with np.errstate(all="ignore"):
             fraction = np.abs(self._plain % 1)
         is_tie = change is np.round and bool(np.any(fraction == 0.5))

@@ -94,8 +94,8 @@ class Trace(Result, word="dpcore.trace/1"):
         name: what reports call the function.
         outcome: one of the outcomes of a trace, without its reason.
         reason: why there is no loss, or "".
-        loss: the loss in nats: the pure losses plus the epsilon of `mu` at `delta`; None if there
-            is none.
+        loss: the loss in nats: the pure losses plus the epsilon of `mu` at `delta`, or None if
+            there is none.
         mu: the mu of Gaussian noise, 0 without it.
         steps: the lines that lose, of the draw with the greatest loss.
         findings: faults that show without a loss.

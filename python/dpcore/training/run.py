@@ -432,7 +432,7 @@ def make_pool(
     The processes start at once, while the audit tries the mechanism in this process.
 
     Args:
-        processes: number of processes; None is the number of cores.
+        processes: number of processes. None is the number of cores.
         prepare: a function without arguments, importable from a module, that each process calls
             once, and this one too, in which an audit tries the mechanism: to load the data, say,
             or to make the model that `train` copies.

@@ -146,7 +146,7 @@ class OpacusStep:
             records: the batch.
 
         Returns:
-            The sum, shape `(P,)`; None where the clipping of the optimizer is random itself.
+            The sum, shape `(P,)`, or None where the clipping of the optimizer is random itself.
         """
         return self.prepare(records).clean
 
@@ -523,7 +523,7 @@ def audit_step(
         sigma: claimed noise multiplier: standard deviation of the noise divided by `clip`.
         clip: claimed largest Euclidean norm of a record's part of the sum. For per-layer clipping
             the norm of the list of norms.
-        left_out: number of the record that x' lacks; None takes the one that moves the clean sum
+        left_out: number of the record that x' lacks. None takes the one that moves the clean sum
             most.
         trials: draws on each side that are counted; a further eighth, at least 1,024, chooses the
             event.

@@ -338,7 +338,7 @@ class Config(Settings):
     """Options of the experiment: mechanisms, and the number and size of audits.
 
     Args:
-        trials: draws on each side of every audit; None takes each mechanism's own number.
+        trials: draws on each side of every audit. None takes each mechanism's own number.
         seed: int in [0, 2**63); every audit gets its own seed derived from it.
         repeats: audits of every mechanism, each with its own seed.
         confidence: probability that a bound holds, for each bound on its own; .9 is what the
@@ -436,7 +436,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: what to audit, and how long.
         threads: number of threads, None for all cores; never changes a bound.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, one row for each mechanism.

@@ -57,17 +57,18 @@ class Config(TextOptions):
         trials: noisy encodings of test texts behind every accuracy, at least: the whole test part
             as often as that takes.
         seed: int in [0, 2**63); every model and every test gets a seed derived from it.
-        seeds: models of each kind, of which mean and spread are shown; None for 3, or 5 if `full`.
-        data: folder with the folders ag_news and yelp; None makes up two corpora in their place.
+        seeds: models of each kind, of which mean and spread are shown, or None for 3, or 5 if
+            `full`.
+        data: folder with the folders ag_news and yelp. None makes up two corpora in their place.
         full: True for five seeds, masks in every dimension, and the sound scale at every epsilon.
         quick: True for a run that shows no more than that it works: a few hundred texts of one
             corpus, one dimension, four lines.
         device: where models are trained and tested, such as "cpu" or "cuda".
-        dims: entries of a vector; None for 32 and 64.
-        epsilons: claims of the noise in the test; None for the study's, .05 to 5.
+        dims: entries of a vector, or None for 32 and 64.
+        epsilons: claims of the noise in the test, or None for the study's, .05 to 5.
         mus: shares of masked words, at claimed epsilon 4, for the lines "not robust" and "robust";
             None for .1, .3, .5 and .8.
-        lines: names of the ways of training; None for all.
+        lines: names of the ways of training, or None for all.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -100,7 +101,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: what to train, and at which noise to test it.
         threads: has no effect: models this small are trained on one thread.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result; after Ctrl-C, the models that were done.
@@ -205,7 +206,7 @@ class Result(Tabled[Config]):
             data: "ag_news" or "yelp".
             dim: entries of a vector.
             line: its name.
-            epsilon: the claim of the noise in the test; None for none.
+            epsilon: the claim of the noise in the test, or None for none.
         """
         case = LINES[line]
         kind = case.shared or (line, epsilon if case.each else None)

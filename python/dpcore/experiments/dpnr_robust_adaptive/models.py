@@ -85,11 +85,11 @@ def published_accuracy(
         data: "ag_news" or "yelp".
         dim: entries of a vector.
         line: `PLAIN`, `ROBUST` or `ADAPTIVE`.
-        epsilon: the claim; None for no noise.
+        epsilon: the claim, or None for no noise.
         mu: share of masked words.
 
     Returns:
-        The accuracy; None where the study has none.
+        The accuracy, or None where the study has none.
 
     Example:
         >>> [published_accuracy("ag_news", 32, line, 5.0) for line in ("robust", "adaptive")]
@@ -131,7 +131,7 @@ class TrainingVariant:
 
     Args:
         name: of the line.
-        schedule: of the training noise; a class that makes it for an epsilon; None for no noise.
+        schedule: of the training noise; a class that makes it for an epsilon, or None for no noise.
         each: True for a model for each epsilon, tested at it alone.
         scale: of the noise, "published" or "sound".
         unknown: what becomes of unknown words and pairs, in training and test.
@@ -175,7 +175,7 @@ class Test(Shown):
     """Noise and masks of the texts in one test.
 
     Args:
-        epsilon: the claim of the noise; None for none.
+        epsilon: the claim of the noise, or None for none.
         mu: share of masked words.
         mask: what becomes of them; empty where none are masked.
     """

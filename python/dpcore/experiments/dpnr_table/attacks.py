@@ -199,7 +199,7 @@ class Case(Shown):
         system: `CLEAN`, one of `NOISES`, or one of `BASELINES`.
         encoder: what the noise is added to: "TF-IDF", "MiniLM"; "bag" for baselines.
         claim: the epsilon claimed, or None.
-        strength: of a baseline; None is the class's own.
+        strength: of a baseline. None is the class's own.
     """
 
     system: str
@@ -337,8 +337,8 @@ class Run(Shown):
 
     Args:
         seed: of everything here.
-        true: epsilon for any two texts, inf without any; None where none is claimed.
-        loss: exact loss of the largest pair, from the declared noise; None for a baseline.
+        true: epsilon for any two texts, inf without any, or None where none is claimed.
+        loss: exact loss of the largest pair, from the declared noise, or None for a baseline.
         main: accuracy on all test texts.
         main_unseen: on unseen ones.
         naive: the naive attackers.
@@ -375,7 +375,7 @@ class Run(Shown):
 
     @property
     def refuted(self) -> bool | None:
-        """True if that bound refutes the claim; None without a bound or a claim."""
+        """True if that bound refutes the claim, or None without a bound or a claim."""
         bound = self.alone.certified
         return None if isinstance(bound, str) else bound.refuted
 
@@ -479,7 +479,7 @@ class Verdict(Shown):
         true: epsilon for any two texts.
         exact: exact loss of the largest pair, computed from the declared noise.
         certified: the certified bound.
-        refuted: True if the claim was refuted; None if the audit could not have refuted it.
+        refuted: True if the claim was refuted, or None if the audit could not have refuted it.
         flags: checks of the noise's structure that found a fault.
         partial: True if Ctrl-C ended it early.
     """

@@ -131,9 +131,9 @@ class Defended(Shown, TextClassifier):
     The transform keeps the vectors in a bounded set, so that no L grows without limit.
 
     Args:
-        dim: entries of a vector, at least 2; None for 32.
+        dim: entries of a vector, at least 2, or None for 32.
         attribute: the name of an attribute of the corpus, or several; of two values or more.
-        strength: what L is multiplied with, at least 0; None for the class's own. With 0 the
+        strength: what L is multiplied with, at least 0, or None for the class's own. With 0 the
             weights are those of plain training, bit for bit.
         transform: None for min-max, as in `DPNR`; or another of `PrivateEncoder`, such as `Clip`.
         unknown: "drop" leaves unknown words out of the mean; "token" maps them to a row of their
@@ -192,14 +192,14 @@ class Defended(Shown, TextClassifier):
         Args:
             corpus: a `Corpus` with labels and attributes, of which the train part is read (all
                 without a split).
-            epochs: passes over the texts; None for as many as make 2,226 steps, from 5 to 35.
+            epochs: passes over the texts, or None for as many as make 2,226 steps, from 5 to 35.
             batch: texts in a step.
             lr: learning rate of the first epoch, of extractor and classifier.
             decay: by which it is multiplied after every epoch.
             rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator: initial
                 weights and order follow from it.
-            device: where it is trained and kept, such as "cuda"; None is the CPU.
-            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+            device: where it is trained and kept, such as "cuda". None is the CPU.
+            progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
         Returns:
             The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
@@ -272,7 +272,7 @@ class Defended(Shown, TextClassifier):
             corpus: texts with labels, such as `corpus.test`.
 
         Raises:
-            TypeError: if it is no `Corpus`.
+            TypeError: if it is not a `Corpus`.
             ValueError: if it has no labels, or the model is not fitted.
         """
         return super().accuracy(corpus)
@@ -310,7 +310,7 @@ class Defended(Shown, TextClassifier):
             Name of the attribute -> share.
 
         Raises:
-            TypeError: if it is no `Corpus`.
+            TypeError: if it is not a `Corpus`.
             ValueError: if it lacks an attribute or has a value that training did not, or the model
                 is not fitted.
         """
@@ -411,9 +411,9 @@ class MinMaxAdversary(Defended):
     else holds of all defences: `Defended`.
 
     Args:
-        dim: entries of a vector; None for 32.
+        dim: entries of a vector, or None for 32.
         attribute: the name of an attribute of the corpus, or several.
-        strength: lambda in the paper, at least 0; None for 1.
+        strength: lambda in the paper, at least 0, or None for 1.
 
     Source:
         Li, Baldwin and Cohn (2018).
@@ -455,9 +455,10 @@ class AdversarialClassification(Defended):
     arguments, `fit`, and what else holds of all defences: `Defended`.
 
     Args:
-        dim: entries of a vector; None for 32.
+        dim: entries of a vector, or None for 32.
         attribute: the name of an attribute of the corpus, or several.
-        strength: at least 0; None for 0.1. (The paper has 1, in steps of an optimiser of its own.)
+        strength: at least 0, or None for 0.1. (The paper has 1, in steps of an optimiser of its
+            own.)
 
     Source:
         Coavoux, Narayan and Cohen (2018), section 3.1, and their code.
@@ -525,9 +526,9 @@ class AdversarialGeneration(Defended):
     `Defended`.
 
     Args:
-        dim: entries of a vector; None for 32.
+        dim: entries of a vector, or None for 32.
         attribute: the name of an attribute of the corpus, or several; to be looked at.
-        strength: at least 0; None for 0.1.
+        strength: at least 0, or None for 0.1.
 
     Source:
         Coavoux, Narayan and Cohen (2018), section 3.2.
@@ -568,9 +569,9 @@ class Declustering(Defended):
     no epsilon; arguments, `fit`, and what else holds of all defences: `Defended`.
 
     Args:
-        dim: entries of a vector; None for 32.
+        dim: entries of a vector, or None for 32.
         attribute: the name of an attribute of the corpus, or several.
-        strength: alpha in the paper, at least 0; None for 1. (The paper has 0.1, for vectors of
+        strength: alpha in the paper, at least 0, or None for 1. (The paper has 0.1, for vectors of
             another scale.)
 
     Source:

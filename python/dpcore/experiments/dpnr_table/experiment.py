@@ -46,7 +46,7 @@ class Published:
         system: the system here to compare with.
         claim: the epsilon claimed, or None.
         main: accuracy of the main task.
-        privacy: empirical privacy, 1 - F; None where the paper has none.
+        privacy: empirical privacy, 1 - F, or None where the paper has none.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Config(TextOptions):
     Args:
         trials: draws on each side of every audit.
         seed: int in [0, 2**63); every system gets its own seed derived from it.
-        seeds: trainings of each system, of which mean and spread are shown; None for 1, or 5 if
+        seeds: trainings of each system, of which mean and spread are shown, or None for 1, or 5 if
             `full`.
         data: the folder of the corpora, with dpnr_ag/ag_data.txt in it, or one of these two; None
             makes texts up.
@@ -83,8 +83,8 @@ class Config(TextOptions):
         device: where torch runs, such as "cpu".
         levels: claims of the systems.
         claims: claims that are audited on the largest pair.
-        texts: texts that are made up where there are no data; None for 4,000, or 600 if `quick`.
-        dim: entries of the vectors of TF-IDF; None for 768, or 64 for texts that are made up.
+        texts: texts that are made up where there are no data, or None for 4,000, or 600 if `quick`.
+        dim: entries of the vectors of TF-IDF, or None for 768, or 64 for texts that are made up.
         confidence: of each interval and bound alone.
 
     Raises:
@@ -171,7 +171,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: what to measure.
         threads: checked only: one is used, so that sums keep their order.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, a row for each system.

@@ -82,9 +82,9 @@ class Config(SeededSettings):
         trials: sentences that are used, at most: both halves together; at least 1,000. Without
             `data` so many are made up, at most 40,000.
         seed: int in [0, 2**63); halves, embeddings, anchors and noise get their own from it.
-        seeds: runs, of which mean and spread are shown; None for 5, or 10 if `full`.
+        seeds: runs, of which mean and spread are shown, or None for 5, or 10 if `full`.
         data: the folder of the corpora, with leakage/spa-eng.zip in it, or a file of one's own
-            texts that `dpcore.text.read` reads; None makes sentences up.
+            texts that `dpcore.text.read` reads. None makes sentences up.
         full: True to repeat it with half and with a quarter of the sentences, with more seeds.
         anchors: numbers of words that the attacker knows; those above two thirds of the common
             words are left out.
@@ -151,7 +151,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Args:
         config: which sentences, and what the attacker knows.
         threads: checked and not used: one worker trains, so that it repeats.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, a cell for each attack.

@@ -65,7 +65,7 @@ def split_in_halves(
         The texts of the first half and those of the second, as many.
 
     Raises:
-        TypeError: if `texts` is no list of strings or `overlap` no number.
+        TypeError: if `texts` is not a list of strings or `overlap` no number.
         ValueError: if fewer than two texts differ, or `overlap` is out of range.
 
     Example:
@@ -355,7 +355,7 @@ def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ..
     """Return the words that all embeddings have, in the order of the first.
 
     Raises:
-        TypeError: if one is no `Embedding`.
+        TypeError: if one is not a `Embedding`.
         ValueError: if they have no word in common.
     """
     for name, embedding in (
@@ -433,7 +433,7 @@ def attack_embedding(
     Args:
         victim: the `Embedding` that is attacked (`Embedding.of` makes one of gensim's vectors).
         attacker: the attacker's own `Embedding`, of the same dimension.
-        words: private words to look for; None are all of the victim's that are no anchors. Words
+        words: private words to look for; None are all of the victim's that are not anchors. Words
             that the attacker lacks count as not found.
         anchors: words whose vectors the attacker knows in both embeddings; () turns nothing.
         topn: how many nearest words count, one number or several.

@@ -225,7 +225,7 @@ def rows_given(
         places: the positions of each part's texts among them.
 
     Raises:
-        TypeError: if `encode` is given, too, or the rows are no numbers.
+        TypeError: if `encode` is given, too, or the rows are not numbers.
         ValueError: if they are not one for each text, or not finite.
     """
     if encode is not None:
@@ -349,7 +349,7 @@ class Attacker(Shown):
         transform: "raw", "centred", "row minimum subtracted", "norm-scaled", "call mean
             subtracted", "row summaries", "rows, call and summaries", or a function of the rows,
             (n, d) -> (n, d').
-        name: what reports call the classifier; None is its class.
+        name: what reports call the classifier. None is its class.
 
     Raises:
         TypeError: if the estimator or the transform is of the wrong kind.
@@ -443,7 +443,7 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
 
     Args:
         rows: texts to train on.
-        values: number of values of the attribute; None for a number.
+        values: number of values of the attribute, or None for a number.
 
     Raises:
         ImportError: if scikit-learn is not installed.

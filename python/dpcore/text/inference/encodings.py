@@ -73,7 +73,7 @@ def copy_vectors(
         first: their first encoding, shape (n, d).
         places: the positions of the texts in the corpus, for complaints.
         seed: of the streams.
-        seconds: time that the first encoding took; None where no attacker learns from more.
+        seconds: time that the first encoding took, or None where no attacker learns from more.
         copies: number of encodings, or None for `count_copies`; then it is 1 where the further
             ones would take more than 30 s.
 

@@ -175,7 +175,8 @@ class _EncoderAttributes:
 
 
 def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
-    """Find the noise that an encoder declares, and its clean vectors; None where either is unknown.
+    """Find the noise that an encoder declares, and its clean vectors, or None where either is
+    unknown.
 
     The encoder is an object with `clean(texts)` and `noise`, a noise layer of `dpcore.torch` or a
     native noise; a model of `dpcore.text`, which holds such an encoder; or modules of torch in
@@ -214,7 +215,7 @@ def split_attackers(attackers: Any) -> tuple[Any, bool]:
     """Separate "likelihood" from attackers, as `infer` takes them.
 
     Returns:
-        The others, and True if the likelihood is requested; None stands for the usual attackers.
+        The others, and True if the likelihood is requested. None stands for the usual attackers.
 
     Example:
         >>> split_attackers(["likelihood", 1]), split_attackers("likelihood"), split_attackers(1)

@@ -30,7 +30,7 @@ class Floor(Record, word="Floor"):
             the gain in area under the ROC curve; of a number how much smaller his mean absolute
             error is.
         p_value: how often the truth, permuted among texts (authors, see `Inference.authors`) that
-            the floor does not distinguish, gives as large a measure; None where the measure is
+            the floor does not distinguish, gives as large a measure, or None where the measure is
             accuracy or F1.
         level: the p-value up to which the floor counts as beaten.
         top: of more values than two, share of texts whose value is among the five most frequent;

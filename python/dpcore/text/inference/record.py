@@ -102,9 +102,10 @@ class Inference(Result, word="dpcore.text.inference/4"):
         sizes: texts of train, valid and test that were used.
         left_out: how many texts were not used, by the reason.
         authors: number of groups (`Corpus.groups`), such as authors, of the test texts, which
-            permutations keep together; None without groups, or where the attribute differs in one.
-        encodings: how often the training texts were encoded; None where vectors were given.
-        batches: what the comparison of batches of texts found; None where vectors were given.
+            permutations keep together, or None without groups, or where the attribute differs in
+            one.
+        encodings: how often the training texts were encoded, or None where vectors were given.
+        batches: what the comparison of batches of texts found, or None where vectors were given.
         tried: all attackers with their measure on validation, which says nothing about test.
         scored: the test texts and their scores.
         confidence: of each interval by itself.
@@ -149,7 +150,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def threshold(self) -> float | None:
-        """Threshold of the score, chosen on validation; None without attributes of two values."""
+        """Threshold of the score, chosen on validation. None without attributes of two values."""
         has_scores = outcomes.TwoValues, outcomes.SeveralAttributes
         return self.outcome.threshold if isinstance(self.outcome, has_scores) else None
 
@@ -195,7 +196,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
     def main_at_floor(self) -> bool:
         """True where the vectors are not shown to carry the main label either.
 
-        An attack that fails on such vectors is no evidence of privacy.
+        An attack that fails on such vectors is not an evidence of privacy.
         """
         return self.main is not None and self.main.at_floor
 
@@ -204,7 +205,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
         """True where every floor is beaten, by one of the measures alone.
 
         The majority also counts as beaten where the certified audit shows a leak; what the main
-        label gives away is no part of that floor, so that it is beaten by the attacker alone.
+        label gives away is not a part of that floor, so that it is beaten by the attacker alone.
         """
         return not self.floors_left
 

@@ -252,11 +252,11 @@ def infer(
             `encode`.
         neighbours: what the encoder's claim means by neighbours: "any two texts", where something
             can be certified, or "words"; None certifies nothing.
-        claim: epsilon that is claimed; None is the encoder's own claim where it has one.
-        delta: delta of the claim, in [0, 1); None is the encoder's own with its own claim, else 0.
+        claim: epsilon that is claimed. None is the encoder's own claim where it has one.
+        delta: delta of the claim, in [0, 1). None is the encoder's own with its own claim, else 0.
         confidence: of each interval, and of the certified bound, by itself.
         rounding: largest distance between two encodings of one text, alone and with others,
-            relative to the vector's norm; None is 1e-5, for bfloat16 and float16 .05.
+            relative to the vector's norm. None is 1e-5, for bfloat16 and float16 .05.
         copies: encodings of each training text, for an encoder with `rng`. Defaults to 10, or as
             many as have 8 million numbers together, at least 2; but 1 where two encodings agree,
             or where further ones would take more than 30 s.
@@ -584,7 +584,7 @@ def _measure_floors(
 
 
 def _number_groups(column: Any, parts: Parts) -> Any:
-    """Return the number of the group of each test text; None where a group has several truths."""
+    """Return the group number of each test text, or None where a group has several truths."""
     if column is None:
         return None
     groups = np.unique(column[parts.rows[2]], return_inverse=True)[1]

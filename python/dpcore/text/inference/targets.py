@@ -102,7 +102,7 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
     Args:
         corpus: a `Corpus` with train, valid and test.
         attribute: the name of an attribute, several names, or a column.
-        kind: "values" or "number"; None takes columns of floats as numbers, others as values.
+        kind: "values" or "number". None takes columns of floats as numbers, others as values.
 
     Returns:
         The target, and the texts.

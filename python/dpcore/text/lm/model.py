@@ -69,7 +69,7 @@ class Perplexity(Record):
         unigram: perplexity of the frequencies of the training texts, or None if they are not known.
         uniform: number of words that have a probability.
         texts: texts that were measured.
-        left_out: texts that were left out because they are training texts; None if the training
+        left_out: texts that were left out because they are training texts, or None if the training
             texts are not known.
         targets: words that were predicted.
         unknown: share of the words of these texts that the vocabulary lacks; all of them are
@@ -129,15 +129,15 @@ class NextWordModel(FitPlan):
         lr: rate of the first step.
         steps: private steps that were made, also in an epoch that Ctrl-C ended; 0 if plain.
         texts: number of training texts.
-        cut: training texts that were cut; None if not known.
-        without_target: training texts without a word to be predicted; None if not known.
+        cut: training texts that were cut, or None if not known.
+        without_target: training texts without a word to be predicted, or None if not known.
         valid_losses: validation loss after each epoch of a plain training.
-        valid_perplexity: of the validation texts; None if no word of them is predicted.
+        valid_perplexity: of the validation texts, or None if no word of them is predicted.
         valid_unigram: of the same texts, by the frequencies of the training texts.
         has_own_vocabulary: True if the vocabulary was made of the training texts.
         start: "drawn weights", or what was known of the model at the start.
         partial: True if Ctrl-C ended it early.
-        seed: repeats the training; None of a private one: it would undo the noise.
+        seed: repeats the training, or None of a private one: it would undo the noise.
         epsilon: what Opacus' PRV accountant reports for `steps`; inf without noise, None if plain.
         epsilon_rdp: what its RDP accountant reports.
         delta: at which both are reported.
@@ -148,8 +148,8 @@ class NextWordModel(FitPlan):
         settings_tried: pairs of rate and clip that a search tried; 0 without a search.
         public_texts: public texts that the search was given.
         public_read: those of them that it read.
-        counts: how often each word is a target of the training texts; None if not known.
-        known: fingerprints of the training texts; None if not known.
+        counts: how often each word is a target of the training texts, or None if not known.
+        known: fingerprints of the training texts, or None if not known.
     """
 
     vocabulary: Vocabulary = field(repr=False)
@@ -183,7 +183,7 @@ class NextWordModel(FitPlan):
 
     @property
     def claim(self) -> Claim | None:
-        """The claim of Opacus' PRV accountant for the steps made; None without noise."""
+        """The claim of Opacus' PRV accountant for the steps made, or None without noise."""
         if not self.sigma:
             return None
         with ignore_order_warnings():
@@ -217,9 +217,9 @@ class NextWordModel(FitPlan):
 
         Args:
             texts: test texts.
-            exclude: texts that are left out where they occur among `texts`; None for the training
-                texts. A model of redacted texts knows these only: give it the clean ones. A model
-                from a folder knows none.
+            exclude: texts that are left out where they occur among `texts`, or None for the
+                training texts. A model of redacted texts knows these only: give it the clean ones.
+                A model from a folder knows none.
             confidence: of the interval, by resampling texts.
             rng: of the resampling: None, an int seed or a numpy Generator.
 
@@ -359,7 +359,7 @@ class NextWordModel(FitPlan):
 
         Raises:
             ModuleNotFoundError: without safetensors.
-            TypeError: if the folder is no path.
+            TypeError: if the folder is not a path.
             ValueError: if the vocabulary has a `tokenise` of its own.
             OSError: if it cannot be written.
         """
@@ -498,7 +498,7 @@ def fit(
     A record is one text, cut after `length` words. The state of the LSTM starts at zero for each
     text. Every word but the first is a target, the end is none. The loss is the mean over the
     records of the mean over their targets; a record without targets counts 0. Masked words of
-    redacted texts are read and are no targets.
+    redacted texts are read and are not targets.
 
     The plain training is the source's: weights drawn from U(-.1, .1), SGD with rate 20, gradients
     of norm .25 at most, batches of 20, the rate divided by 4 where the validation loss does not
@@ -517,16 +517,16 @@ def fit(
             of a plain training, and nothing of a private one.
         vocabulary: of single words with unknown="token". None makes it of the words that occur
             twice in the training texts, or takes that of `start`.
-        epsilon: above 0 for the private training; inf for its recipe without noise; None for the
+        epsilon: above 0 for the private training; inf for its recipe without noise, or None for the
             plain training.
-        delta: in (0, 1), at which epsilon is to hold; None for the smaller of 8e-5 and 1/(2N).
+        delta: in (0, 1), at which epsilon is to hold, or None for the smaller of 8e-5 and 1/(2N).
         clip: largest norm of a record's gradient in a private training.
         optimiser: "sgd" or "adam"; a private training has "sgd".
-        hidden: entries of a state; None for those of `start`, or 64. The source has 200.
-        layers: of the LSTM; None for those of `start`, or 1. The source has 2.
+        hidden: entries of a state, or None for those of `start`, or 64. The source has 200.
+        layers: of the LSTM, or None for those of `start`, or 1. The source has 2.
         dropout: share of dropped entries, in [0, 1), 0 for a private training. The source has .2.
         epochs: passes over the texts, None for the recipe's.
-        batch: texts in a step, at most all; None for the recipe's.
+        batch: texts in a step, at most all, or None for the recipe's.
         lr: rate of the first step, None for the recipe's.
         rate: "searched" chooses rate and clip of a private training by short trainings on `public`
             with the same noise and number of steps. They start from `lr` and `clip`. "fixed" takes
@@ -538,10 +538,10 @@ def fit(
         length: words of a text that are read, 2 or more.
         start: a model whose weights are the start, trained on public texts.
         masked: the token that stands for a masked word.
-        device: where it is trained, such as "cuda"; None is the CPU. The model is on the CPU.
+        device: where it is trained, such as "cuda". None is the CPU. The model is on the CPU.
         rng: None, an int seed or a numpy Generator. The seed of a private training is nowhere
             recorded: it would undo the noise.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The model. After Ctrl-C that of the last whole epoch, `partial` set; its epsilon counts all

@@ -122,7 +122,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return np.stack(columns, axis=1)
 
     def word_losses(self, rows: Rows) -> list[Floats]:
-        """Return for each text the losses of its targets, in nats; masked words are no targets."""
+        """Return for each text the losses of its targets, in nats; masked words are not targets."""
         losses = []
         for row, (_, states) in zip(rows, self.read_rows(rows), strict=True):
             kept = np.flatnonzero(row[1:] < self.words)

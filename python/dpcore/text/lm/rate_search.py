@@ -26,7 +26,7 @@ _MAX_SEARCH_SETTINGS: Final = 24
 
 
 def check_public(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
-    """Check the public texts of a search, and return them; none without a search."""
+    """Check the public texts of a search, and return them, or none without a search."""
     if choice("rate", rate, ("fixed", "searched")) == "fixed":
         if public is not None:
             raise invalid("public", "left out where rate is not 'searched'", public)

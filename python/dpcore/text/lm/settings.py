@@ -99,7 +99,7 @@ class FitPlan(Shown):
         hidden: entries of a state.
         layers: of the LSTM.
         dropout: share of dropped entries.
-        delta: at which epsilon is to hold; None of a plain training, as all that follow.
+        delta: at which epsilon is to hold, or None of a plain training, as all that follow.
         sigma: noise multiplier: standard deviation divided by `clip`.
         clip: largest norm of a record's gradient.
         rate: probability with which a record is in a batch.

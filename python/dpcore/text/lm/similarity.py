@@ -73,8 +73,8 @@ class Closeness(Record):
 
     Attributes:
         decoder: distances of the decoders' weights, a row for each word.
-        states: distances of the hidden states, a row for each context; None without texts.
-        kl: mean over the contexts of KL(a || b) and of KL(b || a), in nats; None without texts.
+        states: distances of the hidden states, a row for each context, or None without texts.
+        kl: mean over the contexts of KL(a || b) and of KL(b || a), in nats, or None without texts.
     """
 
     decoder: Distances

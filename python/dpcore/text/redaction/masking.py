@@ -71,7 +71,7 @@ class PolicyAttributes:
     """Attributes that a policy may carry, each with its value for one that lacks it.
 
     Attributes:
-        name: the name in tables; None takes that of the function.
+        name: the name in tables. None takes that of the function.
         needs_fit: True if it is fitted on texts, by a method `fit(sensitive, safe, rng=)`.
         is_fitted: True if that was done.
         fitted_on: fingerprints of the texts that it was fitted on.
@@ -416,7 +416,7 @@ def policy_mechanism(
         safe: texts of the other set: `policy.fit(x, safe)` then is part of the mechanism, done
             once for each input if it draws nothing and once for each output otherwise. None for
             policies that need no fit, or are fitted on public texts.
-        words: most words of a text, which fixes the shape of outputs; None takes the longest
+        words: most words of a text, which fixes the shape of outputs. None takes the longest
             text of the input, so that two inputs must agree in it.
 
     Returns:
@@ -467,8 +467,8 @@ def link_redacted(
     Args:
         originals: texts, at least two.
         redacted: texts after redaction, which may be empty.
-        truth: row of the original of each redacted text; None if `redacted` has one text for each
-            original, in their order.
+        truth: row of the original of each redacted text, or None if `redacted` has one text for
+            each original, in their order.
         by: what must agree: "places" the number of words and each kept word at its place (of the
             style "mask"), "kept_places" each kept word at its place from the start, the number of
             words aside, "bag" the kept words as a multiset, wherever they stand (of any style).

@@ -134,7 +134,7 @@ class Features(NamedTuple):
     Attributes:
         weights: TF-IDF weights of all words, sparse.
         names: the words.
-        frequent: weights of the words of two texts or more, for the labels; None without labels.
+        frequent: weights of the words of two texts or more, for the labels, or None without labels.
         vectors: of the caller's encoder, or of `TfidfSVD`.
         counts: number of masks, number of words, and their ratio.
     """

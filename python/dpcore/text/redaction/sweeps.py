@@ -79,7 +79,7 @@ class SweepPoint(Record, word="SweepPoint"):
 
     Attributes:
         policy: its name.
-        level: share of words that it was to mask; None for a policy without levels.
+        level: share of words that it was to mask, or None for a policy without levels.
         splits: the figures of each split.
         divergence: the estimate with error bars, beliefs, and certified lower bounds.
         epsilon: three figures at the sweep's delta, of two corpora: no guarantee for a record.
@@ -149,7 +149,7 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         repeated: texts that were left out because an equal one came before.
         rows: texts of each set that divergences are computed from.
         tested: texts that attacks were tested on, in each split.
-        public: texts that features are fitted on; None for those of the policy's part.
+        public: texts that features are fitted on, or None for those of the policy's part.
         style: of the masks.
         delta: of `SweepPoint.epsilon`.
         confidence: of each interval and certificate by itself.
@@ -289,7 +289,7 @@ def sweep(
         levels: ascending shares of words to mask, in [0, 1].
         public: texts of neither set that features are fitted on, or None.
         encode: list[str] -> array of shape (n, d), or an object with such a method `encode`, for
-            vectors of redacted texts; None is `TfidfSVD`.
+            vectors of redacted texts. None is `TfidfSVD`.
         utility: a label for each safe text, each of two texts or more: what the redacted texts
             are good for; None measures no utility.
         delta: of `SweepPoint.epsilon`, in [0, 1).

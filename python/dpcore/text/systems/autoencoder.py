@@ -217,7 +217,7 @@ def train_autoencoder(
         rows: numbers and sizes of the training texts, as `WordNumbers` gives them.
         recipe: how long and how fast.
         rng: order and dropout follow from it.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The mean loss of a word in each epoch, and True if Ctrl-C ended it early: the weights are
@@ -380,8 +380,8 @@ class ADePTModel(TextSystem):
             dropout: share of the decoder's input words that are hidden from it.
             pair: look for the training texts' largest pair afterwards, which `print` shows.
             rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
-            device: where it is trained and kept, such as "cuda"; None is the CPU.
-            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+            device: where it is trained and kept, such as "cuda". None is the CPU.
+            progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
         Returns:
             The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
@@ -457,7 +457,7 @@ class ADePTModel(TextSystem):
 
         Args:
             epsilon: the claim, in (0, 1e300].
-            variant: one that clips in the same norm; None is that of the model.
+            variant: one that clips in the same norm. None is that of the model.
             delta: of the claim, in (0, 1), for "gaussian" and no other.
 
         Returns:
@@ -498,7 +498,7 @@ class ADePTModel(TextSystem):
             n texts, words joined by blanks; some may be empty.
 
         Raises:
-            TypeError: if they are no numbers.
+            TypeError: if they are not numbers.
             ValueError: if the model is not fitted, they have another shape or are not finite (an
                 epsilon below 1e-35 has noise beyond all float32 numbers).
         """

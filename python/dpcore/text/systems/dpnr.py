@@ -59,7 +59,7 @@ class TextClassifier(Labelling, Saved):
     vectors stay as they are (a `TfidfSVD` that is not fitted is fitted first).
 
     Args:
-        dim: entries of a vector of the bag; None for 32, and where there is an `extractor`.
+        dim: entries of a vector of the bag, or None for 32, and where there is an `extractor`.
         extractor: an encoder of texts in place of the bag; see `dpcore.torch.PrivateEncoder`.
         dropout: word dropout of the bag.
         unknown: what becomes of unknown words and word pairs: "drop" leaves them out, "token" maps
@@ -171,7 +171,7 @@ class TextClassifier(Labelling, Saved):
             What models with the same `unknown`, `min_count` and reserved number can be fitted to.
 
         Raises:
-            TypeError: if it is no `Corpus`.
+            TypeError: if it is not a `Corpus`.
             ValueError: if it has no labels or no train part, another kind of model has prepared it,
                 or this one has an extractor of its own.
         """
@@ -250,7 +250,7 @@ class TextClassifier(Labelling, Saved):
 
         Args:
             folder: a folder of this machine.
-            device: where it is moved; None is the CPU.
+            device: where it is moved. None is the CPU.
             extractor: the function or module, where the model had one of your own.
 
         Raises:
@@ -350,7 +350,7 @@ class DPNR(TextSystem, TextClassifier):
     encodings cost k times, and the texts that the weights were fitted to are not covered at all.
 
     Args:
-        dim: entries d of a vector, at least 2; None for 32, or where an `extractor` says it.
+        dim: entries d of a vector, at least 2, or None for 32, or where an `extractor` says it.
         epsilon: the claim, in (0, 1e300].
         extractor: an encoder of texts in place of the trained mean over words and word pairs, for
             example `TfidfSVD(768)` or a SentenceTransformer; its own weights are not trained.
@@ -358,7 +358,7 @@ class DPNR(TextSystem, TextClassifier):
             another transform of `PrivateEncoder`: then the scale is sound.
         noise: "iid", a draw for every entry, as in the paper; "shared", one draw for a whole row,
             as in the released code: subtracting the smallest entry gives the clean row back.
-        scale: "published" or "sound"; None is published with min-max.
+        scale: "published" or "sound". None is published with min-max.
         dropout: `WordDropout`: words are masked in `encode`, and in training wherever noise is
             added. There is no exact loss then, and any two texts still have the epsilon above.
         unknown: "drop" leaves unknown words out of the mean; "token" maps them to a row that
@@ -438,16 +438,16 @@ class DPNR(TextSystem, TextClassifier):
                 `schedules.Constant(epsilon)`: that of one epsilon ("robust"). Others change it
                 over the epochs ("adaptive"); any function `(epoch, epochs, rng) -> epsilon` does,
                 with epochs counted from 1. Its scale follows from the epsilon as that of `encode`.
-            epochs: passes over the texts; None for as many as make the study's 2,226 steps, from 5
-                to 35.
+            epochs: passes over the texts, or None for as many as make the study's 2,226 steps,
+                from 5 to 35.
             batch: texts in a step.
             lr: learning rate of the first epoch.
             decay: by which it is multiplied after every epoch.
             pair: look for the training texts' largest pair afterwards, which `print` shows.
             rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator: initial
                 weights, order, noise and masks follow from it.
-            device: where it is trained and kept, such as "cuda"; None is the CPU.
-            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+            device: where it is trained and kept, such as "cuda". None is the CPU.
+            progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
         Returns:
             The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
@@ -455,7 +455,7 @@ class DPNR(TextSystem, TextClassifier):
         Raises:
             TypeError: if an argument is of the wrong kind.
             ValueError: if the corpus has no labels or no train part, a value is out of range, the
-                schedule returns what is no epsilon, or the loss diverges.
+                schedule returns what is not an epsilon, or the loss diverges.
             KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
 
         Source:
@@ -510,7 +510,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def real(self) -> RealEpsilon | None:
-        """Epsilon that the noise really gives; None for shared noise, or without a width."""
+        """Epsilon that the noise really gives, or None for shared noise, or without a width."""
         if self.width is None:
             return None
         law = self._layer(self.epsilon, self.width).description
@@ -546,7 +546,7 @@ class DPNR(TextSystem, TextClassifier):
 
         Args:
             texts: at least two different strings.
-            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+            progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
         Returns:
             The pair of texts, which the model remembers for `print`.

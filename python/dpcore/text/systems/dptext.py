@@ -253,7 +253,7 @@ def train_adversarially(
         attribute: codes of their attribute, int64.
         recipe: how long and how fast.
         rng: order and noise follow from it.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The mean loss of the labels in each epoch, the learnt epsilon after it, and True if Ctrl-C
@@ -295,7 +295,7 @@ def train_adversarially(
 
 
 def current_epsilon(noise: Any) -> float | None:
-    """Return the current value of a learnt epsilon; None where the scale is fixed."""
+    """Return the current value of a learnt epsilon, or None where the scale is fixed."""
     if noise.epsilon is None:
         return None
     epsilon = float(noise.epsilon.detach())
@@ -349,10 +349,11 @@ class DPTextModel(TextSystem, Labelling):
     ``utility + reconstruction - strength discriminator``. By the published formula the noise is
     one-sided (Habernal, 2022); "repaired" is Laplace noise.
 
-    An epsilon that is learnt is fitted to the training texts: it is no claim fixed in advance, and
-    covers none of them. For a *later* text, with repaired noise, it holds at its learnt value, at
-    most the cap; `claim` is None then. A fixed epsilon, too, covers later texts only: k encodings
-    of one text cost k times, and the texts that the weights were fitted to are not covered at all.
+    An epsilon that is learnt is fitted to the training texts: it is not a claim fixed in advance,
+    and covers none of them. For a *later* text, with repaired noise, it holds at its learnt value,
+    at most the cap; `claim` is None then. A fixed epsilon, too, covers later texts only: k
+    encodings of one text cost k times, and the texts that the weights were fitted to are not
+    covered at all.
 
     What Beigi et al. leave open is decided here: the encoder is the mean over words (no word
     pairs), its decoder linear, with the mean cross entropy of the text's most frequent words as
@@ -366,7 +367,7 @@ class DPTextModel(TextSystem, Labelling):
         noise: "zero" (the published formula, 0 where it is undefined), "resample" (another draw
             there), or "repaired" (Laplace).
         learn: learn epsilon together with the weights, as published.
-        cap: the largest epsilon that learning can reach; None for no limit.
+        cap: the largest epsilon that learning can reach, or None for no limit.
         extractor: "bag", the mean over words, or "lstm".
         dim: entries of a vector, at least 2; even for "lstm".
         words: how many words the bag's decoder knows, None for 2,000; or how many words of a text
@@ -461,8 +462,8 @@ class DPTextModel(TextSystem, Labelling):
             reconstruction: weight of the decoder's loss.
             pair: look for the training texts' largest pair afterwards, which `print` shows.
             rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
-            device: where it is trained and kept, such as "cuda"; None is the CPU.
-            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+            device: where it is trained and kept, such as "cuda". None is the CPU.
+            progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
         Returns:
             The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
@@ -567,7 +568,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def claim(self) -> float | None:
-        """The epsilon claimed for any two texts; None where it is learnt: then nothing is."""
+        """The epsilon claimed for any two texts, or None where it is learnt: then nothing is."""
         return None if self.learn else self.epsilon
 
     @property

@@ -56,7 +56,7 @@ def write_folder(
 
     Raises:
         ModuleNotFoundError: without safetensors.
-        TypeError: if the folder is no path.
+        TypeError: if the folder is not a path.
         OSError: if it cannot be written.
     """
     files = require_module("safetensors.torch", "save_pretrained")
@@ -73,7 +73,7 @@ def read_model_folder(
     """Return the folder, and the content of its config.json for a model of that class.
 
     Raises:
-        TypeError: if the folder is no path.
+        TypeError: if the folder is not a path.
         OSError: if there is no such folder, or no config.json in it.
         ValueError: if it holds another class's model, or other keys than these.
     """
@@ -169,7 +169,7 @@ class Saved:
             The folder.
 
         Raises:
-            TypeError: if the folder is no path.
+            TypeError: if the folder is not a path.
             ValueError: if the model is not fitted.
             OSError: if it cannot be written.
         """
@@ -189,7 +189,7 @@ class Saved:
 
         Args:
             folder: a folder of this machine.
-            device: where it is moved; None is the CPU.
+            device: where it is moved. None is the CPU.
 
         Raises:
             OSError: if there is no such folder, or a file is missing.
@@ -258,7 +258,7 @@ class Labelling:
             rng: of the noise, as in `encode`.
 
         Raises:
-            TypeError: if it is no `Corpus`.
+            TypeError: if it is not a `Corpus`.
             ValueError: if it has no labels, or the model is not fitted.
         """
         if instance("corpus", corpus, Corpus).labels is None:
@@ -290,7 +290,7 @@ class TextSystem(Saved, Shown):
 
     @property
     def real(self) -> RealEpsilon | None:
-        """Epsilon that the noise really gives for any two texts; None where it is not known."""
+        """Epsilon that the noise really gives for any two texts, or None where it is not known."""
         return None if self.private is None else self.private.real
 
     @property
@@ -346,7 +346,7 @@ class TextSystem(Saved, Shown):
 
         Args:
             texts: at least two different strings.
-            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+            progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
         Returns:
             The pair of texts, which the model remembers for `print`.

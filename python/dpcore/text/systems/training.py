@@ -286,10 +286,10 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recipe(Shown):
-    """Length and rates of a training; None for what a system does not have.
+    """Length and rates of a training, or None for what a system does not have.
 
     Attributes:
-        epochs: passes over the texts; None for as many as make the study's 2,226 steps, from 5
+        epochs: passes over the texts, or None for as many as make the study's 2,226 steps, from 5
             to 35.
         batch: texts in a step.
         lr: learning rate of the first epoch.
@@ -325,7 +325,7 @@ def make_recipe(epochs: Any, batch: Any, lr: Any, **others: Any) -> Recipe:
     """Check the arguments of a training and return them.
 
     Raises:
-        TypeError: if an argument is no number.
+        TypeError: if an argument is not a number.
         ValueError: if it is out of range.
     """
     epochs = None if epochs is None else integer("epochs", epochs, 1)
@@ -340,7 +340,7 @@ class Trained(Recipe):
 
     Attributes:
         texts: number of training texts.
-        cut: number of those that had more words than are read; None where all words are.
+        cut: number of those that had more words than are read, or None where all words are.
         schedule: the training noise in words; empty where there was none.
         seed: repeats it.
         threads: of torch on the CPU.
@@ -404,7 +404,7 @@ def run_epochs(
         epochs: how many.
         weights: what is trained.
         rng: torch's default generator follows from it.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
         patience: epochs in a row without a new least loss, after which no other follows.
 
     Returns:
@@ -474,7 +474,7 @@ def train_classifier(
             `step(rows, batch)`, its own step on vectors, detached, of the texts at places `batch`,
             and `penalty(rows, batch)`, the term that is added to the loss, which must not change
             extractor or classifier; `strength` is what the penalty is multiplied with.
-        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The mean loss of the classifier in each epoch, and True if Ctrl-C ended it early: the
@@ -482,7 +482,7 @@ def train_classifier(
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
-        ValueError: if the loss diverges, or the schedule returns what is no epsilon.
+        ValueError: if the loss diverges, or the schedule returns what is not an epsilon.
     """
     weights = [*extractor.parameters(), *head.parameters()]
     rate, add = recipe.lr, None

@@ -150,11 +150,11 @@ class Embedding(Record):
         words: the words, each once.
         vectors: finite numbers, shape (words, dim); kept as float64.
         origin: where they are from, as reports say it.
-        claimed: the epsilon that noise on the vectors is said to give; None without noise.
+        claimed: the epsilon that noise on the vectors is said to give, or None without noise.
         real: what that noise really gives for any two words.
 
     Raises:
-        TypeError: if `words` are no strings or `vectors` no numbers.
+        TypeError: if `words` are not strings or `vectors` no numbers.
         ValueError: if a word comes twice, an entry is not finite, or the shape is another one.
 
     Example:
@@ -211,7 +211,7 @@ class Embedding(Record):
         Args:
             path: a text file of GloVe (a word and its numbers a line) or word2vec (after a line
                 with the numbers of words and of entries), or a `.js` file of `word_vectors`.
-            limit: words to read at most, the first of the file; None for all.
+            limit: words to read at most, the first of the file, or None for all.
             normalise: divide each vector by its Euclidean length.
 
         Returns:

@@ -486,7 +486,7 @@ class WordFigures(Record):
         epsilon: its parameter.
         loss: largest loss of any two words in nats.
         is_exact: False if that is a bound by the noise.
-        ratio: largest loss per unit of what it claims; None where nothing is computed.
+        ratio: largest loss per unit of what it claims, or None where nothing is computed.
         infinite_share: share of the ordered pairs of words with an infinite loss.
         delta: worst delta at the claim.
         kept: mean probability that a word is left as it is.
@@ -558,7 +558,7 @@ def compare(
         vectors: the words and their vectors.
         loss: largest loss in nats, above 0.
         rng: None, an int seed or a numpy Generator, for the figures that are counted.
-        progress: True or False shows a bar or none; None shows one on a terminal for long work.
+        progress: True or False shows a bar or none. None shows one on a terminal for long work.
 
     Returns:
         A `WordComparison`, of which `comparison["SanText"]` is a row.

@@ -127,7 +127,7 @@ class TextReport(Record, word="TextReport"):
         is_exact: True if all figures are computed from the table; False if `kept` and `support`
             are counted on draws and losses are bounds by the noise.
         draws: draws of each word; 0 where nothing is counted.
-        seed: repeats the draws; None where nothing is counted.
+        seed: repeats the draws, or None where nothing is counted.
     """
 
     mechanism: str

@@ -419,7 +419,7 @@ class TableMechanism(WordMechanism):
             delta: in [0, 1).
 
         Returns:
-            The least epsilon at this delta; infinite for texts of different lengths; None for
+            The least epsilon at this delta; infinite for texts of different lengths, or None for
             texts that differ in several words where delta is above 0.
         """
         first, second = self._read_pair(pair)
