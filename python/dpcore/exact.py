@@ -1,7 +1,7 @@
 """The oracle: exact probabilities of the majority vote for native mechanisms, and infinite losses.
 
 It is printed with an audit, never in place of one: it computes with the law that the code is
-meant to have, in real numbers, and says nothing about the code.
+meant to have, in real numbers, and does not describe the code.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def loss(law: VoteLaw) -> float:
 
     Returns:
         The loss; inf if a vote is possible on one side only. A vote possible on neither side
-        says nothing and is skipped.
+        has no vote and is skipped.
 
     Source:
         Habernal (2022), equation 12, with a uniform prior.

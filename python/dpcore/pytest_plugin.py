@@ -68,7 +68,7 @@ def _make_setting(
     """Make the field of a setting.
 
     Args:
-        default: where nobody sets it.
+        default: where it is not set.
         text: its line of help.
         check: called with the label and the value.
         kind: makes a number of the text that the command line or a file gave; other text stays a
@@ -100,7 +100,7 @@ class Settings:
             most one is expected to fail its test.
         seed: combined with the id of the test into the seed of each audit.
         min_share: share of its claim, in [0, 1), that an audit must certify, or its test fails: an
-            audit that sees little of its claim tests little. 0 requires nothing.
+            audit that sees little of its claim tests little. Defaults to 0, no requirement.
     """
 
     trials: int | None = _make_setting(
@@ -289,7 +289,7 @@ class DPAudit:
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a value is out of range, or there is no claim.
+            ValueError: if a value is out of range, or no claim is given.
         """
         return self._standing(self._audit(mechanism, pair, claim, options))
 
@@ -316,7 +316,7 @@ class DPAudit:
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a value is out of range, or there is no claim.
+            ValueError: if a value is out of range, or no claim is given.
         """
         from .recorded.run import audit_outputs
 
@@ -350,7 +350,7 @@ class DPAudit:
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a value is out of range, or there is no claim.
+            ValueError: if a value is out of range, or no claim is given.
         """
         audit = self._audit(mechanism, pair, claim, options)
         if audit.checks or audit.undecided:
@@ -385,7 +385,7 @@ class DPAudit:
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a value is out of range, or there is no claim.
+            ValueError: if a value is out of range, or no claim is given.
         """
         audit = self._audit_table(table, distances, claim, log, options)
         if audit.refuted:
@@ -416,7 +416,7 @@ class DPAudit:
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a value is out of range, or there is no claim.
+            ValueError: if a value is out of range, or no claim is given.
         """
         audit = self._audit_table(table, distances, claim, log, options)
         if not audit.refuted:
@@ -455,7 +455,7 @@ class DPAudit:
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a value is out of range, or there is no claim.
+            ValueError: if a value is out of range, or no claim is given.
         """
         from .mechanisms.declarations import mechanism_attribute
         from .tracing.run import trace

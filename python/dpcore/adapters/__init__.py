@@ -1,6 +1,6 @@
 """Mechanisms of other packages, found by passing the object itself.
 
-Nothing here imports another package: an object of one can only exist where it is imported.
+No file here imports another package: its objects only exist where it is imported.
 
 Example:
     >>> import numpy as np

@@ -151,10 +151,10 @@ class OpenDP(Adapter):
             neighbour: a relation of `dpcore.pairs`.
 
         Returns:
-            A mechanism of which `stated` is what the privacy map says of these neighbours.
+            A mechanism whose `stated` is the answer of the privacy map for these neighbours.
 
         Raises:
-            ValueError: if the relation says nothing of a distance in the input metric, or another
+            ValueError: if the relation does not describe a distance in the input metric, or another
                 distance than `d_in`.
 
         Example:

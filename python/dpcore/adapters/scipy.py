@@ -26,9 +26,9 @@ class Adapter(Shown):
             Without, the draws are as independent and the bound as valid, but no seed gives the
             same counts twice.
         thread_safe: True if several threads may draw at once.
-        default_trials: counted draws on each side of a `dp_audit` that nobody gave `trials`; None
+        default_trials: counted draws on each side of a `dp_audit` without `trials`; None
             is its usual number. It never depends on a clock.
-        wrapped: what the first field holds, and the methods of which it has one.
+        wrapped: what the first field holds, and its methods, one of which it has.
     """
 
     __slots__ = ()

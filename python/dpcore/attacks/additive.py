@@ -93,7 +93,7 @@ def code_by_column(layout: Layout) -> Coding:
 def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
     """Code patterns that count the columns of each class with each symbol, or None if too long.
 
-    What is lost is the order of the columns in a class, which carries nothing where they are
+    What is lost is the order of the columns in a class, which carries no information where they are
     exchangeable.
     """
     digits, sizes = _number_symbols(layout)
@@ -375,7 +375,7 @@ def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
 
 
 def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
-    """Fit scores of patterns, alone and with values given the pattern."""
+    """Fit scores of patterns, without and with values given the pattern."""
     classes = classes_of_columns(pilot.pair, "values", pilot.columns)
     layout = pilot.layout("values", classes)
     codings: list[Coding | None] = [code_by_column(layout)]
@@ -392,7 +392,7 @@ def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
 def _fit_given_patterns(
     pilot: Pilot, layout: Layout, patterns: Patterns, classes: Ints
 ) -> Iterator[AdditiveScore]:
-    """Fit the pattern alone, then with values given the symbol and given the pattern."""
+    """Fit only the pattern, then with values given the symbol and given the pattern."""
     keys, weights = patterns.coding.keys, patterns.weights()
     start, none = (layout, keys, patterns.keys), np.zeros(patterns.keys.size, dtype=np.int64)
     yield AdditiveScore.of(*start, none, weights, np.zeros((0, layout.symbols.size)))
@@ -520,15 +520,15 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         cls, layout: Layout, keys: Words, patterns: Words, groups: Ints, pattern_weights: Floats,
         weights: Floats,
     ) -> AdditiveScore:  # fmt: skip
-        """Return the score of a fit, without patterns that change nothing.
+        """Return the score of a fit, without patterns of weight 0.
 
         Args:
             layout: its columns and bins.
-            keys: what every bin adds to the pattern, or nothing.
+            keys: number that every bin adds to the pattern, or an empty array.
             patterns: the patterns of the pilot, increasing.
             groups: the row of bin weights that each uses.
             pattern_weights: one for each pattern.
-            weights: of every bin, shape `(groups, bins)`; no rows if bins weigh nothing.
+            weights: of every bin, shape `(groups, bins)`; no rows if bins have no weight.
         """
         pattern_weights = round_weights(pattern_weights)
         is_weighted = (pattern_weights != 0.0) | (groups > 0)

@@ -152,7 +152,7 @@ def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> 
 def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
     """Return the rows of numbers of both sides, or None unless they are numbers of equal width.
 
-    A pilot without outputs or entries has nothing to fit: None as well.
+    A pilot without outputs or entries cannot be fitted: None as well.
     """
     rows, rows_prime = read_columns(outputs), read_columns(outputs_prime)
     if rows is None or rows_prime is None or rows.shape[1] != rows_prime.shape[1]:

@@ -1,6 +1,6 @@
 """The contract between audits and attacks, and the choice of one event from scores.
 
-The choice reads pilot draws only and certifies nothing: it takes the threshold, side and direction
+The choice reads pilot draws only and certifies no bound: it takes the threshold, side and direction
 that are expected to certify most.
 """
 
@@ -103,11 +103,11 @@ class Choice:
         event: what is to be counted.
         direction: "x" or "x_prime".
         merit: the bound that `Goal.trials` draws would certify at the pilot's pessimistic rates;
-            below 0 where that is nothing, but the larger the better still; minus infinity where
-            the score has no threshold but within rounding: then nothing is counted (`counted`).
+            below 0 where it certifies none, and still comparable; minus infinity where
+            the score has no threshold but within rounding: then it is not counted (`counted`).
         counts: what the pilot counted; `counts.k` belongs to x.
         is_clear: True if a wide gap separates the sides on the pilot, see `choose_plainest`.
-        rounding: the event that would have been chosen had nothing been rounded, where it promises
+        rounding: the event that would have been chosen without any rounding, where it promises
             clearly more; what it shows is the code as it runs.
         farther: the event at a threshold in the tail, by lines fitted to it. Defaults to none.
     """
@@ -165,7 +165,7 @@ def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prim
 
 
 def not_applicable(attack: Any, outputs: Array) -> ValueError:
-    """Return the complaint of an attack that can make nothing of such outputs."""
+    """Return the complaint of an attack that does not apply to such outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
     requirement = f"one that applies to these outputs ({type(attack).__name__}), or left out"
     return invalid("attack", requirement, shape)
@@ -250,7 +250,7 @@ def best_of_sketches(
 def _choose_threshold(
     score: Score, points: Floats, below: Ints, finite: Sequence[int], sizes: Sizes, goal: Goal
 ) -> Choice:
-    """Return the best of some thresholds, and what it would be had nothing been rounded.
+    """Return the best of some thresholds, and the best without any rounding.
 
     Args:
         score: the score.
@@ -629,7 +629,7 @@ class ScoreAttack(AuditAttack):
 
 
 class NumericAttack(ScoreAttack):
-    """An attack that makes scores of rows of numbers alone, without a look at the inputs.
+    """An attack that makes scores only of rows of numbers, without the inputs.
 
     A subclass has the method `make_scores` in place of `candidates`.
     """
@@ -642,7 +642,7 @@ class NumericAttack(ScoreAttack):
     """Scores of an attack that applies and finds nothing: one that says nothing certifies 0."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores that the pilot suggests, or those of an attack that finds nothing.
+        """Return the scores that the pilot suggests, or those of an attack without an event.
 
         Other outputs than rows of `least_columns` numbers or more have no scores.
         """

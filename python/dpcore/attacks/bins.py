@@ -269,7 +269,7 @@ class Layout(NamedTuple):
         return cls(transform, edges, offsets, _take_runs(symbols, counts + 2, classes), places)
 
     def core(self, keys: Words) -> tuple[str, Floats, Ints, Words]:
-        """Return the core's arguments, with what each bin adds to a pattern (or nothing)."""
+        """Return the core's arguments, with what each bin adds to a pattern, if anything."""
         return self.transform, self.edges, self.offsets, keys
 
     def ordinary(self) -> Flags:
@@ -306,7 +306,7 @@ def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
 
     Two entries of the output are alike when the entries of the inputs behind them are: the same
     numbers in x, and in x'. Inputs of one entry, or whose number of entries divides the columns,
-    are taken to be repeated. Other inputs tell nothing: every column is a class of its own.
+    are taken to be repeated. Other inputs do not help: every column is a class of its own.
     """
     own = np.arange(columns)
     inputs = [_input_numbers(side) for side in (pair.x, pair.x_prime)]

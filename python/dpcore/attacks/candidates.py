@@ -103,12 +103,12 @@ class _RankedPart:
 
 
 class _ColumnScreen:
-    """Columns compared between the sides, of which the most different ones are kept.
+    """Columns compared between the sides; the most different ones are kept.
 
     Args:
         split: rows on x, which come first.
         most: columns that are kept.
-        is_presence: True to compare only what is there, of which kind and how long.
+        is_presence: True to compare only presence, kinds and lengths.
     """
 
     def __init__(self, split: int, most: int, is_presence: bool = False) -> None:
@@ -152,7 +152,7 @@ class _ColumnScreen:
         """Return the parts that differ most: the plainest first, so that they win where all tie.
 
         Args:
-            sides: outputs on x and on x', of which columns need not be read again.
+            sides: outputs on x and on x', whose columns need not be read again.
         """
         forms = [column for column in self.kept if column.part.measure == "form"]
         faint = {column.order for column in forms if column.merit < _MIN_FORM_DEVIATIONS}
@@ -199,7 +199,7 @@ def _explore_parts(
 
 
 def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
-    """Return the columns of what is there, of which kind and how long, where these vary.
+    """Return the columns of presence, kinds and lengths, where these vary.
 
     Args:
         outputs: outputs on x, no regular numbers, shape `(size, ...)`.
@@ -342,7 +342,7 @@ def _own_parts(
 def _presence_parts(
     held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
 ) -> Iterator[Part | int]:
-    """Yield the parts of a node that say what is there, of which kind and how long."""
+    """Yield the parts of a node on presence, kind and length."""
     if isinstance(held, Bunch):
         kinds = held.present
         yield from _parts_of_kinds(held, steps)
@@ -744,7 +744,7 @@ def read_candidates(
 
 
 def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
-    """Return the scores of whole values at the places of which a score reads a letter or a length.
+    """Return the scores of whole values at places where a score reads a letter or a length.
 
     They often say the same, and are what a reader understands.
     """

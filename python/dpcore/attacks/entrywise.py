@@ -3,7 +3,7 @@
 The vote is the reconstruction attack, with thresholds midway between the inputs. The sets are for
 mechanisms that are declared to treat coordinates independently. The loss of n independent
 coordinates with one law is n times the loss of one of them, and every output holds n draws of that
-one coordinate. Nothing in the counted draws proves independence: it is declared by whoever asks for
+one coordinate. The counted draws do not prove independence: it is declared by the user of
 this attack, and printed with the verdict. The pilot can only disprove it, and is then refused.
 """
 
@@ -169,7 +169,7 @@ def _pilot_refused(reason: str, side: str) -> ValueError:
 class MajorityVote(AuditAttack):
     """Every entry of the output votes for the input it is nearer to; the majority decides.
 
-    Nothing is fitted but which of the two votes is counted. It costs almost nothing and sees
+    Only the choice between the two votes is fitted. It has almost no cost and sees
     little in high dimension: a sound Laplace mechanism with epsilon 1 shows 0.076 at 128 entries.
 
     Source:
@@ -225,7 +225,7 @@ class MajorityVote(AuditAttack):
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers.
-            ValueError: if the shapes do not fit or a side has no output.
+            ValueError: if the shapes do not fit or one side has no output.
         """
         event = self.event(pair)
         hits, hits_prime = event(outputs), event(outputs_prime)
@@ -302,8 +302,8 @@ class Coordinatewise(AuditAttack):
     and p_g, q_g are counted on m_g coordinates of every output at once.
 
     Three things are declared by using this attack: the outputs' coordinates are independent of
-    each other given the input, coordinate i depends on x_i alone, and those of one group have one
-    law. A pilot that contradicts them is refused; one that does not proves nothing.
+    each other given the input, coordinate i depends only on x_i, and those of one group have one
+    law. A pilot that contradicts them is refused. A pilot that agrees does not prove them.
 
     Source:
         The sum of the losses of independent coordinates: Dwork and Roth (2014), theorem 3.6.
@@ -356,7 +356,7 @@ class Coordinatewise(AuditAttack):
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers, or `goal` is not a `Goal`.
-            ValueError: if the shapes do not fit, a side has fewer than two outputs, the inputs
+            ValueError: if the shapes do not fit, one side has fewer than two outputs, the inputs
                 agree everywhere, the pilot's coordinates are visibly dependent, or those of one
                 group visibly unlike.
         """
@@ -500,7 +500,7 @@ def _sum_logarithms(
 
 
 def _log_margin(log_p: Floats, delta: float) -> Floats:
-    """Return ln(e^log_p - delta), minus infinity where nothing is left."""
+    """Return ln(e^log_p - delta), minus infinity where no mass is left."""
     if delta == 0.0:
         return log_p
     left = -np.expm1(np.minimum(np.log(delta) - log_p, 0.0))

@@ -62,7 +62,7 @@ class Grain:
 
     @property
     def exact(self) -> bool:
-        """True where nothing was rounded."""
+        """True where no value was rounded."""
         return self.bits == 0 and self.absolute == 0.0
 
     def at(self, values: Any) -> Any:
@@ -180,7 +180,7 @@ def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Flo
 def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     """Classify each step between neighbouring sorted finite values, shape `(size - 1,)`.
 
-    `SAME`: one number; equal, or in a run at most 4,096 last places wide that nothing is near, as
+    `SAME`: one number; equal, or in a run at most 4,096 last places wide without a near value, as
     a long computation leaves it. `NEAR`: within what rounding may have moved them by. `APART`.
     """
     return _core.steps_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))
@@ -189,7 +189,7 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
 def cuts_of(values: Floats, grain: Grain) -> Places:
     """Return places i: an edge between sorted values i and i + 1 splits no real number.
 
-    Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
+    Where no two values are separate, edges are at least 16 tolerances from each
     other, so that rounding moves few values from bin to bin.
     """
     return _core.cuts_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))

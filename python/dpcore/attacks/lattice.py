@@ -277,7 +277,7 @@ class FloatLattice(ScoreAttack):
             pair: the pair they were drawn on; its entries are used where they match the outputs'.
 
         Returns:
-            The scores, most promising first; one that is 0 everywhere if there is no trace; none
+            The scores, most promising first; one that is 0 everywhere without a trace; none
             if the outputs are not floats or have no entries.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)

@@ -1,7 +1,7 @@
 """Python objects by their kinds: the numbers, texts and places that many of them hold.
 
 A `Bunch` is one place of many outputs at once: what every output has there, or `ABSENT`. It is
-sorted by kind once, so that each measure is a pass over the items of one kind alone.
+sorted by kind once, so that each measure is a pass over the items of only one kind.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def parse_number(text: Any) -> float:
 
 
 class _AbsentType:
-    """The class of `ABSENT` alone."""
+    """The class of `ABSENT` only."""
 
 
 ABSENT: Final = _AbsentType()

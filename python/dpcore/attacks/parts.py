@@ -550,7 +550,7 @@ def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
 def remember_parts() -> Iterator[None]:
     """Cache the parts of arrays, so that several scores read them once.
 
-    Nothing may write into the arrays in the meantime.
+    The arrays must not be written to in the meantime.
     """
     if _part_cache.known is not None:
         yield

@@ -1,8 +1,8 @@
 """Attacks on pairs of columns: products of their signs and of their centred values.
 
-Each column alone may have one law on both sides while two of them agree on x and disagree on x': a
-bit that is the exclusive or of another and of the secret, or shared noise. No sum over columns
-shows that. Second moments of all pairs do, at the cost of one matrix product.
+Each column by itself may have one law on both sides while two of them agree on x and disagree on
+x': a bit that is the exclusive or of another and of the secret, or shared noise. No sum over
+columns shows that. Second moments of all pairs do, at the cost of one matrix product.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, 
         n_prime: draws on x'.
 
     Returns:
-        Log ratios, 0 where nothing was counted, and variances; of the shape of `k`.
+        Log ratios, 0 without counts, and variances; of the shape of `k`.
     """
     ratios = np.log((k + 0.5) / (n + 1.0)) - np.log((k_prime + 0.5) / (n_prime + 1.0))
     ratios = np.where((k == 0) & (k_prime == 0), 0.0, ratios)

@@ -2,7 +2,7 @@
 
 A difference of supports is an infinite privacy loss. What the pilot shows is only a hypothesis;
 it is certified like any other event, by a count on fresh draws. That a loss *is* infinite follows
-from a closed form alone, which `dpcore.exact.explain_infinite_loss` states for native mechanisms.
+only from a closed form, which `dpcore.exact.explain_infinite_loss` states for native mechanisms.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Repeats(Merged, word="Repeats"):
         set_fields(self, tolerance=tolerance, relative=real("relative", self.relative, low=0.0))
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the numbers, shape `(size,)`; NaN equals nothing."""
+        """Return the numbers, shape `(size,)`; NaN equals no number."""
         rows = read_numbers(outputs)
         scores = np.zeros(len(rows))
         for part in arrays.chunk_slices(rows):
@@ -313,7 +313,7 @@ class Support(NumericAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose rare values of one side alone, where the pilot is small enough to look through."""
+        """Choose rare values of only one side, where the pilot is small enough to look through."""
         size = sum(map(np.size, (*outputs, *outputs_prime)))
         if 0 in (len(outputs), len(outputs_prime)) or size > MOST_SOUGHT:
             return None
@@ -360,7 +360,7 @@ class Support(NumericAttack):
 
 
 def _find_ranges(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[Outside]:
-    """Yield the range of x' in every entry where x leaves it; nothing where x leaves none."""
+    """Yield the range of x' in every entry where x leaves it."""
     dim = rows.shape[1]
     lows, highs = np.full(dim, -np.inf), np.full(dim, np.inf)
     for part, (own, other) in arrays.column_blocks(rows, rows_prime):
@@ -561,7 +561,7 @@ def find_rare_values(
         luck: probability that a value that both sides have is taken for one side's own.
 
     Returns:
-        The choice, or None where nothing is found.
+        The choice, or None.
     """
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None:
@@ -615,7 +615,7 @@ def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -
 def _choose_own_values(
     atoms: Sequence[_OneSidedAtom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
-    """Return the event that an output holds one of a side's own values, or None without any."""
+    """Return the event that an output holds a value of only one side, or None without any."""
     frequent = _keep_frequent(atoms, 1 - 2 * side)
     if not frequent:
         return None
@@ -631,7 +631,7 @@ def _choose_own_values(
 def _find_rare_part(
     parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal
 ) -> Choice | None:
-    """Return the rare value of one part alone; of a flag that it is set, or that it is not."""
+    """Return the rare value of only one part; of a flag that it is set, or that it is not."""
     part, sides = parts.only([i]), [side[:, [i]] for side in columns]
     rare_values = find_rare_values(sides[0], sides[1], goal, _PRESENCE_LUCK_PROBABILITY)
     if rare_values is None:

@@ -16,7 +16,7 @@ alpha-quantile of Beta(k, k' + 1) for k labels of the numerator's side and k' of
 bound `dpcore.bounds.conditional` with ``sides="coin"``. It has no form for delta > 0. A machine
 that remembers sides (a cache that one input warms for the next call) breaks the condition.
 
-Latency alone is not enough. A loop that counts failures takes time in proportion to the noise, and
+Latency is not enough. A loop that counts failures takes time in proportion to the noise, and
 the noise has one law on both sides; but output and latency together give the noise away, and output
 less noise is the input.
 """
@@ -287,8 +287,8 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
         pair: the two inputs.
 
     Returns:
-        Scores, all of them fitted on these rows, or none where a side is missing, or outputs cannot
-        be compared.
+        Scores, all of them fitted on these rows, or none where one side is missing, or outputs
+        cannot be compared.
     """
     scores: list[TimedScore] = []
     if sides.all() or not sides.any():
@@ -450,7 +450,7 @@ def choose_timed(
 
 
 def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple[Above, str]:
-    """Choose the threshold on the latency alone, side and direction that should certify most.
+    """Choose the threshold on the latency only, side and direction that should certify most.
 
     Args:
         pilot: timed calls that will not be counted.
@@ -498,7 +498,7 @@ class Timing(AuditAttack):
 
     Scores of the output, the latency, and the latency beyond what is usual for such an output on
     either side compete on pilot calls that fitted none of them. Outputs may be numbers, rows of
-    numbers of any shape, or anything hashable that repeats; of others the latency alone is looked
+    numbers of any shape, or anything hashable that repeats; for others only the latency is looked
     at, and a note says so.
 
     Args:

@@ -128,7 +128,7 @@ _READER: Final = "words"
 class TokenRatios(Merged, word="TokenRatios"):
     """The sum of what the different tokens of an output say, and of what their number says.
 
-    A token that the pilot never showed says nothing, however often it occurs; one that occurs
+    A token that the pilot never showed has weight 0, however often it occurs; one that occurs
     twice in an output counts once.
 
     Args:
@@ -326,7 +326,7 @@ class Words(ScoreAttack):
             outputs_prime: pilot outputs on `x_prime`, shape `(size',)`.
 
         Returns:
-            One score, or none where texts come 8 times each on average, or nothing tells.
+            One score, or none where texts come 8 times each on average, or no token helps.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         texts = _first_texts(sides)

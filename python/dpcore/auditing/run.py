@@ -639,8 +639,8 @@ def audit_timing(request: Request) -> Audit:
     """Time `2 trials` calls; the event is one of output and latency together.
 
     Args:
-        request: the checked arguments; its bound is replaced by the conditional one, which alone
-            allows for sides drawn by coin.
+        request: the checked arguments; its bound is replaced by the conditional one, which is the
+            only one that allows for sides drawn by coin.
 
     Returns:
         The audit. Its counts are the calls on each side that hit the event, of all calls.

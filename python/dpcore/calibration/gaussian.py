@@ -38,7 +38,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         sensitivity: largest L2 distance of two neighbours, in the units of the input.
         true_delta: the smallest delta that holds at that epsilon; never above `delta`.
         formula: "classical" or "analytic".
-        note: what to know about the choice; empty if nothing.
+        note: what to know about the choice; empty without a note.
 
     Raises:
         TypeError: if a field is of the wrong kind.

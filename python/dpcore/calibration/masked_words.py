@@ -64,7 +64,7 @@ def word_dropout(
 
     which stays true in the mean over the other masks. It needs ``P1 <= e^epsilon Q1``: the texts
     differ in *one word*; ``P1 <= e^epsilon P0``: the *masked text is a neighbour* too; and masks
-    of the other words that know nothing of this one: *independent* (Bernoulli) masks.
+    of the other words that do not depend on this one: *independent* (Bernoulli) masks.
 
     Args:
         epsilon: of the mechanism without masks, in (0, 1e300], for texts that differ in one word.
@@ -196,7 +196,7 @@ class MaskedWords(Shown):
             pair: two texts.
 
         Returns:
-            The loss; infinite if one of them alone has some answer.
+            The loss; infinite if only one of them has some answer.
 
         Raises:
             TypeError: if `pair` is not a Pair of texts.

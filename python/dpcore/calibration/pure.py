@@ -252,7 +252,7 @@ def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
 
     At scale 1, with noise of length r and of cosine c with the line through both, the loss is
     sqrt(r^2 - 2 r c D + D^2) - r, which falls in r and in c. Its law is rounded up to the lower
-    corners of cells of length and cosine, of which the probabilities are known.
+    corners of cells of length and cosine with known probabilities.
 
     Args:
         orders: shape `(n,)`, above 1.

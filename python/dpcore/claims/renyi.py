@@ -443,7 +443,7 @@ def of(held: Any) -> trade_off.Claim:
 
     Raises:
         TypeError: if it is something else.
-        ValueError: if an accountant has counted no step, or what is held claims nothing finite.
+        ValueError: if an accountant has counted no step, or what is held has no finite claim.
 
     Source:
         Mironov, Talwar and Zhang (2019) for Opacus' RDP; Gopi, Lee and Wutschitz (2021), which

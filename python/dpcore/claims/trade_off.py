@@ -364,7 +364,7 @@ def find_remote_tangent(claim: Claim) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def tangent_slopes(claim: Claim) -> Floats:
-    """Return epsilons from 0 to where the delta of a claim is next to nothing, denser near 0."""
+    """Return epsilons from 0 to where the delta of a claim is almost 0, denser near 0."""
     most = claim.epsilon(_MIN_TANGENT_DELTA)
     if not math.isfinite(most):
         # Of a curve whose delta never falls so low, to where it stops falling.
@@ -384,7 +384,7 @@ class TradeOff(Claim, word="TradeOff"):
 
     A function is read at 1,019 type I errors. By convexity the lines through neighbouring points
     lie below it elsewhere, and the claim becomes the largest convex curve that these leave: it is
-    nowhere above the function, and says nothing about a delta below 1e-12. Of a function f that is
+    nowhere above the function, and does not describe a delta below 1e-12. Of a function f that is
     not its own inverse max(f, f^-1) is meant, as the claim is about both orders of a pair. Files
     and other processes hold the table, never the function.
 

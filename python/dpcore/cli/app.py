@@ -1,6 +1,6 @@
 """The command line: `dpcore audit` and the other commands.
 
-Imported by the entry points alone: `import dpcore` does not pay for typer. The long texts of
+Imported only by the entry points: `import dpcore` does not pay for typer. The long texts of
 `--help` are here; in them, `[bold]` and similar words are rich markup.
 """
 

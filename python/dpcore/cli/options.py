@@ -314,7 +314,7 @@ class MergeArguments:
 
 @dataclass(frozen=True)
 class OutputsArguments:
-    """Options of `dpcore audit-outputs`; None or empty if an option was not given."""
+    """Options of `dpcore audit-outputs`. An option that was not given is None or empty."""
 
     files: list[str] = _make_argument(
         "FILE [FILE]",

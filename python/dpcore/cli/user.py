@@ -40,7 +40,7 @@ def split_target(target: str) -> tuple[Path, str]:
     """Split a target into the file and the name in it.
 
     Raises:
-        Usage: if there is no such Python file, or no name.
+        Usage: if the Python file is missing, or no name.
     """
     file, _, name = (target, "", "") if target.endswith(".py") else target.rpartition(":")
     if not file:
@@ -85,7 +85,7 @@ def load_from_file(
         The object itself where the core runs it; any other callable as a `Guarded`.
 
     Raises:
-        Usage: if there is no such attribute, or it is not a mechanism.
+        Usage: if the attribute is missing, or it is not a mechanism.
         Failure: if the import raises.
     """
     module, target = _find_attribute(path, name, label)
@@ -120,7 +120,7 @@ def load_function(path: Path, name: str, label: str) -> Any:
         The function, or another object that a trace calls.
 
     Raises:
-        Usage: if there is no such attribute, or it cannot be called.
+        Usage: if the attribute is missing, or it cannot be called.
         Failure: if the import raises.
     """
     function = _find_attribute(path, name, label)[1]

@@ -5,7 +5,7 @@ certify most; the other half are counted, and the choice is independent of them.
 rows pass from `hold_out` to the bounds.
 
 What one sees of a row, an event or the bin of its score, diverges at most as much as the rows do:
-data processing (van Erven and Harremoes 2014, theorem 9). Nothing but the independence of the
+data processing (van Erven and Harremoes 2014, theorem 9). Only the independence of the
 counted rows is assumed.
 """
 
@@ -370,7 +370,7 @@ class Certificate(Record, word="Certificate"):
         events: the event counted in each direction, in words.
         counts: its counts on the counted rows; `counts[i].k` belongs to the numerator.
         bins: counts of the bins in each direction, numerator first, or none where no order is above
-            1 or the choosing rows expected nothing of them.
+            1 or the choosing rows expected no loss of them.
         confidence: of each direction by itself.
         one_per_group: True if one random row of each group was counted.
     """

@@ -4,7 +4,7 @@ Every function takes orders of any shape and returns D_alpha(P0||P1) in nats in 
 order 1 the Kullback-Leibler divergence, at inf the logarithm of the largest ratio of densities,
 and inf where the divergence is infinite or beyond the range of float64. Relative errors are below
 1e-12, also for orders next to 1, huge orders and laws that hardly differ: orders from 1/2 on are
-sums of terms of one sign, so that nothing cancels. Orders below 1/2 come from the others by skew
+sums of terms of one sign, so that no terms cancel. Orders below 1/2 come from the others by skew
 symmetry, (1 - a) D_a(P||Q) = a D_{1-a}(Q||P) (van Erven and Harremoes 2014, proposition 2).
 """
 
@@ -284,7 +284,7 @@ def discrete_divergence(
         b: a - 1.
         log_p: ln p, finite.
         loss: ln(p / q), inf where q is 0.
-        missing: what Q has where P has nothing.
+        missing: mass of Q where P has none.
         rest: D_a within each point where it is not an atom but a law of its own, else None.
     """
     whole = loss if rest is None else loss + rest

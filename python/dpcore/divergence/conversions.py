@@ -1,7 +1,7 @@
 """Conversions of a curve of divergences into an epsilon.
 
 With upper bounds on the divergences, such as the closed forms of a mechanism, both conversions of
-a curve give upper bounds on epsilon. With estimates they give estimates, which bound nothing on
+a curve give upper bounds on epsilon. With estimates they give estimates, which are not bounds on
 either side: the least of many figures favours the order whose divergence is most under-estimated.
 """
 
@@ -87,7 +87,7 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
     Args:
         alphas: orders above 1, ascending, shape (n,); the last may be inf.
         values: the divergence of each order in nats, shape (n,), each the larger one of both
-            directions; inf where nothing is known.
+            directions; inf where it is not known.
         delta: in (0, 1).
 
     Returns:

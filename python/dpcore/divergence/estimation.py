@@ -484,7 +484,7 @@ def renyi(
     k-th-neighbour distances. "paper": Gusain and Leith's, its two misprints corrected;
     "paper-literal": as printed, which is not a Renyi divergence.
 
-    Belief. "estimate only" means that nothing here speaks against the value. It is "not resolved at
+    Belief. "estimate only" means that no check contradicts the value. It is "not resolved at
     this alpha" where the method beside it lies above it (a held-out score by 2 joint standard
     errors, the ball by 3); where the energy test rejects P0 = P1 at .01 and the value is 0 within
     2 standard errors; from order one on, where more of the numerator's rows lie beyond the other
@@ -516,7 +516,7 @@ def renyi(
         decimals: round the rows to so many decimals first, or None.
         scale: None, "std" (each coordinate divided by its pooled standard deviation) or "whiten".
         certified: True certifies lower bounds on held-out rows; needs `rows` or both groups.
-        rows: "independent" if every row was drawn on its own; there is no default.
+        rows: "independent" if every row was drawn on its own. It must be given.
         confidence: of everything certified, in each direction.
         rng: seed or generator for folds, groups, permutations and replicates.
         threads: threads to use. None is all cores.

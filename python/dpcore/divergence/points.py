@@ -399,7 +399,7 @@ class Points:
 
     @property
     def units(self) -> tuple[int, int]:
-        """Rows of each set that stand alone, or its groups."""
+        """Single rows of each set, or its groups."""
         first, second = (
             size if groups is None else int(groups.max()) + 1
             for size, groups in zip(self.sizes, self.groups, strict=True)
@@ -483,7 +483,7 @@ def find_points(
         counts1: the same for y1.
         groups0: one hashable label for each row of y0; rows that share a label stay together in
             every resampling. None for rows on their own.
-        groups1: the same for y1; labels of the two sets have nothing to do with each other.
+        groups1: the same for y1; labels of the two sets are unrelated.
         decimals: decimals to round coordinates to before equal rows are sought, or None for none.
         scale: None, "std" (every column over its standard deviation in all sample rows of both
             sets; a constant column stays as it is) or "whiten" (the covariance of all sample rows

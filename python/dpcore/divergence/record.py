@@ -46,7 +46,7 @@ class Epsilon(Record, word="Epsilon"):
     Attributes:
         delta: the delta asked for.
         epsilon_lower: certified at `confidence`: the smallest epsilon at which (epsilon, delta)-DP
-            is not refuted by a held-out event. None where nobody said that rows are independent.
+            is not refuted by a held-out event. None unless it is stated that rows are independent.
         epsilon_hat: the empirical loss of that event; a point estimate.
         epsilon_rdp: the conversion of the estimated curve (Canonne, Kamath and Steinke 2020),
             the larger direction: neither an upper nor a lower bound. None where no order above
@@ -209,7 +209,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         """Compute three labelled figures on (epsilon, delta) from the two samples.
 
         Args:
-            delta: in [0, 1); there is no default.
+            delta: in [0, 1). It must be given.
 
         Returns:
             `Epsilon`: certified from below, the plug-in of the same event, and the conversion of

@@ -112,7 +112,7 @@ def find_outside_units(
 
     Args:
         points: both sets.
-        fit: held-out scores that the estimate rests on, or None if it rests on the rows alone.
+        fit: held-out scores that the estimate rests on, or None if it rests only on the rows.
         rng: draws the rows whose neighbours are sought, where there are many.
         threads: for that search.
 

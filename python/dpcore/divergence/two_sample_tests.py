@@ -61,7 +61,7 @@ class Checks(Record, word="Checks"):
         certified: certified lower bounds of D_alpha, shape (2, n_alpha), or None where not asked
             for.
         epsilon_lower: certified lower bound of epsilon at delta = 0 by a held-out event, or None
-            where nobody said that rows or groups are independent.
+            unless it is stated that rows or groups are independent.
         size_p: permutation p-value of "the sizes of groups do not depend on their values"; None
             without groups of several sizes. Where they do, what is certified and what is
             estimated speak of two laws: of one random row of each group, and of all rows.

@@ -2,7 +2,7 @@
 
 Outputs may stay on the device where a mechanism made them: an event needs of a block one bool for
 each output. On a graphics card, copying the block would take longer than drawing it; on the CPU
-torch and numpy share the memory. Nothing here imports torch: a tensor is only there where somebody
+torch and numpy share the memory. No code here imports torch: a tensor is only there where somebody
 has.
 """
 
@@ -426,7 +426,7 @@ class Ballot(NamedTuple):
     complement: bool
 
     def hits(self, votes: int, size: int) -> int:
-        """Return the hits among `size` outputs of which `votes` voted for x'."""
+        """Return the hits among `size` outputs, `votes` of which voted for x'."""
         return size - votes if self.complement else votes
 
 
@@ -714,7 +714,7 @@ def score_name(score: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Never(EventRecord, word="Never"):
-    """The event of an attack that found nothing: it does not happen, and certifies 0."""
+    """The event of an attack without an event: it never happens, and certifies 0."""
 
     happens: ClassVar[bool] = False
 

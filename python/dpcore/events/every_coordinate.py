@@ -97,7 +97,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if there is no group, a group is empty, a coordinate appears twice or is not
+        ValueError: if no group is given, a group is empty, a coordinate appears twice or is not
             below `dim`, or the lengths differ.
 
     Source:

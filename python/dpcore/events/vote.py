@@ -121,7 +121,7 @@ class Vote(event.EventRecord, word="Vote"):
         return won if self.vote == "x_prime" else ~won
 
     def _of_objects(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.bool_]:
-        """Evaluate the vote on rows of which some are not vectors; those are not in the event."""
+        """Evaluate the vote on rows, some of which are not vectors; those are not in the event."""
         answers, dim = np.zeros(len(outputs), np.bool_), self.threshold.size
         tables = [
             (places, rows)

@@ -108,8 +108,8 @@ def config_of(name: str, *, quick: bool = False, **options: Any) -> Any:
 
     Args:
         name: one of `NAMES`.
-        quick: a run that shows no more than that it works: `QUICK`, where nothing else is given.
-        **options: fields of its `Config`; None and False leave it at the experiment's own.
+        quick: a run that only shows that it works: `QUICK`, unless other values are given.
+        **options: fields of its `Config`. None and False leave it at the experiment's own.
 
     Returns:
         Its `Config`.
@@ -176,7 +176,7 @@ def reproduce(
             picture say.
         full: the size of the paper, for an experiment that is smaller otherwise.
         quick: few trials and one seed, unless they are given: under 20 seconds.
-        seeds: runs of which mean and spread are shown.
+        seeds: number of runs; their mean and spread are shown.
         device: where torch runs, such as "cpu" or "cuda".
         executor: counts the audits, see `dpcore.audit`: a Dask client, say.
         resume: folder with a run file for each audit: an experiment that was killed goes on, and

@@ -3,7 +3,7 @@
 ADePT rewrites texts by an auto-encoder with noise in the middle. As published, its noise gives
 sqrt(n) times the epsilon claimed; "scaled" has the noise that its claim needs, with the same
 weights, "l1" and "gaussian" are other repairs. The auto-encoder is trained on public texts, epochs
-are fixed beforehand, and what is rewritten are other texts, on which nothing is chosen. Utility is
+are fixed beforehand, and what is rewritten are other texts, on which no choice is made. Utility is
 measured by a linear classifier that predicts intents from rewritten texts.
 """
 
@@ -162,7 +162,7 @@ def measure_intent_utility(
     Args:
         rewritten: one for each of the held-out texts.
         texts: these, with their intents.
-        confidence: of each interval alone.
+        confidence: of each interval by itself.
         seed: of the bootstrap.
     """
     alone = list_single_intents(texts)
@@ -409,7 +409,7 @@ class Config(SeededSettings):
         data: folder with the folders `atis` and `snips`, or one of these. None makes texts up.
         full: SNIPS as well as ATIS, three seeds, and 64 and 256 hidden entries in addition to 128.
         quick: no more than shows that it works: few texts, little training, two claims.
-        seeds: trainings of each auto-encoder, of which mean and spread are shown. None is 1, and 3
+        seeds: trainings of each auto-encoder; their mean and spread are shown. None is 1, and 3
             where `full` is set.
         device: where encoder and decoder run, such as "cpu".
         confidence: probability that a bound or an interval holds, for each on its own.
@@ -472,7 +472,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Raises:
         ModuleNotFoundError: without torch, scikit-learn or sacrebleu; it says what to install.
         FileNotFoundError: if a file of the data is missing.
-        ValueError: if there is no such device, or too few texts.
+        ValueError: if the device is missing, or too few texts.
         KeyboardInterrupt: on Ctrl-C before anything was rewritten.
 
     Source:

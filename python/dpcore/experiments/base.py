@@ -66,13 +66,13 @@ def setting(
     """Declare a field of a `Config`: its value and its check.
 
     Args:
-        usual: the value where nothing is given; a tuple declares a list without repetition, of
+        usual: the default; a tuple declares a list without repetition, of
             which each entry is checked.
         check: called as `check(name, value, *values, **options)`, returns the value to keep; None
             for the check of the fields of this name.
         *values: further arguments of the check.
-        quick: the value where nothing is given and `quick` is set.
-        full: the value where nothing is given and `full` is set.
+        quick: the default where `quick` is set.
+        full: the default where `full` is set.
         ascending: True for a list that is sorted.
         **options: further keyword arguments of the check.
 

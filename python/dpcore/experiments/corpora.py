@@ -266,9 +266,9 @@ class TextOptions(SeededSettings):
     Args:
         trials: texts of a set, at most; at least 100.
         seed: int in [0, 2**63); every part of the experiment gets its own from it.
-        seeds: repetitions, of which mean and standard deviation are shown, or None for the
+        seeds: repetitions; their mean and standard deviation are shown, or None for the
             experiment's own number, which is larger with `full` and 1 with `quick`.
-        data: the folder of the corpora; None generates texts.
+        data: the folder of the corpora. None generates texts.
         full: True for more repetitions.
         quick: True for a run that shows only that the experiment works.
 

@@ -3,7 +3,7 @@
 Both directions of every pair of laws, with the rows on which methods are known to fail. On those
 the default grid is estimated with certificates too: a value that its own certified lower bound
 contradicts must never come out as "estimate only". The figures of others on the same laws, with
-their sources, are for comparison alone.
+their sources, are only for comparison.
 """
 
 from __future__ import annotations

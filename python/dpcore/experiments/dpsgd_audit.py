@@ -242,7 +242,7 @@ class Config(SeededSettings):
             1,000.
         seed: int in [0, 2**63).
         full: True for five times as many trials.
-        quick: True for generated data alone, few trials, and many runs of five recipes only.
+        quick: True for only generated data, few trials, and many runs of five recipes only.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -382,7 +382,7 @@ def _audit_step(config: Config, rows: Any, fault: str, seed: int) -> Any:
 
 
 def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
-    """Train with canaries of which each has a feature of its own."""
+    """Train with canaries, each of which has a feature of its own."""
     recipe = Recipe(RUN_SIGMA, fault, steps=STEPS)
     rng = np.random.default_rng(seed)
     width = rows.shape[1] - 1
@@ -438,7 +438,7 @@ class Result(Tabled[Config]):
 
     @property
     def unexpected(self) -> tuple[Cell, ...]:
-        """Audits of which the verdict is not what it must be, see `Cell`."""
+        """Audits whose verdict is not the expected one, see `Cell`."""
         return tuple(cell for cell in self.cells if cell.is_unexpected)
 
     def table(self) -> str:

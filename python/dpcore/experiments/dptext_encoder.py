@@ -2,7 +2,7 @@
 
 The published noise, in the two readings of its formula, and Laplace noise; epsilon fixed, or
 learnt with a cap and without one. Every system is trained, inspected, audited on two texts that
-training did not see, and attacked. An epsilon that is learnt is flagged: nobody claimed it.
+training did not see, and attacked. An epsilon that is learnt is flagged: it was not claimed.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class Config(TextOptions):
     Args:
         trials: draws on each side of every audit.
         seed: int in [0, 2**63); every training and audit gets its own seed derived from it.
-        seeds: trainings of each system, of which mean and spread are shown, or None for 1, or 5 if
+        seeds: trainings of each system; their mean and spread are shown, or None for 1, or 5 if
             `full`.
         data: the folder of the corpora, with dpnr_ag/ag_data.txt in it, or one of these two; None
             makes texts up.
@@ -313,7 +313,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Raises:
         ModuleNotFoundError: without torch or scikit-learn; it says what to install.
         FileNotFoundError: if the folder has no such file.
-        ValueError: if there is no such device, or the corpus lacks the attribute.
+        ValueError: if the device is missing, or the corpus lacks the attribute.
         KeyboardInterrupt: on Ctrl-C before anything was found.
 
     Source:

@@ -112,7 +112,7 @@ class Cell(Record):
         return float(getattr(self.release, name))
 
     def certified(self, name: str) -> float:
-        """Return what the attack on an attribute certifies; NaN where nothing can be."""
+        """Return what the attack on an attribute certifies; NaN without a bound."""
         return studies.read_certificate(getattr(self, name))
 
 

@@ -242,7 +242,7 @@ class Row(Shown):
 
     @property
     def found(self) -> bool | None:
-        """True if the low-order bits refute the claim, None if nothing was counted."""
+        """True if the low-order bits refute the claim, None without counts."""
         return None if self.audit is None else self.audit.refuted
 
 

@@ -282,7 +282,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Count the pairs of every size, law and clip.
 
     Args:
-        config: how many pairs of which sizes.
+        config: numbers and sizes of the pairs.
         threads: number of threads, None for all cores.
         progress: show a bar. None shows it for long work on a terminal or in a notebook.
 

@@ -102,7 +102,7 @@ class Config(TextOptions):
         trials: texts of the sensitive set, at most; at least 100.
         seed: int in [0, 2**63); splits, redactions and starts get their own from it.
         seeds: splits, each with starts of its own, or None for 5, 1 with `quick`.
-        data: the folder of the corpora, with medical/abstracts.csv in it; None generates texts.
+        data: the folder of the corpora, with medical/abstracts.csv in it. None generates texts.
         full: True for the source's sizes and a permutation test; takes hours.
         quick: True for one split, two levels, few texts and little training.
 

@@ -169,7 +169,7 @@ class Config(SeededSettings):
     Args:
         trials: draws on each side of every audit.
         seed: int in [0, 2**63); every audit gets its own seed derived from it.
-        seeds: audits of each layer, of which mean and spread are shown.
+        seeds: audits of each layer; their mean and spread are shown.
         device: where encoder and noise run, such as "cpu".
         epsilon: the claim.
         confidence: probability that a bound holds, for each bound on its own.
@@ -202,7 +202,7 @@ class Found(Shown):
         event: in words.
         refuted: True if the claim was refuted.
         certified: the certified bound.
-        rounding: what the low-order bits of the outputs certify, 0 where they show nothing.
+        rounding: what the low-order bits of the outputs certify, 0 where they show no loss.
         exact: the exact loss of the pair, computed from the declared noise.
         partial: True if Ctrl-C ended it early.
     """
@@ -312,7 +312,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Raises:
         ModuleNotFoundError: without torch; it says what to install.
-        ValueError: if there is no such device.
+        ValueError: if the device is missing.
         KeyboardInterrupt: on Ctrl-C before anything was counted.
 
     Source:

@@ -3,7 +3,7 @@
 Every class of `dpcore.published.SYSTEMS` is audited on its worst pair of inputs by three attacks,
 first with 2 entries, where each of them refutes every false claim, then with 128. There the
 majority vote of the papers is nearly blind to some of them and leaves two false claims standing,
-which the other attacks refute: an audit that refutes nothing is not evidence of privacy.
+which the other attacks refute: an audit without a refutation is not evidence of privacy.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Row(Shown):
         """The loss on this pair that an attacker who sees the whole output could find.
 
         For Laplace noise of scale b the L1 distance of the pair over b (a default pair lies
-        within the clip, which leaves it alone); for DPText infinite.
+        within the clip, which does not change it); for DPText infinite.
 
         Source:
             Dwork and Roth (2014), theorem 3.6; Habernal (2022), theorem 3.2.

@@ -1,7 +1,7 @@
 """Do masked names hide who a text is about?
 
 Names of a list are masked in news that name one or more of five people. An attacker who is fitted
-on masked texts infers from the other words, and from the masks alone, who was named; another
+on masked texts infers from the other words, and only from the masks, who was named; another
 classifier infers the topic, which shows what masking costs.
 """
 
@@ -62,7 +62,7 @@ class Config(TextOptions):
     Args:
         trials: texts that are used, at most; at least 100.
         seed: int in [0, 2**63); splits and attackers get their own from it.
-        seeds: splits, of which the first is the file's, or None for 3, 10 with `full`, 1 with
+        seeds: splits; the first is the file's, or None for 3, 10 with `full`, 1 with
             `quick`.
         data: the folder of the corpora, with dpnr_ag/ag_data.txt and words/names.zip in it; None
             generates texts.
@@ -249,7 +249,7 @@ def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
 def _make_cells(
     config: Config, vectors: _ReadVectors, number: int, policy: str, target: str
 ) -> list[Cell]:
-    """Infer one target from the words that are left, and from the masks alone."""
+    """Infer one target from the words that are left, and only from the masks."""
     corpus, rows, dim = vectors(number, policy)
     # Without the labels, which would be a floor of their own here.
     columns = {TOPIC: corpus.labels} if target == TOPIC else {target: corpus.attribute(target)}
@@ -298,7 +298,7 @@ class Result(Tabled[Config]):
         return tuple(dict.fromkeys(cell.target for cell in self.cells))
 
     def of(self, policy: str, reads: str, target: str) -> tuple[Cell, ...]:
-        """Return the cells of a kind, one a split; none after Ctrl-C before the first."""
+        """Return the cells of a kind, one per split; none after Ctrl-C before the first."""
         key = (policy, reads, target)
         return tuple(cell for cell in self.cells if (cell.policy, cell.reads, cell.target) == key)
 

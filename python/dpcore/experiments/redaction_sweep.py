@@ -39,7 +39,7 @@ class Config(TextOptions):
         trials: texts of the sensitive set, at most; the other set has as many. At least 100.
         seed: int in [0, 2**63); the draw of the other set and the splits get their own from it.
         seeds: splits, or None for 5, 20 with `full`, 1 with `quick`.
-        data: the folder of the corpora, with medical/abstracts.csv in it; None generates texts.
+        data: the folder of the corpora, with medical/abstracts.csv in it. None generates texts.
         full: True for 20 splits, and for twelve attackers more.
         quick: True for one split, few levels and few texts.
 

@@ -2,7 +2,7 @@
 
 The outputs of eight mechanisms on two neighbouring inputs are drawn and estimated as any two
 samples would be. The truth is known at every order and so is the exact epsilon, which shows what
-an estimate is worth, where it stops being resolved, and that nothing certified is above the truth.
+an estimate is worth, where it stops being resolved, and that no certified bound is above the truth.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class Row(Record):
     Args:
         name: key in `CASES`.
         truth: D_alpha in closed form, shape (2, n_alpha) as in the estimate.
-        estimate: what the outputs alone give.
+        estimate: the estimate from only the outputs.
         epsilon: its figures at the delta of the configuration.
         exact: the exact epsilon at that delta.
         converted: the closed form converted to that delta, the larger direction: what

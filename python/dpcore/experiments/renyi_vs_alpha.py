@@ -56,7 +56,7 @@ class Config(TextOptions):
         trials: texts of the sensitive set, at most; the other set has as many. At least 100.
         seed: int in [0, 2**63); draws, permutations and folds get their own from it.
         seeds: draws of the other set, or None for 5, 20 with `full`, 1 with `quick`.
-        data: the folder of the corpora, with medical/abstracts.csv in it; None generates texts.
+        data: the folder of the corpora, with medical/abstracts.csv in it. None generates texts.
         full: True for 20 draws.
         quick: True for one draw and few permutations.
 
@@ -80,10 +80,10 @@ class Cell(Shown):
         value: the estimates, shape `(2, orders)`.
         belief: of each estimate, the same shape.
         ceiling: the largest value that the method can give, or None where it has no ceiling.
-        certified: lower bounds at 95 % in each direction; None except for "score".
-        epsilon_lower: certified at `DELTA` by a held-out event; None except for "score".
+        certified: lower bounds at 95 % in each direction, or None except for "score".
+        epsilon_lower: certified at `DELTA` by a held-out event, or None except for "score".
         null: the estimates on permuted labels, shape `(permutations, 2, orders)`.
-        null_certified: lower bounds on permuted labels, the same shape; None except for "score".
+        null_certified: lower bounds on permuted labels, the same shape, or None except for "score".
     """
 
     method: str

@@ -228,7 +228,7 @@ def run_jobs(
     size: Callable[[_JobType], int] = lambda job: 1,
     worth: Callable[[_AnswerType], bool] = lambda answer: True,
 ) -> tuple[tuple[_AnswerType, ...], bool]:  # fmt: skip
-    """Do every job in turn, until Ctrl-C. A partial answer is kept, and nothing follows.
+    """Do every job in turn, until Ctrl-C. A partial answer is kept, and no job follows.
 
     Args:
         label: what the bar says.

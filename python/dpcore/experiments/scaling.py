@@ -62,7 +62,7 @@ def add_laplace_noise(x: Any, size: int, rng: np.random.Generator) -> Any:
 
 
 class SimulatedWorkers(Workers):
-    """Workers of a cluster on a virtual clock; nothing is drawn, all counts are 0.
+    """Workers of a cluster on a virtual clock, without draws: all counts are 0.
 
     A task that finds no idle worker waits in one queue. Workers go on while the driver is busy
     with a result.
@@ -141,7 +141,7 @@ class SimulatedWorkers(Workers):
         return Shard(task.first, task.end, sides, seconds=seconds)
 
     def cancel(self, handles: list[Any]) -> None:
-        """Take back the tasks that nobody has begun."""
+        """Take back the tasks that have not begun."""
         self._queue.clear()
 
 

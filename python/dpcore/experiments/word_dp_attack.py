@@ -3,7 +3,7 @@
 Figure 4 of Gusain and Leith says that an attack on word-level privacy stays accurate down to small
 epsilons. Here each mechanism is set against the same attack, and with it stand the exact loss of
 two words, the share of words that stay, and the share of texts that are linked to their originals:
-an epsilon of one mechanism says nothing about another.
+an epsilon of one mechanism does not describe another.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Config(TextOptions):
     Args:
         trials: texts of the sensitive set, at most; as many others are drawn.
         seed: int in [0, 2**63); splits, draws and attackers get their own from it.
-        seeds: splits, of which mean and spread are shown, or None for 3, or 1 if `quick`.
+        seeds: splits; their mean and spread are shown, or None for 3, or 1 if `quick`.
         data: the folder of the corpora, with medical/abstracts.csv in it. None makes texts up.
         full: True adds the twelve usual attackers, 15 to 25 seconds a split.
         quick: True for four points and one split.

@@ -76,7 +76,7 @@ def mechanism_of(
         requirement: what a complaint asks for.
 
     Raises:
-        TypeError: if it is a class, cannot be called, or is a function of one answer, of which
+        TypeError: if it is a class, cannot be called, or is a function of one answer, for which
             `dpcore.repeat` makes a mechanism.
     """
     if isinstance(given, type) or not callable(given):

@@ -109,7 +109,7 @@ class Lines(list[Any]):
 
     Attributes:
         has_forms: True if one of them, at any depth, has a form that an array would lose.
-        pattern: how all numbers are written: a format such as "%.6f", "whole" for floats of which
+        pattern: how all numbers are written: a format such as "%.6f", "whole" for floats whose
             the whole ones have no point, or "usual"; then the carriage return of line ends of two
             bytes. None where an array is exact.
     """

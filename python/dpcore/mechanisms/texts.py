@@ -43,7 +43,7 @@ TextsArgument = Literal["text", "texts"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchCheck(Record, word="BatchCheck"):
-    """The largest distance between encodings of one text, alone and in batches of other texts.
+    """The largest distance between encodings of one text, by itself and in batches of others.
 
     Args:
         distance: relative to the vector's norm; NaN if it was not measured.
@@ -213,7 +213,7 @@ def compare_batches(
 ) -> BatchCheck:  # fmt: skip
     """Check that an encoder gives a text the same vector whatever other texts are with it.
 
-    Each text is encoded alone, in two batches whose other texts differ, and in another order.
+    Each text is encoded by itself, in two batches whose other texts differ, and in another order.
     Noise behind an encoder hides what is added to a vector of one text; a vector in which other
     texts have a part is released by all of their encodings.
 

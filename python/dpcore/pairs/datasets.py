@@ -200,7 +200,7 @@ class Replace(_RecordRelation, word="Replace"):
 
 @suggest_arguments
 class AddRemove(_RecordRelation, word="AddRemove"):
-    """Neighbours of which one has one additional record at any place, the others in order.
+    """Neighbours, one of which has one additional record at any place, the others in order.
 
     Args:
         values: the records that a search adds. None takes records of datasets that the domain

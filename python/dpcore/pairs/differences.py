@@ -98,7 +98,7 @@ def fingerprint_input(value: Any) -> Hashable:
     """Return a key of an input's content, by which a later change is detected.
 
     Lists, mappings, sets, dataclasses, arrays, tensors and frames are read; of other objects, and
-    beyond a million items, nothing is.
+    beyond a million items, there is none.
 
     Args:
         value: any object; it is not copied, arrays become digests.
@@ -467,7 +467,7 @@ def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
     Returns:
         For numbers of equal shape "l1", "l2", "linf" in the units of the inputs, "changed" of
         "entries". For arrays of two dimensions or more, for arrays of two lengths, for lists,
-        tuples and texts the "unit" of which they consist (record, word, character, byte), "size"
+        tuples and texts their "unit" (record, word, character, byte), "size"
         and "size_prime" in that unit, "replaced" where both are equal, and "added_or_removed"
         (inf beyond 200; not for numbers of equal shape). Empty for inputs of other kinds.
 

@@ -203,7 +203,7 @@ def search(
     It starts from the usual patterns, changes of mixed signs, gaps between entries and random
     pairs; each round keeps the better half, moves entries of the best, and doubles the pilots
     until few pairs are left. Whatever it finds was chosen on pilot draws: the audit counts that
-    one pair on fresh draws, so a search costs nothing in confidence.
+    one pair on fresh draws, so a search has no cost in confidence.
 
     Args:
         domain: where inputs lie, such as `Box(low, high, dim)` or `Texts(corpus)`.
@@ -296,7 +296,7 @@ def explore(
         plan: the search.
         evaluate: as for `drive`.
         rng: as for `drive`; the pair is a function of it, of the merits and of how many pairs
-            were evaluated, which alone depends on the clock.
+            were evaluated, the only figure that depends on the clock.
         clock: seconds, read where `plan.seconds` is given.
 
     Returns:

@@ -45,7 +45,7 @@ class Texts(Shown):
 
     Raises:
         TypeError: if the corpus is one string, or a text or a negation is not a string.
-        ValueError: if there is no text, or one is empty.
+        ValueError: if no text is given, or one is empty.
 
     Example:
         >>> texts = Texts(["take 7 pills a day", "Anna takes 12 pills", "she met Anna and Karl"])

@@ -366,7 +366,7 @@ def entries_differ(first: Array, second: Array, slack: Any) -> npt.NDArray[np.bo
     Args:
         first: values of one kind.
         second: as many.
-        slack: relative difference that says nothing, or one for each column. None is that of
+        slack: relative difference that is ignored, or one for each column. None is that of
             `rounding_of_format`.
     """
     apart = ~entries_equal(first, second)

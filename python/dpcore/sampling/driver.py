@@ -258,7 +258,7 @@ def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
     Args:
         draws: what draws one block.
         work: what is done with its outputs: (outputs, first trial) -> result. If it has a method
-            `join`, which adds up a list of results, the shard has one result a side.
+            `join`, which adds up a list of results, the shard has one result per side.
         task: the shard.
     """
     reseed_a_forked_child()
@@ -340,7 +340,7 @@ class Pace:
         """Compute the trials of the next shard, whole blocks.
 
         Args:
-            left: trials that nobody has begun.
+            left: trials that have not begun.
             workers: how many there are.
             block: trials in a block.
             travels: False for workers in this process, whose shards are short.

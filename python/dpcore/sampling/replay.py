@@ -252,7 +252,7 @@ class _RepeatedRun(NamedTuple):
 
     @property
     def independent(self) -> int:
-        """Rows in pairs of blocks of which no two share a block.
+        """Rows in pairs of blocks, no two of which share a block.
 
         A stream of period 1 makes all blocks equal to one another: of three equal blocks only one
         pair is independent, and (sum of p^3)^r is more than s^2r.

@@ -1,6 +1,6 @@
 """Checks that rows are independent draws, which every certified bound assumes.
 
-Nothing here can show that rows are independent. Each check speaks only where chance is excluded:
+No check can show that rows are independent. Each one reports only what chance excludes:
 
 - *calls* (`same_rows`, `probe_calls`): one output for all rows of a call, another for all rows of
   the next; and, on a few short calls of their own, columns that vary more between calls than
@@ -10,7 +10,7 @@ Nothing here can show that rows are independent. Each check speaks only where ch
 - *dispersion* (`dispersion_p_value`): hits of the event from sub-block to sub-block.
 
 The short calls come before the first long one: an audit may make no more than three calls on a
-side, and nobody should learn of a mistake in every row after an hour.
+side, and a mistake in every row must be reported before an hour has passed.
 
 The budget: of audits with independent rows fewer than one in a million may be called invalid or
 end in an error here.
@@ -19,21 +19,21 @@ end in an error here.
 |---|---|
 | one output for a whole call, all calls | 1e-8 |
 | one output for a whole call, short calls: 1e-15 a column | 1e-10 |
-| all short calls on a side equal, of commands alone: 1e-11, 2 sides | 2e-11 |
+| all short calls on one side equal, only of commands: 1e-11, 2 sides | 2e-11 |
 | columns from call to call: 4, p-value 1e-11 | 1e-8 |
 | neighbours: 7 (8) standard deviations, 25 pairs expected, 2 sides | 3e-7 |
 | dispersion: p-value 1e-9, 25 hits and misses expected, all resolutions, 2 sides | 1e-7 |
 
 The last two are not the normal's tail or the chi-square's but what counts of 25 leave of it: 7
 standard deviations above a Poisson mean of 25 are 2e-9 (8: 2e-11), and a nominal 1e-9 of Pearson's
-statistic is about 3e-8 in the finest resolution alone.
+statistic is about 3e-8 in only the finest resolution.
 
 Independent rows of one call can be permuted. For scores v of n rows in a circle, centred, and a
 lag L below n/2, the sum of v_i v_(i+L) has over all permutations the mean -S2/(n - 1) and the
 variance (S2^2 - S4)/(n - 1) + (S2^2 - 2 S4)/((n - 1)(n - 2)) - S2^2/(n - 1)^2, S_k the sum of v^k
 (Wald and Wolfowitz, 1943, Annals of Mathematical Statistics 14, for L = 1; the pairs of any lag
-are n edges that meet every row twice, and nothing else of them enters). The number of equal pairs
-is treated in the same way. Nothing is assumed of the law of a row, ties included.
+are n edges that meet every row twice, and no other property of them enters). The number of equal
+pairs is treated in the same way. No assumption is made about the law of a row, ties included.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class Calls:
                 where anything was.
 
         Raises:
-            ValueError: if an earlier call on a side was as equal throughout, and different.
+            ValueError: if an earlier call on one side was as equal throughout, and different.
         """
         self._seen += calls
         for side, same in comparisons:
@@ -314,7 +314,7 @@ def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRA
 
 
 def looked_at(start: int, rows: int) -> int:
-    """Return the number of a call's rows that are compared: a function of its first trial alone."""
+    """Return the number of a call's rows that are compared: a function of only its first trial."""
     ordered = _FIRST_ORDERED_TRIALS if start < _ORDER_CHECK_PERIOD else _LATER_ORDERED_TRIALS
     return max(0, min(rows, ordered - start % _ORDER_CHECK_PERIOD))
 
@@ -423,7 +423,7 @@ class Pieces:
 
     Args:
         sums: pieces, hits and squared hits, by level and trials of a piece.
-        single: trials and hits of the pieces of which the other half is not there yet, by level
+        single: trials and hits of the pieces whose other half is not there yet, by level
             and index.
     """
 
@@ -527,7 +527,7 @@ class Evidence:
 
     Args:
         pieces: hits in pieces of the blocks.
-        near: what `compare_neighbours` returned, added up, or None where nothing was compared.
+        near: what `compare_neighbours` returned, added up, or None without a comparison.
     """
 
     pieces: Pieces = field(default_factory=Pieces)
@@ -701,7 +701,7 @@ def probe_calls(
 
     Raises:
         ValueError: if a call has one value in all its rows, and another call another; with
-            `seeded_by`, if all calls on a side have the same rows, which vary.
+            `seeded_by`, if all calls on one side have the same rows, which vary.
     """
     if block < 2:
         return ()

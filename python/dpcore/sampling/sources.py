@@ -119,7 +119,7 @@ class Timed(NamedTuple):
 def time_calls(
     call: Call, pair: Pair, calls: int, rng: Generator, clock: Clock = time.perf_counter_ns
 ) -> Timed:
-    """Call a function repeatedly, each time on a side drawn by a fair coin.
+    """Call a function repeatedly, each time on the side that a fair coin gives.
 
     One loop in one thread. All coins are tossed before the first call, so that tossing takes no
     time between calls, and the garbage collector waits until the last one is done. Between two
@@ -421,7 +421,7 @@ class Course:
     """Clock of an audit's steps ("probe", "search", "fit", "count", "report") and their outputs.
 
     Args:
-        bar: shows the current step. None shows nothing.
+        bar: shows the current step. None hides it.
         clock: seconds.
     """
 
@@ -441,7 +441,7 @@ class Course:
         Args:
             name: of the step; what is done in it from now on is added to it.
             label: what the bar says; empty leaves the bar as it is.
-            total: outputs that it will take, on both sides, or None if nobody knows.
+            total: outputs that it will take, on both sides, or None if it is not known.
         """
         self._settle()
         self._step = name
@@ -484,7 +484,7 @@ class Course:
 def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
     """Estimate the fixed time of a step and its time for each output; 0 where none was timed.
 
-    Two calls of which one made eight times the outputs separate the time of an output from that
+    Two calls, one of which made eight times the outputs, separate the time of an output from that
     of a call, which may start a process or wait for a network.
 
     Args:
@@ -563,7 +563,7 @@ def sample(
     learns its seed removes the noise.
 
     These are the samplers that an audit counts: there is no second implementation. The result
-    depends on the seed alone, not on the number of threads or the CPU. All noises read the same
+    depends only on the seed, not on the number of threads or the CPU. All noises read the same
     random words at one seed: samples that must be independent of each other need different seeds.
 
     Args:

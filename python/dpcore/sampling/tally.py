@@ -153,7 +153,8 @@ class TallyRows:
         event: what is counted.
         name: what complaints call the mechanism.
         watches: further counts.
-        origin: first trial of the audit, from which on rows are compared; None compares none.
+        origin: first trial of the audit, from which on rows are compared. None omits the
+            comparison.
         block: trials in a block.
     """
 
@@ -233,7 +234,7 @@ class Frame(NamedTuple):
 
     @classmethod
     def of(cls, edges: Floats, sides: tuple[Floats, Floats], size: int) -> Frame:
-        """Return the frame for `size` more values a side, from sorted ones of a first look."""
+        """Return the frame for `size` more values per side, from sorted ones of a first look."""
         values, values_prime = sides
         fewest = min(values.size, values_prime.size)
         rank = _MIN_TAIL_RANK + _TAIL_VALUES * fewest // max(1, size)

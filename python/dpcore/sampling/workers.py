@@ -122,7 +122,7 @@ class Workers:
         return handle.result()
 
     def cancel(self, handles: list[Any]) -> None:
-        """Take back the tasks that nobody has begun."""
+        """Take back the tasks that have not begun."""
         for handle in handles:
             handle.cancel()
 
@@ -344,7 +344,7 @@ class Cluster(Processes):
             raise LostError(str(error) or "its workers are gone") from error
 
     def cancel(self, handles: list[Any]) -> None:
-        """Take back the tasks that nobody has begun."""
+        """Take back the tasks that have not begun."""
         if handles:
             self._client.cancel(handles)
 

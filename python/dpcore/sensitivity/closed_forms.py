@@ -304,7 +304,7 @@ class Declaration(Record, word="Declaration"):
 
 @suggest_arguments
 def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = None) -> Declaration:
-    """Compare a declared sensitivity with the closed form; nothing is raised if they differ.
+    """Compare a declared sensitivity with the closed form, without an error if they differ.
 
     Args:
         declared: the sensitivity that somebody states, in the units of the entries.

@@ -1,6 +1,6 @@
 """Domains of a noise layer, any two members being neighbours, and transforms into them.
 
-They are sets of vectors or rows, and histograms, of which those that differ in one record are
+They are sets of vectors or rows, and histograms; those that differ in one record are
 neighbours. Each has a membership up to rounding and a member near any vector.
 """
 
@@ -87,7 +87,7 @@ def normalise_rows(rows: Floats, norm: str) -> Floats:
 def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
     """Multiply rows by min(1, radius / norm).
 
-    No result lies outside the ball, so a second call changes nothing.
+    No result lies outside the ball, so a second call has no further effect.
     """
     outside = row_lengths(rows, norm) > radius
     if not outside.any():
@@ -515,7 +515,7 @@ class HistogramCounts(Members, word="Histogram"):
 class Clip(CheckedRecord, word="Clip"):
     """Clipping of rows onto a ball: ``x min(1, radius / norm(x))``.
 
-    No result is outside the ball by rounding, and clipping twice changes nothing.
+    No result is outside the ball by rounding, and clipping twice has no further effect.
 
     Args:
         norm: "l1", "l2" or "linf".

@@ -65,7 +65,7 @@ class Refutation(Answer, Record, word="Refutation"):
         domain: where inputs lie.
         claimed: the sensitivity that was claimed, in the units of f.
         attained: norm of f(x) - f(x') on the pair: a lower bound on the sensitivity. Never the
-            sensitivity itself: a search that finds no more proves nothing.
+            sensitivity itself: a search that finds no more is not a proof.
         pair: the two inputs, neighbours of the domain.
         evaluations: calls of f on one input each.
         found_by: the part of the search that found the pair.
@@ -310,7 +310,7 @@ class SensitivityError(AssertionError):
         self.pair, self.attained, self.bound = pair, attained, bound
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Rebuild with all fields: the default keeps the message alone."""
+        """Rebuild with all fields: the default keeps only the message."""
         return type(self), (self.args[0], self.pair, self.attained, self.bound)
 
 
@@ -333,8 +333,8 @@ def assert_sensitivity(
 
     First `refute` searches for the worst pair, then hypothesis tries simple ones. Whatever
     violates the bound is made smaller, and the smallest is shown: few entries that are not 0,
-    few digits. That nothing was found is not a proof. Inside a test with `@given` only the search
-    runs, for hypothesis does not nest; such a test can draw from `pairs_of` itself.
+    few digits. A search without a witness is not a proof. Inside a test with `@given` only the
+    search runs, for hypothesis does not nest; such a test can draw from `pairs_of` itself.
 
     Args:
         f: a function of one input of the domain, as `refute` takes it.

@@ -69,7 +69,7 @@ class Check(Answer, Record):
         flagged: True if the fault was found.
         what: one plain sentence with the figures.
         p_value: chance of something as extreme without the fault, corrected for everything that
-            the check looks at, or None where chance has no part or there was nothing to look at.
+            the check looks at, or None where chance has no part or there was no sample.
         evidence: names and values of the figures.
 
     Raises:
@@ -360,7 +360,7 @@ def _pool_sizes(sample: Seen) -> Floats:
     """Return noise sizes of both calls, without the parts that rows or coordinates share.
 
     A row that comes again, or a draw that is used for several coordinates, is a fault of another
-    kind, and says nothing of the grid.
+    kind, and does not describe the grid.
     """
     centre = np.median(sample.first, axis=0) if sample.clean is None else sample.clean
     both = np.concatenate([sample.first, sample.second])[:, sample.varying]

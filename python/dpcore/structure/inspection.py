@@ -1,7 +1,7 @@
 """The inspection of a noise layer: structural checks by sampling, noise that a fork repeats.
 
 Sizes of draws can only be pooled over coordinates if each is measured from its own centre, and
-nobody says what a callable does to its input first. Where the input is not the median of the
+a callable may change its input first. Where the input is not the median of the
 outputs, two guesses are tried: 0 at the input 0, which every clip by a norm leaves unchanged; and
 the input with all entries beyond an upper or a lower wall cut off there. If neither explains the
 outputs, the input stays the centre.
@@ -285,8 +285,8 @@ def choose_centre(layer: Layer, x: Any, sample: Seen) -> Seen:
         sample: its outputs, `clean` being the input itself.
 
     Returns:
-        `seen` where the input is the centre or nothing better is known; else the same outputs with
-        another `clean`, or outputs at 0. Its `clean` is a guess: no check of sides may use it.
+        `seen` where the input is the centre or no better centre is known; else the same outputs
+        with another `clean`, or outputs at 0. Its `clean` is a guess: no check of sides may use it.
     """
     if sample.clean is None or _may_be_medians(sample.first, sample.clean).all():
         return sample
@@ -349,7 +349,7 @@ def inspect(
     - ``no_noise``: outputs equal the clean vector in every draw, in all or some coordinates;
     - ``shared_rows``, ``shared_calls``: noise used again within a call, or in a second call;
     - ``rank``: noise in fewer directions than coordinates, such as one draw added to all of them;
-    - ``correlation``, ``shared_size``: dependent coordinates, of which the size alone is meant
+    - ``correlation``, ``shared_size``: dependent coordinates; only their size is meant
       where a radius is drawn for the whole vector (then ``skip=("shared_size",)``);
     - ``one_sided``, ``atom``, ``off_centre``: noise never below (above) the clean vector, exactly
       0 or another value with positive probability, or with another median than 0. Each is

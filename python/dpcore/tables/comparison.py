@@ -740,7 +740,7 @@ def _log_sums(a: Floats, b: Floats, alpha: float) -> npt.NDArray[np.float64]:
     """Return logs of the sums of p^alpha q^(1 - alpha), shape `(rows of a, rows of b)`.
 
     A product of matrices where q^(1 - alpha) is at most e^700. A term that p^alpha loses to
-    underflow is below e^-45 then, and the sum, of which the divergence of order above 1 is not
+    underflow is below e^-45 then, and the sum, whose divergence of order above 1 is not
     negative, is at least 1. Elsewhere terms are added as logarithms, row by row.
     """
     held = np.isfinite(b)

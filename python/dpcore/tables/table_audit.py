@@ -127,7 +127,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
 
     @property
     def refuted(self) -> bool | None:
-        """True if a loss exceeds claim times distance by more than `tolerance`; None unclaimed."""
+        """True if a loss exceeds the claim by more than `tolerance`. None without a claim."""
         if self.claim is None or self.excess is None:
             return None
         return self.excess > self.tolerance

@@ -96,7 +96,7 @@ class Corpus(Shown):
         labels: what is to be predicted: an integer or a string for each text, or None without.
         attributes: what is to be kept private: name -> column, each with an integer (0 and 1 for
             "has it not" and "has it"), another number, such as an age, or a string for each text.
-        split: "train", "valid" or "test" for each text; None before it is split (`text.split`).
+        split: "train", "valid" or "test" for each text, or None before it is split (`text.split`).
         origin: where the texts come from, as tables and pictures show it.
         groups: the author, or another group, of each text, an integer or a string: `text.split`
             keeps the texts of one in one part. None without.
@@ -105,7 +105,7 @@ class Corpus(Shown):
     Raises:
         TypeError: if the texts are one string, an entry is none, or a column holds anything but
             integers or strings (of attributes also other numbers).
-        ValueError: if there is no text, one is empty, lengths differ, a value is missing (None,
+        ValueError: if no text is given, one is empty, lengths differ, a value is missing (None,
             NaN), or a split has another name.
 
     Example:
@@ -486,7 +486,7 @@ class Vocabulary(Shown):
         """Make a vocabulary of the words of texts, most frequent first, ties in alphabetical order.
 
         Args:
-            texts: a list of strings, or a `Corpus`, of which the train part is read.
+            texts: a list of strings, or a `Corpus`, whose train part is read.
             unknown: as for the class.
             min_count: how often a word must occur.
             max_size: most words that are kept, reserved names not counted. None keeps all.

@@ -75,7 +75,7 @@ class FrontierCell(Record, word="FrontierCell"):
 
     @property
     def certified(self) -> float:
-        """The certified lower bound on epsilon; NaN where nothing can be certified."""
+        """The certified lower bound on epsilon; NaN where no bound can be certified."""
         return np.nan if self.attack is None else read_certificate(self.attack)
 
     def __repr__(self) -> str:
@@ -248,7 +248,7 @@ def frontier(
 
     Every text is encoded once. For each number of dimensions the vectors are projected on
     directions of the public rows, centred on their mean and clipped at the first quartile of their
-    distances from it (`RADIUS_QUANTILE`), so that nothing is fitted on private texts. For each
+    distances from it (`RADIUS_QUANTILE`), so that no fit uses private texts. For each
     epsilon a `dpcore.torch.PrivateEncoder` adds noise. Classifiers of the main label, and attackers
     on the attribute, are trained on the noisy vectors of train, chosen on validation, and tested
     once, by `dpcore.text.inference.infer`.
@@ -271,13 +271,13 @@ def frontier(
         public: texts that are public, none of them in the corpus, or their vectors, shape
             `(n, width)`. They should be of the same kind as the corpus: directions of other texts
             are not better than random ones. Of rewriters a `lm.NextWordModel`, or texts to fit
-            one, for perplexity; None measures none.
+            one, for perplexity. None omits it.
         directions: "principal" directions of the public rows, or "random" ones, for comparison.
         label: the attribute of the corpus that is the main task. None takes the labels.
-        attribute: the private attribute, or None for utility alone.
+        attribute: the private attribute, or None for utility only.
         delta: of every claim, in [0, 1).
         noise: "best", "laplace", "l2_laplace" or "gaussian", see `PrivateEncoder`.
-        attackers: on the attribute, as `infer` takes them; None are its usual ones, among them
+        attackers: on the attribute, as `infer` takes them. Defaults to the usual ones, among them
             the likelihood over the clean vectors of the training texts. Of rewriters objects with
             `fit(texts, truth)` and `scores(texts)`, or estimators of scikit-learn for texts; None
             are logistic regressions on words and on characters.
@@ -383,7 +383,7 @@ def make_transforms(public: Any, dim: int | None, directions: str, seed: int) ->
 
     Args:
         public: vectors of public texts, float32, shape `(n, width)`.
-        dim: number of directions; None projects on none.
+        dim: number of directions, or None for no projection.
         directions: "principal" or "random".
         seed: of random directions.
     """

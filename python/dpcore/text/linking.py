@@ -122,7 +122,7 @@ def link(
         mechanism: a word mechanism, a `PrivateEncoder`, a trained text system, its rewriter, a
             redaction policy, a function that rewrites texts, or None where it is not known.
         candidates: texts, at least two.
-        outputs: rewritten texts, of which some may be empty, or noisy vectors, shape `(n, d)`.
+        outputs: rewritten texts, some of which may be empty, or noisy vectors, shape `(n, d)`.
         by: what candidates are ranked by, or a list of several. "likelihood" is the exact law of
             the outputs: the table of a word mechanism, or known noise on vectors that are
             themselves the outputs. "encoding" is the L2 distance of clean vectors from the noisy

@@ -91,7 +91,7 @@ class File:
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number and text of every line, without its end.
 
-        Lines end at a line feed alone: what else Python takes for an end stands inside real texts.
+        Lines end only at a line feed: what else Python takes for an end stands inside real texts.
         """
         for number, line in enumerate(self.content.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
             yield number, self.decoded(number, line).removesuffix("\r")
@@ -109,7 +109,7 @@ class File:
         return ((number, line) for number, line in self.lines() if line.strip())
 
     def text(self, line: int, value: object) -> str:
-        """Return a text without the white space around it; raise an error if nothing is left."""
+        """Return a text without the white space around it; raise an error if it is empty then."""
         if not isinstance(value, str) or not value.strip():
             raise self.error(line, "a text that is not empty", value)
         return value.strip()
@@ -358,7 +358,7 @@ def _is_empty(cell: Any) -> bool:
 
 
 def read_lines(file: File) -> Iterator[Row]:
-    """Yield a text for each line; lines of white space are skipped and separate nothing."""
+    """Yield a text for each line; lines of white space are skipped."""
     return (Row(file.text(number, line)) for number, line in file.filled())
 
 
@@ -456,7 +456,7 @@ def read(
         The corpus, split where its files are.
 
     Raises:
-        FileNotFoundError: if there is no such file.
+        FileNotFoundError: if the file is missing.
         ValueError: if a line is not what the format asks for, or a cell is empty; the message names
             file and line. If a column is missing; the message lists those that are there.
 

@@ -60,7 +60,7 @@ class RewriterRow(Record, word="RewriterRow"):
         perplexity: of the rewritten test texts under the public model, or None without it, or
             where no word of the texts can be predicted.
         linkages: of the rewritten test texts among all test texts, by words first.
-        empty: number of texts that were rewritten to nothing.
+        empty: number of texts that became empty.
     """
 
     name: str
@@ -403,7 +403,7 @@ class _RewrittenTexts:
         return [self._wrap(entry, type(entry).__name__) for entry in entries]
 
     def _measure_similarity(self) -> float:
-        """Return the mean cosine; 0 for a text that was rewritten to nothing."""
+        """Return the mean cosine; 0 for a text that became empty."""
         pairs = [(a, b) for a, b in zip(self.originals, self.tested, strict=True) if b.strip()]
         if not pairs:
             return 0.0

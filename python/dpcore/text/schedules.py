@@ -34,7 +34,7 @@ _REDRAW_PERIODS: Final[tuple[Every, ...]] = get_args(Every)
 
 
 class _FixedSchedule(Record):
-    """A schedule that draws nothing: fields of numbers, and an epsilon that follows from them."""
+    """A schedule without draws: fields of numbers, and an epsilon that follows from them."""
 
     __slots__ = ()
 

@@ -23,7 +23,7 @@ _MAIN_LABEL_NAME: Final = "main label"
 
 
 def read_certificate(attack: Inference) -> float:
-    """Return the certified lower bound on epsilon; NaN where nothing can be certified."""
+    """Return the certified lower bound on epsilon; NaN where no bound can be certified."""
     audit = attack.certified
     if isinstance(audit, str) or audit.counts is None or audit.doubts:
         return np.nan
@@ -61,7 +61,7 @@ class Study:
     ) -> Inference:
         """Infer the private attribute from one release of every text.
 
-        No claim is tested: too few texts, or an attribute of many values, certify nothing.
+        No claim is tested: too few texts, or an attribute of many values, certify no bound.
 
         Args:
             rows: a row for each text.
@@ -88,7 +88,7 @@ class Study:
 
 
 def _list_classifiers() -> tuple[Attacker, ...]:
-    """Return the classifiers of the main label, of which validation chooses one."""
+    """Return the classifiers of the main label, from which validation chooses one."""
     linear, neighbours, pipeline, scaling, ensemble = (
         require_module(f"sklearn.{name}", "frontier")
         for name in ("linear_model", "neighbors", "pipeline", "preprocessing", "ensemble")

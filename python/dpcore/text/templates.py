@@ -207,7 +207,7 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
 
     Raises:
         TypeError: if `kind` is not a string or `rows` no integer.
-        ValueError: if there is no such kind, or `rows` is outside the range.
+        ValueError: if the kind is missing, or `rows` is outside the range.
 
     Example:
         >>> corpus = generated("topics", 1000, rng=1)

@@ -79,7 +79,7 @@ class TfidfSVD(Shown):
         """Choose words, weights and directions.
 
         Args:
-            corpus: a `Corpus`, of which the train part is read (all of it without a split), or a
+            corpus: a `Corpus`, whose train part is read (all of it without a split), or a
                 list of strings.
             allow_fewer: True takes as many directions as there are texts or words where these are
                 fewer than `dim`: a vector then has that many entries.
@@ -135,7 +135,7 @@ class TfidfSVD(Shown):
 
         Raises:
             TypeError: if the texts are one string, or an entry is none.
-            ValueError: if it is not fitted, there is no text, or one is empty.
+            ValueError: if it is not fitted, no text is given, or one is empty.
         """
         rows = self.weigh_words(texts)
         unknown = int(np.sum(np.diff(rows.indptr) == 0))
@@ -160,7 +160,7 @@ class TfidfSVD(Shown):
 
         Raises:
             TypeError: if the texts are one string, or an entry is not a string.
-            ValueError: if it is not fitted, there is no text, or one is empty.
+            ValueError: if it is not fitted, no text is given, or one is empty.
         """
         checked = texts_of("texts", texts)
         if self._weights is None:

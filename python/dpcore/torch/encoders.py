@@ -456,7 +456,7 @@ def check_batches(
         encoder: the encoder.
         texts: different texts.
         rounding: see `rounding_of`.
-        refuse_state: refuse an encoder of which two equal calls differ although no generator moved
+        refuse_state: refuse an encoder whose equal calls differ although no generator moved
             and it does not declare an attribute ``random = True``.
         is_known: the encoder is known not to be random.
 

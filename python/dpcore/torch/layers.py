@@ -453,7 +453,7 @@ class NoiseLayer(torch.nn.Module):
 
         Returns:
             The smallest epsilon that holds for the two; 0.0 where they are equal, inf where some
-            output is possible for one of them alone.
+            output is possible for only one of them.
 
         Raises:
             TypeError: if an argument does not hold real numbers.

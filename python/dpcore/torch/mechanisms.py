@@ -98,7 +98,7 @@ class EncoderMechanism:
 
     @property
     def torch_threads(self) -> int | None:
-        """Threads of torch's in a block: one where noise alone is drawn, else what torch is set."""
+        """Threads of torch's in a block: one where only noise is drawn, else what torch is set."""
         return None if self.default_trials else 1
 
     @property
@@ -299,7 +299,7 @@ def mechanism(
 
     Raises:
         TypeError: if the encoder is of no such kind, or the noise no module.
-        ValueError: if there is no such device, a batch norm mixes the rows, or the vector of a text
+        ValueError: if the device is missing, a batch norm mixes the rows, or the vector of a text
             changes with the other texts of its batch.
 
     Source:

@@ -1,7 +1,7 @@
 """Records of the calls in a run of a module, and each call run again on copies of its inputs.
 
 `torch.nn.Module.__call__` is exchanged for the time of a run, as torch's own tracer does: hooks,
-subclasses and modules that are nowhere registered are seen, and nothing of the user's is changed.
+subclasses and modules that are nowhere registered are seen, and the user's objects are not changed.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class PrivateEncoder(Shown):
         encoder: a SentenceTransformer; a pair `(model, tokenizer)` of transformers, or a triple
             with "mean" (the default) or "cls"; a torch module or any function of a list of texts
             that returns vectors, shape `(texts, width)`; a function of one text that returns one
-            vector; a feature-extraction pipeline of transformers, of which the mean over the tokens
+            vector; a feature-extraction pipeline of transformers, whose mean over the tokens
             is taken; or a dictionary from texts to vectors. In eval mode.
         transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
             `dpcore.sensitivity`), a module of your own with a method `range(dim)`, or a list of
@@ -117,7 +117,8 @@ class PrivateEncoder(Shown):
         strict: refuse noise that does not give the claim; False keeps the claim as somebody makes
             it and shows the true epsilon beside it.
         probe: texts (or a dictionary, whose keys count) that the encoder is tried with: each must
-            have the same vector alone and in any batch. None takes built-in ones of 1 to 40 words.
+            have the same vector by itself and in any batch. None takes built-in ones of 1 to 40
+            words.
         rounding: largest distance between two encodings of one text, relative to the vector's
             norm. None is 1e-5, for bfloat16 and float16 .05.
 
@@ -126,7 +127,7 @@ class PrivateEncoder(Shown):
         errors: expected squared error of a vector under each noise that "best" chose from, by name;
             empty where the noise was given.
         counted: texts encoded so far ("texts"), and those that were cut ("cut").
-        worst: the last pair that `worst_pair` found, with its exact loss; None before.
+        worst: the last pair that `worst_pair` found, with its exact loss, or None before.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -417,13 +418,13 @@ class PrivateEncoder(Shown):
         Args:
             folder: a folder of this machine.
             encoder: the function, dictionary or module, where that is what was saved: of a module
-                the weights are written, of the others nothing.
+                the weights are written, others are not written.
             device: where it is moved. None is the CPU.
             probe: texts that the encoder is tried with, which are not saved. None takes built-in
                 ones.
 
         Raises:
-            OSError: if there is no such folder, or no config.json in it.
+            OSError: if the folder is missing, or no config.json in it.
             ValueError: if a key is unknown or missing, a file could hold a pickle, or an encoder
                 is needed that was not given.
         """

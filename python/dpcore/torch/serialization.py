@@ -1,4 +1,4 @@
-"""A private encoder in a folder: config.json and safetensors, nothing that could run code."""
+"""A private encoder in a folder: config.json and safetensors, no file that could run code."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def _require_folder_path(folder: Any) -> Path:
 def read_config(
     folder: str | PathLike[str], format: str, keys: Set[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """Read config.json of a folder that holds nothing which could run code.
+    """Read config.json of a folder without files that could run code.
 
     Args:
         folder: a folder of this machine.
@@ -202,7 +202,7 @@ def read_config(
 
     Raises:
         TypeError: if the folder is not a path.
-        OSError: if there is no such folder, or no config.json in it.
+        OSError: if the folder is missing, or no config.json in it.
         ValueError: if that is not JSON of this format, or a file could hold a pickle or code.
     """
     place = _require_folder_path(folder)

@@ -121,7 +121,7 @@ class Rows(torch.nn.Module):
 
     @property
     def plain(self) -> bool:
-        """True if the call computes nothing by children or floating point parameters."""
+        """True if the call uses no children and no floating point parameters."""
         held = [
             parameter for parameter in self.module.parameters() if parameter.is_floating_point()
         ]
@@ -427,7 +427,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
 
 
 def _require_uncompiled(name: str, module: Any) -> None:
-    """Refuse a module whose calls nobody sees."""
+    """Refuse a module whose calls cannot be seen."""
     if (
         isinstance(module, torch.jit.ScriptModule)
         or has_all(module, "_orig_mod")

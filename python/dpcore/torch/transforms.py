@@ -49,8 +49,8 @@ class Clip(_FittedTransform):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
 
     Rows lie along the last dimension. Norms are taken in float64, of what has been rounded to the
-    dtype of x: no row that is moved ends up outside, and clipping twice changes nothing. A zero
-    row is a member of the ball.
+    dtype of x: no row that is moved ends up outside, and clipping twice has no further effect. A
+    zero row is a member of the ball.
 
     With a centre c it is ``(x - c) min(1, radius / norm(x - c))``: the ball lies around c, and rows
     are returned relative to it, so that no addition rounds one out of `range`. To add c again
@@ -59,7 +59,7 @@ class Clip(_FittedTransform):
     Args:
         norm: "l1", "l2" or "linf".
         radius: radius of the ball, in the units of x, in (0, 1e300].
-        center: public rows, shape `(n, dim)`, of which the mean is taken, or a centre made from
+        center: public rows, shape `(n, dim)`, whose mean is taken, or a centre made from
             such, shape `(dim,)`. None is the origin.
         public_rows: number of public rows that a centre of shape `(dim,)` was made from, or None if
             it is not known.
@@ -157,15 +157,15 @@ class Project(_FittedTransform):
 
     Noise grows with the number of entries. The directions in which public texts of the same kind
     differ most keep most of what texts differ in. Directions have length 1 and are perpendicular,
-    so that no two rows end up farther apart in L2 than they were. Nothing here is bounded: a
+    so that no two rows end up farther apart in L2 than they were. It does not bound the rows: a
     `Clip`, `MinMax` or `Normalise` follows.
 
     Args:
-        rows: vectors of public texts, shape `(n, width)`, of which the principal directions are
+        rows: vectors of public texts, shape `(n, width)`, whose principal directions are
             taken and the mean is subtracted; or "random" for directions that nothing was fitted
             on. A claim does not cover these rows: they must be public.
         dim: number of directions, at most `width` and n.
-        width: numbers in a vector of the encoder; for "random" alone.
+        width: numbers in a vector of the encoder; only for "random".
         rng: of random directions: None (fresh entropy, recorded), an int in [0, 2**63) or a
             Generator.
 
@@ -287,7 +287,7 @@ def count_zeroed(transform: Any) -> int:
 
 @suggest_arguments
 class TransformChain(torch.nn.Sequential):
-    """Transforms one after the other, of which the last one bounds the rows.
+    """Transforms one after the other; the last one bounds the rows.
 
     Args:
         steps: transforms with a method `range(dim)`, and before the last of them `Project`.
@@ -384,7 +384,7 @@ class MinMax(torch.nn.Module):
 class Normalise(torch.nn.Module):
     """Divide each row by its norm: ``x / norm(x)``.
 
-    After rounding the norm, taken in float64, is at most 1, so that rounding adds nothing to the
+    After rounding the norm, taken in float64, is at most 1, so that rounding does not add to the
     distance of two rows, at most 2 in this norm. A zero row (0/0) stays zero, which `zeroed` counts
     and an `AssumptionWarning` reports. It lies outside of `range`, whose sensitivities cover it
     all the same: its distance from any member is half the largest distance of two.

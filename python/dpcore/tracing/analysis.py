@@ -41,7 +41,7 @@ class DrawTrace:
         move: the cheapest move.
         order: 1 for the pair as it is, -1 if the other order costs more.
         partings: places where the two runs differ.
-        untraceable: a reason why the draw says nothing, or "".
+        untraceable: a reason why the draw cannot be used, or "".
         unkept: a reason why no move keeps what was compared, or "".
         differing: path of the first output that differs in the replay, or None.
         checked: True if the plain run on x' gave the output of x.

@@ -486,7 +486,7 @@ def _reads_first(noisy: NoisyValue, other: Array) -> bool:
 
 
 def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
-    """Add two operands, or subtract the second, of which one or both are traced.
+    """Add two operands, or subtract the second. One or both are traced.
 
     Args:
         left: an operand.

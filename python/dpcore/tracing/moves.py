@@ -265,7 +265,7 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
 def _move_alone(
     rows: MoveRows, gaps: Floats, terms: Flags, table: NoiseTable, move: NoiseMove
 ) -> None:
-    """Move each draw that is alone in its rows into the interval that these rows allow."""
+    """Move each draw that has its rows to itself into the interval that these rows allow."""
     numbers, columns, weights = rows.rows[terms], rows.columns[terms], rows.weights[terms]
     aims = gaps[numbers] / weights
     senses = np.where(weights > 0, 1, -1) * rows.senses[numbers]

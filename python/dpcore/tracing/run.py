@@ -148,7 +148,7 @@ class _TraceCourse:
             self.settled = self._judge_all()
 
     def _trace_draw(self, number: int) -> tuple[DrawTrace, _SettledOutcome | None]:
-        """Trace a draw; where it settles nothing good, read numbers before they meet more data."""
+        """Trace a draw. If that fails, read numbers before they meet more data."""
         draw = trace_draw(self.function, number)
         settled = self._judge_draw(draw)
         reads = any(not use.path for use in draw.recorded.run.uses)
@@ -203,7 +203,7 @@ class _TraceCourse:
         return self._judge_suspicion(draw)
 
     def _judge_suspicion(self, draw: DrawTrace) -> _SettledOutcome | None:
-        """Settle the outcome by a value without noise, or by a comparison that nothing keeps."""
+        """Settle the outcome by a value without noise, or by a comparison that is not kept."""
         if draw.checked:
             return None
         suspicion = find_suspicion(draw)

@@ -67,7 +67,7 @@ def check_function(name: str, requirement: str, value: Any, arguments: int) -> N
 
 
 def count_records(name: str, records: Any) -> int:
-    """Count records, of a kind of which one can be left out and others added.
+    """Count records of a kind that allows one to be left out and others to be added.
 
     Args:
         name: what the message calls them.
@@ -150,7 +150,7 @@ def audit_run(
         confidence: probability that the bound holds.
         fit_without_noise: the same recipe with its noise left out. It is trained on the same
             records once more, and the report says how much the same canaries show there. Where
-            that is no more, they say nothing about the noise.
+            that is no more, they do not describe the noise.
         rng: what throws the coins: None, a seed, or a numpy Generator. `fit` draws its own.
 
     Returns:

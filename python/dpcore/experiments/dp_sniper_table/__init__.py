@@ -161,7 +161,7 @@ def maximum_loss(
     """Compute the loss of the noisy maximum, of density sum_i f(t - x_i) prod_j F(t - x_j).
 
     With exponential noise it starts at the largest entry, there as a power of the number of
-    entries that are largest: a side that starts earlier, or more steeply, can give itself away.
+    entries that are largest: one side that starts earlier, or more steeply, can give itself away.
     """
     starts = [(point.max(), np.count_nonzero(point == point.max())) for point in (x, x_prime)]
     if exponential and starts[0] < starts[1]:

@@ -252,7 +252,7 @@ def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
 
 
 def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
-    """Release the filter after RAPPOR's permanent step alone, with f = .95.
+    """Release the filter after only RAPPOR's permanent step, with f = .95.
 
     Source:
         Erlingsson, Pihur and Korolova (2014), section 2.
@@ -322,7 +322,7 @@ def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     """Run a sound variant: T = 1, rho ~ Lap(2/epsilon), nu ~ Lap(4/epsilon), one answer above.
 
-    The algorithm draws rho again after each answer above; with c = 1 nothing follows it.
+    The algorithm draws rho again after each answer above; with c = 1 it has no effect.
 
     Source:
         Lyu, Su and Li (2017), algorithm 2, with c = 1.
@@ -400,7 +400,7 @@ Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
 
 
 def one_differs(dim: int) -> tuple[Pair, ...]:
-    """Return the pairs in which the first entry alone changes, by one in either direction.
+    """Return the pairs in which only the first entry changes, by one in either direction.
 
     Args:
         dim: entries of the inputs, at least 1.

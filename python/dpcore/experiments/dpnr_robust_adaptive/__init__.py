@@ -57,7 +57,7 @@ class Config(TextOptions):
         trials: noisy encodings of test texts behind every accuracy, at least: the whole test part
             as often as that takes.
         seed: int in [0, 2**63); every model and every test gets a seed derived from it.
-        seeds: models of each kind, of which mean and spread are shown, or None for 3, or 5 if
+        seeds: models of each kind; their mean and spread are shown, or None for 3, or 5 if
             `full`.
         data: folder with the folders ag_news and yelp. None makes up two corpora in their place.
         full: True for five seeds, masks in every dimension, and the sound scale at every epsilon.
@@ -110,7 +110,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         TypeError: if `config` is another experiment's.
         ModuleNotFoundError: without torch; it says what to install.
         OSError: if a corpus is missing.
-        ValueError: if there is no such device.
+        ValueError: if the device is missing.
         KeyboardInterrupt: on Ctrl-C before the first model was done.
 
     Source:
@@ -572,7 +572,7 @@ def _thin_labels(levels: tuple[float, ...], labels: list[str], room: float) -> l
 
 
 def _draw_accuracy_curve(axes: Axes, name: str, points: Points, style: Any) -> None:
-    """Draw means with error bars, or nothing if there are no points."""
+    """Draw means with error bars, if there are points."""
     if not points or not LINES.get(name, LINES["robust"]).drawn:
         return
     means, wide = zip(*(mean_and_sd(values) for _, values in points), strict=True)

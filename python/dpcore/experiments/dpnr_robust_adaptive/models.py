@@ -132,7 +132,7 @@ class TrainingVariant:
     Args:
         name: of the line.
         schedule: of the training noise; a class that makes it for an epsilon, or None for no noise.
-        each: True for a model for each epsilon, tested at it alone.
+        each: True for a model for each epsilon, tested only at it.
         scale: of the noise, "published" or "sound".
         unknown: what becomes of unknown words and pairs, in training and test.
         study: the column of the study's tables to compare with.
@@ -339,7 +339,7 @@ class Bench:
     def _tested(
         self, model: DPNR, units: Units, job: Job, key: str
     ) -> Iterator[tuple[Test, float]]:
-        """Yield the accuracies of a model, each with noise and masks seeded by its name alone."""
+        """Yield the accuracies of a model, each with noise and masks seeded only by its name."""
         from ...packages import torch
         from ...text import WordDropout
 
@@ -358,7 +358,7 @@ class Bench:
 
 
 def _noise_of_claim(model: DPNR, epsilon: float | None) -> Any:
-    """Return the noise of another claim on the same weights; for None add nothing."""
+    """Return the noise of another claim on the same weights. None stands for no noise."""
     from ...text import DPNR
 
     if epsilon is None:

@@ -71,7 +71,7 @@ class Facts(Shown):
         repeated: test texts that occur in train.
         unseen: test texts, each once, that occur in no other part.
         majority: share of the most frequent label among all test texts, and the unseen ones.
-        names: the attributes; the first is the one that is certified alone.
+        names: the attributes; the first is certified by itself.
         always: micro-F1 of "always the most frequent attribute" on all, and on unseen test texts.
         widths: entries of the vectors of each encoder.
     """
@@ -228,7 +228,7 @@ def list_systems(
 
     Args:
         encoders: names of encoders.
-        levels: claims of shared and independent noise; the largest alone for the sound scale.
+        levels: claims of shared and independent noise; only the largest for the sound scale.
         strengths: of the baselines, in multiples of each class's own, without 0: at 0 all are the
             same plain training, which is there once.
     """
@@ -343,7 +343,7 @@ class Run(Shown):
         main_unseen: on unseen ones.
         naive: the naive attackers.
         chosen: the attacker that was chosen on validation, over all attributes.
-        alone: the same for the first attribute alone, where something is certified.
+        alone: the same for only the first attribute, where something is certified.
         discriminator: of a baseline, the mean accuracy of its own opponent over the attributes.
     """
 

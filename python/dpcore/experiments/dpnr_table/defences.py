@@ -142,7 +142,7 @@ class Defended(Shown, TextClassifier):
 
     Attributes:
         claim: None; it claims no epsilon.
-        trained: how it was trained; None before `fit`.
+        trained: how it was trained, or None before `fit`.
         labels: the values that it distinguishes.
         values: those of each attribute.
 
@@ -190,7 +190,7 @@ class Defended(Shown, TextClassifier):
         """Train extractor, classifier and opponent.
 
         Args:
-            corpus: a `Corpus` with labels and attributes, of which the train part is read (all
+            corpus: a `Corpus` with labels and attributes, whose train part is read (all
                 without a split).
             epochs: passes over the texts, or None for as many as make 2,226 steps, from 5 to 35.
             batch: texts in a step.

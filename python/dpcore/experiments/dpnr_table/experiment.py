@@ -74,7 +74,7 @@ class Config(TextOptions):
     Args:
         trials: draws on each side of every audit.
         seed: int in [0, 2**63); every system gets its own seed derived from it.
-        seeds: trainings of each system, of which mean and spread are shown, or None for 1, or 5 if
+        seeds: trainings of each system; their mean and spread are shown, or None for 1, or 5 if
             `full`.
         data: the folder of the corpora, with dpnr_ag/ag_data.txt in it, or one of these two; None
             makes texts up.
@@ -85,7 +85,7 @@ class Config(TextOptions):
         claims: claims that are audited on the largest pair.
         texts: texts that are made up where there are no data, or None for 4,000, or 600 if `quick`.
         dim: entries of the vectors of TF-IDF, or None for 768, or 64 for texts that are made up.
-        confidence: of each interval and bound alone.
+        confidence: of each interval and bound by itself.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -179,7 +179,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Raises:
         ModuleNotFoundError: without torch or scikit-learn; it says what to install.
         FileNotFoundError: if the data are not there.
-        ValueError: if there is no such device, or a file is malformed.
+        ValueError: if the device is missing, or a file is malformed.
         KeyboardInterrupt: on Ctrl-C before anything was measured.
 
     Source:

@@ -82,14 +82,14 @@ class Config(SeededSettings):
         trials: sentences that are used, at most: both halves together; at least 1,000. Without
             `data` so many are made up, at most 40,000.
         seed: int in [0, 2**63); halves, embeddings, anchors and noise get their own from it.
-        seeds: runs, of which mean and spread are shown, or None for 5, or 10 if `full`.
+        seeds: runs; their mean and spread are shown, or None for 5, or 10 if `full`.
         data: the folder of the corpora, with leakage/spa-eng.zip in it, or a file of one's own
             texts that `dpcore.text.read` reads. None makes sentences up.
         full: True to repeat it with half and with a quarter of the sentences, with more seeds.
         anchors: numbers of words that the attacker knows; those above two thirds of the common
             words are left out.
         epsilons: claims of the noise.
-        confidence: of each interval alone.
+        confidence: of each interval by itself.
 
     Raises:
         TypeError: if a field is of the wrong kind.

@@ -113,7 +113,7 @@ def train_word2vec(
     back, by a fixed hash: Python's own is salted anew in each process.
 
     Args:
-        texts: a list of strings, or a `Corpus`, of which the train part is read.
+        texts: a list of strings, or a `Corpus`, whose train part is read.
         start: "own" (today's gensim) or "hashed" (as gensim 3.8: in [-.5/dim, .5/dim)).
         seed: of the start, the negative words and the down-sampling, in [0, 2**32).
         dim: numbers in a vector.
@@ -281,7 +281,7 @@ def add_noise(
 class Leakage(Record):
     """Counts of private words that are among the attacker's nearest.
 
-    An interval is that of a share of words drawn at random, for these two embeddings alone; other
+    An interval is that of a share of words drawn at random, only for these two embeddings; other
     embeddings of the same texts differ by more (see their spread over seeds).
 
     Attributes:
@@ -295,7 +295,7 @@ class Leakage(Record):
         dropped: how many leading directions of each embedding were removed first.
         claimed: the epsilon that noise on the victim's vectors is said to give, None without.
         true: what it gives for any two words.
-        confidence: of each interval alone.
+        confidence: of each interval by itself.
     """
 
     words: int
@@ -433,15 +433,15 @@ def attack_embedding(
     Args:
         victim: the `Embedding` that is attacked (`Embedding.of` makes one of gensim's vectors).
         attacker: the attacker's own `Embedding`, of the same dimension.
-        words: private words to look for; None are all of the victim's that are not anchors. Words
-            that the attacker lacks count as not found.
-        anchors: words whose vectors the attacker knows in both embeddings; () turns nothing.
+        words: private words to look for. Defaults to all of the victim's that are not anchors.
+            Words that the attacker lacks count as not found.
+        anchors: words whose vectors the attacker knows in both embeddings; () omits the rotation.
         topn: how many nearest words count, one number or several.
         centre: True to subtract from each vector the mean of its entries: what min-max shifted.
         drop: how many leading principal directions of each embedding, and its mean vector, are
-            removed first; 0 removes nothing. The vectors of all words share them, and where few
+            removed first, 0 or more. The vectors of all words share them, and where few
             texts were read they hide what is a word's own: its start above all.
-        confidence: of each interval alone.
+        confidence: of each interval by itself.
         progress: a bar: True, False or None (where somebody is looking).
 
     Returns:

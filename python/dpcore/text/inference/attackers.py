@@ -150,7 +150,7 @@ def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]])
         parts: the texts.
 
     Returns:
-        Seconds; 0 where nobody knows.
+        Seconds; 0 where it is not known.
     """
     more = {"rng": np.random.default_rng(ENCODER_STREAM_KEY)} if takes_rng(encode) else {}
     sizes, taken = list[int](), list[float]()
@@ -189,7 +189,7 @@ def check_encoder(
         places: their positions in the corpus, for complaints, which quote no text.
 
     Returns:
-        The `BatchCheck`; of a random encoder the reason why nothing was compared.
+        The `BatchCheck`; of a random encoder the reason why it was not compared.
 
     Raises:
         ValueError: if the vectors change.
@@ -353,7 +353,7 @@ class Attacker(Shown):
 
     Raises:
         TypeError: if the estimator or the transform is of the wrong kind.
-        ValueError: if there is no transform of that name.
+        ValueError: if no transform has that name.
 
     Example:
         >>> from sklearn.linear_model import LogisticRegression
@@ -591,7 +591,7 @@ class FittedAttacker:
 
 
 def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
-    """Return a score for each known value, shape (n, known): of what predicts alone 1 or 0."""
+    """Return scores of known values, shape (n, known): 1 or 0 without a scoring method."""
     for name in ("decision_function", "predict_proba"):
         if method := find_method(model, name):
             scores = np.asarray(method(rows), np.float64)

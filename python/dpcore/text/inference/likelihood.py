@@ -80,7 +80,7 @@ class Likelihood:
         self.law, self.clean = law, clean
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy that shares the clean vectors, which nothing changes."""
+        """Return a copy that shares the clean vectors, which do not change."""
         return copy.copy(self)
 
     def fit(self, rows: Any, truth: npt.NDArray[Any]) -> Self:
@@ -175,12 +175,11 @@ class _EncoderAttributes:
 
 
 def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
-    """Find the noise that an encoder declares, and its clean vectors, or None where either is
-    unknown.
+    """Find the declared noise and the clean vectors of an encoder, or None.
 
     The encoder is an object with `clean(texts)` and `noise`, a noise layer of `dpcore.torch` or a
     native noise; a model of `dpcore.text`, which holds such an encoder; or modules of torch in
-    sequence of which the last one is a noise layer. An encoder that is random apart from its noise
+    sequence whose last one is a noise layer. An encoder that is random apart from its noise
     has no clean vectors.
 
     Args:

@@ -214,7 +214,7 @@ def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple
 def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> float:
     """Compute how often the sum of weight times truth is as large with the truth permuted.
 
-    It is permuted within cells. Where scores say nothing of the truth beyond the cell, every
+    It is permuted within cells. Where scores do not describe the truth beyond the cell, every
     permutation is as likely: the p-value holds for any number of texts. It stops where it is
     certain to be large (Besag and Clifford, 1991).
 
@@ -254,7 +254,7 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
 
 @dataclass(frozen=True)
 class Judge:
-    """Compares answers with the truth on texts that nothing has been chosen on.
+    """Compares answers with the truth on texts that were not used for any choice.
 
     Args:
         truth: codes, or numbers, shape (n, attributes).
@@ -547,7 +547,7 @@ def main_task(
 
     Returns:
         Which labels the first attacker predicts, and the record of the one that is best on
-        validation, of equal ones the first; None and None where train has no two labels.
+        validation, the first of equal ones. Both are None where train has no two labels.
     """
     if labels is None:
         return None, None

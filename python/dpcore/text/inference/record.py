@@ -106,7 +106,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
             one.
         encodings: how often the training texts were encoded, or None where vectors were given.
         batches: what the comparison of batches of texts found, or None where vectors were given.
-        tried: all attackers with their measure on validation, which says nothing about test.
+        tried: all attackers with their measure on validation, which does not describe test.
         scored: the test texts and their scores.
         confidence: of each interval by itself.
         seed: repeats the training, the bootstrap and, where it is `seeded`, the encoder's noise.
@@ -202,10 +202,10 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def above_floor(self) -> bool:
-        """True where every floor is beaten, by one of the measures alone.
+        """True where every floor is beaten, by only one of the measures.
 
         The majority also counts as beaten where the certified audit shows a leak; what the main
-        label gives away is not a part of that floor, so that it is beaten by the attacker alone.
+        label gives away is not a part of that floor, so that only the attacker beats it.
         """
         return not self.floors_left
 
@@ -221,7 +221,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def measures_above(self) -> tuple[str, ...]:
-        """Names of the measures by each of which every floor is beaten."""
+        """Names of the measures, each of which beats every floor."""
         tests = [(test.measure, test.floors) for test in self.measures]
         tests = tests or [(self.measure, self.floors)]
         return tuple(name for name, floors in tests if not self._list_left(floors))

@@ -96,7 +96,7 @@ declare("Beyond", Beyond)
 
 
 def why_not(target: Target, neighbours: str | None, smallest: int) -> str | None:
-    """Return the reason why nothing can be certified, or None."""
+    """Return the reason why no bound can be certified, or None."""
     if neighbours is not None:
         choice("neighbours", neighbours, NEIGHBOURS)
     few = f"fewer than {_MIN_TEXTS_PER_VALUE} test texts of one value"
@@ -241,9 +241,10 @@ def infer(
             for columns with fractions (floats), "values" for integers and strings.
         attackers: scikit-learn classifiers (of a number regressors), each behind six transforms
             (raw, centred, row minimum subtracted, norm-scaled, call mean subtracted, row
-            summaries), `Attacker` objects, or "likelihood"; None are the usual ones (`usual`), and
-            "likelihood" where the noise is known. Estimators of other classes than scikit-learn's,
-            and those that compare settings on texts which they hold back, learn from one encoding.
+            summaries), `Attacker` objects, or "likelihood". Defaults to the usual ones (`usual`),
+            and "likelihood" where the noise is known. Estimators of other classes than
+            scikit-learn's, and those that compare settings on texts which they hold back, learn
+            from one encoding.
         measure: by what to choose and to judge: "auc", "true-positive rate" (at 1 % false
             positives), "balanced accuracy", "accuracy" or "f1". It is tested at the whole level.
             For None each of the first three is tested at a third of it; for more values than two
@@ -251,11 +252,11 @@ def infer(
         vectors: rows made elsewhere, one for each text of the corpus, shape (n, d), in place of
             `encode`.
         neighbours: what the encoder's claim means by neighbours: "any two texts", where something
-            can be certified, or "words"; None certifies nothing.
+            can be certified, or "words". None omits the certificate.
         claim: epsilon that is claimed. None is the encoder's own claim where it has one.
         delta: delta of the claim, in [0, 1). None is the encoder's own with its own claim, else 0.
         confidence: of each interval, and of the certified bound, by itself.
-        rounding: largest distance between two encodings of one text, alone and with others,
+        rounding: largest distance between two encodings of one text, by itself and with others,
             relative to the vector's norm. None is 1e-5, for bfloat16 and float16 .05.
         copies: encodings of each training text, for an encoder with `rng`. Defaults to 10, or as
             many as have 8 million numbers together, at least 2; but 1 where two encodings agree,
@@ -420,7 +421,7 @@ class _BestAttacker(NamedTuple):
 
 
 def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
-    """Return the measures of which validation chooses one."""
+    """Return the measures, from which validation chooses one."""
     if measure is not None:
         choice("measure", measure, _MEASURE_NAMES)
     if target.is_number or measure == CORRELATION:
@@ -486,7 +487,7 @@ def _choose_attackers(
     above it by a standard error, because it is the best score where its clean vectors are typical.
 
     Returns:
-        A choice for each measure; nothing where nothing was tried.
+        A choice for each measure that was tried.
     """
     merits = np.empty((len(tried), len(measures)))
     cuts = np.empty(merits.shape, object)

@@ -1,7 +1,7 @@
 """Targets of an inference, the texts that it uses, and floors: the best answers without vectors.
 
 A target is one attribute of two or more values, one number, or several attributes of two values.
-A floor is learnt from the values alone, or from them and the main label.
+A floor is learnt only from the values, or from them and the main label.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Parts:
 
 
 def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Parts]:
-    """Read what is inferred, and of which texts.
+    """Read the attribute to infer, and the texts.
 
     A text of the validation part is left out where it occurs in train, one of the test part where
     it occurs in train or valid; of equal texts in a part of these two the first is kept. Texts are

@@ -297,7 +297,7 @@ class NextWordModel(FitPlan):
         Args:
             n: number of texts, at least 1.
             rng: None, an int seed or a numpy Generator.
-            starts: texts of which one is drawn for each sample, with its first word and its number
+            starts: texts, one of which is drawn for each sample, with its first word and its number
                 of words. Without them first words have the frequencies of the predicted words of
                 the training texts, and each sample has `length` words.
 
@@ -380,7 +380,7 @@ class NextWordModel(FitPlan):
             folder: a folder of this machine.
 
         Raises:
-            OSError: if there is no such folder, or a file is missing.
+            OSError: if the folder is missing, or a file is missing.
             ValueError: if it holds something else, or a key is unknown or missing.
         """
         from ..systems.system import load_weights, read_mapping, read_model_folder
@@ -512,9 +512,9 @@ def fit(
     cryptographic, and floating-point effects of the noise are not covered either.
 
     Args:
-        texts: training texts: a list of strings, or a `Corpus`, of which the train part is read.
+        texts: training texts: a list of strings, or a `Corpus`, whose train part is read.
         valid: validation texts; redacted where the training texts are. They choose rate and epoch
-            of a plain training, and nothing of a private one.
+            of a plain training, and nothing else.
         vocabulary: of single words with unknown="token". None makes it of the words that occur
             twice in the training texts, or takes that of `start`.
         epsilon: above 0 for the private training; inf for its recipe without noise, or None for the

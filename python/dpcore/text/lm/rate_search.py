@@ -49,7 +49,7 @@ def search_plan(
 
     Args:
         public: public texts.
-        texts: number of private texts; nothing else of them is used.
+        texts: number of private texts, their only figure that is used.
         plan: of the private training.
         start: the `NextWordModel` at the start, or None.
         rows: length and mask of the rows.

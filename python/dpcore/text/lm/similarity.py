@@ -1,7 +1,8 @@
 """Closeness of two models: distances of weights and states, and of next-word distributions.
 
-A distance alone says nothing: two models of equal sizes that start with the same weights are close
-because they have moved little. Compare it with that of two models of disjoint halves of one set.
+A distance by itself cannot be read: two models of equal sizes that start with the same weights are
+close because they have moved little. Compare it with that of two models of disjoint halves of one
+set.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
         a: a model; its directions weight the canonical correlations of PWCCA.
         b: a model with the vocabulary of `a`, word for word.
         texts: held-out texts; both models read their words up to each one that is not the last.
-            None compares the decoders' weights alone.
+            None compares only the decoders' weights.
 
     Returns:
         The distances, and with texts the mean divergences of the next-word distributions.

@@ -25,7 +25,7 @@ _CHARACTER_RUNS: Final = (2, 3, 4, 5)
 _TOKEN: Final = re.compile(rf"{re.escape(MASK)}|\w+|[^\w\s]")
 _MASK_RUN: Final = re.compile(rf"{re.escape(MASK)}(?: {re.escape(MASK)})*")
 _MASK_CHARACTER: Final = "\0"
-"""Stands for a run of masks among characters: the letters of the mask say nothing of the text."""
+"""Stands for a run of masks among characters: the letters of the mask do not describe the text."""
 
 _HASH_BITS: Final = 20
 """Columns of runs, as a power of two: 288 abstracts have 100,000 runs of each kind."""
@@ -223,7 +223,7 @@ class TextEstimator:
     Args:
         model: with `fit(texts, truth)` and `scores(texts)`, or an estimator of scikit-learn for
             texts; copied before it is fitted.
-        texts: the texts, of which a row holds the place.
+        texts: the texts; a row holds the place of one.
     """
 
     def __init__(self, model: Any, texts: Sequence[str]) -> None:
@@ -269,7 +269,7 @@ def split_attackers(attackers: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
     Raises:
         TypeError: if an entry is neither.
-        ValueError: if there is no entry.
+        ValueError: if no entry is given.
     """
     if attackers is None:
         return (), ()

@@ -284,7 +284,7 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
     If all places at which the texts differ are masked, the outputs have one law; otherwise no
     output is possible on both sides. So (epsilon, delta) holds for one delta, whatever epsilon:
     ``1 - p^k`` where each word is masked independently, and ``1 - C(n-k, m-k) / C(n, m)`` where m
-    of n words are. The value is for the style "mask", of which places and length are visible; for
+    of n words are. The value is for the style "mask", whose places and length are visible; for
     the other styles it is an upper limit. A policy that always masks the same words has delta 0
     if these places are among them, and 1 otherwise.
 
@@ -407,14 +407,14 @@ def policy_mechanism(
     """Return a policy as a mechanism, from a list of texts to which of their words are masked.
 
     An audit of it shows that a policy that is fitted on private texts is itself a release: its
-    masks on *other* texts depend on each of them. Let the event read those alone, for the masks of
-    the changed text may differ in any case.
+    masks on *other* texts depend on each of them. Let the event read only those, because the masks
+    of the changed text may differ in any case.
 
     Args:
         policy: a policy; with `safe` one that is not fitted yet.
         level: share to be masked, in [0, 1].
         safe: texts of the other set: `policy.fit(x, safe)` then is part of the mechanism, done
-            once for each input if it draws nothing and once for each output otherwise. None for
+            once for each input if it has no draws and once for each output otherwise. None for
             policies that need no fit, or are fitted on public texts.
         words: most words of a text, which fixes the shape of outputs. None takes the longest
             text of the input, so that two inputs must agree in it.

@@ -1,4 +1,4 @@
-"""Measurements of one redaction of two sets of texts, of which `sweep` makes its points."""
+"""Measurements of one redaction of two sets of texts, from which `sweep` makes its points."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ FIGURES: Final = tuple(field.name for field in fields(Figures))
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ExposedDocument(Shown):
-    """A test document of which the attack names the right set.
+    """A test document whose set the attack names correctly.
 
     Args:
         row: its position among the texts of its set, as `sweep` was given them.

@@ -177,7 +177,7 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         Args:
             sensitive: texts, none of them empty.
             safe: texts of the other set.
-            rng: not used, for nothing is drawn.
+            rng: not used, because there is no draw.
 
         Returns:
             A new policy; this one is unchanged.
@@ -210,7 +210,7 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         )  # fmt: skip
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
-        """Return the levels of the words of each document; nothing is drawn."""
+        """Return the levels of the words of each document, without a draw."""
         require_words(self)
         if self.per_document:
             rank = dict(zip(self.words, np.abs(self.weights).tolist(), strict=True))
@@ -364,7 +364,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 
     Args:
         function: `text -> [(start, end)]`, places of characters, the end not included, no two
-            spans overlapping; a spaCy `Language`, of which the entities are masked; or a presidio
+            spans overlapping; a spaCy `Language`, whose entities are masked; or a presidio
             `AnalyzerEngine`, whose results may overlap and are united.
         language: of the texts, for `AnalyzerEngine`.
 
@@ -530,7 +530,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         return replace(self, parameters=parameters, fitted_on=fingerprint_texts(sets[0] + sets[1]))
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
-        """Return the levels of the words of each document; nothing is drawn."""
+        """Return the levels of the words of each document, without a draw."""
         require_words(self)
         levels, scaled = [], self._scale_vectors()
         for text in documents:

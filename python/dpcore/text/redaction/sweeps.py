@@ -72,7 +72,7 @@ class SweepPoint(Record, word="SweepPoint"):
     Figures of all splits are read by `mean`, `sd` and `values`: "masked" (share of the words),
     "accuracy", "auc" and "true_positive_rate" (at 5 % false positives) of the attack on the set,
     "boosted_trees" (accuracy of scikit-learn's on vectors), "counts_only" (accuracy of the better
-    of two attackers who see the numbers of masks and words alone), "utility" and "utility_floor"
+    of two attackers who see only the numbers of masks and words), "utility" and "utility_floor"
     (macro-F1 of the labels of the safe set; NaN without labels), "divergence" (shape (2, 2):
     sensitive from safe and back, KL and D_2, in nats), and "null" (the same on permuted labels).
     All others are of the first split.
@@ -87,7 +87,7 @@ class SweepPoint(Record, word="SweepPoint"):
         linkages: of the test documents among all originals, by length and places where the style
             is "mask", and by the bag of kept words.
         empty: documents without a word left, which the style "drop" makes.
-        documents: test documents of which the attack names the right set, the surest first. No
+        documents: test documents whose set the attack names the right set, the surest first. No
             file holds them (not compared).
     """
 
@@ -119,7 +119,7 @@ class SweepPoint(Record, word="SweepPoint"):
         return values.std(axis=0, ddof=1) if len(values) > 1 else np.full(values.shape[1:], np.nan)
 
     def exposed(self, n: int = 5) -> tuple[ExposedDocument, ...]:
-        """Return the documents of which the attack is surest, with the words that expose them.
+        """Return the documents about which the attack is surest, with the words that expose them.
 
         Args:
             n: how many at most, at least 1.
@@ -291,9 +291,9 @@ def sweep(
         encode: list[str] -> array of shape (n, d), or an object with such a method `encode`, for
             vectors of redacted texts. None is `TfidfSVD`.
         utility: a label for each safe text, each of two texts or more: what the redacted texts
-            are good for; None measures no utility.
+            are good for. None omits the utility.
         delta: of `SweepPoint.epsilon`, in [0, 1).
-        splits: number of splits, of which mean and spread are shown.
+        splits: number of splits; their mean and spread are shown.
         nulls: permutations of the labels, over all splits, at least.
         style: of `redact`.
         attackers: more attackers than the logistic regressions on words, on n-grams with masks and

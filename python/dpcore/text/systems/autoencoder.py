@@ -301,8 +301,8 @@ class ADePTModel(TextSystem):
         min_count: how often a word must occur in the training texts to be known.
 
     Attributes:
-        trained: how it was trained; None before `fit`.
-        private: the fitted encoder with clip and noise; None before `fit`.
+        trained: how it was trained, or None before `fit`.
+        private: the fitted encoder with clip and noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -371,7 +371,7 @@ class ADePTModel(TextSystem):
         Variants that clip alike have the same weights at the same seed.
 
         Args:
-            corpus: a `Corpus`, of which the train part is read (all without a split), or a list of
+            corpus: a `Corpus`, whose train part is read (all without a split), or a list of
                 strings. None of these texts is covered by any epsilon.
             epochs: passes over the texts.
             batch: texts in a step.
@@ -453,7 +453,7 @@ class ADePTModel(TextSystem):
     def renoised(
         self, epsilon: float, *, variant: Variant | None = None, delta: float = 0.0
     ) -> ADePTModel:
-        """Return a model of the same weights with other noise; nothing is trained or copied.
+        """Return a model of the same weights with other noise, without training or copies.
 
         Args:
             epsilon: the claim, in (0, 1e300].

@@ -63,11 +63,11 @@ class TextClassifier(Labelling, Saved):
         extractor: an encoder of texts in place of the bag; see `dpcore.torch.PrivateEncoder`.
         dropout: word dropout of the bag.
         unknown: what becomes of unknown words and word pairs: "drop" leaves them out, "token" maps
-            them to a row that nothing has trained, as the study does.
+            them to an untrained row, as the study does.
         min_count: how often a word or pair must occur in the training texts.
 
     Attributes:
-        trained: how it was trained; None before `fit`.
+        trained: how it was trained, or None before `fit`.
         labels: the values that it tells apart.
     """
 
@@ -165,7 +165,7 @@ class TextClassifier(Labelling, Saved):
         same as from the corpus itself, and this is done once.
 
         Args:
-            corpus: a `Corpus` with labels, of which the train part is read (all without a split).
+            corpus: a `Corpus` with labels, whose train part is read (all without a split).
 
         Returns:
             What models with the same `unknown`, `min_count` and reserved number can be fitted to.
@@ -254,7 +254,7 @@ class TextClassifier(Labelling, Saved):
             extractor: the function or module, where the model had one of your own.
 
         Raises:
-            OSError: if there is no such folder, or a file is missing.
+            OSError: if the folder is missing, or a file is missing.
             ValueError: if it holds another class's model, a key is unknown or missing, a file
                 could hold a pickle, or an extractor is needed that was not given.
         """
@@ -366,9 +366,9 @@ class DPNR(TextSystem, TextClassifier):
         min_count: how often a word or word pair must occur in the training texts.
 
     Attributes:
-        trained: how it was trained; None before `fit`.
+        trained: how it was trained, or None before `fit`.
         labels: the values that it tells apart.
-        private: the fitted extractor with transform and noise; None before `fit`.
+        private: the fitted extractor with transform and noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -432,7 +432,7 @@ class DPNR(TextSystem, TextClassifier):
         """Train extractor and classifier by stochastic gradient descent on the cross entropy.
 
         Args:
-            corpus: a `Corpus` with labels, of which the train part is read (all without a split);
+            corpus: a `Corpus` with labels, whose train part is read (all without a split);
                 or what `prepare` made of one.
             schedule: the noise in training. None: none, and no masked words ("not robust").
                 `schedules.Constant(epsilon)`: that of one epsilon ("robust"). Others change it
@@ -505,7 +505,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def width(self) -> int | None:
-        """Entries of a vector; None before `fit` where an extractor says it."""
+        """Entries of a vector, or None before `fit` where an extractor says it."""
         return self.dim if self.private is None else self.private.width
 
     @property
@@ -579,7 +579,7 @@ class DPNR(TextSystem, TextClassifier):
         return f"DPNR({first}, epsilon={self.epsilon!r}{''.join(more)})"
 
     def details(self) -> dict[str, str]:
-        """Return what `print` shows of this model alone: dropout, training, labels."""
+        """Return what `print` shows only of this model: dropout, training, labels."""
         rows = super().details()
         if self.dropout is not None and self.dropout.masks == "bernoulli":
             claimed, true = (

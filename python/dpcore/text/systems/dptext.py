@@ -376,9 +376,9 @@ class DPTextModel(TextSystem, Labelling):
         clip: the L1 norm C.
 
     Attributes:
-        trained: how it was trained; None before `fit`.
+        trained: how it was trained, or None before `fit`.
         labels: the values that it tells apart.
-        private: the fitted encoder with clip and noise; None before `fit`.
+        private: the fitted encoder with clip and noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -453,7 +453,7 @@ class DPTextModel(TextSystem, Labelling):
         """Train encoder, decoder, classifier and discriminator.
 
         Args:
-            corpus: a `Corpus` with labels and the attribute, of which the train part is read (all
+            corpus: a `Corpus` with labels and the attribute, whose train part is read (all
                 without a split). None of these texts is covered by any epsilon.
             epochs: passes over the texts.
             batch: texts in a step.
@@ -568,7 +568,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def claim(self) -> float | None:
-        """The epsilon claimed for any two texts, or None where it is learnt: then nothing is."""
+        """The epsilon claimed for any two texts, or None where it is learnt and not claimed."""
         return None if self.learn else self.epsilon
 
     @property
@@ -620,7 +620,7 @@ class DPTextModel(TextSystem, Labelling):
         return self.label_rows(self.parts.head, rows)
 
     def details(self) -> dict[str, str]:
-        """Return what `print` shows of this model alone: a learnt epsilon, training, labels."""
+        """Return what `print` shows only of this model: a learnt epsilon, training, labels."""
         rows = super().details()
         claim, later = self.claim, "for any two later texts, one encoding of each"
         assert self.private is not None

@@ -1,6 +1,6 @@
 """Base class of text systems, and trained models in folders: config.json and safetensors.
 
-A folder holds nothing that could run code.
+A folder holds no file that could run code.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def read_model_folder(
 
     Raises:
         TypeError: if the folder is not a path.
-        OSError: if there is no such folder, or no config.json in it.
+        OSError: if the folder is missing, or no config.json in it.
         ValueError: if it holds another class's model, or other keys than these.
     """
     return read_config(folder, _format_word(cls), {"format", *keys})
@@ -117,7 +117,7 @@ class Saved:
     """A trained model that a folder can hold.
 
     Attributes:
-        trained: how it was trained; None before `fit`.
+        trained: how it was trained, or None before `fit`.
         saved_keys: the keys of `state`.
     """
 
@@ -144,7 +144,7 @@ class Saved:
         raise NotImplementedError
 
     def protect(self) -> None:
-        """Put the noise behind the fitted encoder; a model without noise has nothing to do."""
+        """Put the noise behind the fitted encoder; a model without noise does not change."""
 
     def to(self, device: Any) -> Self:
         """Move the model to a device of this machine."""
@@ -192,7 +192,7 @@ class Saved:
             device: where it is moved. None is the CPU.
 
         Raises:
-            OSError: if there is no such folder, or a file is missing.
+            OSError: if the folder is missing, or a file is missing.
             ValueError: if it holds another class's model, or a key is unknown or missing.
         """
         return cls._load(folder, device)
@@ -276,8 +276,8 @@ class TextSystem(Saved, Shown):
 
     Attributes:
         epsilon: the claim.
-        private: the fitted encoder with transform and noise; None before `fit`.
-        trained: how it was trained; None before `fit`.
+        private: the fitted encoder with transform and noise, or None before `fit`.
+        trained: how it was trained, or None before `fit`.
     """
 
     epsilon: float
@@ -359,7 +359,7 @@ class TextSystem(Saved, Shown):
 
     @property
     def worst(self) -> tuple[Pair, float | None] | None:
-        """The last pair that `worst_pair` found, with its exact loss; None before."""
+        """The last pair that `worst_pair` found, with its exact loss, or None before."""
         return None if self.private is None else self.private.worst
 
     @property
@@ -373,7 +373,7 @@ class TextSystem(Saved, Shown):
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def details(self) -> dict[str, str]:
-        """Return what `print` shows of this model alone: the training, and the labels if any."""
+        """Return what `print` shows only of this model: the training, and the labels if any."""
         rows = {"trained": str(self.trained)}
         if isinstance(self, Labelling):
             rows["labels"] = ", ".join(map(str, self.labels))

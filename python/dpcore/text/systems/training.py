@@ -159,13 +159,13 @@ class Bag(torch.nn.Module):
     """Texts to vectors: the mean over the vectors of their words and word pairs.
 
     Unknown words are left out of the mean, and so are masked ones; a text without any known word
-    has a vector of zeros, of which a warning tells.
+    has a vector of zeros, and a warning states it.
 
     Args:
         vocabulary: numbers of words and word pairs, with one number reserved at least where
             `dropout` maps to number 0.
         dim: entries of a vector.
-        dropout: masks words in every call; None masks none.
+        dropout: masks words in every call. None masks none.
 
     Attributes:
         random: whether two calls differ, that is with word dropout.
@@ -384,7 +384,7 @@ class Trained(Recipe):
 
 
 def one_thread() -> AbstractContextManager[None]:
-    """Run torch on one thread: layers this small gain nothing by two; sums keep their order."""
+    """Run torch on one thread: layers this small are not faster on two; sums keep their order."""
     return set_torch_threads(1)
 
 

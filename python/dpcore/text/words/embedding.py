@@ -44,7 +44,7 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
         Word -> vector, all of one length, in the order of the file.
 
     Raises:
-        FileNotFoundError: if there is no such file.
+        FileNotFoundError: if the file is missing.
         ValueError: if a line is none of these, a word comes twice, lengths differ, or an entry is
             not finite; the message names file and line.
 
@@ -97,7 +97,7 @@ def text_vectors(path: Path, limit: int | None = None) -> Vectors:
         Word -> vector, all of one length, in the order of the file.
 
     Raises:
-        FileNotFoundError: if there is no such file.
+        FileNotFoundError: if the file is missing.
         ValueError: if a line is not a word with as many finite numbers as the first has, a word is
             repeated, or the file has another number of words than it states; the message names file
             and line.
@@ -218,7 +218,7 @@ class Embedding(Record):
             The embedding, the words in the order of the file.
 
         Raises:
-            FileNotFoundError: if there is no such file.
+            FileNotFoundError: if the file is missing.
             TypeError: if an argument is of the wrong kind.
             ValueError: if the file is truncated, a word is repeated, a vector is zero or not
                 finite, or two words have one vector; the message names line or words.
@@ -291,7 +291,7 @@ class Embedding(Record):
             numbers: numbers of words, shape `(n,)`.
 
         Returns:
-            Shape `(n, V)`; exactly 0 from a word to itself. Short distances, of which a product of
+            Shape `(n, V)`; exactly 0 from a word to itself. Short distances, which a product of
             matrices leaves few digits, are computed from differences.
 
         Example:

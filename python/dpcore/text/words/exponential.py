@@ -87,7 +87,7 @@ class MetricExponential(MetricMechanism, TableMechanism):
             output y that attains it, of the same shape: the word x itself.
 
         Raises:
-            ValueError: if there are no such rows.
+            ValueError: if the rows are missing.
         """
         numbers = require_rows(len(self.vectors), start, stop)
         losses = self._scores_of(numbers, sign=1.0)
@@ -258,7 +258,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         Args:
             vectors: the words and their vectors.
             epsilon: per unit of Euclidean distance, above 0.
-            texts: a list of strings or a `Corpus`, of which the train part is read.
+            texts: a list of strings or a `Corpus`, whose train part is read.
             share: of the words of `vectors` that are sensitive, in (0, 1].
             p: probability that another word is replaced.
 
@@ -302,7 +302,7 @@ class CusText(TableMechanism):
     """CusText: an output from a list of k words near x, with probability ∝ exp(epsilon u(y)/2).
 
     The score u is the distance from x, brought to [0, 1] within the list: 1 for the nearest word,
-    0 for the farthest. The claim holds for two words with one list of outputs alone
+    0 for the farthest. The claim holds only for two words with one list of outputs
     (`same_list`); two words with different lists have an infinite loss. Distances are numbers of
     words that differ.
 
@@ -425,9 +425,9 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
     """Find the epsilon at which the largest loss of any two words is a given one.
 
     Args:
-        kind: `SanText` or `TEM`, whose loss is exact, or `MetricLaplace` or `Vickrey`, of which the
-            loss of the noise is a bound, epsilon times the largest distance; for vectors of one
-            number, of which there is a table, the result has the exact loss below this bound.
+        kind: `SanText` or `TEM`, whose loss is exact, or `MetricLaplace` or `Vickrey`, for which
+            the loss of the noise is a bound, epsilon times the largest distance; for vectors of one
+            number, which have a table, the result has the exact loss below this bound.
         vectors: the words and their vectors.
         loss: largest loss in nats, above 0.
         **settings: further arguments of the class.
@@ -486,7 +486,7 @@ class WordFigures(Record):
         epsilon: its parameter.
         loss: largest loss of any two words in nats.
         is_exact: False if that is a bound by the noise.
-        ratio: largest loss per unit of what it claims, or None where nothing is computed.
+        ratio: largest loss per unit of what it claims, or None without a computation.
         infinite_share: share of the ordered pairs of words with an infinite loss.
         delta: worst delta at the claim.
         kept: mean probability that a word is left as it is.
@@ -561,7 +561,7 @@ def compare(
         progress: True or False shows a bar or none. None shows one on a terminal for long work.
 
     Returns:
-        A `WordComparison`, of which `comparison["SanText"]` is a row.
+        A `WordComparison`; `comparison["SanText"]` is one of its rows.
 
     Raises:
         TypeError: if `vectors` is not an `Embedding` or `loss` not a number.

@@ -56,12 +56,12 @@ class TextLoss(Record):
         words: words of each text.
         changed: places at which the texts differ.
         claimed: epsilon times the sum of the distances; infinite where a word of these places has
-            no vector, for the claim says nothing about it.
-        one_word: loss of the worst of these places alone.
+            no vector, for the claim does not describe it.
+        one_word: loss of only the worst of these places.
         whole: loss of the texts, the sum over places, in the worse direction.
         delta: of the last two figures.
         at_delta: upper bound on the loss of the texts at `delta`; never above `whole`.
-        one_word_at_delta: the same of the worst place alone; never above `one_word`.
+        one_word_at_delta: the same of only the worst place; never above `one_word`.
         is_exact: True if `one_word` and `whole` are computed from the table; False if they are
             bounds by the noise, which the choice of a word can only lower.
     """
@@ -126,8 +126,8 @@ class TextReport(Record, word="TextReport"):
         strange: number of places with such words.
         is_exact: True if all figures are computed from the table; False if `kept` and `support`
             are counted on draws and losses are bounds by the noise.
-        draws: draws of each word; 0 where nothing is counted.
-        seed: repeats the draws, or None where nothing is counted.
+        draws: draws of each word; 0 without counts.
+        seed: repeats the draws, or None without counts.
     """
 
     mechanism: str

@@ -42,7 +42,7 @@ class WordMechanism(Record):
     """A mechanism on words with vectors, `(x, size, rng) -> word numbers`.
 
     The number of a word is its row in `vectors`. An input is a word, the number of one, or a text:
-    a string, of which `words_of` makes words, or a list of words. Words of a text are replaced
+    a string, from which `words_of` makes words, or a list of words. Words of a text are replaced
     independently.
 
     Args:
@@ -107,7 +107,7 @@ class WordMechanism(Record):
         Args:
             x: a word, the number of a word, a text or a list of words.
             size: number of outputs, at least 0.
-            rng: None, an int seed or a numpy Generator, of which one seed is taken.
+            rng: None, an int seed or a numpy Generator, from which one seed is drawn.
 
         Returns:
             Ints of words, shape `(size,)` for a word and `(size, n)` for a text of n words.
@@ -215,7 +215,7 @@ class WordMechanism(Record):
 
     @property
     def rewriter(self) -> Rewriter:
-        """The mechanism from text to text; it claims nothing, for `claim` is per unit of distance.
+        """The mechanism from text to text; it has no claim, for `claim` is per unit of distance.
 
         Unknown words are an error.
         """
@@ -229,13 +229,13 @@ class WordMechanism(Record):
             b: another of as many words.
             delta: in (0, 1).
             unknown: for words without a vector, as in `rewrite`. Under "keep" they show
-                themselves, and under "uniform" they have the uniform law, of which the noise of a
-                mechanism without a table bounds nothing: that loss is infinite, too.
+                themselves, and under "uniform" they have the uniform law, which the noise of a
+                mechanism without a table does not bound: that loss is infinite, too.
 
         Returns:
             A `TextLoss`. Its bound at delta adds the exact Renyi divergences of the places and
             converts the sum; it is never above the exact sum. Where there is no table (noise
-            above one dimension) all figures are upper bounds by the noise alone.
+            above one dimension) all figures are upper bounds only by the noise.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -328,7 +328,7 @@ class WordMechanism(Record):
     def _number_words(
         self, name: str, texts: Any, words: list[str], unknown: str
     ) -> tuple[list[str], list[int]]:
-        """Return words, of which unknown ones may be dropped, and their numbers."""
+        """Return words and their numbers; unknown words may be dropped."""
         rows, size = self.vectors.rows, len(self.vectors)
         if not words:
             raise errors.invalid(name, "a word or a text with at least one word", texts)
@@ -374,7 +374,7 @@ class TableMechanism(WordMechanism):
             Natural logarithms of probabilities, shape `(stop - start, outputs)`.
 
         Raises:
-            ValueError: if there are no such rows.
+            ValueError: if the rows are missing.
         """
         return self._rows_of(require_rows(len(self.vectors), start, stop))
 
@@ -539,7 +539,7 @@ class MetricMechanism(WordMechanism):
             Shape `(stop - start, V)`.
 
         Raises:
-            ValueError: if there are no such words.
+            ValueError: if the words are missing.
         """
         return self.vectors.distances(require_rows(len(self.vectors), start, stop))
 

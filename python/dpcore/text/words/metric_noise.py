@@ -36,10 +36,10 @@ _QUADRATURE_WEIGHTS: Final = (
 class NoisyMechanism(MetricMechanism):
     """Noise on a word's vector, of density like ``exp(-epsilon norm2(z))``, and words near it.
 
-    The noise alone keeps the claim, and what follows can only lower the loss. Above one dimension
-    the probabilities of outputs are not known: there is no table, and the figures of texts are
-    bounds by the noise, or counts. With vectors of one dimension an instance is of a subclass,
-    which is a table.
+    The noise keeps the claim by itself, and what follows can only lower the loss. Above one
+    dimension the probabilities of outputs are not known: there is no table, and the figures of
+    texts are bounds by the noise, or counts. With vectors of one dimension an instance is of a
+    subclass, which is a table.
     """
 
     def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
@@ -199,7 +199,7 @@ class VickreyOnLine(TableMechanism, Vickrey):
     _draw = NoisyMechanism._draw
 
     def _rows_of(self, numbers: Ints) -> Floats:
-        """Integrate both shares over intervals, of which each is on one side of an input."""
+        """Integrate both shares over intervals, each of which is on one side of an input."""
         low, high, nearest = self._intervals
         line = self.vectors.vectors.reshape(len(self.vectors))
         rows = np.full((len(numbers), len(line)), -np.inf)
