@@ -275,9 +275,9 @@ class Result(Answer, Record):
 
 
 declare_form(
-    "format", Form(lambda value: isinstance(value, Result), lambda value: value.to_dict(),
-                   decode_result)
-)  # fmt: skip
+    "format",
+    Form(lambda value: isinstance(value, Result), lambda value: value.to_dict(), decode_result),
+)
 
 
 @functools.cache

@@ -58,8 +58,10 @@ _MAX_BINS: Final = 1024
 _MAX_OUTPUT_MAGNITUDE: Final = 1e300
 """Largest output whose differences and gaps are safely finite."""
 _TRANSFORM_NAMES: Final = {
-    "values": "entries", "differences": "first differences", "sorted": "order statistics",
-}  # fmt: skip
+    "values": "entries",
+    "differences": "first differences",
+    "sorted": "order statistics",
+}
 
 
 class Coding(NamedTuple):

@@ -17,8 +17,11 @@ Places = npt.NDArray[np.intp]
 Words = npt.NDArray[np.uint64]
 
 _DTYPES_BY_ALIAS: Final[dict[str, Any]] = {
-    "Floats": np.float64, "Ints": np.int64, "Words": np.uint64, "Codes": np.uint32,
-}  # fmt: skip
+    "Floats": np.float64,
+    "Ints": np.int64,
+    "Words": np.uint64,
+    "Codes": np.uint32,
+}
 LARGEST_WHOLE: Final = 2.0**53
 _CACHED_NUMBERS: Final = 2**17
 """Numbers that stay in the cache."""

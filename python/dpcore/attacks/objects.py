@@ -581,9 +581,12 @@ _FORM_NAMES: Final[dict[type, str]] = {
     np.float64: "float", np.int64: "int", np.bool_: "bool", np.str_: "str", np.bytes_: "bytes",
 }  # fmt: skip
 _PLAIN_CLASSES: Final[Any] = {
-    bytearray: bytes, memoryview: bytes, np.datetime64: _convert_to_nanoseconds,
-    np.timedelta64: _convert_to_nanoseconds, **PLAIN_CLASSES,
-}  # fmt: skip
+    bytearray: bytes,
+    memoryview: bytes,
+    np.datetime64: _convert_to_nanoseconds,
+    np.timedelta64: _convert_to_nanoseconds,
+    **PLAIN_CLASSES,
+}
 """What stands for objects of some classes: bytes that have a hash, values without spelling."""
 _TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 

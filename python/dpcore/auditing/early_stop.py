@@ -199,14 +199,15 @@ class Sequence:
         return {
             "slices": encode_value(self.slices),
             "nan": [list(nan) for _, nan in self._counted],
-            "evidence": [[label, *map(evidence_to_dict, both)] for label, both in
-                         self._evidence.items()],
+            "evidence": [
+                [label, *map(evidence_to_dict, both)] for label, both in self._evidence.items()
+            ],
             "chosen": chosen and [event, chosen.direction, encode_value(chosen.counts)],
             "tangent": encode_value(self.tangent),
             "fitted_at": self._fitted_at,
             "label": self.label,
             "said": encode_value([self.read, self.remarks, self.inside]),
-        }  # fmt: skip
+        }
 
     def restore(self, state: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
         """Go on from what `to_dict` returned: draw again what is learnt from, and compare it.

@@ -226,8 +226,10 @@ def _get_source_text(definition: Any) -> str:
 
 def _list_versions(layers: list[Any]) -> tuple[tuple[str, str], ...]:
     own = (
-        ("Python", platform.python_version()), ("dpcore", __version__), ("numpy", np.__version__),
-    )  # fmt: skip
+        ("Python", platform.python_version()),
+        ("dpcore", __version__),
+        ("numpy", np.__version__),
+    )
     roots = sorted(set(_iterate_packages(layers)) - {"dpcore", "numpy", "__main__", ""})
     versions = ((root, _get_version(root)) for root in roots if root not in sys.stdlib_module_names)
     return own + tuple((root, version) for root, version in versions if version)

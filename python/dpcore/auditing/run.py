@@ -531,9 +531,11 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
         )  # fmt: skip
         if isinstance(request.claim, Claim):
             request = replace(
-                request, tangent=fixed.audit["tangent"], delta=fixed.audit["delta"],
+                request,
+                tangent=fixed.audit["tangent"],
+                delta=fixed.audit["delta"],
                 declared_loss=fixed.audit["declared_loss"],
-            )  # fmt: skip
+            )
     else:
         request, fitted = fit_event(request, source)
     source.replays.restore(fixed.collisions, run.digests, run.zeros)  # a second pilot adds pairs

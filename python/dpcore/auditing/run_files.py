@@ -120,14 +120,17 @@ class FixedFields:
             integer("collisions", equal, 0, integer("collisions", many, 0, _MOST_TRIALS))
         start = integer("start", record["start"], 0, _MOST_TRIALS)
         return cls(
-            audit, start, integer("trials", record["trials"], 1, _MOST_TRIALS - start),
-            thresholds, lattice,
+            audit,
+            start,
+            integer("trials", record["trials"], 1, _MOST_TRIALS - start),
+            thresholds,
+            lattice,
             _read_as(record, "checks", tuple[str, ...]),
             _read_as(record, "remarks", tuple[str, ...]),
             (Collisions(*pairs[0]), Collisions(*pairs[1])),
             whole,
             instance("bits", record["bits"], str),
-        )  # fmt: skip
+        )
 
     @property
     def digest(self) -> str:
@@ -546,10 +549,13 @@ def _quote_word(word: str) -> str:
         return shlex.quote(word)
     # `$'...'` of bash and zsh, whose two hexadecimal digits stand for a byte, not a character.
     escapes = (
-        char if char.isprintable() and char not in "'\\" else
-        f"\\x{ord(char):02x}" if char.isascii() else f"\\U{ord(char):08x}"
+        char
+        if char.isprintable() and char not in "'\\"
+        else f"\\x{ord(char):02x}"
+        if char.isascii()
+        else f"\\U{ord(char):08x}"
         for char in word
-    )  # fmt: skip
+    )
     return f"$'{''.join(escapes)}'"
 
 

@@ -465,7 +465,10 @@ def read_wide(
     if ends is not None:
         pair = replace(pair, x=ends[0][entries], x_prime=ends[1][entries])
     return WideReading(
-        entries, groups, pair, learners,
+        entries,
+        groups,
+        pair,
+        learners,
         rows,
         tuple(
             WholeScore(score, own, _find_grain(score, own, moves))
@@ -474,4 +477,4 @@ def read_wide(
         _describe_facts(sums, rows, entries, pair, claim, delta),
         sums[0].rows + further,
         PartsRead(columns, sums[0].centre.size, sums[0].rows, int(entries.size), further),
-    )  # fmt: skip
+    )

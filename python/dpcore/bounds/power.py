@@ -466,8 +466,10 @@ def trials_for(
         return None
 
     def margin(cells: int, n: int) -> float:
-        parts = (many * certifies(n, claim, *pair_of_rates, delta, confidence, cells)
-                 for pair_of_rates, many in each.items())  # fmt: skip
+        parts = (
+            many * certifies(n, claim, *pair_of_rates, delta, confidence, cells)
+            for pair_of_rates, many in each.items()
+        )
         # On this scale a power is nearly straight in the root of n.
         return float(ndtri(min(1.0, sum(parts) / len(rates))) - ndtri(power))
 

@@ -119,9 +119,10 @@ def tag_failures(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> Itera
 
 def _format_place(error: BaseException, file: str) -> str:
     lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
         if os.path.abspath(frame.filename) == os.path.abspath(file)
-    ]  # fmt: skip
+    ]
     if isinstance(error, SyntaxError) and error.filename:
         file, lines = error.filename, [error.lineno]
     return f" ({os.path.basename(file)}, line {lines[-1]})" if lines else ""

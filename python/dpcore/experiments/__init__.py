@@ -58,8 +58,11 @@ NAMES: tuple[str, ...] = (
 
 
 RESUMABLE: tuple[str, ...] = (
-    "published-systems", "habernal2022-figure1", "dp-sniper-table", "floating-point",
-)  # fmt: skip
+    "published-systems",
+    "habernal2022-figure1",
+    "dp-sniper-table",
+    "floating-point",
+)
 """Experiments whose audits an executor can count, and which go on from run files."""
 
 QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}

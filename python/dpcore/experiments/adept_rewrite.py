@@ -345,12 +345,15 @@ def train_encoder(setup: Setup, texts: StudyTexts, config: Any) -> Fitted:
     pair = model.worst_pair(texts.held, progress=False)
     decoded, public = model.decode(model.clean(texts.held)), _choose_public(texts)
     return Fitted(
-        setup, model, (pair.x, pair.x_prime), model.trained,
+        setup,
+        model,
+        (pair.x, pair.x_prime),
+        model.trained,
         bleu=compute_bleu(decoded, texts.held),
         memorised=compute_bleu(model.decode(model.clean(public)), public),
         plain=measure_intent_utility(decoded, texts, config.confidence, seed),
         examples=tuple(decoded[: config.examples]),
-    )  # fmt: skip
+    )
 
 
 def _choose_public(texts: StudyTexts) -> list[str]:

@@ -742,9 +742,12 @@ def _estimate_to_dict(trusted: Trusted) -> dict[str, Any]:
 
 
 _METHOD_STYLES: Final[dict[str, tuple[str, str]]] = {
-    "ball": (BLUE, "o"), "score": (GREEN, "s"), "poczos": ("#CC79A7", "D"), "paper": (RED, "^"),
+    "ball": (BLUE, "o"),
+    "score": (GREEN, "s"),
+    "poczos": ("#CC79A7", "D"),
+    "paper": (RED, "^"),
     "paper-literal": (GREY, "v"),
-}  # fmt: skip
+}
 _DIRECTION_GAP: Final = 0.8
 _LINEAR_BIAS_RANGE: Final = 0.1
 _BIAS_AXIS_END: Final = 300.0

@@ -91,7 +91,7 @@ _TABLE_NOTES: Final = (
     "*: the 95 % t-interval of the mean excess over the splits lies above 0, for each figure by "
     "itself. Splits draw from the same corpus and share texts: the interval covers the choice of "
     "texts and start, not other corpora.",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

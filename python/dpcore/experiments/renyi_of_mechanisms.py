@@ -84,9 +84,10 @@ _LAPLACE: Final = partial(closed_forms.laplace_mechanism, sensitivity=1.0, scale
 _GAUSSIAN: Final = partial(closed_forms.gaussian_mechanism, sensitivity=1.0, sigma=1.0)
 _PLANE: Final = partial(closed_forms.laplace_renyi, scale=1.0, shift=[_ONE_SIDED_DISTANCE] * 2)
 _ANSWERS: Final = partial(
-    closed_forms.randomised_response, epsilon=_RANDOMISED_RESPONSE.entry_loss,
+    closed_forms.randomised_response,
+    epsilon=_RANDOMISED_RESPONSE.entry_loss,
     categories=_RANDOMISED_RESPONSE.values,
-)  # fmt: skip
+)
 
 
 def _answers_epsilon(delta: float) -> float:
@@ -123,8 +124,11 @@ def plane_delta(epsilon: float, loss: float = _ONE_SIDED_DISTANCE) -> float:
     kinks = [t for t in (loss - epsilon / 2.0, -epsilon / 2.0) if 0.0 < t < loss]
     inner, _ = quad(
         lambda t: math.exp(-t) * _entry_delta(epsilon - loss + 2.0 * t, loss),
-        0.0, loss, points=kinks or None, epsabs=1e-13,
-    )  # fmt: skip
+        0.0,
+        loss,
+        points=kinks or None,
+        epsabs=1e-13,
+    )
     return 0.5 * (ends + float(inner))
 
 

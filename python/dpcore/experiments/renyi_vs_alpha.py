@@ -165,13 +165,16 @@ def _make_cell(
     orders = [rng.permutation(2 * size) for _ in range(_DRAW_PERMUTATIONS[config.quick])]
     null = [estimate(order, checks=False, error=None) for order in orders]
     return Cell(
-        method, number, _to_curves(curve.value), tuple(map(tuple, curve.belief.tolist())),
+        method,
+        number,
+        _to_curves(curve.value),
+        tuple(map(tuple, curve.belief.tolist())),
         None if np.isnan(curve.ceiling).all() else _to_curves(curve.ceiling),
         _to_curves(curve.certified) if certifies else None,
         curve.epsilon(DELTA).epsilon_lower if certifies else None,
         tuple(_to_curves(control.value) for control in null),
         tuple(_to_curves(control.certified) for control in null) if certifies else None,
-    )  # fmt: skip
+    )
 
 
 def _to_curves(values: Any) -> Curves:

@@ -223,11 +223,14 @@ def load_minilm(who: str, device: str = "cpu") -> Any:
 
 
 def run_jobs(
-    label: str, jobs: Sequence[_JobType], work: Callable[..., _AnswerType],
-    progress: bool | None, *,
+    label: str,
+    jobs: Sequence[_JobType],
+    work: Callable[..., _AnswerType],
+    progress: bool | None,
+    *,
     size: Callable[[_JobType], int] = lambda job: 1,
     worth: Callable[[_AnswerType], bool] = lambda answer: True,
-) -> tuple[tuple[_AnswerType, ...], bool]:  # fmt: skip
+) -> tuple[tuple[_AnswerType, ...], bool]:
     """Do every job in turn, until Ctrl-C. A partial answer is kept, and no job follows.
 
     Args:

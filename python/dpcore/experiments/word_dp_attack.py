@@ -219,9 +219,12 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     texts = [" ".join(words_of(text)) for text in (*chosen[:size], *others[:size])]
     has_vector = [word in vectors for text in texts for word in text.split()]
     weights = require_module("sklearn.feature_extraction.text", NAME).TfidfVectorizer(
-        vocabulary=vectors.words, sublinear_tf=True, tokenizer=str.split, token_pattern=None,
+        vocabulary=vectors.words,
+        sublinear_tf=True,
+        tokenizer=str.split,
+        token_pattern=None,
         lowercase=False,
-    )  # fmt: skip
+    )
     weights.fit([" ".join(words_of(text)) for text in public])
     truth = np.repeat([1, 0], size)
     return origin, _Texts(tuple(texts), truth, vectors, weights, statistics.fmean(has_vector))
@@ -473,9 +476,11 @@ class Result(Tabled[Config]):
             _draw_mechanism_line(loss, cells, lambda cell: (cell.loss,), attrgetter("is_exact"))
             _draw_mechanism_line(kept, cells, lambda cell: (cell.kept,))
             _draw_mechanism_line(
-                divergence, cells, lambda cell: [orders[1] for orders in cell.divergences],
+                divergence,
+                cells,
+                lambda cell: [orders[1] for orders in cell.divergences],
                 lambda cell: cell.beliefs[1] == ESTIMATE,
-            )  # fmt: skip
+            )
         unchanged = self.cells[0]
         for axes, figure in ((attack, "accuracy"), (informed, "informed")):
             levels = {"unchanged": unchanged.mean(figure), "majority": unchanged.majority}
@@ -595,9 +600,11 @@ def _mechanism_style(name: str, *, is_full: bool) -> dict[str, Any]:
 
 
 def _draw_mechanism_line(
-    axes: Axes, cells: Sequence[Cell], values: Callable[[Cell], Sequence[float]],
+    axes: Axes,
+    cells: Sequence[Cell],
+    values: Callable[[Cell], Sequence[float]],
     is_full: Callable[[Cell], bool] = lambda cell: True,
-) -> None:  # fmt: skip
+) -> None:
     """Draw mean and spread of a figure of one mechanism against epsilon, without infinite ones."""
     points = [(cell, *mean_and_sd(values(cell))) for cell in cells]
     points = [point for point in points if math.isfinite(point[1])]

@@ -66,8 +66,11 @@ KINDS: Final = ("number", "digits", "whole", "decimal", "text", JSON, UNREAD)
 """Kinds of columns, each of which can hold the cells of those before it."""
 
 _REASONS: Final = {
-    "number": "numbers", "whole": "whole numbers", "decimal": "decimals", "text": "texts",
-}  # fmt: skip
+    "number": "numbers",
+    "whole": "whole numbers",
+    "decimal": "decimals",
+    "text": "texts",
+}
 
 
 class Kind(NamedTuple):
@@ -297,10 +300,12 @@ def join_numbers(
 def convert_texts(texts: Sequence[str | None], kind: str, title: str) -> Array:
     """Return a column of texts as its kind; empty texts are None."""
     if kind in _CONVERTERS:
-        return to_object_array([
-            _convert_cell(text, kind, title, row) if text else None
-            for row, text in enumerate(texts)
-        ])  # fmt: skip
+        return to_object_array(
+            [
+                _convert_cell(text, kind, title, row) if text else None
+                for row, text in enumerate(texts)
+            ]
+        )
     items = [text or None for text in texts]
     return to_object_array(items) if None in items else rows_of("outputs", items, "")
 
@@ -312,8 +317,10 @@ def _read_decimal(text: str) -> Any:
 
 
 _CONVERTERS: Final[dict[str, Callable[[str], Any]]] = {
-    "number": float, "whole": int, "decimal": _read_decimal,
-}  # fmt: skip
+    "number": float,
+    "whole": int,
+    "decimal": _read_decimal,
+}
 
 
 def _convert_cell(text: str, kind: str, title: str, row: int) -> Any:

@@ -375,10 +375,11 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
     # Objects of several kinds, as pandas keeps missing labels, have no order.
     if labels.dtype.kind in "Of":
         lost = [
-            row for row, entry in enumerate(labels)
+            row
+            for row, entry in enumerate(labels)
             # A NaN is not equal to itself.
             if entry is None or (isinstance(entry, (float, np.floating)) and entry != entry)
-        ]  # fmt: skip
+        ]
         if lost:
             requirement = _LABEL_REQUIREMENT if label_x is None else "given"
             error = invalid(f"label in row {lost[0] + 1}{place}", requirement, labels[lost[0]])

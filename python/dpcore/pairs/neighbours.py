@@ -511,8 +511,10 @@ def _list_directions(dim: int) -> list[Floats]:
 
 def _list_bases(space: Bounded) -> list[Floats]:
     """List vectors to change: constant ones, one entry below or above the others, two halves."""
-    low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), space.dim)
-                 for end in (space.low, space.high))  # fmt: skip
+    low, high = (
+        np.broadcast_to(np.asarray(end, dtype=np.float64), space.dim)
+        for end in (space.low, space.high)
+    )
     width, middle = high - low, low + (high - low) / 2.0
     place = np.arange(space.dim)
     bases = [middle]

@@ -436,13 +436,16 @@ def _audit_matrix(
     sides: tuple[Literal["above", "below"], ...] = "above", "below"
     audits = [
         OutputsAudit(
-            **stated, evidence=Counts(hits, tp + fn, hits_prime, fp + tn), pair=pair,
-            event=Above(Coordinate(0), 0.5, side), direction=direction,
+            **stated,
+            evidence=Counts(hits, tp + fn, hits_prime, fp + tn),
+            pair=pair,
+            event=Above(Coordinate(0), 0.5, side),
+            direction=direction,
         )
         for side, hits, hits_prime, direction in zip(
             sides, (tp, fn), (fp, tn), ("x", "x_prime"), strict=True
         )
-    ]  # fmt: skip
+    ]
     # Two limits that hold at once are those of both guesses; any other bound is of one guess.
     declared = find_declaration(OUTPUTS_BOUNDS[stated["rows"]][stated["bound"]])
     has_limits = declared.curves == "point"

@@ -502,8 +502,11 @@ def _describe_other_finding(audit: Audit) -> list[Row]:
     counts = f"{finding.event}; {format_counts(finding.counts)}"
     if audit.rounding_won:
         text = f"epsilon >= {format_epsilon(lower)}: {counts}"
-        return [("rounding", "the witness is a property of the code as it runs"),
-                ("other event", text), ("meaning", ROUNDING)]  # fmt: skip
+        return [
+            ("rounding", "the witness is a property of the code as it runs"),
+            ("other event", text),
+            ("meaning", ROUNDING),
+        ]
     verdict = "counted in the verdict" if audit.floats else "not part of the verdict"
     text = f"the code as it runs: epsilon >= {format_epsilon(lower)} ({verdict}): {counts}"
     return [("rounding", text), ("meaning", ROUNDING)]

@@ -121,9 +121,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         finding = self.floating_point
         if finding is None:
             raise invalid("floating_point", "a finding", None)
-        own = replace(
-            finding, event=self.event, direction=self.direction, counts=self.counts
-        )  # fmt: skip
+        own = replace(finding, event=self.event, direction=self.direction, counts=self.counts)
         return replace(
             self,
             event=finding.event,
@@ -327,9 +325,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if isinstance(self.claim, Claim) and not self._tests_curve:
             # For such an event the pilot would have chosen another tangent.
             tangent, delta = choose_tangent(self.claim, perfect)
-        last = replace(
-            self.slices[-1], direction="x", counts=perfect, guess=_PERFECT_GUESS
-        ) if self.slices else None  # fmt: skip
+        last = (
+            replace(self.slices[-1], direction="x", counts=perfect, guess=_PERFECT_GUESS)
+            if self.slices
+            else None
+        )
         return replace(
             self,
             counts=perfect,

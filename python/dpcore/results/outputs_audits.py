@@ -291,9 +291,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         if isinstance(self.evidence, Guesses):
             return None
         return find_fewest(
-            lambda rows: replace(self, evidence=Counts(rows, rows, 0, rows), direction="x")
-            ._refutes()
-        )  # fmt: skip
+            lambda rows: replace(
+                self, evidence=Counts(rows, rows, 0, rows), direction="x"
+            )._refutes()
+        )
 
     @property
     def size(self) -> str:

@@ -693,8 +693,10 @@ def _ascend_gradient(
         if not 0.0 < largest < np.inf:
             return
         while step > _LAST_GRADIENT_STEP:
-            x, x_prime = (np.asarray(side) + step * width * slope / largest
-                          for side, slope in zip(here, slopes, strict=True))  # fmt: skip
+            x, x_prime = (
+                np.asarray(side) + step * width * slope / largest
+                for side, slope in zip(here, slopes, strict=True)
+            )
             pair = space.fit(x, x_prime)
             if pair is not None and (gap := float(probe.gaps([pair])[0])) > value:
                 here, value, step = pair, gap, 2.0 * step

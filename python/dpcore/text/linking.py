@@ -234,10 +234,12 @@ class _LinkingAttacker:
     def prepare(self, method: Any) -> tuple[Sequence[Hashable], Score]:
         """Return keys of the candidates, and the score of those of different keys."""
         if callable(method):
-            return self.keys, lambda rows: np.array([
-                [_read_score(method(self.outputs[row], text)) for text in self.different]
-                for row in rows
-            ])  # fmt: skip
+            return self.keys, lambda rows: np.array(
+                [
+                    [_read_score(method(self.outputs[row], text)) for text in self.different]
+                    for row in rows
+                ]
+            )
         errors.choice("by", method, get_args(LinkageMethod))
         if method in ("likelihood", "encoding"):
             if isinstance(self.mechanism, WordMechanism):

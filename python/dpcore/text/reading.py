@@ -499,9 +499,10 @@ def _read_frame(frame: Any, kind: Any, layout: Layout, missing: str) -> Corpus:
     cells = [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(False, None)]
     rows = list(zip(places, cells, strict=True))
     return corpus_of(
-        [(None, rows_of_cells("the frame", layout, rows))], f"a frame of {len(frame):,} rows",
+        [(None, rows_of_cells("the frame", layout, rows))],
+        f"a frame of {len(frame):,} rows",
         missing,
-    )  # fmt: skip
+    )
 
 
 def _require_kind(kind: Any) -> Any:

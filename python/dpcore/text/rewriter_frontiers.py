@@ -173,8 +173,9 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
             points = [
                 (linked.share, height - shift)
                 for row, height in zip(self.rows, heights, strict=True)
-                for linked in row.linkages if linked.by == name
-            ]  # fmt: skip
+                for linked in row.linkages
+                if linked.by == name
+            ]
             hue, marker = drawing.cycle_colour(place), "osD^v"[place % 5]
             panels[-1].plot(*zip(*points, strict=True), marker, color=hue, label=name)
         panels[-1].set(xlabel="share of test texts", title="Linked", xlim=(-0.04, 1.04))
@@ -465,7 +466,7 @@ def _list_rewriter_notes(report: RewriterFrontier) -> list[str]:
         f"usual attackers and classifiers read the {_MAX_FEATURES:,} most frequent runs of words "
         "and of characters, and for an attribute of two values also all runs, by a hash",
         f"intervals and certificates hold at {confidence}, each by itself",
-    ]  # fmt: skip
+    ]
     if first.attack is not None:
         notes.insert(2, (
             f"attack: {first.attack.outcome.score[0]} of the best of {len(first.attack.tried)} "

@@ -32,10 +32,12 @@ PEOPLE: Final = ("Alder", "Birk", "Cole", "Dunn", "Eyre")
 """Invented people; the first is named most often."""
 _PERSON_SHARES: Final = (0.42, 0.2, 0.18, 0.11, 0.09)
 _QUOTE_TEMPLATES: Final = [
-    "{person} would not comment.", "That is what {person} told reporters.",
-    "{person} called it a mistake.", "Asked about it, {person} laughed.",
+    "{person} would not comment.",
+    "That is what {person} told reporters.",
+    "{person} called it a mistake.",
+    "Asked about it, {person} laughed.",
     "It was {person} who had warned of it.",
-]  # fmt: skip
+]
 REPEATED: Final = 0.25
 """Share of rows that repeat an earlier one."""
 CONTRADICTED: Final = 0.4

@@ -227,9 +227,11 @@ class TfidfSVD(Shown):
 
     def _vectoriser(self, words: list[str] | None = None) -> Any:
         return require_module("sklearn.feature_extraction.text", "TfidfSVD").TfidfVectorizer(
-            sublinear_tf=True, min_df=self.min_count, ngram_range=(1, self.ngrams),
+            sublinear_tf=True,
+            min_df=self.min_count,
+            ngram_range=(1, self.ngrams),
             vocabulary=words,
-        )  # fmt: skip
+        )
 
 
 def _require_file(folder: Path, name: str) -> Path:

@@ -68,9 +68,11 @@ def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
         if steps is None
         else [describe_layer("transform", step, _TRANSFORM_CLASSES) for step in steps],
         "noise": describe_layer("noise", private.noise, _LAYER_CLASSES),
-        "epsilon": private.epsilon, "delta": private.delta, "strict": private.strict,
+        "epsilon": private.epsilon,
+        "delta": private.delta,
+        "strict": private.strict,
         "chosen": bool(private.errors),
-    }  # fmt: skip
+    }
     place = write_config(folder, config)
     _write_encoder(private.encoder, place)
     if any(isinstance(step, Project) for step in steps or ()):

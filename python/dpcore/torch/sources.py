@@ -418,10 +418,11 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
             sources.append(NoiseSource(*at, *held, x, kinds[id(call)], drawn, rows))
     mode = "train" if module.training else "eval"
     leaves = [
-        name for name, part in named.items()
+        name
+        for name, part in named.items()
         if isinstance(part, NoiseLayer)
         or not (isinstance(part, LearntScale) or any(True for _ in part.children()))
-    ]  # fmt: skip
+    ]
     uncalled = tuple(name for name in leaves if not each[key(named[name])])
     return NoiseSources(tuple(sources), type(module).__name__, mode, len(calls), uncalled)
 

@@ -316,10 +316,11 @@ def fitted_steps(transform: Any) -> list[Any]:
     """Return the steps of a transform that were fitted on rows, which must be public."""
     steps = transform if isinstance(transform, TransformChain) else [transform]
     return [
-        step for step in steps
+        step
+        for step in steps
         if (isinstance(step, Project) and step.public_rows is not None)
         or (isinstance(step, Clip) and step.center is not None)
-    ]  # fmt: skip
+    ]
 
 
 @suggest_arguments

@@ -92,9 +92,10 @@ def _describe_uneven(draw: DrawTrace, use: NoiseUse, other: NoiseUse) -> TraceFi
                 )
     place = use.meeting
     return _make_finding(
-        "data in a noisy value", f"{place.short} in {place.function}",
+        "data in a noisy value",
+        f"{place.short} in {place.function}",
         "the noise of a value has another coefficient on x than on x'",
-    )  # fmt: skip
+    )
 
 
 def _describe_undefined(use: NoiseUse, other: NoiseUse, entry: int) -> TraceFinding:
@@ -107,12 +108,13 @@ def _list_primitive_findings(draw: DrawTrace) -> list[TraceFinding]:
     steps = draw.replayed.run.steps if draw.replayed else []
     return [
         _make_finding(
-            "primitive", step.place.short,
+            "primitive",
+            step.place.short,
             f"inputs of {step.name} are {step.distance:.3g} apart, declared {step.declared:.3g}",
         )
         for step in steps
         if step.declared is not None and step.distance > step.declared * (1 + RUN_TOLERANCE)
-    ]  # fmt: skip
+    ]
 
 
 def find_suspicion(draw: DrawTrace) -> Suspicion | None:

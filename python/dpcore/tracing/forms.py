@@ -27,9 +27,11 @@ _REARRANGING: Final = {
 """Functions of numpy whose results hold entries of their arguments, at other places."""
 
 _MIRRORED: Final = {
-    "greater": "less", "less": "greater", "greater_equal": "less_equal",
+    "greater": "less",
+    "less": "greater",
+    "greater_equal": "less_equal",
     "less_equal": "greater_equal",
-}  # fmt: skip
+}
 """Comparisons with their sides exchanged."""
 
 _MAX_PRODUCT_ENTRIES: Final = 10_000_000
@@ -270,9 +272,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __abs__(self) -> Any:
         sign = np.where(compare_forms(self, 0, "greater_equal"), 1, -1)
-        return self._renew(
-            sign * self._value, sign * self._plain, self._ids, sign * self._weights
-        )  # fmt: skip
+        return self._renew(sign * self._value, sign * self._plain, self._ids, sign * self._weights)
 
     # Readings.
 

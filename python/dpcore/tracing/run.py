@@ -384,9 +384,11 @@ class _TraceCourse:
         """Return the result."""
         assert self.settled is not None
         has_loss = self.settled.outcome in (
-            "above the claim on this pair", "within the claim on this pair", "no claim given",
+            "above the claim on this pair",
+            "within the claim on this pair",
+            "no claim given",
             "a step may be hidden",
-        )  # fmt: skip
+        )
         worst = max(self.draws, key=lambda d: find_loss(d.pure, d.mu, 1e-9), default=None)
         return Trace(
             name=self.function.name,

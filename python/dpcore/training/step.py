@@ -692,10 +692,8 @@ def _describe_distance(columns: Columns, clip: float, is_clean: bool) -> str:
     if is_clean and share > 1.0 + _CLIP_TOLERANCE:
         return f"{remark}, and the claim allows 1"
     if share < _MIN_CLIP_SHARE:
-        return (
-            f"{remark}: a record whose gradient is longer than clip shows more, and the sum must "
-            "not be divided by the batch size"
-        )
+        cause = "a record whose gradient is longer than clip shows more, and the sum must not be"
+        return f"{remark}: {cause} divided by the batch size"
     return remark
 
 

@@ -89,9 +89,11 @@ class Config(TextOptions):
         open_high=True,
     )  # fmt: skip
     lines: tuple[str, ...] = setting(
-        study.NAMES, choice, study.NAMES,
+        study.NAMES,
+        choice,
+        study.NAMES,
         quick=("not robust", "robust", "constant 5", "uniform 2 to 10"),
-    )  # fmt: skip
+    )
 
 
 @time_run()
@@ -586,8 +588,10 @@ def _mask_curves(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, P
     """Return accuracies at the claimed epsilon against the share of masked words."""
     curves = {}
     kinds = (
-        ("not robust", False, "-", "s"), ("robust", False, "--", "o"), ("robust", True, ":", "^"),
-    )  # fmt: skip
+        ("not robust", False, "-", "s"),
+        ("robust", False, "--", "o"),
+        ("robust", True, ":", "^"),
+    )
     for mask, (line, trained, dash, mark) in product(MASKS, kinds):
         tests = [Test(MU_EPSILON, mu, mask) for mu in result.config.mus]
         values = [(t.mu, result.masked(size.data, dim, line, t, trained)) for t in tests]

@@ -170,13 +170,18 @@ def _find_largest_pair(extractor: Remembered, corpus: Corpus) -> Pair:
 
 CLEAN: Final = "no noise"
 NOISES: Final[dict[str, tuple[Literal["shared", "iid"], Literal["published", "sound"]]]] = {
-    "shared": ("shared", "published"), "iid": ("iid", "published"), "sound": ("iid", "sound"),
-}  # fmt: skip
+    "shared": ("shared", "published"),
+    "iid": ("iid", "published"),
+    "sound": ("iid", "sound"),
+}
 """Systems with noise: noise and scale of `DPNR`."""
 
 BASELINES: Final = (
-    "MinMaxAdversary", "AdversarialClassification", "AdversarialGeneration", "Declustering",
-)  # fmt: skip
+    "MinMaxAdversary",
+    "AdversarialClassification",
+    "AdversarialGeneration",
+    "Declustering",
+)
 """Classes of `.defences`, which train against an opponent."""
 
 RECIPE: Final[dict[str, Any]] = {"lr": 0.4, "decay": 0.87}

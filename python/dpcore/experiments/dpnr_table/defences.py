@@ -30,9 +30,12 @@ from ...torch.private_encoder import transform_of
 from ...torch.serialization import TRANSFORMS, describe_layer
 
 __all__ = [
-    "AdversarialClassification", "AdversarialGeneration", "Declustering", "Defended",
+    "AdversarialClassification",
+    "AdversarialGeneration",
+    "Declustering",
+    "Defended",
     "MinMaxAdversary",
-]  # fmt: skip
+]
 
 RATE: Final = 1e-3
 """Learning rate of Adam, for all that is trained against an extractor."""

@@ -371,12 +371,15 @@ def _format_attackers(result: Result, several: bool) -> str:
         str(epochs) for epochs in sorted({attacker.epochs for attacker in first_run})
     )
     starts = len({attacker.start for attacker in first_run})
-    return "\n".join([
-        f"Attackers, F1. naive: a network on raw vectors, lowest-highest of {starts} starts after "
-        f"{budget} epochs; chosen: the best on\nvalidation, evaluated once on unseen texts; 1 - F: "
-        "empirical privacy, no guarantee; certified: epsilon, any two texts neighbours",
-        align_columns(columns, result.rows),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"Attackers, F1. naive: a network on raw vectors, lowest-highest of {starts} starts "
+            f"after {budget} epochs; chosen: the best on\nvalidation, evaluated once on unseen "
+            "texts; 1 - F: empirical privacy, no guarantee; certified: epsilon, any two texts "
+            "neighbours",
+            align_columns(columns, result.rows),
+        ]
+    )
 
 
 _CLAIM_COLUMNS = (
@@ -418,12 +421,14 @@ def _format_opponents(rows: list[Row]) -> str:
 def _format_paper(result: Result) -> str:
     heads = "", "claimed", "main, paper", "main, here", "1 - F, paper"
     rows = [_compare_with_paper(result, figure) for figure in FIGURES]
-    return "\n".join([
-        "Beside the paper (Lyu, He and Li 2020, tables 2 and 4): the same texts; there BERT, here "
-        f"{result.config.encoders[0]}; naive and main on\nall test texts, chosen on unseen ones; "
-        "the paper's noise is that of its code: shared",
-        align_rows([(*heads, "1 - F, here: naive, chosen"), *rows]),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "Beside the paper (Lyu, He and Li 2020, tables 2 and 4): the same texts; there BERT, "
+            f"here {result.config.encoders[0]}; naive and main on\nall test texts, chosen on "
+            "unseen ones; the paper's noise is that of its code: shared",
+            align_rows([(*heads, "1 - F, here: naive, chosen"), *rows]),
+        ]
+    )
 
 
 def _compare_with_paper(result: Result, published: Published) -> tuple[str, ...]:

@@ -53,8 +53,10 @@ STUDY: Final = (".24", ".33")
 
 
 STARTS: Final = {
-    "hashed": "hashed, same seed", "same": "gensim 4, same seed", "other": "gensim 4, other seed",
-}  # fmt: skip
+    "hashed": "hashed, same seed",
+    "same": "gensim 4, same seed",
+    "other": "gensim 4, other seed",
+}
 """Starts of the vectors of victim and attacker, and their titles."""
 
 HALVES: Final = {"disjoint": 0.0, "overlapping": 0.5}
@@ -297,9 +299,10 @@ class Result(Tabled[Config]):
     def anchors(self) -> tuple[int, ...]:
         """The numbers of anchors that there were words for in every run of all sentences."""
         cells = [
-            cell for cell in self.cells
+            cell
+            for cell in self.cells
             if cell.size == 1.0 and cell.halves == "disjoint" and cell.found.claimed is None
-        ]  # fmt: skip
+        ]
         runs = ((cell.number, cell.start) for cell in cells)
         held = group_answers(runs, (cell.found.anchors for cell in cells))
         return tuple(sorted(set.intersection(*map(set, held.values()))))

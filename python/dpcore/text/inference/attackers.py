@@ -464,9 +464,11 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     def standardise(*models: Any) -> Any:
         # The inverse hyperbolic sine: a single entry of heavy noise must not set the scale.
         return pipeline.make_pipeline(
-            scaling.RobustScaler(), scaling.FunctionTransformer(np.arcsinh),
-            scaling.StandardScaler(), *models,
-        )  # fmt: skip
+            scaling.RobustScaler(),
+            scaling.FunctionTransformer(np.arcsinh),
+            scaling.StandardScaler(),
+            *models,
+        )
 
     rows_and_call, near = (*_ROW_TRANSFORMS, "call mean subtracted"), min(15, rows)
     summaries = (*rows_and_call, "row summaries")

@@ -97,9 +97,11 @@ class Likelihood:
     def _score_groups(self, rows: Vectors, groups: Sequence[Any]) -> Vectors:
         """Compute the log of the summed density of each group of texts, shape (n, groups)."""
         return np.concatenate(
-            [np.stack([_add_logs(block[:, group]) for group in groups], axis=1)
-             for block in self._blocks(rows)]
-        )  # fmt: skip
+            [
+                np.stack([_add_logs(block[:, group]) for group in groups], axis=1)
+                for block in self._blocks(rows)
+            ]
+        )
 
     def decision_function(self, rows: Vectors) -> Vectors:
         """Score values, shape (n, values), two values, (n,), or attributes, (n, attributes)."""

@@ -229,9 +229,10 @@ class Inference(Result, word="dpcore.text.inference/4"):
     def _list_left(self, floors: tuple[Floor, ...]) -> tuple[str, ...]:
         leak = self.certified_leak
         return tuple(
-            floor.name for row, floor in enumerate(floors)
+            floor.name
+            for row, floor in enumerate(floors)
             if not floor.beaten and not (leak and row == 0)
-        )  # fmt: skip
+        )
 
     @property
     def empirical_privacy(self) -> float:

@@ -205,8 +205,9 @@ def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, in
     for part, codes in zip(SPLITS, truth, strict=True):
         gone = ", ".join(
             f"{many:,} left out as {why.partition(', ')[2]}"
-            for why, many in left_out.items() if why.startswith(f"{part},") and many
-        )  # fmt: skip
+            for why, many in left_out.items()
+            if why.startswith(f"{part},") and many
+        )
         for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
             values_present = np.unique(codes[:, column]).tolist()
             values_present = (

@@ -589,7 +589,7 @@ def fit(
     if public_texts:
         plan, figures = search_plan(
             public_texts, len(train), plan, start, rows, place, [seed, 1], progress
-        )  # fmt: skip
+        )
     generator = np.random.default_rng(seed)
     (numbers, cut), (valid_numbers, _) = rows.encode(train), rows.encode(checked)
     source = None if start is None else start.network

@@ -151,9 +151,11 @@ def make_optimizer(network: Network, plan: FitPlan) -> tuple[Any, Any]:
     """Return Opacus' module around a network, and its optimizer."""
     model = require_module("opacus.grad_sample", "lm.fit").GradSampleModule(network)
     optimizer = require_module("opacus.optimizers", "lm.fit").DPOptimizer(
-        torch.optim.SGD(network.parameters(), lr=plan.lr), noise_multiplier=plan.sigma,
-        max_grad_norm=plan.clip, expected_batch_size=plan.batch,
-    )  # fmt: skip
+        torch.optim.SGD(network.parameters(), lr=plan.lr),
+        noise_multiplier=plan.sigma,
+        max_grad_norm=plan.clip,
+        expected_batch_size=plan.batch,
+    )
     return model, optimizer
 
 
@@ -188,9 +190,11 @@ def record_losses(model: Any, rows: Rows, words: int) -> Any:
     place = _find_device(model)
     targets = targets.to(place)
     losses = torch.nn.functional.cross_entropy(
-        model(ids.to(place), sizes).flatten(0, 1), targets.flatten(), ignore_index=_IGNORED_TARGET,
+        model(ids.to(place), sizes).flatten(0, 1),
+        targets.flatten(),
+        ignore_index=_IGNORED_TARGET,
         reduction="none",
-    ).view(targets.shape)  # fmt: skip
+    ).view(targets.shape)
     means = losses.sum(dim=1) / (targets >= 0).sum(dim=1).clamp(min=1)
     return means[torch.from_numpy(np.argsort(order))]
 

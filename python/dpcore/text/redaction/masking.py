@@ -41,8 +41,10 @@ _MAX_RECORD_WORDS = 2**24
 _WordIds = npt.NDArray[np.int64]
 _LinkageMethod = Literal["places", "kept_places", "bag"]
 _METHOD_TITLES: Final = {
-    "places": "length and places", "kept_places": "places", "bag": "bag of words",
-}  # fmt: skip
+    "places": "length and places",
+    "kept_places": "places",
+    "bag": "bag of words",
+}
 
 
 def split_words(text: str) -> list[str]:

@@ -70,9 +70,10 @@ class FrozenPolicy(Record):
             (setting.name, getattr(self, setting.name), setting.default) for setting in settings
         ]
         changed = [
-            f"{name}={value!r}" for name, value, usual in values
+            f"{name}={value!r}"
+            for name, value, usual in values
             if isinstance(usual, (bool, int, float, str)) and value != usual
-        ]  # fmt: skip
+        ]
         return " ".join([self.kind, *changed])
 
 

@@ -106,8 +106,10 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
 
     def _lines(self) -> list[tuple[str, str]]:
         header, *rows = _list_scores(self.scores)
-        lines = [(row[0], ", ".join(map(" ".join, zip(header[1:], row[1:], strict=True))))
-                 for row in rows]  # fmt: skip
+        lines = [
+            (row[0], ", ".join(map(" ".join, zip(header[1:], row[1:], strict=True))))
+            for row in rows
+        ]
         return [("spans", self._title), *lines, *(("note", note) for note in _NOTES)]
 
     def __str__(self) -> str:

@@ -449,14 +449,15 @@ class _StudySplit:
         methods: Sequence[Any] = ("places", "bag") if self.style == "mask" else ("bag",)
         settings: dict[str, Any] = {"truth": parts.test, "confidence": study.confidence}
         first = {
-            "divergence": divergence, "epsilon": divergence.epsilon(self.delta), "attack": attack,
+            "divergence": divergence,
+            "epsilon": divergence.epsilon(self.delta),
+            "attack": attack,
             "linkages": tuple(
-                masking.link_redacted(study.texts, tested, by=by, **settings)
-                for by in methods
+                masking.link_redacted(study.texts, tested, by=by, **settings) for by in methods
             ),
             "empty": sum(not text for text in redacted),
             "documents": measures.find_exposed(study, parts, features, redacted, attack),
-        }  # fmt: skip
+        }
         return _SplitFigures(figures, first)
 
 
@@ -612,12 +613,12 @@ def _draw_sweep(report: Sweep, ax: Any) -> Figure:
     panels[1].axhline(report.points[0].attack.floors[0].accuracy, color=ink, linestyle=":")
     rows = f"{report.rows[0]:,} and {report.rows[1]:,} rows"
     labels = {
-        f"nats, {rows}":
-            "Which set? D_2 (circles, hollow: not\nbelieved), KL (dashed), certified (bold)",
+        f"nats, {rows}": "Which set? D_2 (circles, hollow: not\nbelieved), KL (dashed), "
+        "certified (bold)",
         "accuracy": "Which set? The attack, from the texts and\nfrom the number of masks (dashed)",
         "share linked": "Which document? By places and\nby the bag of words (dashed)",
         "macro-F1": "Utility against\nthe attack on the set",
-    }  # fmt: skip
+    }
     for panel in panels[:3]:
         panel.set(xlabel="share of words masked", xlim=(-0.03, 1.03))
     panels[2].set(ylim=(-0.03, 1.03))

@@ -142,9 +142,11 @@ class Units(Shown):
         places = torch.arange(int(sizes.sum())) + torch.repeat_interleave(first - begin, sizes)
         # A third of the time of `spans[places]`.
         return Units(
-            self.ids.index_select(0, places), self.spans.index_select(0, places), sizes,
+            self.ids.index_select(0, places),
+            self.spans.index_select(0, places),
+            sizes,
             self.words[rows],
-        )  # fmt: skip
+        )
 
     def batches(self, size: int) -> Iterator[Units]:
         """Yield runs of `size` texts; the last may be shorter."""
