@@ -24,6 +24,7 @@ from .auditing.run import audit as audit
 from .errors import AssumptionWarning as AssumptionWarning
 from .errors import FileWarning as FileWarning
 from .events import Event as Event
+from .mechanisms import Cauchy as Cauchy
 from .mechanisms import DPTextNoise as DPTextNoise
 from .mechanisms import Exponential as Exponential
 from .mechanisms import Gaussian as Gaussian

@@ -114,6 +114,7 @@ noises! { $
     "Exponential" exponential monotone Exponential;
     "Uniform" uniform monotone Uniform;
     "DPTextNoise" dptext monotone DpText DpTextResample DpTextKeep;
+    "Cauchy" cauchy monotone Cauchy;
 }
 
 pub(crate) use when_monotone;

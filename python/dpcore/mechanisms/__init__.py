@@ -18,9 +18,11 @@ from .exponential import Exponential
 from .uniform import Uniform
 from .baselines import Identity, RandomBits
 from .dptext import DPTextNoise
+from .cauchy import Cauchy
 # isort: on
 
 __all__ = [
+    "Cauchy",
     "ClipStep",
     "DPTextNoise",
     "Exponential",

@@ -70,8 +70,8 @@ class Law(Shown):
             Both keep their relative accuracy in both tails: the smaller probability is computed
             as such, its complement by log1p.
         support: `(noise)`, the smallest and the largest noise possible, in real numbers.
-        cost: `(noise, distance, entries)`, the privacy that holds for all inputs at most so far apart,
-            above 0, which differ in at most so many entries, at least 1.
+        cost: `(noise, distance, entries)`, the privacy of all inputs that are at most so far
+            apart, above 0, and differ in at most so many entries, at least 1.
         norm: of that distance, "l1" or "l2".
         blind: True if the output is the noise alone and does not depend on the input.
         traced: name of the law of traced draws, "laplace", "normal" or "exponential"; empty for
