@@ -32,6 +32,7 @@ from .mechanisms import Identity as Identity
 from .mechanisms import Laplace as Laplace
 from .mechanisms import Mechanism as Mechanism
 from .mechanisms import RandomBits as RandomBits
+from .mechanisms import Staircase as Staircase
 from .mechanisms import Uniform as Uniform
 from .mechanisms.callables import Raised as Raised
 from .mechanisms.callables import repeat as repeat

@@ -115,6 +115,7 @@ noises! { $
     "Uniform" uniform monotone Uniform;
     "DPTextNoise" dptext monotone DpText DpTextResample DpTextKeep;
     "Cauchy" cauchy monotone Cauchy;
+    "Staircase" staircase monotone Staircase;
 }
 
 pub(crate) use when_monotone;

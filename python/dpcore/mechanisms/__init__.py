@@ -19,6 +19,7 @@ from .uniform import Uniform
 from .baselines import Identity, RandomBits
 from .dptext import DPTextNoise
 from .cauchy import Cauchy
+from .staircase import Staircase
 # isort: on
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Native",
     "RandomBits",
     "Rng",
+    "Staircase",
     "Uniform",
     "positive",
 ]

@@ -4,7 +4,7 @@ pub mod searches;
 
 use dpcore::{
     Cauchy, Counted, Cpu, DpText, DpTextKeep, DpTextResample, Error, Exponential, Gaussian,
-    Identity, Job, Laplace, Mechanism, Noise, Options, Purpose, RandomBits, Route,
+    Identity, Job, Laplace, Mechanism, Noise, Options, Purpose, RandomBits, Route, Staircase,
     Uniform, Vote, run,
 };
 
@@ -21,6 +21,7 @@ pub fn noises() -> Vec<Noise> {
         DpTextResample::new(2.0).unwrap().into(),
         DpTextKeep::new(2.0).unwrap().into(),
         Cauchy::new(2.0).unwrap().into(),
+        Staircase::new(1.5, 0.7, 0.4).unwrap().into(),
     ]
 }
 
