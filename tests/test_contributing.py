@@ -315,7 +315,7 @@ class Toy(Primitive):
     variant: str = "two_branch"
 '''
 VOTES = "log_votes=_laplace_log_votes"
-COST = "cost=lambda noise, apart: over_scale(apart, noise.scale, 'l1')"
+COST = "cost=lambda noise, apart, entries: over_scale(apart, noise.scale, 'l1')"
 LAWS = {
     "nothing": "",
     "votes": VOTES,

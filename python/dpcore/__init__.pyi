@@ -24,6 +24,7 @@ from .auditing.run import audit as audit
 from .errors import AssumptionWarning as AssumptionWarning
 from .errors import FileWarning as FileWarning
 from .events import Event as Event
+from .mechanisms import Cauchy as Cauchy
 from .mechanisms import DPTextNoise as DPTextNoise
 from .mechanisms import Exponential as Exponential
 from .mechanisms import Gaussian as Gaussian
@@ -31,6 +32,7 @@ from .mechanisms import Identity as Identity
 from .mechanisms import Laplace as Laplace
 from .mechanisms import Mechanism as Mechanism
 from .mechanisms import RandomBits as RandomBits
+from .mechanisms import Staircase as Staircase
 from .mechanisms import Uniform as Uniform
 from .mechanisms.callables import Raised as Raised
 from .mechanisms.callables import repeat as repeat

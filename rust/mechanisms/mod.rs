@@ -114,6 +114,8 @@ noises! { $
     "Exponential" exponential monotone Exponential;
     "Uniform" uniform monotone Uniform;
     "DPTextNoise" dptext monotone DpText DpTextResample DpTextKeep;
+    "Cauchy" cauchy monotone Cauchy;
+    "Staircase" staircase monotone Staircase;
 }
 
 pub(crate) use when_monotone;

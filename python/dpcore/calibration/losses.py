@@ -272,9 +272,16 @@ def _loss_of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
         name = type(steps.noise).__name__
         cost = Cost(math.inf, f"no epsilon of {name} noise is known (audit it)")
     else:
-        cost = law.cost(steps.noise, apart)
+        cost = law.cost(steps.noise, apart, _count_unequal(domain, pair))
     value, reason, mu = cost
     return RealEpsilon(mechanism, domain, value, pair, apart, law.norm, reason, mu)
+
+
+def _count_unequal(domain: Any, pair: Pair) -> int:
+    """Return the largest number of entries in which two neighbours differ."""
+    if type(domain) in (OneHot, HistogramCounts):
+        return int((pair.x != pair.x_prime).sum())
+    return int(domain.dim)
 
 
 def _loss_of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon:

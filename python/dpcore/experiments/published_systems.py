@@ -112,7 +112,9 @@ class Row(Shown):
         law = law_of(noise)
         if law.cost is None:
             return math.nan
-        return law.cost(noise, distance(self.audit.pair, law.norm)).epsilon
+        pair = self.audit.pair
+        entries = int((pair.x != pair.x_prime).sum())
+        return law.cost(noise, distance(pair, law.norm), entries).epsilon
 
 
 @time_run()

@@ -18,9 +18,12 @@ from .exponential import Exponential
 from .uniform import Uniform
 from .baselines import Identity, RandomBits
 from .dptext import DPTextNoise
+from .cauchy import Cauchy
+from .staircase import Staircase
 # isort: on
 
 __all__ = [
+    "Cauchy",
     "ClipStep",
     "DPTextNoise",
     "Exponential",
@@ -31,6 +34,7 @@ __all__ = [
     "Native",
     "RandomBits",
     "Rng",
+    "Staircase",
     "Uniform",
     "positive",
 ]

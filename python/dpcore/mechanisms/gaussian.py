@@ -24,7 +24,7 @@ def noise_ratio(sigma: Any, sensitivity: Any) -> float:
     return min(mu, sys.float_info.max)
 
 
-def _make_gaussian_cost(noise: Gaussian, apart: float) -> Cost:
+def _make_gaussian_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
     mu = noise_ratio(noise.sigma, apart)
     reason = (
         f"L2 distance {apart:g} over sigma {noise.sigma:g} is mu {mu:g}: no pure epsilon, a "

@@ -28,7 +28,7 @@ def _laplace_log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
 @with_law(
     log_votes=_laplace_log_votes,
     support=whole_line,
-    cost=lambda noise, apart: over_scale(apart, noise.scale, "l1"),
+    cost=lambda noise, apart, entries: over_scale(apart, noise.scale, "l1"),
     traced="laplace",
 )
 @dataclass(frozen=True, slots=True, repr=False)

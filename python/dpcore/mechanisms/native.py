@@ -70,7 +70,8 @@ class Law(Shown):
             Both keep their relative accuracy in both tails: the smaller probability is computed
             as such, its complement by log1p.
         support: `(noise)`, the smallest and the largest noise possible, in real numbers.
-        cost: `(noise, distance)`, the privacy of two inputs so far apart, above 0.
+        cost: `(noise, distance, entries)`, the privacy of all inputs that are at most so far
+            apart, above 0, and differ in at most so many entries, at least 1.
         norm: of that distance, "l1" or "l2".
         blind: True if the output is only the noise and does not depend on the input.
         traced: name of the law of traced draws, "laplace", "normal" or "exponential"; empty for
@@ -85,7 +86,7 @@ class Law(Shown):
 
     log_votes: Callable[[Any, Logs, bool], Tails] | None = None
     support: Callable[[Any], tuple[float, float]] | None = None
-    cost: Callable[[Any, float], Cost] | None = None
+    cost: Callable[[Any, float, int], Cost] | None = None
     norm: Norm = "l1"
     blind: bool = False
     traced: str = ""
@@ -106,9 +107,9 @@ def over_scale(apart: float, scale: float, norm: str) -> Cost:
     return Cost(apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}")
 
 
-def make_unbounded_cost(reason: str) -> Callable[[object, float], Cost]:
+def make_unbounded_cost(reason: str) -> Callable[[object, float, int], Cost]:
     """Make the cost function of noise for which no epsilon holds."""
-    return lambda noise, apart: Cost(math.inf, reason)
+    return lambda noise, apart, entries: Cost(math.inf, reason)
 
 
 def positive(name: str, value: Any) -> float:

@@ -93,7 +93,9 @@ def _take_native_step(
         distance = float(np.linalg.norm(gap, order))
         if not distance or law.blind or not size:
             return distance, 0.0
-        loss = math.inf if law.cost is None else law.cost(steps.noise, distance).epsilon
+        if law.cost is None:
+            return distance, math.inf
+        loss = law.cost(steps.noise, distance, int(np.count_nonzero(gap))).epsilon
         return distance, size * loss
 
     name = type(steps.noise).__name__

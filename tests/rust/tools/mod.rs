@@ -3,8 +3,9 @@
 pub mod searches;
 
 use dpcore::{
-    Counted, Cpu, DpText, DpTextKeep, DpTextResample, Error, Exponential, Gaussian, Identity, Job,
-    Laplace, Mechanism, Noise, Options, Purpose, RandomBits, Route, Uniform, Vote, run,
+    Cauchy, Counted, Cpu, DpText, DpTextKeep, DpTextResample, Error, Exponential, Gaussian,
+    Identity, Job, Laplace, Mechanism, Noise, Options, Purpose, RandomBits, Route, Staircase,
+    Uniform, Vote, run,
 };
 
 /// Every noise, with parameters.
@@ -19,6 +20,8 @@ pub fn noises() -> Vec<Noise> {
         DpText::new(2.0).unwrap().into(),
         DpTextResample::new(2.0).unwrap().into(),
         DpTextKeep::new(2.0).unwrap().into(),
+        Cauchy::new(2.0).unwrap().into(),
+        Staircase::new(1.5, 0.7, 0.4).unwrap().into(),
     ]
 }
 

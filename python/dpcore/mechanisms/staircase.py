@@ -1,0 +1,95 @@
+"""Staircase noise, and its law."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import real
+from ..suggestions import suggest_arguments
+from .native import Cost, Logs, Primitive, Tails, log_complement, whole_line, with_law
+
+LARGEST_WIDTH = 1e290
+"""The largest noise, 3.7e7 steps at the smallest decay, then stays finite."""
+DECAYS = 1e-6, 700.0
+
+
+def _staircase_log_votes(noise: Staircase, a: Logs, up: bool) -> Tails:
+    gamma, fall = float(noise.gamma), math.exp(-noise.decay)  # type: ignore[arg-type]
+    rate = -math.expm1(-noise.decay) / (gamma + (1.0 - gamma) * fall)
+    steps = np.minimum(np.abs(a) / noise.width, 2.0**1000)
+    k = np.floor(steps)
+    place = steps - k
+    # What is left of a step's tail at a place in it: from 1 down to exp(-decay).
+    before = -rate * np.minimum(place, gamma)
+    after = np.log(fall + rate * fall * (1.0 - np.maximum(place, gamma)))
+    within = np.where(place < gamma, np.log1p(np.maximum(before, -1.0)), after)
+    tail = within - k * noise.decay - math.log(2.0)
+    rest = log_complement(tail)
+    above, below = np.where(a >= 0, tail, rest), np.where(a >= 0, rest, tail)
+    return (above, below) if up else (below, above)
+
+
+def _find_staircase_cost(noise: Staircase, apart: float, entries: int) -> Cost:
+    # One entry has nearly the whole distance, each other one a little, for one step more.
+    steps = float(np.ceil(apart / noise.width)) + entries - 1
+    where = "" if entries == 1 else f" in {entries} entries"
+    reason = f"L1 distance {apart:g}{where} over width {noise.width:g} is at most {steps:g} steps"
+    return Cost(steps * noise.decay, f"{reason} of {noise.decay:g} each")
+
+
+@suggest_arguments
+@with_law(log_votes=_staircase_log_votes, support=whole_line, cost=_find_staircase_cost)
+@dataclass(frozen=True, slots=True, repr=False)
+class Staircase(Primitive):
+    """Additive staircase noise: ``x + s``, a density of steps that fall by ``exp(-decay)``.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
+    With width w and ``b = exp(-decay)`` the density of s is ``a b^k`` for ``abs(s)/w`` in
+    [k, k + gamma) and ``a b^(k+1)`` in [k + gamma, k + 1), for k = 0, 1, 2, ..., where
+    ``a = (1 - b) / (2 w (gamma + (1 - gamma) b))``. Noise for a sensitivity and an epsilon has the
+    width and the decay of these values. For one entry and inputs d apart the loss is exactly
+    ``decay ceil(d / w)``; it jumps, and inputs that hardly differ lose a whole step. For n entries
+    and an L1 distance of d the largest loss is ``decay (ceil(d / w) + n - 1)``.
+
+    The step is the floor of a logarithm of one uniform number, and the rest of that number gives
+    the place within it: the law of the source's four draws (sign, step, part, place) by inversion.
+
+    Args:
+        width: width w of a step, in the units of x; the sensitivity of the source.
+        decay: fall of the log density from step to step, in nats; the epsilon of the source.
+        gamma: part of a step before the fall, from 0 to 1; if None,
+            ``1 / (1 + exp(decay / 2))``, which makes ``E[abs(s)]`` the smallest.
+
+    Raises:
+        TypeError: if an argument is not a number.
+        ValueError: if `width` is not in (0, 1e290], `decay` not in [1e-6, 700] or `gamma` not in
+            [0, 1].
+
+    Source:
+        Geng and Viswanath (2014), The optimal mechanism in differential privacy, theorem 4 and
+        algorithm 1 (the law); the optimal gamma for ``E[abs(s)]``.
+
+    Example:
+        >>> import dpcore
+        >>> dpcore.Staircase(1.0, 2.0)
+        Staircase(width=1.0, decay=2.0, gamma=0.2689414213699951)
+        >>> dpcore.sample(dpcore.Staircase(1.0, 2.0), [0.0, 0.0], 3, rng=1).shape
+        (3, 2)
+    """
+
+    width: float
+    decay: float
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        width = real("width", self.width, low=0.0, high=LARGEST_WIDTH, open_low=True)
+        decay = real("decay", self.decay, low=DECAYS[0], high=DECAYS[1])
+        optimal = 1.0 / (1.0 + math.exp(decay / 2.0))
+        gamma = optimal if self.gamma is None else real("gamma", self.gamma, low=0.0, high=1.0)
+        for name, value in (("width", width), ("decay", decay), ("gamma", gamma)):
+            object.__setattr__(self, name, value)
