@@ -1,4 +1,4 @@
-"""Writes the pages made from the package: each subpackage, the command line."""
+"""Writes what is made from the package: pages of subpackages and commands, the layers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from layers import draw_layers
 from site_names import Name, commands, names
+
+import dpcore
 
 __all__ = [
     "every_name_has_its_page",
@@ -28,6 +31,7 @@ def write(folder: Path) -> None:
         for package, listed in names().items()
     }
     pages["commands.md"] = help_page()
+    pages["layers.svg"] = draw_layers(Path(dpcore.__file__).parent)
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
