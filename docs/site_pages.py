@@ -1,4 +1,4 @@
-"""Writes the pages made from the package: each subpackage, the command line."""
+"""Writes what is made from the package: pages of subpackages and commands, the layers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from layers import draw_layers
 from site_names import Name, commands, names
 
+import dpcore
 from dpcore.files.formats import FORMATS
 
 __all__ = [
@@ -31,6 +33,7 @@ def write(folder: Path) -> None:
         for package, listed in names().items()
     }
     pages |= {"commands.md": help_page(), "formats.md": formats_table()}
+    pages["layers.svg"] = draw_layers(Path(dpcore.__file__).parent)
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import shared_layers
-from shared_layers import RULES, PackageFiles
+from layers import Part, draw_box, list_rows, read_parts
+from shared_layers import LAYERS, RULES, PackageFiles
 
 
 @pytest.fixture(scope="module")
@@ -150,3 +151,42 @@ def test_files_of_tests_have_names_of_their_own():
     # The control: both kinds of files are seen.
     assert Path(__file__).name in names
     assert "test_release.py" in shown
+
+
+@pytest.fixture(scope="module")
+def parts(package):
+    return read_parts(package.texts, package.trees)
+
+
+def find_disagreements(parts, layers):
+    """Return imports that rise, or stay level, in the rows of the picture or in the layers."""
+    orders = [
+        {name: height for height, row in enumerate(rows) for name in row}
+        for rows in (list_rows(parts), [layer.split() for layer in layers])
+    ]
+    return [
+        f"{name} imports {other}"
+        for name, part in parts.items()
+        for other in sorted(part.imports)
+        if any(order[name] <= order[other] for order in orders)
+    ]
+
+
+def test_the_rows_of_the_picture_agree_with_the_layers(parts):
+    rows = list_rows(parts)
+    assert sorted(name for row in rows for name in row) == sorted(" ".join(LAYERS).split())
+    assert find_disagreements(parts, LAYERS) == []
+    # No package stands above its layer, since its row is the lowest that its imports allow.
+    layers = {name: height for height, layer in enumerate(LAYERS) for name in layer.split()}
+    assert all(height <= layers[name] for height, row in enumerate(rows) for name in row)
+    # The control: layers upside down disagree.
+    assert "cli imports experiments" in find_disagreements(parts, LAYERS[::-1])
+
+
+def test_rows_of_a_small_package():
+    parts = {"top": Part(1, {"low", "mid"}), "low": Part(1), "mid": Part(1, {"low"})}
+    assert list_rows(parts) == [["low"], ["mid"], ["top"]]
+    parts["low"].imports.add("top")
+    with pytest.raises(ValueError, match="must form no circle"):
+        list_rows(parts)
+    assert "<title>top imports low, mid</title>" in draw_box("top", parts["top"], 0.5)
