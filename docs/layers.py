@@ -69,7 +69,8 @@ def list_imports(nodes: list[ast.AST], folders: list[str]) -> Iterator[str]:
         if isinstance(node, ast.Import):
             modules = [alias.name.split(".") for alias in node.names]
             yield from (module[1] for module in modules if module[0] == ROOT and module[1:])
-        elif isinstance(node, ast.ImportFrom):
+        # Every file may read the version, which calls nothing.
+        elif isinstance(node, ast.ImportFrom) and node.names[-1].name != "__version__":
             module = node.module.split(".") if node.module else []
             if node.level:
                 module = [ROOT, *folders[: len(folders) - node.level + 1], *module]

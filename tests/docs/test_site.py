@@ -91,7 +91,8 @@ def test_names_exist(page):
 
 
 def test_a_name_that_does_not_exist_is_found():
-    text = "`exact.py` `dpcore.audit` `dpcore.adit` `calibration.laplace` `bounds.lapse` dpcore.Audit.counts"
+    text = "`dpcore.audit` `dpcore.adit` `calibration.laplace` `bounds.lapse` dpcore.Audit.counts"
+    text += " `exact.py` `bounds.rs`"
     assert unknown(text) == ["bounds.lapse", "dpcore.adit"]
 
 
