@@ -59,8 +59,8 @@ class Cauchy(Primitive):
         ValueError: if `scale` is not in (0, 1e290].
 
     Source:
-        Nissim, Raskhodnikova and Smith (2007), section 2.3 (noise for smooth sensitivity); the
-        ratio by the larger eigenvalue of the two quadratic forms 1 + s^2 and 1 + (s + d/b)^2.
+        Nissim, Raskhodnikova and Smith (2007), noise for smooth sensitivity. The loss follows from
+        the larger eigenvalue of the two quadratic forms 1 + s^2 and 1 + (s + d/b)^2.
 
     Example:
         >>> import dpcore

@@ -70,8 +70,8 @@ class Staircase(Primitive):
             [0, 1].
 
     Source:
-        Geng and Viswanath (2014), The optimal mechanism in differential privacy, theorem 4 and
-        algorithm 1 (the law); the optimal gamma for ``E[abs(s)]``.
+        Geng and Viswanath (2014), The optimal mechanism in differential privacy: the law, and the
+        gamma that is optimal for ``E[abs(s)]``.
 
     Example:
         >>> import dpcore
