@@ -58,7 +58,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_a_link_that_leads_nowhere_is_found():
-    text = "[a](docs/index.md) [b](docs/index.md#a-first-verdict) [c](docs/no.md) [d](#nothing)"
+    text = "[a](docs/index.md) [b](docs/index.md#a-report) [c](docs/no.md) [d](#nothing)"
     assert broken(README, text) == ["docs/no.md", "#nothing"]
 
 
