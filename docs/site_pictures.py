@@ -1,8 +1,9 @@
-"""Makes the thumbnails of the gallery: the first panel of a script, drawn small enough to be read."""
+"""Makes the thumbnails of the gallery: the first panel of each script, drawn in a small size."""
 
 from __future__ import annotations
 
 import shutil
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,11 @@ GROUPS = ("code", "files", "training", "texts", "explain")
 _SIZE = (4.0, 2.8)
 """Width and height of a thumbnail, in inches at 100 dots per inch: what the gallery shows."""
 
-_MAX_LEGEND_LINES = 4
+_MAX_LEGEND_LINES = 3
+"""Longest legend that leaves enough of the curves visible."""
+
+_MAX_LABEL_LETTERS = 28
+"""Length at which the label of an axis is broken into two lines."""
 
 
 def save_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
@@ -53,7 +58,10 @@ def draw_small(figure: Any, place: Path) -> None:
     figure.suptitle("")
     figure.set_size_inches(*_SIZE)
     first.set_subplotspec(GridSpec(1, 1, figure=figure)[0])
-    first.set_title("")
+    for side in ("left", "center", "right"):
+        first.set_title("", loc=side)
+    first.set_xlabel(textwrap.fill(first.get_xlabel(), _MAX_LABEL_LETTERS))
+    first.set_ylabel(textwrap.fill(first.get_ylabel(), _MAX_LABEL_LETTERS))
     legend = first.get_legend()
     if legend is not None and len(legend.get_texts()) > _MAX_LEGEND_LINES:
         legend.remove()
