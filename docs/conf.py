@@ -1,7 +1,7 @@
 """Settings of the site: pages in MyST, a page for every public name, the gallery of examples/.
 
-`make docs` builds it without a network; every warning is an error. What a page must hold is said
-in `docs/reference/site.md`.
+`make docs` builds it without a network; every warning is an error. What a page must hold stands
+in `CONTRIBUTING.md`.
 """
 
 import sys
@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import site_pages  # noqa: E402
+import site_pictures  # noqa: E402
 
 import dpcore  # noqa: E402
 
@@ -57,7 +58,9 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
     "example_extensions": {".py"},
+    "subsection_order": [f"../examples/{group}" for group in site_pictures.GROUPS],
     "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("site_pictures.save_figures",),
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
@@ -73,6 +76,8 @@ sphinx_gallery_conf = {
 def setup(app):  # type: ignore[no-untyped-def]
     """Write what is made from the package, before Sphinx looks for pages."""
     site_pages.write(HERE / "reference" / "generated")
+    # After the gallery has run its scripts, which is at the usual priority of 500.
+    app.connect("builder-inited", site_pictures.replace_thumbnails, priority=900)
     app.connect("source-read", site_pages.inside_the_site)
     app.connect("doctree-read", site_pages.linked_names)
     app.connect("autodoc-process-signature", site_pages.write_signature)

@@ -146,7 +146,8 @@ def inside_the_site(app: Any, name: str, text: list[str]) -> None:
 
     Pages are read in the repository too, where the gallery is the scripts that it is made of.
     """
-    text[0] = re.sub(r"\]\((?:\.\./)+examples/(\w+)\.py\)", r"](/gallery/\1.rst)", text[0])
+    text[0] = re.sub(r"\]\((?:\.\./)+examples/(\w+/\w+)\.py\)", r"](/gallery/\1.rst)", text[0])
+    text[0] = re.sub(r"\]\((?:\.\./)+examples/\)", "](/gallery/index.rst)", text[0])
 
 
 def linked_names(app: Any, tree: Any) -> None:

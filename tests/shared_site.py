@@ -22,7 +22,7 @@ MADE = ("gallery", "generated", "templates")
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if not {*page.relative_to(ROOT).parts} & {*MADE}]
-SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+SCRIPTS = sorted((ROOT / "examples").rglob("*.py"))
 
 FENCE = re.compile(r"(?:^<!-- not run: (.+) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 SHOWN_ONLY = ("pip", "make", "git", "cd", "open")

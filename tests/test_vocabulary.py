@@ -310,7 +310,7 @@ NEVER = re.compile(r"(?<![a-z])(house|room|door)s?(?![a-z])", re.IGNORECASE)
 
 SOURCES = (
     "*.md", "*.toml", "Makefile", "benches/**/*.py", "docs/**/*.py", "docs/**/*.md",
-    "docs/**/*.rst", "examples/*.py", "tests/**/*.py", "tests/**/*.rs", "python/dpcore/**/*.py",
+    "docs/**/*.rst", "examples/**/*.py", "tests/**/*.py", "tests/**/*.rs", "python/dpcore/**/*.py",
     "python/dpcore/**/*.pyi",
 )  # fmt: skip
 """Files that use such a word neither in prose nor, but for those of the package, in code."""

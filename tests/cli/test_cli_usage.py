@@ -37,6 +37,37 @@ def test_process_exits_with_its_status(process, own, words, status, said, compla
     assert bool(err) == bool(complaint)
 
 
+@pytest.mark.parametrize(
+    ("words", "proposals"),
+    [
+        ("dpcore au", ["audit", "audit-outputs", "audit-table"]),
+        ("dpcore audit --conf", ["--confidence"]),
+        ("dpcore audit nothing-of-this-name", []),
+    ],
+)
+def test_the_shell_completes_commands_and_options(run, monkeypatch, words, proposals):
+    monkeypatch.setenv("_DPCORE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    status, out, err = run("")
+    assert (status, out.split(), err) == (0, proposals, "")
+
+
+def test_the_shell_completion_is_installed(run, monkeypatch, tmp_path):
+    pytest.importorskip("shellingham")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
+    status, out, _ = run("--install-completion")
+    assert status == 0
+    assert "bash completion installed" in " ".join(out.split())
+    script = tmp_path / ".bash_completions" / "dpcore.sh"
+    assert "_DPCORE_COMPLETE=complete_bash" in script.read_text()
+    assert str(script) in (tmp_path / ".bashrc").read_text()
+    status, out, _ = run("--show-completion")
+    assert status == 0
+    assert out.strip() == script.read_text().strip()
+
+
 @pytest.mark.parametrize("words", ["info", "audit laplace --epsilon 1"])
 def test_process_with_a_cpu_path_that_is_not_there(process, monkeypatch, words):
     """The import must not fail: Python would exit with 1, which says "refuted"."""

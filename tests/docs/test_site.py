@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import tomllib
 from collections import defaultdict
 from fnmatch import fnmatch
 from types import ModuleType
@@ -39,9 +40,15 @@ def anchors(page):
     return {title.strip().replace(" ", "-") for title in plain}
 
 
+REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"][
+    "Repository"
+]
+
+
 def broken(page, text):
-    """The links of a page that lead nowhere."""
+    """The links of a page that lead nowhere; an absolute link to the repository is a path in it."""
     found = []
+    text = re.sub(rf"{re.escape(REPOSITORY)}/(?:blob|tree)/main/", f"{ROOT.as_posix()}/", text)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if re.match(r"https?:|mailto:", target):
             continue
@@ -58,8 +65,16 @@ def test_links_lead_somewhere(page):
 
 
 def test_a_link_that_leads_nowhere_is_found():
-    text = "[a](docs/index.md) [b](docs/index.md#a-first-verdict) [c](docs/no.md) [d](#nothing)"
+    text = "[a](docs/index.md) [b](docs/index.md#a-report) [c](docs/no.md) [d](#nothing)"
     assert broken(README, text) == ["docs/no.md", "#nothing"]
+    absolute = f"[a]({REPOSITORY}/blob/main/README.md) [b]({REPOSITORY}/blob/main/no.md)"
+    assert broken(README, absolute) == [(ROOT / "no.md").as_posix()]
+
+
+def test_links_of_the_readme_work_on_an_index_page():
+    targets = re.findall(r"\]\(([^)\s]+)\)", README.read_text("utf-8"))
+    assert len(targets) > 20
+    assert [target for target in targets if not target.startswith(f"{REPOSITORY}/")] == []
 
 
 def unknown(text):
@@ -111,6 +126,19 @@ def test_a_how_to_asks_a_question():
     for page in (DOCS / "howto").glob("*.md"):
         first = page.read_text("utf-8").split("\n", 1)[0]
         assert re.fullmatch(r"# .+\?", first), page.name
+
+
+def test_a_how_to_has_at_most_2000_words():
+    lengths = {page.name: len(page.read_text("utf-8").split()) for page in SITE}
+    pages = {page.name for page in (DOCS / "howto").glob("*.md")}
+    assert [name for name in pages if lengths[name] > 2000] == []
+
+
+def test_code_of_the_first_page_fits_a_narrow_screen():
+    text = (DOCS / "index.md").read_text("utf-8")
+    lines = "\n".join(re.findall(r"^```\w+\n(.*?)^```$", text, re.M | re.S)).split("\n")
+    assert len(lines) > 30
+    assert [line for line in lines if len(line) > 76] == []
 
 
 def test_every_check_of_a_noise_layer_is_explained():

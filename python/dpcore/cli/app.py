@@ -374,7 +374,6 @@ app = typer.Typer(
     help=TOP_HELP,
     epilog=TOP_EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -551,6 +550,11 @@ def _parse_words(words: list[str]) -> int:
         # The object that commands are handed is the line itself, which a report keeps.
         line = shlex.join(["dpcore", *words])
         status = command.main(words, prog_name="dpcore", standalone_mode=False, obj=line)
+    except SystemExit as ended:
+        # The shell completion ends with 0. A mechanism cannot end here: `run_guarded` stops it.
+        if ended.code:
+            raise
+        return NOT_REFUTED
     except Exception as error:
         # The parser's own errors know their text and their status.
         describe = getattr(error, "format_message", None)
