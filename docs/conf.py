@@ -24,6 +24,7 @@ version = release = dpcore.__version__
 html_title = "dpcore"
 html_theme = "furo"
 html_show_sourcelink = False
+html_static_path, html_css_files = ["static"], ["gallery.css"]
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
@@ -32,7 +33,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["templates"]
-exclude_patterns = ["templates", "reference/generated/*.md", "gallery/*.[!r]*"]
+exclude_patterns = ["static", "templates", "reference/generated/*.md", "gallery/*.[!r]*"]
 
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 4
@@ -59,7 +60,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "example_extensions": {".py"},
     "subsection_order": [f"../examples/{group}" for group in site_pictures.GROUPS],
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "ExampleTitleSortKey",
     "image_scrapers": ("site_pictures.save_figures",),
     "remove_config_comments": True,
     "show_memory": False,

@@ -19,7 +19,7 @@ _MAX_LEGEND_LINES = 3
 """Longest legend that leaves enough of the curves visible."""
 
 _MAX_LABEL_LETTERS = 28
-"""Length at which the label of an axis is broken into two lines."""
+"""Length at which the label of an axis is broken into lines, and a legend is too wide."""
 
 
 def save_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
@@ -53,8 +53,8 @@ def draw_small(figure: Any, place: Path) -> None:
     first, *others = figure.axes
     for panel in others:
         panel.remove()
-    for words in [*figure.texts, *figure.legends]:
-        words.remove()
+    for note in [*figure.texts, *figure.legends]:
+        note.remove()
     figure.suptitle("")
     figure.set_size_inches(*_SIZE)
     first.set_subplotspec(GridSpec(1, 1, figure=figure)[0])
@@ -63,7 +63,8 @@ def draw_small(figure: Any, place: Path) -> None:
     first.set_xlabel(textwrap.fill(first.get_xlabel(), _MAX_LABEL_LETTERS))
     first.set_ylabel(textwrap.fill(first.get_ylabel(), _MAX_LABEL_LETTERS))
     legend = first.get_legend()
-    if legend is not None and len(legend.get_texts()) > _MAX_LEGEND_LINES:
+    words = [text.get_text() for text in legend.get_texts()] if legend is not None else []
+    if len(words) > _MAX_LEGEND_LINES or max(map(len, words), default=0) > _MAX_LABEL_LETTERS:
         legend.remove()
     figure.set_layout_engine("tight")
     figure.savefig(place, dpi=100)

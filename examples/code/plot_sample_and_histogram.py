@@ -1,6 +1,6 @@
 """
-Outputs on two inputs, and the event that tells them apart
-==========================================================
+Outputs on two inputs, and the event that distinguishes them
+============================================================
 
 An audit draws outputs on both inputs of a pair and counts an event on each side. The loss that it
 certifies is the logarithm of the ratio of two frequencies, less what chance can have added.

@@ -1,5 +1,5 @@
 """
-What the last bits tell
+What the last bits show
 =======================
 
 Laplace noise of the right scale keeps its claim on paper. As doubles, an output x + s is rounded,

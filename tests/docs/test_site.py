@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import struct
 import tomllib
 from collections import defaultdict
 from fnmatch import fnmatch
@@ -13,6 +14,8 @@ from types import ModuleType
 import pytest
 import site_names
 import site_pages
+import site_pictures
+from matplotlib.figure import Figure
 from shared_layers import LAYERS
 from shared_site import PAGES, ROOT, SCRIPTS, blocks, name_of, needed
 
@@ -225,6 +228,28 @@ def test_a_script_of_the_gallery_can_be_shortened():
         text = script.read_text("utf-8")
         assert ast.get_docstring(ast.parse(text)).split("\n")[1].startswith("="), script.name
         assert "trials=" not in re.sub(r"trials=TRIALS", "", text), script.name
+
+
+def test_every_script_of_the_gallery_is_in_a_group():
+    assert len(SCRIPTS) > 20
+    assert {script.parent.name for script in SCRIPTS} == {*site_pictures.GROUPS}
+    for group in site_pictures.GROUPS:
+        assert (ROOT / "examples" / group / "GALLERY_HEADER.rst").exists()
+
+
+def test_a_thumbnail_is_the_first_panel(tmp_path):
+    figure = Figure(figsize=(12, 9))
+    first, _ = figure.subplots(1, 2)
+    for number in range(6):
+        first.plot([0, 1], [0, number], label=f"line {number}")
+    first.set(title="a title", xlabel="a label that is longer than a thumbnail is wide")
+    first.legend()
+    site_pictures.draw_small(figure, tmp_path / "small.png")
+    assert figure.axes == [first]
+    assert (first.get_title(), first.get_legend()) == ("", None)
+    assert first.get_xlabel().count("\n") == 1
+    width, height = struct.unpack(">II", (tmp_path / "small.png").read_bytes()[16:24])
+    assert (width, height) == (400, 280)
 
 
 def test_what_is_needed_is_read_from_the_page():

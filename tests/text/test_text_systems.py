@@ -55,7 +55,7 @@ def missing_parts(cls, folder):
     found = []
     if not is_imported(cls, (ROOT / "docs" / "howto").glob("*.md")):
         found.append("a page in docs/howto")
-    if not is_imported(cls, (ROOT / "examples").glob("plot_*.py")):
+    if not is_imported(cls, (ROOT / "examples").rglob("plot_*.py")):
         found.append("a script in examples")
     model, pair = fit(cls), (TEXTS[0], TEXTS[1])
     report = dpcore.audit(model, pair, trials=1000, rng=1, progress=False)
