@@ -84,8 +84,8 @@ def predicted(
         trials: draws on each side that will be counted.
         delta: delta of the claim, in [0, 1).
         confidence: confidence of the audit, strictly between 0 and 1.
-        tail: probability with which each of the pilot's two limits fails; the smaller the more
-            cautious, 0.5 takes the pilot at its word.
+        tail: probability with which each of the pilot's two limits fails; smaller values are more
+            cautious. With 0.5 the estimates of the pilot are used without a margin.
 
     Returns:
         One bound per event, finite and at least 0, in the shape that the four arrays share.

@@ -310,7 +310,7 @@ class Cell(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit the recipe with every fault in every way.
+    """Audit the recipe once for each fault and each way.
 
     Args:
         config: the size.

@@ -179,14 +179,14 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
     It certifies no bound by itself: an event is a threshold on it, and is counted like any other.
 
     Args:
-        mechanism: what has `log_ratio(outputs, pair)`.
+        mechanism: an object with `log_ratio(outputs, pair)`.
         pair: its two inputs.
 
     Raises:
         TypeError: if the mechanism has no such method, or `pair` is not a `Pair`.
 
     Source:
-        Neyman and Pearson (1933): no event of its size is more telling than a threshold on it.
+        Neyman and Pearson (1933): no other event of the same size distinguishes the inputs better.
 
     Example:
         >>> from dpcore.calibration import L2Laplace

@@ -65,7 +65,7 @@ def save_picture(figure: Figure, path: Any, name: str = "path", **options: Any) 
 
 
 def show_hidden_characters(figure: Figure) -> Figure:
-    """Make all texts of a figure visible, whose lines are those of a picture's own layout."""
+    """Make hidden characters in the texts of a figure visible; line breaks of the layout stay."""
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):

@@ -88,7 +88,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         paired: True if rows i of both sides came from one seed.
         arranged: True if the caller said that rows were put in order when the runs were over.
         groups: numbers of groups of rows on x and on x', or None. One row of each is counted.
-        remarks: what a reader should know of the choice of the event; no remark is a doubt.
+        remarks: notes on the choice of the event. They do not make the audit invalid.
         read: part of the pilot's outputs that was read before the event was chosen, or None where
             the attack does not say (not compared).
         inside: up to five distinct outputs inside the event, of 4,096 pilot outputs per side; empty
