@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
 import io
 import re
 import shlex
@@ -93,6 +94,8 @@ def run_code(block: Block, names: dict[str, Any], place: str) -> None:
     file = re.match(r"# (\S+\.py)\b", block.text)
     if file:
         Path(file[1]).write_text(block.text, "utf-8")
+        # A folder that was listed in the same tick of its clock would hide the new file.
+        importlib.invalidate_caches()
         return
     code = compile("\n" * block.line + block.text, place, "exec")
     with contextlib.redirect_stdout(io.StringIO()):

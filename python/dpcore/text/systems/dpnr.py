@@ -277,7 +277,8 @@ class TextClassifier(Labelling, Saved):
         made_of = {"transform": make_layer("transform", arguments["transform"], TRANSFORMS)}
         if extractor is not None:
             made_of["extractor"] = extractor
-        if arguments["dropout"] is not None:
+        # Some of the systems that extend this one have no dropout.
+        if arguments.get("dropout") is not None:
             made_of["dropout"] = WordDropout(**arguments["dropout"])
         return super().from_arguments({**arguments, **made_of}, place, config)
 
