@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::simd::Plain;
 
-    fn at(noise: &Cauchy, key: u64) -> f64 {
+    fn at(noise: Cauchy, key: u64) -> f64 {
         noise.value(Plain::<1>, [key << 12])[0]
     }
 
@@ -116,9 +116,9 @@ mod tests {
         starts.extend((0..40).map(|i| i * (LAST / 41) + 12_345));
         for start in starts {
             let end = LAST.min(start + 60_000);
-            let mut before = at(&noise, start);
+            let mut before = at(noise, start);
             for key in start + 1..=end {
-                let value = at(&noise, key);
+                let value = at(noise, key);
                 assert!(before < value, "falls at {key}: {before:?} {value:?}");
                 before = value;
             }
@@ -130,13 +130,13 @@ mod tests {
         let noise = Cauchy::new(2.0).unwrap();
         let reach = noise.reach();
         for key in [0, 1, 1 << 40, 1 << 50, (1 << 51) - 1, 1 << 51, 3 << 50, Cauchy::LAST] {
-            let value = at(&noise, key);
-            assert_eq!(value, -at(&noise, Cauchy::LAST - key));
+            let value = at(noise, key);
+            assert_eq!(value, -at(noise, Cauchy::LAST - key));
             let depth = (2.0 * key.min(Cauchy::LAST - key) as f64 + 1.0) / GRID;
             let tail = 2.0 / PI * (2.0 / value.abs()).atan();
             assert!((tail / depth - 1.0).abs() < 1e-14, "{key} {tail} {depth}");
             assert!(value.abs() <= reach && (noise.key_near(value) - key as f64).abs() < 2.0);
         }
-        assert!(reach <= 1.001 * at(&noise, Cauchy::LAST));
+        assert!(reach <= 1.001 * at(noise, Cauchy::LAST));
     }
 }

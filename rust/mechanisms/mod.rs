@@ -24,7 +24,7 @@ macro_rules! noises {
 
         /// The noises.
         pub mod noises {
-            $($(pub use super::$file::$noise;)+)+
+            $($(pub use crate::mechanisms::$file::$noise;)+)+
         }
         pub use noises::*;
 

@@ -163,6 +163,7 @@ mod tests {
 
     /// Around the ends of the steps, of their inner parts, and of the grid.
     #[test]
+    #[allow(clippy::cast_sign_loss)]
     fn neighbours_never_fall() {
         for noise in list_noises() {
             let mut starts = vec![0, Staircase::LAST - 3000, (1 << 52) - 1500];
