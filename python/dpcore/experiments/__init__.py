@@ -53,6 +53,7 @@ NAMES: tuple[str, ...] = (
     "dpsgd-vs-redaction",
     "encoder-frontier",
     "scaling",
+    "released-libraries",
 )
 """The names of the experiments: each is that of a module or package here, with _ for -."""
 

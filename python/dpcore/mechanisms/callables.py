@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, flag, invalid, mistyped
+from ..errors import choice, flag, instance, invalid, mistyped
 from ..events.event import Held, numpy_of
 from ..packages import converts_to_array, has_all, imported_module, is_tensor
 from ..progress import count_with_progress
@@ -415,12 +415,14 @@ class Repeated(Shown):
         seeded: where its randomness comes from, "rng", "global" or "own".
         catch: exceptions that are outcomes.
         thread_safe: True if the function may run in several threads at once.
+        title: the name in reports, or "" for that of the function.
     """
 
     fn: Callable[..., Any]
     seeded: str
     catch: tuple[type[Exception], ...] = ()
     thread_safe: bool = False
+    title: str = ""
     takes_lists: ClassVar[bool] = True
 
     @property
@@ -431,7 +433,7 @@ class Repeated(Shown):
     @property
     def name(self) -> str:
         """The name in reports."""
-        return f"repeat({dotted_name(self.fn)})"
+        return self.title or f"repeat({dotted_name(self.fn)})"
 
     def __repr__(self) -> str:
         return self.name
@@ -540,6 +542,7 @@ def repeat(
     seeded: Seeded | None = None,
     catch: type[Exception] | Sequence[type[Exception]] = (),
     thread_safe: bool = False,
+    name: str | None = None,
 ) -> Repeated:
     """Make a mechanism of a function that returns one output per call.
 
@@ -567,12 +570,14 @@ def repeat(
             "own": itself; it is called as `fn(x)`.
         catch: a class of exceptions, or several, that are outcomes; any other passes through.
         thread_safe: True allows more threads than one; never with "global".
+        name: name of the mechanism in reports. Defaults to "repeat(...)" with that of `fn`.
 
     Returns:
         The mechanism `(x, size, rng) -> outputs`. It can be pickled if `fn` can.
 
     Raises:
-        TypeError: if `fn` is not callable, or `catch` holds something else than exceptions.
+        TypeError: if `fn` is not callable, `catch` holds something else than exceptions, or `name`
+            is not a string.
         ValueError: if `fn` takes neither `(x)` nor `(x, rng)`, or `seeded` is unknown, or
             needed because `fn` shows no signature, or contradicts the rest.
 
@@ -584,9 +589,9 @@ def repeat(
         >>> mechanism([0.0], 3, np.random.default_rng(1)).shape
         (3,)
         >>> import random
-        >>> coin = repeat(lambda x: random.random() < 0.5, seeded="global")
-        >>> coin(None, 3, np.random.default_rng(1)).dtype
-        dtype('bool')
+        >>> coin = repeat(lambda x: random.random() < 0.5, seeded="global", name="fair coin")
+        >>> coin, coin(None, 3, np.random.default_rng(1)).dtype
+        (fair coin, dtype('bool'))
         >>> def root(x, rng):
         ...     noise = x + rng.choice([-1.0, 1.0])
         ...     if noise < 0:
@@ -604,7 +609,9 @@ def repeat(
     seeding = _checked_seeding(fn, seeded)
     if thread_safe and seeding == "global":
         raise invalid("thread_safe", "False with seeded='global'", thread_safe)
-    return Repeated(fn, seeding, kinds, thread_safe)
+    if name is not None and not instance("name", name, str).strip():
+        raise invalid("name", "a name that is not empty, or None", name)
+    return Repeated(fn, seeding, kinds, thread_safe, name or "")
 
 
 def is_own_code(mechanism: Any) -> bool:

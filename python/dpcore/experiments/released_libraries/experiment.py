@@ -1,0 +1,285 @@
+"""The experiment on released packages: its options, its run, table and picture."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from ...errors import choice, invalid
+from ...report.figures import BLUE, GREY, INK, ORANGE, RED, apply_style
+from ...report.rows import format_epsilon
+from ..base import Column, SeededSettings, align_columns, setting
+from ..drawing import SMALL, Figure, add_legend, make_canvas, make_line, make_mark, tidy_axes
+from ..running import Tabled, run_jobs, time_run
+from .cases import PACKAGES, list_cases
+from .processes import audit_package
+from .rows import NOT_REFUTED, VIOLATION, Row, read_row
+
+NAME = "released-libraries"
+RECORD_FORMAT: Final = "dpcore.released/1"
+
+FOLDER: Final = Path("benches/released_libraries")
+"""Folder of records and environments in a checkout of dpcore."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(SeededSettings):
+    """Options of the experiment: which packages, and the size of the audits.
+
+    Args:
+        trials: largest number of draws per side; most cases have fewer.
+        seed: int in [0, 2**63); every audit gets its own seed derived from it.
+        packages: names of packages on the index. Defaults to all of them.
+        data: folder with `records` and `environments`. Defaults to that of a checkout.
+        slow: True for the slow cases, too (SQL, k-means, Bingham).
+        quick: True for the fast packages only, unless packages are named.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config(packages=("numpy", "scipy")).packages
+        ('numpy', 'scipy')
+    """
+
+    trials: int = 10**9
+    packages: tuple[str, ...] = setting(PACKAGES, choice, PACKAGES, quick=("numpy", "scipy"))
+    data: str | None = None
+    slow: bool = setting(False, lambda name, value: bool(value))
+    quick: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Folder with records and environments."""
+        return FOLDER if self.data is None else Path(self.data)
+
+
+def read_records(folder: Path) -> tuple[Row, ...]:
+    """Read the rows of all records in a folder, in the order of the packages.
+
+    Args:
+        folder: holds a file for each package and version; it may be missing.
+
+    Raises:
+        ValueError: if a file has another format.
+    """
+    rows: list[Row] = []
+    for path in sorted(folder.glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if record.get("format") != RECORD_FORMAT:
+            raise invalid(f"format of {path.name}", repr(RECORD_FORMAT), record.get("format"))
+        rows += map(read_row, record["rows"])
+    return tuple(sorted(rows, key=lambda row: PACKAGES.index(row.package)))
+
+
+@time_run()
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Audit the cases of each package in a process of its own.
+
+    Args:
+        config: what to audit, and how long.
+        threads: not used: each package has one process at a time.
+        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result: the rows that were counted, and those of the records.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before the first package is done.
+
+    Example:
+        >>> result = run(Config(trials=2000, packages=("numpy",)))
+        >>> {row.package for row in result.rows}
+        {'numpy'}
+    """
+    environments = config.folder / "environments"
+    place = environments if environments.is_dir() else None
+    work = partial(
+        audit_package, seed=config.seed, trials=config.trials, slow=config.slow, environments=place
+    )
+    rows, ended = run_jobs(
+        "released libraries", config.packages, work, progress,
+        size=lambda package: max(1, len(list_cases(package, slow=config.slow))),
+    )  # fmt: skip
+    recorded = read_records(config.folder / "records")
+    chosen = tuple(row for row in recorded if row.package in config.packages)
+    return Result(config, tuple(row for group in rows for row in group), chosen, partial=ended)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled[Config]):
+    """The rows of the field: counted in this run, and recorded earlier.
+
+    Args:
+        config: the options of the run.
+        rows: one for each case of the packages.
+        recorded: rows of the records, also of packages that are not installed.
+    """
+
+    rows: tuple[Row, ...]
+    recorded: tuple[Row, ...] = field(default=())
+
+    @property
+    def shown(self) -> tuple[Row, ...]:
+        """Rows of the table: those counted, and recorded ones that this run could not count."""
+        counted = {_row_key(row) for row in self.rows if not row.failure}
+        recorded = {_row_key(row) for row in self.recorded}
+        fresh = [row for row in self.rows if not row.failure or _row_key(row) not in recorded]
+        older = [row for row in self.recorded if _row_key(row) not in counted]
+        places = {name: place for place, name in enumerate(PACKAGES)}
+        return tuple(sorted(fresh + older, key=lambda row: (places[row.package], row.version)))
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Rows whose verdict in this run is not that of the record, in words."""
+        old = {_row_key(row): row.verdict for row in self.recorded}
+        return tuple(
+            f"{row.package} {row.version} {row.name}: {row.verdict}, recorded: {old[_row_key(row)]}"
+            for row in self.rows
+            if _row_key(row) in old and old[_row_key(row)] != row.verdict and not row.failure
+        )
+
+    def table(self) -> str:
+        """Return the rows as text, then the causes and the rows that differ from the records."""
+        shown = self.shown
+        verdicts = Counter(row.verdict for row in shown)
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+        head = (
+            f"{len(shown)} mechanisms of {len({row.package for row in shown})} released packages: "
+            f"{counts}.\nCertified: lower bounds on epsilon on one pair, each at 95 % confidence "
+            "on its own.\nA violation is refuted by two seeds at 99.9 %. Not refuted is not true."
+        )
+        causes = [_format_cause(row) for row in shown if row.verdict not in (NOT_REFUTED, "failed")]
+        failures = [f"{row.package} {row.name}: {row.failure}" for row in shown if row.failure]
+        return self.join_parts(
+            head,
+            align_columns(_COLUMNS, shown),
+            "Refuted, with the reason:\n" + "\n".join(causes) if causes else "",
+            "Failed:\n" + "\n".join(failures) if failures else "",
+            "Different from the records:\n" + "\n".join(self.differences)
+            if self.differences
+            else "",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        rows = [row.to_dict() for row in self.rows]
+        return self.make_record(
+            rows=rows,
+            recorded=[row.to_dict() for row in self.recorded],
+            differences=list(self.differences),
+        )
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw certified bounds against claims, a panel for each package.
+
+        Returns:
+            A matplotlib figure.
+        """
+        return draw_rows(self.shown, ax)
+
+
+def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
+    """Draw certified bounds against claims, a panel for each package.
+
+    Args:
+        rows: at least one with an audit.
+        ax: None, a figure or axes, as `plot` takes it.
+    """
+    counted = [row for row in rows if row.certified is not None and row.claim > 0]
+    packages = [name for name in PACKAGES if any(row.package == name for row in counted)]
+    columns = min(5, max(1, len(packages)))
+    lines = max(1, math.ceil(len(packages) / columns))
+    picture = make_canvas(0.7 + 1.35 * lines, ax)
+    panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    ends = [_SMALLEST_EPSILON, 1.3 * max([1.0, *(max(_ends_of(row)) for row in counted)])]
+    for place, axes in enumerate(panels.flat):
+        if place >= len(packages):
+            axes.set_visible(False)
+            continue
+        axes.plot(ends, ends, color=GREY, linewidth=0.8, linestyle="--")
+        for row in counted:
+            if row.package == packages[place]:
+                height = max(row.certified or 0.0, _SMALLEST_EPSILON)
+                axes.plot(row.claim, height, **_make_mark_style(row))
+        axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+        tidy_axes(axes, title=packages[place])
+    picture.supxlabel("claimed epsilon", fontsize=SMALL)
+    picture.supylabel("certified epsilon", fontsize=SMALL)
+    entries = [
+        make_mark("not refuted", BLUE, "o", 4.0, markerfacecolor="none"),
+        make_mark("violation", RED, "o", 4.0),
+        make_mark("misuse, or relation or release unclear", ORANGE, "s", 4.0),
+        make_line("claim", GREY, linestyle="--", linewidth=0.8),
+    ]
+    add_legend(picture, entries, 4, "upper")
+    return apply_style(picture)
+
+
+_SMALLEST_EPSILON: Final = 0.01
+"""Lower end of both axes: smaller bounds are drawn there."""
+
+
+def _ends_of(row: Row) -> tuple[float, float]:
+    return row.claim, row.certified or 0.0
+
+
+def _make_mark_style(row: Row) -> dict[str, Any]:
+    if row.verdict == VIOLATION:
+        return {"marker": "o", "color": RED, "markersize": 4.0}
+    if row.verdict == NOT_REFUTED:
+        return {"marker": "o", "color": BLUE, "markersize": 4.0, "markerfacecolor": "none"}
+    return {"marker": "s", "color": ORANGE, "markersize": 4.0, "markeredgecolor": INK}
+
+
+def _row_key(row: Row) -> tuple[str, str, str]:
+    return row.package, row.version, row.name
+
+
+def _format_cause(row: Row) -> str:
+    cause = f" {row.cause}" if row.cause else ""
+    loss = "" if row.true_loss is None else f" (true loss {format_epsilon(row.true_loss)})"
+    return (
+        f"{row.package} {row.version} {row.name}: {row.verdict}, refuted on this pair: "
+        f"{row.pair}{loss}; {row.event or 'no event'}; {_format_hits(row)}.{cause}"
+    )
+
+
+def _format_hits(row: Row) -> str:
+    if not row.hits:
+        return "not counted"
+    return f"{row.hits[0]:,} and {row.hits[1]:,} of {row.trials:,}"
+
+
+def _format_claim(row: Row) -> str:
+    return f"({row.claim:g}, {row.delta:g})" if row.delta else f"{row.claim:g}"
+
+
+def _format_trace(row: Row) -> str:
+    loss = "" if row.traced_loss is None else f", {format_epsilon(row.traced_loss)}"
+    return f"{row.traced}{loss}"
+
+
+def _format_share(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+_MICROSECONDS: Final = 1e6
+
+_COLUMNS: Final = (
+    Column("package", lambda row: f"{row.package} {row.version}", left=True),
+    Column("mechanism", "name", left=True),
+    Column("claim", _format_claim),
+    Column("certified", "certified", format_epsilon),
+    Column("share", "share", _format_share),
+    Column("verdict", "verdict", left=True),
+    Column("rounding", "rounding", format_epsilon),
+    Column("us a draw", "draw_seconds", lambda seconds: f"{_MICROSECONDS * seconds:.3g}"),
+    Column("trace", _format_trace, left=True),
+)

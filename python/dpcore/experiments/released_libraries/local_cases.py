@@ -1,0 +1,7 @@
+"""Cases of local."""
+
+from __future__ import annotations
+
+from .cases import Case
+
+CASES: tuple[Case, ...] = ()

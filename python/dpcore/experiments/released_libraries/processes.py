@@ -1,0 +1,131 @@
+"""Processes that audit packages, one for each, with a time limit for each case."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from .cases import ENVIRONMENTS, list_cases
+from .rows import Row, make_row, read_row
+from .worker import describe_machine
+
+_POLL_SECONDS: Final = 0.1
+_START_SECONDS: Final = 120.0
+"""Time limit for the start of Python and for the first import."""
+
+
+def find_python(package: str, environments: Path | None) -> str:
+    """Return the interpreter of the environment of a package.
+
+    Args:
+        package: name of the package on the index.
+        environments: folder with the environments, or None.
+
+    Returns:
+        The path of the environment's Python, or that of this process if there is no such folder.
+    """
+    name = next(name for name, names in ENVIRONMENTS.items() if package in names)
+    if environments is not None:
+        for place in (Path("bin/python"), Path("Scripts/python.exe")):
+            if (path := environments / name / place).exists():
+                return str(path.absolute())
+    return sys.executable
+
+
+def audit_package(
+    package: str, seed: int, trials: int | None, slow: bool, environments: Path | None
+) -> tuple[Row, ...]:
+    """Audit the cases of a package in a process of its own.
+
+    A case that ends the process, or that exceeds its time limit, has a row that states it. The
+    cases after it run in a new process.
+
+    Args:
+        package: name of the package on the index.
+        seed: seed of the experiment.
+        trials: largest number of draws per side, or None for that of each case.
+        slow: True for the slow cases, too.
+        environments: folder with the environments, or None.
+
+    Returns:
+        A row for each case, in the order of the cases.
+    """
+    cases = list_cases(package, slow=slow)
+    rows: dict[str, Row] = {}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.jsonl"
+        while len(rows) < len(cases):
+            path.write_text("")
+            options = {"seed": seed, "trials": trials, "slow": slow, "done": list(rows)}
+            reason = _run_process(find_python(package, environments), package, path, options)
+            records = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+            finished = [read_row(record["row"]) for record in records if "row" in record]
+            rows |= {row.name: row for row in finished}
+            if any("ended" in record for record in records):
+                break
+            begun = [record["begun"] for record in records if "begun" in record]
+            names = begun[-1:] if len(begun) > len(finished) else [c.name for c in cases]
+            rows |= {
+                case.name: make_row(case, **describe_machine(package) | {"failure": reason})
+                for case in cases
+                if case.name in names and case.name not in rows
+            }
+    return tuple(rows[case.name] for case in cases if case.name in rows)
+
+
+def _run_process(python: str, package: str, path: Path, options: dict[str, Any]) -> str:
+    """Run the process until it ends or a case exceeds its limit; return the reason of a failure."""
+    here = Path(__file__).resolve().parents[3]
+    paths = [str(here), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    command = [python, "-m", f"{__package__}.worker", package, str(path), json.dumps(options)]
+    with TemporaryDirectory() as folder, (Path(folder) / "stderr").open("w+b") as errors:
+        process = subprocess.Popen(
+            command, env=environment, cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
+        )  # fmt: skip
+        try:
+            return _watch_process(process, path, errors)
+        finally:
+            _end_process(process)
+
+
+def _watch_process(process: subprocess.Popen[bytes], path: Path, errors: Any) -> str:
+    size, changed, limit = 0, time.monotonic(), _START_SECONDS
+    while process.poll() is None:
+        time.sleep(_POLL_SECONDS)
+        if path.stat().st_size > size:
+            size, changed = path.stat().st_size, time.monotonic()
+            limit = _read_limit(path)
+        if time.monotonic() - changed > limit:
+            return f"exceeded its time limit of {limit:g} s"
+    if process.returncode < 0:
+        return f"ended the process by {signal.Signals(-process.returncode).name}"
+    errors.seek(0)
+    lines = errors.read().decode(errors="replace").split("\n")
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    return f"ended the process with status {process.returncode}: {last.strip()}"
+
+
+def _read_limit(path: Path) -> float:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return float(json.loads(lines[-1]).get("seconds", _START_SECONDS)) if lines else _START_SECONDS
+
+
+def _end_process(process: subprocess.Popen[bytes]) -> None:
+    """End a process and those that it started, such as a Java machine."""
+    if hasattr(os, "killpg"):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    elif process.poll() is None:
+        process.kill()
+    process.wait()

@@ -1,0 +1,194 @@
+"""The row of a case: what its audit counted, and what may be said about it in public."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from ...report.plain import encode_value
+from ...report.shown import Shown
+from .cases import Case
+
+STRICT: Final = 0.999
+"""Confidence at which both seeds must refute a claim before a row is called a violation."""
+
+_EMBARGO: Final = datetime.timedelta(days=90)
+"""Time after a dated report, from which on a violation may be published."""
+
+NOT_REFUTED, VIOLATION = "not refuted", "violation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Row(Shown):
+    """What was counted for one case, with the versions that it was counted with.
+
+    Args:
+        package: name of the package on the index.
+        version: its version.
+        name: the call, with its parameters.
+        claim: the epsilon that the package claims.
+        delta: the delta of the claim.
+        relation: the neighbouring relation, in words.
+        stated: the place where the package states claim and relation.
+        release: what is released.
+        pair: the two inputs, in words.
+        reading: what a refutation means.
+        true_loss: the loss on this pair, or None if it is not known.
+        cause: the reason for a violation, with file and line.
+        disclosure: address of a public issue or fix, or "reported YYYY-MM-DD".
+        fixed: version in which the fault is mended.
+        reply: the maintainers' reply.
+        alteration: what was changed in the package so that it runs.
+        failure: why there is no audit, or "".
+        certified: lower bound on epsilon, 95 % confidence.
+        strict: bounds of both seeds, 99.9 % confidence; empty if the first did not refute.
+        event: the event that was counted, in words.
+        hits: outputs in the event, on x and on x'.
+        trials: draws per side.
+        rounding: bound of the event that reads the last bits, or None if the pilot has none.
+        draw_seconds: time of one draw.
+        traced: outcome of `dpcore.trace`.
+        traced_line: the line that loses the most.
+        traced_loss: loss that was computed, or None.
+        python: version of Python.
+        numpy: version of numpy.
+        dpcore: version of dpcore.
+        platform: system and machine.
+        date: day of the audit, YYYY-MM-DD.
+    """
+
+    package: str
+    version: str
+    name: str
+    claim: float
+    delta: float
+    relation: str
+    stated: str
+    release: str
+    pair: str
+    reading: str
+    true_loss: float | None
+    cause: str
+    disclosure: str
+    fixed: str
+    reply: str
+    alteration: str
+    failure: str = ""
+    certified: float | None = None
+    strict: tuple[float, ...] = ()
+    event: str = ""
+    hits: tuple[int, ...] = ()
+    trials: int = 0
+    rounding: float | None = None
+    draw_seconds: float | None = None
+    traced: str = ""
+    traced_line: str = ""
+    traced_loss: float | None = None
+    python: str = ""
+    numpy: str = ""
+    dpcore: str = ""
+    platform: str = ""
+    date: str = ""
+
+    @property
+    def refuted(self) -> bool:
+        """True if both seeds refute the claim at the strict confidence."""
+        return len(self.strict) == 2 and min(self.strict) > self.claim
+
+    @property
+    def verdict(self) -> str:
+        """Verdict: "failed", "not refuted", "violation" or the reading of the refutation."""
+        if self.failure:
+            return "failed"
+        if self.reading == "source only":
+            return "false by source only"
+        if not self.refuted:
+            return NOT_REFUTED
+        return VIOLATION if self.reading == "claim" else self.reading
+
+    @property
+    def share(self) -> float | None:
+        """Certified epsilon over the claim, or None without an audit or with a claim of 0."""
+        return None if self.certified is None or not self.claim else self.certified / self.claim
+
+    def is_publishable(self, today: datetime.date) -> bool:
+        """Return True unless the row names a fault that is not public yet.
+
+        A fault is public with the address of an issue or a fix, or 90 days after a dated report.
+
+        Args:
+            today: the day on which the page is built.
+
+        Example:
+            >>> case = Case(package="numpy", version="2", name="f", build=print, pair=(0, 1),
+            ...     claim=1.0, relation="r", stated="s", disclosure="reported 2026-01-01")
+            >>> row = make_row(case, strict=(2.0, 2.0))
+            >>> [row.is_publishable(datetime.date(2026, month, 1)) for month in (3, 5)]
+            [False, True]
+        """
+        if self.verdict not in (VIOLATION, "false by source only") and not self.cause:
+            return True
+        if self.disclosure.startswith("https://"):
+            return True
+        day = re.fullmatch(r"reported (\d{4}-\d{2}-\d{2})", self.disclosure)
+        return day is not None and datetime.date.fromisoformat(day[1]) + _EMBARGO <= today
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain data, and the verdict."""
+        values = {field.name: encode_value(getattr(self, field.name)) for field in fields(self)}
+        return values | {"verdict": self.verdict}
+
+
+def make_row(case: Case, **values: Any) -> Row:
+    """Make the row of a case: its facts, and what was counted.
+
+    Args:
+        case: the case.
+        **values: further fields of the row, or others in place of those of the case.
+    """
+    own = {field.name for field in fields(Row)} & {field.name for field in fields(Case)}
+    facts = {name: getattr(case, name) for name in own - {"pair", "trials"}}
+    return Row(**(facts | {"pair": _describe_pair(case.pair)} | values))
+
+
+def read_row(record: dict[str, Any]) -> Row:
+    """Make the row that `Row.to_dict` wrote.
+
+    Args:
+        record: plain data of a row.
+
+    Raises:
+        ValueError: if a field is missing, or the verdict is not that of the fields.
+    """
+    values = {field.name: record[field.name] for field in fields(Row) if field.name in record}
+    lists = {name: tuple(map(_read_number, values.get(name, ()))) for name in ("strict", "hits")}
+    numbers = {
+        name: _read_number(value)
+        for name, value in values.items()
+        if name in ("claim", "delta", "true_loss", "certified", "rounding", "traced_loss")
+    }
+    row = Row(**(values | lists | numbers))
+    if row.verdict != record.get("verdict"):
+        raise ValueError(
+            f"record of {row.package} {row.name} must have the verdict {row.verdict!r} of its "
+            f"fields, got {record.get('verdict')!r}"
+        )
+    return row
+
+
+def _read_number(value: Any) -> Any:
+    return float(value) if isinstance(value, str) else value
+
+
+_MAX_INPUT_LETTERS: Final = 60
+
+
+def _describe_pair(pair: tuple[Any, Any]) -> str:
+    texts = [" ".join(repr(side).split()) for side in pair]
+    short = [
+        text if len(text) <= _MAX_INPUT_LETTERS else f"{text[: _MAX_INPUT_LETTERS - 3]}..."
+        for text in texts
+    ]
+    return " against ".join(short)

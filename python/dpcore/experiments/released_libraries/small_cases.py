@@ -1,0 +1,7 @@
+"""Cases of small."""
+
+from __future__ import annotations
+
+from .cases import Case
+
+CASES: tuple[Case, ...] = ()

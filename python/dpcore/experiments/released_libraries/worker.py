@@ -1,0 +1,162 @@
+"""The process that audits the cases of one package: `python -m` this file, started by `processes`.
+
+It writes a line of JSON to a file before and after each case. If the package ends the process, the
+lines show which case was running.
+"""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import json
+import os
+import platform
+import sys
+import warnings
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ..._core import __version__
+from ...adapters import adapt
+from ...auditing.run import audit
+from ...bounds import clopper_pearson
+from ...mechanisms.callables import repeat
+from ...results.audits import Audit
+from ...tracing.run import trace
+from ..running import cell_seed
+from .cases import Case, list_cases
+from .rows import STRICT, make_row
+
+_MAX_REASON_LETTERS: Final = 200
+
+
+def main(package: str, path: str, options: dict[str, Any]) -> None:
+    """Audit the cases of a package, one after the other.
+
+    Args:
+        package: name of the package on the index.
+        path: file that the lines are appended to.
+        options: `seed`, `trials` (a cap on those of each case, or None), `slow`, and `done`, the
+            names of the cases that need not be audited.
+    """
+    with Path(path).open("a", encoding="utf-8") as file:
+        for case in list_cases(package, slow=options["slow"]):
+            if case.name in options["done"]:
+                continue
+            _write_line(file, {"begun": case.name, "seconds": case.seconds})
+            _write_line(file, {"row": _audit_case(case, options).to_dict()})
+        _write_line(file, {"ended": package})
+
+
+def _write_line(file: Any, record: dict[str, Any]) -> None:
+    file.write(json.dumps(record, allow_nan=False) + "\n")
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def describe_machine(package: str) -> dict[str, str]:
+    """Return the versions and the machine that a row is counted with.
+
+    Args:
+        package: name of the package on the index.
+    """
+    try:
+        version = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        version = ""
+    return {
+        "version": version,
+        "python": platform.python_version(),
+        "numpy": str(np.__version__),
+        "dpcore": str(__version__),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+    }
+
+
+def _audit_case(case: Case, options: dict[str, Any]) -> Any:
+    machine = describe_machine(case.package)
+    if not machine["version"]:
+        return make_row(case, **machine | {"failure": "not installed"})
+    if machine["version"] != case.version:
+        # Facts of one version need not hold for another.
+        machine |= {"cause": "", "disclosure": "", "fixed": "", "reply": ""}
+    try:
+        mechanism = _build_mechanism(case)
+        values = _measure_case(case, mechanism, options)
+    # A package may raise anything, also what derives from SystemExit; its row states it.
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        return make_row(case, **machine | {"failure": reason[:_MAX_REASON_LETTERS]})
+    return make_row(case, **machine | values | _trace_case(case))
+
+
+def _build_mechanism(case: Case) -> Any:
+    target = case.build()
+    if adapt(target) is not None or not callable(target) or _takes_size(target):
+        return target
+    return repeat(target, name=f"{case.package} {case.name}")
+
+
+def _takes_size(target: Any) -> bool:
+    """Return True for a function `(x, size, rng)`."""
+    try:
+        return len(inspect.signature(target).parameters) == 3
+    except (TypeError, ValueError):
+        return False
+
+
+def _measure_case(case: Case, mechanism: Any, options: dict[str, Any]) -> dict[str, Any]:
+    reports = [_run_audit(case, mechanism, options, 1)]
+    strict = [_bound_strictly(reports[0])]
+    if strict[0] > case.claim:
+        strict.append(_bound_strictly(_run_audit(case, mechanism, options, 2)))
+    report = reports[0]
+    finding = report.floating_point
+    return {
+        "certified": report.epsilon_lower,
+        "strict": tuple(strict) if len(strict) == 2 else (),
+        "event": str(report.event),
+        "hits": (report.counts.k, report.counts.k_prime),
+        "trials": report.trials,
+        "rounding": None if finding is None else finding.epsilon_lower,
+        "draw_seconds": report.seconds / (2 * report.trials),
+    }
+
+
+def _run_audit(case: Case, mechanism: Any, options: dict[str, Any], run: int) -> Audit:
+    cap = options["trials"]
+    arguments: dict[str, Any] = {"trials": min(case.trials, cap) if cap else case.trials}
+    if case.attack is not None:
+        arguments["attack"] = case.attack()
+    seed = cell_seed(options["seed"], f"{case.package}/{case.name}/{run}")
+    return audit(
+        mechanism, case.pair, claim=case.claim, delta=case.delta, rng=seed, progress=False,
+        **arguments,
+    )  # fmt: skip
+
+
+def _bound_strictly(report: Audit) -> float:
+    return float(clopper_pearson(report.bound_counts, report.delta, STRICT))
+
+
+def _trace_case(case: Case) -> dict[str, Any]:
+    """Follow the noise of a case, where `dpcore.trace` can."""
+    try:
+        report = trace(case.build(), case.pair, claim=case.claim or None, delta=case.delta, rng=1)
+    # What a package raises under the tracer is no fault of the package.
+    except Exception as error:
+        return {"traced": f"not traceable ({type(error).__name__})"}
+    step = max(report.steps, key=lambda step: step.loss, default=None)
+    place = "" if step is None else step.place
+    return {"traced": report.outcome, "traced_line": place, "traced_loss": report.loss}
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))
