@@ -81,7 +81,7 @@ class Case(Shown):
     relation: str
     stated: str
     release: str = "the returned value"
-    trials: int = 100_000
+    trials: int = 50_000
     true_loss: float | None = None
     cause: str = ""
     reading: Reading = "claim"
