@@ -209,6 +209,18 @@ def test_gaussian_noise_gives_mu():
     assert trace(release, [0, 0], [3, 4], claim=dpcore.claims.GDP(1.24)).exit_status == 1
 
 
+def test_laplace_noise_under_a_claim_with_delta_is_compared_at_delta():
+    """Noise of pure loss L has the loss L + 2 ln(1 - delta) at delta: a correct claim stands."""
+
+    def make_release(loss):
+        return lambda x, rng: x + rng.laplace(scale=1.0 / loss)
+
+    exact = 1.0 - 2.0 * np.log1p(-0.05)
+    for loss, status in ((exact - 0.001, 0), (exact + 0.001, 1)):
+        assert trace(make_release(loss), 0.0, 1.0, claim=1.0, delta=0.05).exit_status == status
+    assert trace(make_release(1.001), 0.0, 1.0, claim=1.0).exit_status == 1
+
+
 def test_compared_gaussian_values_count_as_returned():
     """The place of the greatest of Gaussian values has the mu of all values."""
 

@@ -337,6 +337,9 @@ class _TraceCourse:
             return mu > self.claim.mu * (1 + slack)
         assert self.level is not None
         pure, mu = pure / (1 + slack), mu / (1 + slack)
+        if not mu:
+            # Laplace noise of pure loss L has the loss L + 2 ln(1 - delta) at delta.
+            pure += 2.0 * math.log1p(-self.delta)
         return find_loss(pure, mu, self.delta) > self.level
 
     def find_loss(self) -> float:
