@@ -644,7 +644,7 @@ def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
 
 
 def number_labels(labels: list[Hashable]) -> Labels:
-    """Number the labels from 0 in the order of first occurrence."""
+    """Convert labels to integers from 0, in the order of first occurrence."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
 
