@@ -253,7 +253,7 @@ def hold_out(
     Raises:
         TypeError: if `score` is not a callable of the two kinds or returns no numbers.
         ValueError: if the points are scaled, a set has fewer than 4 rows (or groups), or a score
-            is not one finite number a row.
+            is not one finite number per row.
     """
     if points.scale is not None:
         raise invalid("points", "unscaled, since scaling has seen the counted rows", points.scale)

@@ -377,7 +377,7 @@ def _list_notes(
             f"{value.min():.3g}: kept as they are, though no divergence is below 0"
         )
     if score is not None and points.dim > 2:
-        # A local method in many dimensions.
+        # In many dimensions, a local method may over-estimate.
         spread = np.hypot(*(np.nan_to_num(each.std_error, nan=0.0) for each in (raw, score)))
         if (raw.value > score.value + 2.0 * spread).any():
             notes.append(
@@ -606,10 +606,10 @@ def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
 
     Raises:
         TypeError: if an argument is of the wrong kind, or `alphas` is given.
-        ValueError: as `renyi`.
+        ValueError: as in `renyi`.
 
     Source:
-        Wang, Kulkarni and Verdu (2009); otherwise as `renyi`.
+        Wang, Kulkarni and Verdu (2009); otherwise as in `renyi`.
 
     Example:
         >>> import numpy as np

@@ -87,7 +87,7 @@ def line_ball(
 ) -> Raw:
     """Estimate Renyi divergences of two sets of numbers by counting in common balls.
 
-    The formula is that of `estimate_by_balls`; distances are |y - a| rounded to float64. Each set
+    The formula is the same as in `estimate_by_balls`; distances are |y - a| rounded to float64. Each set
     is sorted once. For increasing y, the window of its k nearest numbers and both ends of its ball
     only move to the right. A direction therefore takes a few steps for each number.
 
@@ -169,9 +169,8 @@ def compute_ceiling(size: int, depth: int, alphas: Floats) -> Floats:
 def estimate_by_balls(task: Task) -> Raw:
     """Estimate Renyi divergences by counting the rows of both sets in common balls.
 
-    The ball of a row y of Y0 reaches a row of Y1: the one at which the rows of Y1, counted from the
-    nearest on, first number k1 = ceil(k max(1, N1/N0)). Rows at equal distances are in the ball
-    together. Let n be the number of other rows of Y0 in the ball, and j the number of rows of Y1 in
+    Let k1 = ceil(k max(1, N1/N0)). The ball of a row y of Y0 ends at the k1-th nearest row of Y1.
+    Rows at equal distances are in the ball together. Let n be the number of other rows of Y0 in the ball, and j the number of rows of Y1 in
     it minus one. With b = alpha - 1 and (x)_b = Gamma(x + 1) / Gamma(x - b + 1) (0 if
     x - b + 1 <= 0),
 

@@ -342,7 +342,7 @@ class Points:
     """Rows of both sets and the distinct points among them.
 
     A *pooled id* is the number of a distinct point of both sets together. Points are numbered by
-    first occurrence, in the rows of y0 and then in those of y1. A *sample row* is one of the copies
+    first occurrence, in the rows of y0 and then of y1. A *sample row* is one of the copies
     of a row that has a count.
 
     Args:

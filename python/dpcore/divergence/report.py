@@ -544,7 +544,7 @@ def _draw_conversion_line(panel: Axes, estimate: Estimate, direction: int) -> No
 
 
 def _set_order_ticks(panel: Axes) -> None:
-    """Set ticks at round orders, as many as fit on the axis."""
+    """Set ticks at the round orders that lie on the axis."""
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     low, high = panel.get_xlim()

@@ -226,7 +226,7 @@ class _Units:
 
 
 def _centred_auc(mean_rank: Any, size: float, both: float) -> Any:
-    """Compute AUC - 1/2 from the mean midrank (counted from 1/2) of `size` of `both` rows."""
+    """Compute AUC - 1/2 from the mean midrank, counted from 1/2, of `size` among `both` rows."""
     return (mean_rank - both / 2.0) / (both - size)
 
 

@@ -1,7 +1,7 @@
 """Mechanisms: native noise, the base classes of published systems, and users' callables.
 
-They are for audits and experiments, not for releasing data. The last bits of a float with added
-noise reveal the input (Mironov 2012), and the generators here are not cryptographic.
+For audits and experiments, not for releasing data: the last bits of a float with added noise reveal
+the input (Mironov 2012), and the generators here are not cryptographic.
 """
 
 from ..streams import Rng

@@ -323,7 +323,6 @@ def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
 
     Args:
         outputs: array to which the caller has exactly one reference.
-        outputs: held by one name of the caller.
     """
     if type(outputs) is not np.ndarray or sys.getrefcount(outputs) > _USUAL_HOLDER_COUNTS[0]:
         return True

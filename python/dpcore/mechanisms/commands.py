@@ -73,9 +73,9 @@ class Tool(Shown):
     takes_lists = thread_safe = True
     """Threads may share the blocks, because each block has its own process."""
     seeded_by = f"the seed in {SEED_VARIABLE} (not from a constant or the time)"
-    """Required source of the randomness of the answers, as messages name it."""
+    """Name, in messages, of the source that the randomness of the answers must have."""
     way_to_draw = "draw new noise for every line"
-    """Advice for rows that share their noise, as messages state it."""
+    """Advice in messages about rows that share their noise."""
 
     @property
     def reproducible(self) -> bool | None:
@@ -250,7 +250,7 @@ def _start_thread(work: Callable[[Any], None], stream: IO[bytes] | None) -> thre
 
 
 class _RunningCommand:
-    """A running command, whose output is read by threads so that its pipes never become full.
+    """A running command. Threads read its output, so its pipes never become full.
 
     Args:
         argv: the program and its arguments.

@@ -225,7 +225,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
 
 
 def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
-    """Return the score that a mechanism states, as a tuple; it is empty without a statement.
+    """Return a tuple with the score that a mechanism states; it is empty without a statement.
 
     Args:
         mechanism: any mechanism.

@@ -272,7 +272,7 @@ def fill_outputs(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Draw outputs of a mechanism with native steps, also of a subclass, as `sample` does."""
+    """Draw outputs of a mechanism with native steps, also of a subclass; see `dpcore.sample`."""
     point = vector("x", x)
     size = check_size(size, point.size)
     out = array_for(out, (size, point.size), dtype)

@@ -213,7 +213,7 @@ def compare_batches(
 ) -> BatchCheck:  # fmt: skip
     """Check that an encoder gives a text the same vector with any other texts in the batch.
 
-    Each text is encoded alone, in two batches with different other texts, and in another order.
+    Each text is encoded alone, then in two batches with different texts, then in another order.
     Noise after an encoder protects the vector of one text. If other texts also influence a vector,
     each of these encodings releases information on them.
 

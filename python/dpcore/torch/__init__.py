@@ -1,7 +1,7 @@
 """Tools for torch: noise layers, transforms, text encoders, and the sources of noise in a model.
 
-They are for audits and experiments, not for releasing data. The last bits of floats reveal the
-input (Mironov 2012), and torch's generators are not cryptographic. They need torch:
+For audits and experiments, not for releasing data: the last bits of floats reveal the input
+(Mironov 2012), and torch's generators are not cryptographic. This package needs torch:
 `pip install dpcore[torch]`.
 """
 

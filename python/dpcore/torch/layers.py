@@ -223,7 +223,7 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
 def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
     """Draw noise in rows with a density proportional to ``exp(-norm2(s))``.
 
-    The direction of a row is that of a normal vector, and its length is a Gamma(dim) draw.
+    A normal vector gives the direction of a row, and a Gamma(dim) draw gives its length.
 
     Args:
         shape: shape of the result; its last dimension is the length of a row.
@@ -252,7 +252,7 @@ class CappedEpsilon(torch.autograd.Function):
     """The function ``min(epsilon, cap)``, with a gradient that can lead back from above the cap.
 
     The exact derivative is 0 at and above the cap, so no loss could bring back an epsilon that
-    momentum has moved there. Instead, the gradient is that of the cap if descent lowers epsilon,
+    momentum has moved there. Instead, the gradient at the cap is used if descent lowers epsilon,
     and 0 if descent would raise it further. This is projected descent.
     """
 
@@ -330,8 +330,8 @@ class LearntScale(torch.nn.Module):
 class NoiseLayer(torch.nn.Module):
     """Base class of noise layers: ``layer(x, generator=None)`` is ``x + scale s`` with new noise s.
 
-    It is for audits and experiments, not for releasing data: the last bits of floats reveal the
-    input (`dpcore.sample`), and torch's generators are not cryptographic.
+    For audits and experiments, not for releasing data: the last bits of floats reveal the input
+    (`dpcore.sample`), and torch's generators are not cryptographic.
 
     s is drawn, scaled and added in float64, and the sum is rounded once to the dtype of x (for 16
     bits by way of float32, as in torch). If the device lacks float64 (mps), this is done on the
@@ -346,7 +346,7 @@ class NoiseLayer(torch.nn.Module):
     Compiled code (``torch.compile``) draws from the compiler's generator: the distribution is the
     same, but a seed gives other numbers. It cannot raise errors, so an epsilon out of range gives
     NaN. ``torch.func.vmap`` draws for each row if called with ``randomness="different"``.
-    Checkpointing repeats the noise of torch's default generator, not that of a given `generator`.
+    Checkpointing repeats noise from torch's default generator, not from a given `generator`.
 
     Args:
         scale: scale of the noise, in the units of x, in (0, 1e300]. Alternatively, give

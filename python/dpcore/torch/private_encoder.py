@@ -486,7 +486,7 @@ def _false_claim_error(private: PrivateEncoder) -> ValueError:
 
 
 def list_rows(private: PrivateEncoder) -> list[Row]:
-    """List all facts about an encoder, as (label, text)."""
+    """List all facts about an encoder as rows (label, text)."""
     delta = f", delta {private.delta:g}" if private.delta else ""
     public = private.public
     return [

@@ -303,7 +303,7 @@ class NoiseSource(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseSources(Shown, Sequence[NoiseSource]):
-    """The sources of noise in one run of a module, as a sequence in the order of the calls.
+    """Sequence of the noise sources in one run of a module, in the order of the calls.
 
     Args:
         sources: sources of noise.

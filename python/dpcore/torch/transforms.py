@@ -557,7 +557,6 @@ def _shrink_rows(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any
 
 def _next_towards_zero(x: Any, where: Any) -> Any:
     """Move the floats selected by `where` to the next float towards 0."""
-    # The bits of the next float are those of the next lower integer.
-    # Its bits are those of the integer below.
+    # The bits of the next float are the bits of the next lower integer.
     bits = x.view(_INTEGER_DTYPES[x.element_size()])
     return (bits - (where & (x != 0.0)).to(bits.dtype)).view(x.dtype)

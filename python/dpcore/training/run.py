@@ -34,7 +34,7 @@ from ..suggestions import suggest_arguments
 Losses = Callable[[Any], Any]
 Fit = Callable[[Any], Losses]
 _INCLUSION_STREAM_KEY: Final = 0x636F696E
-"""Key that separates the coins of inclusion from those that decide ties, with the same seed."""
+"""Key that gives the coins of inclusion other random numbers than the coins that decide ties."""
 _NO_PROOF_REMARK: Final = (
     "a small leak does not prove that the training adds noise: fit_without_noise= trains the same "
     "recipe without noise, for comparison"

@@ -65,9 +65,9 @@ _DRAWS_PER_BLOCK: Final = 256
 _CLIP_TOLERANCE: Final = 1e-3
 """Share of clip by which rounding in float32 may increase the distance of the sums."""
 _MIN_CLIP_SHARE: Final = 0.9
-"""Distance, as a share of clip, below which a note advises a longer gradient."""
+"""Share of clip; if the distance is below it, a note advises a longer gradient."""
 _PILOT_STREAM_KEY: Final = 0x73746570
-"""Key that separates the pilot's random numbers from those of the audit with the same seed."""
+"""Key that gives the pilot other random numbers than the audit with the same seed."""
 
 
 @suggest_arguments
