@@ -87,8 +87,8 @@ def line_ball(
 ) -> Raw:
     """Estimate Renyi divergences of two sets of numbers by counting in common balls.
 
-    The formula is the same as in `estimate_by_balls`; distances are |y - a| rounded to float64. Each set
-    is sorted once. For increasing y, the window of its k nearest numbers and both ends of its ball
+    The formula is the same as in `estimate_by_balls`; distances are |y - a| rounded to float64. Each
+    set is sorted once. For increasing y, the window of its k nearest numbers and both ends of its ball
     only move to the right. A direction therefore takes a few steps for each number.
 
     Memory: at most 32 bytes for each row. With a plan, 40 bytes, 8 more for each thread, and 4 for
@@ -170,9 +170,9 @@ def estimate_by_balls(task: Task) -> Raw:
     """Estimate Renyi divergences by counting the rows of both sets in common balls.
 
     Let k1 = ceil(k max(1, N1/N0)). The ball of a row y of Y0 ends at the k1-th nearest row of Y1.
-    Rows at equal distances are in the ball together. Let n be the number of other rows of Y0 in the ball, and j the number of rows of Y1 in
-    it minus one. With b = alpha - 1 and (x)_b = Gamma(x + 1) / Gamma(x - b + 1) (0 if
-    x - b + 1 <= 0),
+    Rows at equal distances are in the ball together. Let n be the number of other rows of Y0 in the
+    ball, and j the number of rows of Y1 in it minus one. With b = alpha - 1 and
+    (x)_b = Gamma(x + 1) / Gamma(x - b + 1) (0 if x - b + 1 <= 0),
 
         T = mean[(n)_b / (N0 - 1)_b * Gamma(N1 + 1 + b) / Gamma(N1 + 1)
                  / (Gamma(j + 1 + b) / Gamma(j + 1))],

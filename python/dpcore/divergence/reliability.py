@@ -74,7 +74,7 @@ _MAX_IGNORED_ROWS: Final = 5
 
 TOLD: Final = 4.0
 SHARP: Final = 0.0125
-"""A value within `TOLD` standard errors of 0 is resolved only if one standard error is at most `SHARP`."""
+"""A value within `TOLD` standard errors of 0 is resolved only if this error is at most `SHARP`."""
 
 SHARE: Final = 0.4
 """Factor of ln(N/k): the largest KL divergence that N rows and k neighbours resolve."""
