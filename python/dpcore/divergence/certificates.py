@@ -234,8 +234,8 @@ def hold_out(
 
     Half of the rows of each set are counted. The other half is used to fit the score and to choose.
     The choosing scores are computed out of fold by four more fits, each on three quarters of this
-    half, so that they are distributed nearly like the scores of the counted rows. If a fit needs
-    far fewer rows than there are, the remaining rows choose instead. A fixed score is not fitted.
+    half. They are therefore distributed nearly like the scores of the counted rows. If there are
+    far more rows than a fit needs, the remaining rows choose instead. A fixed score is not fitted.
 
     Args:
         points: both sets, not scaled. If moments of all rows scaled them, the counted rows would
@@ -243,9 +243,9 @@ def hold_out(
         rng: generator for the splits, for training rows if there are too many, and for the row
             of a group.
         score: score, as in `cross_fit`.
-        one_per_group: True to split by group and use one random row of each group to choose or to
-            count, because rows of a group may be copies of each other. A set without groups is
-            split by rows. False treats all rows as independent.
+        one_per_group: True to split by group, and to use one random row of each group to choose or
+            to count. Rows of a group may be copies of each other. A set without groups is split by
+            rows. False treats all rows as independent.
 
     Returns:
         The counts.
@@ -495,7 +495,7 @@ def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> fl
 
     It is ln((k/n - delta) / (k'/n')), never NaN. It is 0 if that is negative or k/n <= delta,
     because such an event is possible with epsilon 0. It is infinite if k/n > delta and the event
-    holds for no counted row of the other set: the rows then give the loss no upper limit.
+    holds for no counted row of the other set. The rows then give no upper limit of the loss.
 
     Args:
         held_out: counts of held-out rows.

@@ -2,8 +2,8 @@
 
 If the divergences are upper bounds, such as the closed forms of a mechanism, both conversions give
 upper bounds on epsilon. If they are estimates, both conversions give estimates, which bound epsilon
-from neither side: the minimum over orders favours the order whose divergence is most
-under-estimated.
+from neither side. The minimum over orders favours the order with the most under-estimated
+divergence.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     The candidates are the lines xi + rho alpha with xi, rho >= 0 that no value exceeds. The epsilon
     of a line is ``xi + rho a + ln(1/delta) / (a - 1)`` with ``a = clip(1 + sqrt(ln(1/delta) / rho),
     smallest order, largest order)``. At a given a it is linear in xi and rho, so the best line is a
-    vertex of the set of candidates: a level line, a line through the origin, or an edge of the
-    upper concave hull.
+    vertex of the set of candidates. A vertex is a level line, a line through the origin, or an edge
+    of the upper concave hull.
 
     Without the condition xi >= 0, a steep line would have an arbitrarily negative epsilon. Without
     the clip, the line would be used at orders beyond the given ones. Between two orders the curve

@@ -478,23 +478,28 @@ def renyi(
     counts the rows of each set in the ball and corrects the counts by factorial moments; repeated
     values are atoms. It does not use the dimension or a volume. It is accurate in one and two
     dimensions and for discrete laws, and far too low in more dimensions. "score" fits a logistic
-    score of the coordinates and their squared norm on one half of the rows, applies "ball" to the
-    scores of the other half, then exchanges the halves. It estimates the divergence of the scores,
-    which is at most D_alpha. "auto" is "ball" up to two dimensions or if 99 % of the rows are
-    repeated values, and otherwise "score"; the result of the method not chosen is also shown.
-    "poczos" is Poczos and Schneider's ratio of k-th-neighbour distances. "paper" is Gusain and
-    Leith's estimator without its two misprints. "paper-literal" is the estimator as printed, which
-    is not a Renyi divergence.
+    score of the coordinates and their squared norm on one half of the rows. It applies "ball" to
+    the scores of the other half, then exchanges the halves. It estimates the divergence of the
+    scores, which is at most D_alpha. "auto" is "ball" up to two dimensions or if 99 % of the rows
+    are repeated values; otherwise it is "score". The result of the method that is not chosen is
+    also shown. "poczos" is Poczos and Schneider's ratio of k-th-neighbour distances. "paper" is
+    Gusain and Leith's estimator without its two misprints. "paper-literal" is the estimator as
+    printed, which is not a Renyi divergence.
 
-    Belief. "estimate only" means that no check contradicts the value. "not resolved at this alpha"
-    means that one of these holds: the method shown for comparison gives a larger value (a held-out
-    score by 2 joint standard errors, the ball by 3); the energy test rejects P0 = P1 at .01 but the
-    value is within 2 standard errors of 0; the order is at least one and rows of the numerator lie
-    outside the other set, more than a constant ratio of densities at its edge explains, or farther
-    from it than three times its largest gap (each at 1e-4); the order is beyond `alpha_max`; the
-    value cannot be distinguished from 0 (the number of rows that would suffice is given); repeated
-    values have too few rows. If more than 5 % of the rows lie outside, or a value is within ln 2 of
-    its ceiling, it is "saturated". For equal laws the energy test rejects one time in a hundred.
+    Belief. "estimate only" means that no check contradicts the value. "saturated" means that more
+    than 5 % of the rows lie outside the other set, or that the value is within ln 2 of its ceiling.
+    "not resolved at this alpha" means that one of these holds:
+
+    - The method shown for comparison gives a larger value: a held-out score by 2 joint standard
+      errors, or the ball by 3.
+    - The energy test rejects P0 = P1 at .01, but the value is within 2 standard errors of 0. For
+      equal laws this test rejects one time in a hundred.
+    - The order is at least one, and rows of the numerator lie outside the other set: more rows than
+      a constant ratio of densities at its edge explains, or rows farther from it than three times
+      its largest gap (each at 1e-4).
+    - The order is beyond `alpha_max`.
+    - The value cannot be distinguished from 0. The number of rows that would suffice is given.
+    - Repeated values have too few rows.
 
     Groups. Estimates and tests concern the law of all rows; certificates concern the law of one
     random row of each group. If group sizes depend on values (a permutation test at .01), these two
@@ -508,8 +513,8 @@ def renyi(
             `Estimate.kl`. Defaults to 1 and 1.1^i up to 32, or up to the method's largest order.
         k: number of neighbours, at least 1.
         method: one of `METHODS`.
-        error: kind of standard errors: "jackknife" (deletes 20 groups of rows in turn),
-            "subsample" (half of the rows), "bootstrap" (as in the paper), or None for no errors.
+        error: kind of standard errors: "jackknife" (20 groups of rows deleted in turn), "subsample"
+            (half of the rows) or "bootstrap" (as in the paper). None gives no errors.
         counts0: number of times that each row of y0 occurs, shape (n0,). Defaults to once each.
         counts1: the same for y1.
         groups0: label of each row of y0. Rows with one label stay together in folds and replicates,
@@ -523,8 +528,9 @@ def renyi(
         rng: seed or generator for folds, groups, permutations and replicates.
         threads: number of threads. Defaults to all cores.
         progress: True or False to show progress or not. Defaults to a terminal or notebook only.
-        score: score that replaces the logistic one: a function of (train0, train1) that returns a
-            function of rows, or a function of rows that was fixed before the data were seen.
+        score: score that replaces the logistic score. It is a function of (train0, train1) that
+            returns a function of rows, or a function of rows that was fixed before the data were
+            seen.
         checks: False to skip, for speed, the held-out tests, the score shown for comparison and
             the event of `Estimate.epsilon`.
         replicates: number of replicates of "subsample" and "bootstrap". Defaults to 200.

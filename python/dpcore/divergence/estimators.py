@@ -87,9 +87,9 @@ def line_ball(
 ) -> Raw:
     """Estimate Renyi divergences of two sets of numbers by counting in common balls.
 
-    The formula is the same as in `estimate_by_balls`; distances are |y - a| rounded to float64. Each
-    set is sorted once. For increasing y, the window of its k nearest numbers and both ends of its ball
-    only move to the right. A direction therefore takes a few steps for each number.
+    The formula is the same as in `estimate_by_balls`; distances are |y - a| rounded to float64.
+    Each set is sorted once. For increasing y, the window of its k nearest numbers and both ends of
+    its ball only move to the right. A direction therefore takes a few steps for each number.
 
     Memory: at most 32 bytes for each row. With a plan, 40 bytes, 8 more for each thread, and 4 for
     each replicate of a chunk of `plan.weights`.
@@ -179,7 +179,7 @@ def estimate_by_balls(task: Task) -> Raw:
         D_alpha = ln T / b,    D_1 = mean[psi(n + 1) - psi(j + 1)] - psi(N0) + psi(N1 + 1).
 
     Points with 5 other rows of Y0 or 5 rows of Y1 are atoms. At an atom, n is the number of other
-    rows of Y0 and j the number of rows of Y1 at the point itself; only the other points are
+    rows of Y0 and j the number of rows of Y1 at the point itself. Only the other points are
     searched. If 99 % of all rows are on atoms, every point is handled like an atom. In the other
     direction the sets are exchanged. In one dimension rows are sorted instead of searched.
 
@@ -187,7 +187,7 @@ def estimate_by_balls(task: Task) -> Raw:
     entries of its list (K is k1 without a plan and somewhat larger with a plan, see `list_length`),
     and 4 bytes for each listed point of its own set. The listed points are those inside the largest
     of these balls, or those outside the smallest if they are fewer. Their number is limited to 4096
-    (16 KiB) or 1 GiB in all, whichever is more; a query beyond this limit is searched again when it
+    (16 KiB) or 1 GiB in all, whichever is more. A query beyond this limit is searched again when it
     is counted. Without a plan, only a block of queries at a time takes this memory: about 128 MiB,
     and never more than 8192 queries.
 
@@ -499,8 +499,8 @@ def _list_distance_notes(points: Points, alphas: Floats, k: int) -> tuple[str, .
 def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
     """Estimate Renyi divergences by the formula of Gusain and Leith.
 
-    Equal rows are one point with a multiplicity. For the k points of Y_j nearest to y, let n_j(y)
-    be the number of rows on these points and rho_j(y) the distance of the k-th point. Let N'_j be
+    Equal rows are one point with a multiplicity. Take the k points of Y_j nearest to y. Let n_j(y)
+    be the number of rows on these points, and rho_j(y) the distance of the k-th point. Let N'_j be
     the sum of n_j over the points of Y_j. Then the densities are P_j(y) = n_j(y) / (N'_j
     rho_j(y)^d), and with b = alpha - 1
 
@@ -511,8 +511,8 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
     D_1 + mean[ln P_0] / b, which depends on the scale of the data and is not a Renyi divergence.
 
     Neither form corrects for the randomness of the k-th neighbour. For alpha = 2 and k = 5 the
-    value is too large by about 0.22 for any number of rows, and by about another 0.25 if a row
-    counts as its own neighbour.
+    value is too large by about 0.22 for any number of rows. If a row counts as its own neighbour,
+    another error of about 0.25 is added.
 
     The search keeps 12 bytes for each list entry, and 2 K entries for every distinct row. K is k
     without a plan and somewhat larger with a plan.

@@ -242,8 +242,9 @@ class ResamplingPlan:
 
         The delete-group jackknife (Shao and Wu 1989) gives (g - 1)/g times the sum of squared
         deviations of each set, summed over the two sets. Subsampling half of the rows without
-        replacement (Politis and Romano 1994) has the factor sqrt(m/N)/sqrt(1 - m/N) = 1, so it and
-        the bootstrap give the standard deviation. The result is NaN if a replicate is not finite.
+        replacement (Politis and Romano 1994) has the factor sqrt(m/N)/sqrt(1 - m/N) = 1.
+        Subsampling and the bootstrap therefore give the standard deviation. The result is NaN if a
+        replicate is not finite.
         """
         with np.errstate(invalid="ignore"):
             if self.kind != "jackknife":
@@ -487,10 +488,10 @@ def find_points(
         groups1: the same for y1; labels of the two sets are unrelated.
         decimals: number of decimals to which coordinates are rounded before equal rows are found.
             Defaults to no rounding.
-        scale: None, "std" (divide every column by its standard deviation in all sample rows of both
-            sets; a constant column is not changed) or "whiten" (the covariance of all sample rows
-            of both sets becomes the identity; directions in which no row differs are dropped, with
-            a note). Whitening uses LAPACK, so it is repeatable only up to rounding.
+        scale: None, "std" or "whiten". "std" divides every column by its standard deviation in all
+            sample rows of both sets, except constant columns. "whiten" makes the covariance of all
+            sample rows of both sets the identity. Directions in which no row differs are dropped,
+            and a note states it. Whitening uses LAPACK, so it is repeatable only up to rounding.
 
     Returns:
         The points.

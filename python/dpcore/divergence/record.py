@@ -132,7 +132,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
     Arrays have shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0), in nats.
 
     Attributes:
-        belief: degree of belief in each value, by direction and order: the first that applies of
+        belief: belief in each value, by direction and order. It is the first word that applies of
             "refuted by its own certificate", "saturated", "not resolved at this alpha" and
             "estimate only".
         reason: one sentence that explains the belief.

@@ -23,17 +23,17 @@ law to the denominator. An average over N rows needs N above its exponential (Ch
 Diaconis 2018).
 
 `find_outside_units` looks for rows of y0 in regions where P1 has no sample rows. No sample shows
-how rare they are under P1, so an estimate of D(P0||P1) ignores them: if .045 of a normal law is
-moved by 50, KL is 56, but balls estimate a tenth of it. It counts units: the groups of a set if it
-has groups, otherwise its distinct rows.
+how rare they are under P1, so an estimate of D(P0||P1) ignores them. For example, if .045 of a
+normal law is moved by 50, KL is 56, but balls estimate a tenth of it. The function counts units:
+the groups of a set if it has groups, otherwise its distinct rows.
 
 - Ends of every coordinate and of a held-out score. Let M units of y0 lie at or beyond the `EDGE`-th
   outermost unit of y1, and m of these beyond all of y1. An estimate treats dP0/dP1 as constant
   among so few neighbours. If it is constant (for example if the laws are equal), the M units fall
-  into the gaps between the e units of y1 there as in a Polya urn, and m or more lie beyond all with
-  probability C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). The units are reported if it is at most
-  `RARE`, shared by all ends. A normal law moved by its standard deviation, for which dP0/dP1 is not
-  constant, is not reported: m is M/12.
+  into the gaps between the e units of y1 there as in a Polya urn. Then m or more lie beyond all
+  with probability C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). The units are reported if this
+  probability is at most `RARE`, shared by all ends. A normal law moved by its standard deviation,
+  for which dP0/dP1 is not constant, is not reported: m is M/12.
 - Separate units: units of y0 farther from y1 than three times the largest distance of a row of y1
   from its nearest other row; in one dimension only between the ends of y1. They are reported if
   their number exceeds two limits, each with a chance of at most `RARE` for equal laws. The first

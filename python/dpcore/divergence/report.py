@@ -532,7 +532,7 @@ def _draw_infinite(panel: Axes, alphas: Floats, value: Floats) -> None:
 
 
 def _draw_conversion_line(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Draw Gusain and Leith's line above the resolved curve, for the smallest covered delta."""
+    """Draw Gusain and Leith's line above the resolved curve, for the smallest delta shown."""
     alphas, curve = estimate.resolved_curve(direction)
     delta = SEEN / min(estimate.sizes)
     if not len(alphas) or not np.isfinite(curve).all() or delta >= 1.0:

@@ -117,8 +117,8 @@ def check_equality(
 
     Given one fold and the pooled rows of the other fold, the labels of the other fold are
     exchangeable and the score is fixed. Therefore each fold's p-value is valid. But the two
-    p-values are dependent, because each fold was used to fit the other's score (correlation .45 to
-    .93 at P0 = P1), so they are not added. Twice the smaller p-value is valid for any dependence
+    p-values are not added. They are dependent, because each fold was used to fit the other's score
+    (correlation .45 to .93 at P0 = P1). Twice the smaller p-value is valid for any dependence
     (Bonferroni).
 
     Args:
@@ -247,7 +247,7 @@ def permutation_p(drawn: Floats) -> float:
 def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float, float]:
     """Compute the mean AUC with a normal interval on the logit scale.
 
-    If the AUC is 0 or 1, the variance is 0 and the exact limit of independent pairs is used: if m
+    If the AUC is 0 or 1, the variance is 0 and the exact limit of independent pairs is used. If m
     pairs with one unit of each set are all in order, the AUC is at least ((1 - c)/2)^(1/m).
     """
     from scipy.special import expit, logit, ndtri

@@ -318,8 +318,8 @@ def runs_on(mechanism: Any) -> str:
 def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
     """Return True if other references to an array's memory may exist, judged by reference counts.
 
-    An array without other references is not copied: a copy costs 2 % of the time to draw Laplace
-    noise, and 12 % of the time to draw uniform numbers. In doubt the answer is True.
+    An array without other references is not copied. A copy would cost 2 % of the time to draw
+    Laplace noise, and 12 % of the time to draw uniform numbers. In doubt the answer is True.
 
     Args:
         outputs: array to which the caller has exactly one reference.
@@ -547,10 +547,10 @@ def repeat(
     shape are stacked into shape `(size, ...)`. Any other answer is one output in a 1-d object
     array: strings, mappings, data classes, sets, lists and arrays of different lengths, None. A
     table (of pandas, polars or pyarrow, or an array with fields) becomes a mapping from column
-    names to lists, with its index and names if they carry information. For a pandas Series with a
-    plain index, only the values count. Each answer is one output, including its shape and its
-    names, which may also refute a claim. With `catch`, outputs are always in an object array, so
-    that it can hold numbers and caught exceptions. A caught exception becomes
+    names to lists. Its index and names are included if they carry information. For a pandas Series
+    with a plain index, only the values count. Each answer is one output, including its shape and
+    its names, which may also refute a claim. With `catch`, outputs are always in an object array,
+    so that it can hold numbers and caught exceptions. A caught exception becomes
     `Raised(class name, message)`.
 
     A function with its own entropy (a secure generator, OpenDP, a device) is audited unchanged. Its

@@ -46,7 +46,7 @@ class Cauchy(Primitive):
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     s is ``b tan(pi (u - 1/2))`` with u uniform on [0, 1). Its tails are so heavy that it has no
-    mean and no variance. Its pure privacy loss is finite: for one entry and inputs at distance d,
+    mean and no variance. Its pure privacy loss is finite. For one entry and inputs at distance d,
     the log ratio of the two densities is at most ``2 asinh(d / (2 b))``, and this value is
     attained. It is below d/b, the loss of Laplace noise of the same scale, and grows as
     ``2 ln(d/b)``. For n entries and an L1 distance of d, the largest loss is

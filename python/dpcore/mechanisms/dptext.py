@@ -52,9 +52,9 @@ class DPTextNoise(native.Primitive):
 
     Args:
         scale: scale b of the formula, in the units of x.
-        nan: "zero" replaces NaN by 0 (noise is 0 or Exp(b), each with probability 1/2);
-            "resample" draws again until the noise is defined (Exp(b)); "keep" leaves NaN in the
-            output (NaN or Exp(b), each with probability 1/2).
+        nan: "zero" replaces NaN by 0: the noise is 0 or Exp(b), each with probability 1/2.
+            "resample" draws again until the noise is defined: it is Exp(b). "keep" leaves NaN in
+            the output: the noise is NaN or Exp(b), each with probability 1/2.
 
     Raises:
         TypeError: if `scale` is not a number or `nan` not a string.

@@ -60,20 +60,22 @@ class Cost(NamedTuple):
 class Law(Shown):
     """Known facts about the distribution of a noise, declared in its file; None means unknown.
 
-    Each entry of an input gets its own draw. Functions that need an unknown fact state it in words:
-    the closed form of a vote is left out, and `real_epsilon` reports it as the reason.
+    Each entry of an input gets its own draw. If a fact is unknown, the functions that need it state
+    so: the closed form of a vote is left out, and `real_epsilon` reports the missing fact as its
+    reason.
 
     Args:
         log_votes: function `(noise, thresholds, up)` that returns the logarithms of the
             probabilities that a noisy entry votes for x' and that it does not. If `up` is True, it
-            votes for x' when the noise is at least the threshold, otherwise when the noise is at
-            most the threshold; NaN never votes for x'. Both logarithms are accurate in both tails:
-            the smaller probability is computed directly, and its complement by log1p.
+            votes for x' when the noise is at least the threshold. Otherwise it votes for x' when
+            the noise is at most the threshold. NaN never votes for x'. Both logarithms are accurate
+            in both tails: the smaller probability is computed directly, and its complement by
+            log1p.
         support: function `(noise)` that returns the smallest and the largest possible noise, in
             real numbers.
-        cost: function `(noise, distance, entries)` that returns the privacy of all inputs that
-            have at most this distance, above 0, and differ in at most this number of entries, at
-            least 1.
+        cost: function `(noise, distance, entries)` that returns the privacy for all pairs of inputs
+            with at most this distance (above 0) and at most this number of different entries (at
+            least 1).
         norm: norm of that distance, "l1" or "l2".
         blind: True if the output is only the noise and does not depend on the input.
         traced: name of the distribution of traced draws, "laplace", "normal" or "exponential";

@@ -70,9 +70,9 @@ class BatchCheck(Record, word="BatchCheck"):
 class TextFunction:
     """A function of a list of texts, made from a function of a list, of one text, or a pipeline.
 
-    The first call determines which kind it is. It is a function of one text if it returns one
-    vector, of the same width, for each of two texts, and if one of these holds: a list of texts
-    raises an error, or the answer has the same shape for a list of one text and of two texts. For a
+    The first call determines which kind it is. It is a function of one text under two conditions.
+    It returns one vector, of the same width, for each of two texts. And a list of texts either
+    raises an error, or the answer has the same shape for lists of one text and of two texts. For a
     feature-extraction pipeline of Hugging Face, the vector of a text is the mean over its tokens.
 
     Args:
@@ -429,9 +429,9 @@ class Rewriter(Shown):
 
     The function takes a list of texts, or one text. Its signature determines which: the annotation
     of its first parameter (`str`, or a list), otherwise the name of this parameter (`text` or
-    `texts`), otherwise `takes`. Without these three, the first call determines it: a function of a
-    list returns as many strings for a list, and a function of one text returns a string for a text.
-    A function that does both is refused.
+    `texts`), otherwise `takes`. Without these three, the first call determines it. A function of a
+    list returns one string for each text of a list. A function of one text returns a string for a
+    text. A function that does both is refused.
 
     For an audit, the function gets one text `size` times; it must draw every rewrite independently.
 

@@ -97,8 +97,8 @@ class PrivateEncoder(Shown):
     bounded set. The noise is calibrated to the two members of this set with the largest distance,
     so the claim needs no assumption on encoder or texts. The claim covers one encoding of one text:
     k encodings of a text cost k epsilon. It does not cover the texts that the encoder was trained
-    on. If a function returns arrays or lists, the vectors are converted to float32, because the
-    last bits of noisy float64 reveal the clean vector (Mironov, 2012). Tensors keep their dtype.
+    on. Arrays and lists that a function returns are converted to float32: the last bits of noisy
+    float64 reveal the clean vector (Mironov, 2012). Tensors keep their dtype.
 
     Args:
         encoder: a SentenceTransformer; a pair `(model, tokenizer)` of transformers, or a triple
@@ -113,14 +113,14 @@ class PrivateEncoder(Shown):
         epsilon: claimed epsilon, in (0, 1e300].
         delta: claimed delta, in (0, 1) for Gaussian noise and 0 for other noise.
         noise: "laplace" (scale = L1 diameter / epsilon), "gaussian" (analytic, L2 diameter),
-            "l2_laplace" (L2 diameter / epsilon), "best" (the one of these with the smallest
-            expected squared error, see `calibration.noise_errors`; the choice uses no text), or a
-            noise layer with your own scale, which is checked.
+            "l2_laplace" (L2 diameter / epsilon), "best", or a noise layer with your own scale,
+            which is checked. "best" chooses the noise with the smallest expected squared error, see
+            `calibration.noise_errors`; the choice uses no text.
         strict: True to refuse noise that does not satisfy the claim. False keeps the claim as it
             was made and shows the true epsilon next to it.
-        probe: texts (or a dictionary with texts as keys) with which the encoder is tested: each
-            must have the same vector alone and in any batch. Defaults to built-in texts of 1 to 40
-            words.
+        probe: texts (or a dictionary with texts as keys) with which the encoder is tested. Each
+            text must have the same vector alone and in any batch. Defaults to built-in texts of 1
+            to 40 words.
         rounding: largest distance between two encodings of one text, relative to the vector's
             norm. Defaults to 1e-5, or to .05 for bfloat16 and float16.
 
@@ -339,9 +339,9 @@ class PrivateEncoder(Shown):
             texts: non-empty strings. Defaults to the probe texts.
 
         Returns:
-            The root mean square of an entry without noise, the root mean square of the noise, and
-            the share of the entries in the energy (the sum of squares) of a noisy vector; or None
-            if the law of the noise is unknown.
+            Three numbers: the root mean square of an entry without noise, the root mean square of
+            the noise, and the share of signal in the energy (the sum of squares) of a noisy vector.
+            None if the law of the noise is unknown.
         """
         some = self.probe if texts is None else texts_of("texts", texts)
         factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}

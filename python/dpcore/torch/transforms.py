@@ -161,9 +161,9 @@ class Project(_FittedTransform):
     rows: a `Clip`, `MinMax` or `Normalise` must follow.
 
     Args:
-        rows: vectors of public texts, shape `(n, width)`, whose mean is subtracted and whose
-            principal directions are used; or "random" for directions that are not fitted on any
-            rows. A claim does not cover these rows: they must be public.
+        rows: vectors of public texts, shape `(n, width)`, or "random". The mean of the vectors is
+            subtracted, and their principal directions are used. A claim does not cover these rows:
+            they must be public. Random directions are not fitted on any rows.
         dim: number of directions, at most `width` and n.
         width: number of entries of the encoder's vectors; only for "random".
         rng: randomness of random directions: None (new entropy, recorded), an integer in
@@ -329,8 +329,8 @@ class MinMax(torch.nn.Module):
 
     Both values are exact after rounding. A constant row (0/0) becomes zeros, which `zeroed` counts
     and an `AssumptionWarning` reports. It lies outside of `range`, but the sensitivities of `range`
-    still hold for it: the entries of a member are in [0, 1] and one of them is 0, so its distance
-    from zeros is at most dim - 1 in L1, sqrt(dim - 1) in L2 and 1 in Linf.
+    still hold for it. The entries of a member are in [0, 1], and one of them is 0. Its distance
+    from zeros is therefore at most dim - 1 in L1, sqrt(dim - 1) in L2 and 1 in Linf.
 
     Attributes:
         zeroed: number of rows that have become zeros since the module was made.
@@ -388,7 +388,7 @@ class Normalise(torch.nn.Module):
     After rounding, the norm in float64 is at most 1. Rounding therefore does not increase the
     largest distance of two rows, which is 2 in this norm. A zero row (0/0) stays zero, which
     `zeroed` counts and an `AssumptionWarning` reports. It lies outside of `range`, but the
-    sensitivities of `range` still hold for it: its distance from a member is half of the largest
+    sensitivities of `range` still hold for it. Its distance from a member is half of the largest
     distance of two members.
 
     Args:

@@ -162,9 +162,9 @@ def audit_run(
             NaN, all equal or not one for each canary.
 
     Warns:
-        AssumptionWarning: before the training starts, if this number of guesses cannot refute the
-            claim even if all are correct, or if canaries equal each other or a record; afterwards,
-            if the number of included canaries is implausible for fair coins.
+        AssumptionWarning: before the training, if this number of guesses cannot refute the claim
+            even if all are correct, or if canaries equal each other or a record. After it, if the
+            number of included canaries is implausible for fair coins.
 
     Source:
         Steinke, Nasr and Jagielski (2023), algorithm 1 and theorem 5.2; Mahloujifar, Melis and

@@ -1,11 +1,11 @@
 """The audit of one noisy step: the sum of clipped gradients, with and without one record.
 
-The audit reads columns of the sum: a small number of linear functions of millions of weights. Under
-isotropic noise, the projection on the line between the two clean sums is sufficient: no other
-statistic of the sum distinguishes the two inputs better (a linear functional of a Gaussian vector,
-Dong, Roth and Su, 2022, section 2.3). Faulty noise is not isotropic. If one draw is added to every
-weight, it cancels in the difference of two coordinates. If a tensor gets no noise, its own part of
-the line shows it. Therefore these differences and parts are columns too.
+The audit reads the sum, a vector of millions of weights, by columns: a small number of linear
+functions. Under isotropic noise, the projection on the line between the two clean sums is
+sufficient: no statistic of the sum distinguishes the two inputs better (Dong, Roth and Su, 2022,
+section 2.3, on linear functionals of Gaussian vectors). Faulty noise is not isotropic. If one draw
+is added to every weight, it cancels in the difference of two coordinates. If a tensor gets no
+noise, its own part of the line shows it. Therefore these differences and parts are columns too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _PILOT_DRAWS: Final = 200
 _DRAWS_PER_RECORD: Final = 8
 """Draws per record, if the record to leave out is chosen without `clean`."""
 _DRAWS_PER_BLOCK: Final = 256
-"""Draws in a block; at 1 ms per draw, the bar and Ctrl-C are handled four times a second."""
+"""Draws in a block; if one takes 1 ms, the bar and Ctrl-C are handled four times a second."""
 _CLIP_TOLERANCE: Final = 1e-3
 """Share of clip by which rounding in float32 may increase the distance of the sums."""
 _MIN_CLIP_SHARE: Final = 0.9
@@ -476,8 +476,8 @@ def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Colu
 def _choose_contrasts(line: Vector, largest: list[int]) -> tuple[tuple[int, int], ...]:
     """Choose pairs of coordinates whose clean difference is not 0.
 
-    The pairs are neighbours among the largest coordinates, and the largest against the smallest of
-    all. Equal noise cancels in their difference, but the record does not.
+    The pairs are consecutive ones of the largest coordinates, the maximum with the minimum, and the
+    largest with the one nearest to 0. Equal noise cancels in a difference; the record does not.
     """
     extremes = int(line.argmax()), int(line.argmin())
     candidates = [*pairwise(largest), extremes, (largest[0], int(np.abs(line).argmin()))]
@@ -514,7 +514,7 @@ def audit_step(
     with the largest differences, and differences of two coordinates.
 
     Args:
-        step: an `OpacusStep`, or a function `(records, rng) -> sum` that draws from the numpy
+        step: an `OpacusStep`, or a function `(records, rng) -> sum`. It draws from the numpy
             Generator `rng`, or from the global generators of Python, numpy or torch, which `rng`
             seeds. The sum is a vector, shape `(P,)`, or a list of arrays, one per tensor. A
             function may have a method `clean(records)` that returns the sum without noise.
