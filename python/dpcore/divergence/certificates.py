@@ -1,8 +1,9 @@
 """Certified lower bounds of divergences and of epsilon, from events on held-out rows.
 
 Half of the rows are used to fit a score and to choose the event and the bins with the largest
-expected bounds. The other half is counted, and the choice does not depend on these rows. `hold_out`
-passes only numbers of rows on to the bounds.
+expected bounds; the rows used to choose are called choosing rows. The other half is counted, and
+the choice does not depend on these counted rows. `hold_out` passes only numbers of rows on to the
+bounds.
 
 By data processing, the divergence of an event, or of the bin of a score, is at most the divergence
 of the rows (van Erven and Harremoes 2014, theorem 9). The only assumption is that the counted rows
@@ -36,7 +37,7 @@ _TARGET_ORDERS: Final = 4
 
 THRESHOLDS: Final = 200
 FOLDS: Final = 4
-"""Folds of the rows that are not counted. Each is scored by a fit on the other three, to choose."""
+"""Number of folds of the rows that are not counted; a fit on the other folds scores a fold."""
 
 _DENSE_RANKS: Final = 20
 """Number of smallest and of largest choosing scores of each set that all become thresholds."""

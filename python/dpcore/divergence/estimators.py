@@ -192,8 +192,8 @@ def estimate_by_balls(task: Task) -> Raw:
     and never more than 8192 queries.
 
     Args:
-        task: the two sets, the orders, k, and the plan to resample. Atoms, k1 and groups are those
-            of the sample in every replicate; n leaves out one copy of y.
+        task: the two sets, the orders, k, and the plan to resample. In every replicate, atoms, k1
+            and groups are the same as in the sample, and n leaves out one copy of y.
 
     Returns:
         The estimates of both directions.

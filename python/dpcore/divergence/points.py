@@ -66,6 +66,8 @@ def freeze_arrays(record: Record, *names: str) -> None:
 class Raw:
     """Estimates of one method in both directions: row 0 is D(P0||P1), row 1 is D(P1||P0).
 
+    In D(P||Q), the set of P is the numerator and the set of Q the denominator.
+
     Args:
         value: raw estimates in nats, shape (2, n_alpha); negative ones are kept.
         std_error: standard errors of the estimates, the same shape; NaN if not requested or if a
@@ -343,8 +345,8 @@ class Points:
     """Rows of both sets and the distinct points among them.
 
     A *pooled id* is the number of a distinct point of both sets together. Points are numbered by
-    first occurrence, in the rows of y0 and then of y1. A *sample row* is one of the copies
-    of a row that has a count.
+    first occurrence, in the rows of y0 and then of y1. A row with the count c gives c *sample
+    rows*.
 
     Args:
         rows: rows after rounding and scaling, shapes (n0, d) and (n1, d), both float32 or both

@@ -98,6 +98,8 @@ class Beside(Record, word="Beside"):
 class Diagnostics(Record, word="Diagnostics"):
     """Diagnostics of the method and the rows.
 
+    In the direction D(P||Q), the set of P is the numerator and the set of Q the denominator.
+
     Attributes:
         effective: effective number of terms of each average, (sum w)^2 / sum w^2, shape
             (2, n_alpha); NaN if the method averages no weights.
@@ -129,7 +131,8 @@ class Diagnostics(Record, word="Diagnostics"):
 class Estimate(Result, word="dpcore.divergence.estimate/1"):
     """Estimated Renyi divergences of two samples; never a bound in either direction.
 
-    Arrays have shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0), in nats.
+    Arrays have shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0), in nats. In D(P||Q), the
+    set of P is the numerator and the set of Q the denominator.
 
     Attributes:
         belief: belief in each value, by direction and order. It is the first word that applies of

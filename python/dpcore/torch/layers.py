@@ -297,7 +297,7 @@ class LearntScale(torch.nn.Module):
         self.numbers = numbers
 
     def forward(self, noise: Any) -> Any:
-        """Scale the noise; the result is NaN if a value of epsilon in a graph is out of range."""
+        """Scale the noise; return NaN if epsilon is out of range but cannot be checked."""
         sensitivity, cap = self.numbers
         epsilon, value = self.epsilon, math.inf
         # The value cannot be read in a compiled graph, for a tensor without data (meta), or if vmap

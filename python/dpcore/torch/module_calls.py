@@ -157,8 +157,8 @@ class Replay:
     """One repeated call.
 
     Args:
-        stages: values that show its randomness: its return value; its arguments, to which it may
-            have written; and for each call that it made, the module and the arguments.
+        stages: values that show its randomness. First its return value, then its arguments, to
+            which it may have written, then module and arguments of each call that it made.
         drawn: generators that were used: "torch", "numpy", "python".
     """
 

@@ -53,7 +53,7 @@ _ENCODER_FOLDER: Final = "encoder"
 
 
 def _class_word(cls: type) -> str:
-    """Return the name in config.json of the class of a layer or a transform."""
+    """Return the class name of a layer or a transform in config.json."""
     return cls.__name__.removesuffix("Layer")
 
 
