@@ -345,8 +345,8 @@ class Points:
     """Rows of both sets and the distinct points among them.
 
     A *pooled id* is the number of a distinct point of both sets together. Points are numbered by
-    first occurrence, in the rows of y0 and then of y1. A row with the count c gives c *sample
-    rows*.
+    first occurrence, in the rows of y0 and then of y1. A row with the count c gives c
+    *sample rows*.
 
     Args:
         rows: rows after rounding and scaling, shapes (n0, d) and (n1, d), both float32 or both

@@ -62,7 +62,7 @@ RARE: Final = 1e-4
 EDGE: Final = 20
 
 _TOLERATED_OUTSIDE_SHARE: Final = 0.01
-"""Share of separate units that is never reported; also for repeated values, see above."""
+"""Share of separate units that is never reported; it is equal to `_MAX_UNSEEN_SHARE`."""
 
 _SEPARATE_DISTANCE_RATIO: Final = 3.0
 _MAX_SEARCHED_ROWS: Final = 2000
