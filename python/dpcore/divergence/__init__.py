@@ -1,4 +1,4 @@
-"""Renyi and KL divergence between two samples, with what is known of their reliability."""
+"""Estimates of the Renyi and KL divergences between two samples, with checks of reliability."""
 
 from . import closed_forms
 from .conversions import Converted, Line, canonne_kamath_steinke, line

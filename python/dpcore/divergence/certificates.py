@@ -1,12 +1,13 @@
-"""Certified lower bounds of divergences and of epsilon from events on held-out rows.
+"""Certified lower bounds of divergences and of epsilon, from events on held-out rows.
 
-Of the rows set aside, half teach a score and choose the event and the bins that are expected to
-certify most; the other half are counted, and the choice is independent of them. Only numbers of
-rows pass from `hold_out` to the bounds.
+Half of the rows are used to fit a score and to choose the event and the bins with the largest
+expected bounds; the rows used to choose are called choosing rows. The other half is counted, and
+the choice does not depend on these counted rows. `hold_out` passes only numbers of rows on to the
+bounds.
 
-What one sees of a row, an event or the bin of its score, diverges at most as much as the rows do:
-data processing (van Erven and Harremoes 2014, theorem 9). Only the independence of the
-counted rows is assumed.
+By data processing, the divergence of an event, or of the bin of a score, is at most the divergence
+of the rows (van Erven and Harremoes 2014, theorem 9). The only assumption is that the counted rows
+are independent.
 """
 
 from __future__ import annotations
@@ -25,37 +26,37 @@ from .points import Labels, Points, freeze_arrays, one_of_each
 from .score import Score, fit_score, is_fixed, most_trained, score_rows
 
 _PESSIMISM_ERRORS: Final = 1.0
-"""Standard errors by which rates of the choosing rows are taken for worse than they look."""
+"""Standard errors by which rates of the choosing rows are lowered or raised to be pessimistic."""
 _MAX_BIN_EDGES: Final = 48
-"""Thresholds that may be edges of bins."""
+"""Largest number of thresholds that may be edges of bins."""
 _BIN_NUMBERS: Final = (2, 3, 4, 6, 8)
-"""Numbers of bins that limits are computed for; a partition in between takes the next one."""
+"""Numbers of bins for which limits are computed; a number in between uses the next larger one."""
 _TARGET_ORDERS: Final = 4
-"""Orders that bins are made for, one after the other; the best on average is taken."""
+"""Number of orders for which partitions are optimised; the best on average is chosen."""
 
 
 THRESHOLDS: Final = 200
 FOLDS: Final = 4
-"""Folds of the rows not counted: each is scored by what the other three teach, to choose on."""
+"""Number of folds of the rows that are not counted; a fit on the other folds scores a fold."""
 
 _DENSE_RANKS: Final = 20
-"""Ranks from either end of the choosing scores of each set that are all thresholds."""
+"""Number of smallest and of largest choosing scores of each set that all become thresholds."""
 
 _BINS_SHARE: Final = 0.5
-"""Share of the failure probability that bins take, where they are worth counting at all."""
+"""Share of the failure probability that the bins take, if any bins are counted."""
 
 _PREDICTION_TAIL: Final = 0.1
 
 
 def event_bound(p: Floats, q: Floats, alphas: Floats) -> Floats:
-    """Compute d_alpha(p || q) of two coins; 0 unless p > q. Shapes are (e,), (a,) to (e, a).
+    """Compute d_alpha(p || q) of two coins, or 0 if p <= q. Shapes are (e,), (a,) to (e, a).
 
-    It increases in p and decreases in q there, for every alpha > 0, so that a lower limit of p
-    and an upper limit of q may stand in their place.
+    For p > q it increases in p and decreases in q, for every alpha > 0. A lower limit of p and an
+    upper limit of q therefore give a lower bound.
     """
     out = np.zeros((len(p), len(alphas)))
     valid = p > q
-    # At q = 0 it would be infinite: limits and doubtful rates are above 0.
+    # At q = 0 it would be infinite, but limits and pessimistic rates are above 0.
     ln_p, ln_q = np.log(p[valid])[:, None], np.log(q[valid])[:, None]
     with np.errstate(divide="ignore"):
         ln_p_not, ln_q_not = np.log1p(-p[valid])[:, None], np.log1p(-q[valid])[:, None]
@@ -81,9 +82,9 @@ def best_event(
 
     Args:
         chosen: choosing rows that reach each threshold, numerator first, shape (2, t).
-        chosen_rows: choosing rows.
-        counted_rows: rows that will be counted.
-        alphas: the orders, each measured by the best that an event reaches there.
+        chosen_rows: number of choosing rows of each set.
+        counted_rows: number of rows of each set that will be counted.
+        alphas: orders. At each order, a bound is divided by the best bound of any event there.
         tail: failure probability of each of the two limits.
     """
     totals = np.array(chosen_rows)[:, None]
@@ -91,7 +92,7 @@ def best_event(
     expected = _expected_limits(_pessimistic_rates(hits, chosen_rows), counted_rows, tail)
     merit = _average_bound_shares(event_bound(*expected, alphas))
     rates = hits / totals
-    # Where nothing is expected, the larger difference goes first.
+    # If no bound is expected, choose by the difference of the rates.
     place = int(np.argmax(np.where(merit > 0.0, merit, rates[0] - rates[1] - 2.0)))
     return place % chosen.shape[1], place < chosen.shape[1]
 
@@ -103,17 +104,18 @@ def best_bins(
     alphas: Floats,
     failure: float,
 ) -> Ints:
-    """Find edges of the bins expected to certify most, as columns of 0, thresholds..., infinity.
+    """Find the edges of the bins with the best expected bound, as columns of `chosen`.
 
-    For a given order and number of bins the best partition is a shortest path, since the sum that
-    the bound is the logarithm of has one term for each bin.
+    Column 0 stands for -infinity, then the thresholds follow, and the last stands for infinity. The
+    bound is the logarithm of a sum with one term per bin. Therefore the best partition for a given
+    order and number of bins is a shortest path.
     """
     edges = _select_edges(chosen)
     padded = np.column_stack([np.array(chosen_rows), chosen, [0, 0]])[:, edges]
     start, stop = np.triu_indices(len(edges), 1)
     hits = padded[:, start] - padded[:, stop]
     aims = alphas[np.unique(np.linspace(0, len(alphas) - 1, _TARGET_ORDERS).astype(np.int64))]
-    # What the bins of a partition add to the sum; limits get wider with the number of bins.
+    # Terms of the sum; limits are wider for a larger number of bins.
     rates, powers = _pessimistic_rates(hits, chosen_rows), {}
     for bins in _BIN_NUMBERS:
         p_low, q_high = _expected_limits(rates, counted_rows, failure / (2 * bins))
@@ -130,7 +132,7 @@ def best_bins(
 
 
 def _average_bound_shares(promised: Floats) -> Floats:
-    """Average over orders the share of the best bound there, shape (e, a) to (e,)."""
+    """Average over orders each bound divided by the best bound there, shape (e, a) to (e,)."""
     best = promised.max(axis=0)
     return np.asarray(np.mean(promised / np.where(best > 0.0, best, 1.0), axis=1))
 
@@ -145,7 +147,7 @@ def _pessimistic_rates(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floats
 def _expected_limits(
     rates: tuple[Floats, Floats], counted_rows: tuple[int, int], tail: float
 ) -> tuple[Floats, Floats]:
-    """Compute the limits that the counted rows would give at these rates."""
+    """Compute the limits that the counted rows would give at the given rates."""
     from scipy.special import ndtri
 
     z = -float(ndtri(tail))
@@ -153,7 +155,7 @@ def _expected_limits(
 
 
 def _wilson_limit(rate: Floats, size: int, z: float) -> Floats:
-    """Compute Wilson's limit for a rate among `size` rows: the lower one for z < 0."""
+    """Compute Wilson's limit for a rate among `size` rows: the lower limit if z < 0."""
     square = z * z
     middle = rate + square / (2.0 * size)
     spread = np.sqrt(rate * (1.0 - rate) / size + square / (4.0 * size * size))
@@ -162,7 +164,7 @@ def _wilson_limit(rate: Floats, size: int, z: float) -> Floats:
 
 
 def _select_edges(chosen: Ints) -> Ints:
-    """Select columns that may be edges: both ends, and thresholds spread over the ranks."""
+    """Select columns that may be edges: both ends, and thresholds at evenly spaced ranks."""
     inside = np.arange(1, chosen.shape[1] + 1)
     if len(inside) > _MAX_BIN_EDGES:
         inside = np.unique(np.linspace(1, chosen.shape[1], _MAX_BIN_EDGES).astype(np.int64))
@@ -170,7 +172,7 @@ def _select_edges(chosen: Ints) -> Ints:
 
 
 def _pair_index(start: Ints, stop: Ints, size: int) -> Ints:
-    """Return the place of (start, stop) among the ordered pairs with start < stop."""
+    """Return the index of (start, stop) among the ordered pairs with start < stop."""
     return start * (2 * size - start - 1) // 2 + stop - start - 1
 
 
@@ -197,15 +199,16 @@ class HeldOut(Record, word="HeldOut"):
     """Numbers of rows that reach each threshold of a score.
 
     Args:
-        thresholds: ascending, shape (t,). The event is "score >= threshold", or its opposite.
-        chosen: choosing rows of each set that reach each threshold, shape (2, t), scored out of
-            fold: by scores that the rows did not teach.
-        chosen_rows: choosing rows of each set.
-        counted: the same of the counted rows, shape (2, t).
-        counted_rows: counted rows of each set.
-        trained_rows: rows of each set that taught the score; (0, 0) for a score fixed in advance.
-        one_per_group: True if one random row of each group was chosen on, and counted.
-        score: what the score is, for the text of an event.
+        thresholds: thresholds, ascending, shape (t,). The event is "score >= threshold" or its
+            complement.
+        chosen: choosing rows of each set that reach each threshold, shape (2, t). Each row is
+            scored out of fold, by a score that was not fitted on it.
+        chosen_rows: number of choosing rows of each set.
+        counted: counted rows of each set that reach each threshold, shape (2, t).
+        counted_rows: number of counted rows of each set.
+        trained_rows: rows of each set that the score was fitted on; (0, 0) for a fixed score.
+        one_per_group: True if only one random row of each group was chosen on or counted.
+        score: name of the score in the text of an event.
     """
 
     thresholds: Floats
@@ -228,21 +231,22 @@ def hold_out(
     score: Callable[..., Any] | None = None,
     one_per_group: bool = False,
 ) -> HeldOut:
-    """Split the rows (or groups) once, fit a score, and count what reaches its thresholds.
+    """Split the rows (or groups) once, fit a score, and count the rows that reach its thresholds.
 
-    Half of the rows of each set are counted. The others teach the score, and choose: out of fold,
-    scored by four more fits on three quarters of them each, whose scores are spread much as those
-    of the counted rows will be. Where there are many more rows than a fit takes, those left over
-    choose instead. A score fixed in advance needs no teaching.
+    Half of the rows of each set are counted. The other half is used to fit the score and to choose.
+    The choosing scores are computed out of fold by four more fits, each on three quarters of this
+    half. They are therefore distributed nearly like the scores of the counted rows. If there are
+    far more rows than a fit needs, the remaining rows choose instead. A fixed score is not fitted.
 
     Args:
-        points: both sets, not scaled: moments of all rows would let the counted rows have a say
-            in the score that is counted on them.
-        rng: the splits, training rows where there are too many, and the row of a group.
-        score: as in `cross_fit`.
-        one_per_group: True splits by group, and takes one random row of each group that chooses
-            or is counted: rows of a group may be copies of each other. A set without groups is
-            taken row by row. False takes all rows for independent.
+        points: both sets, not scaled. If moments of all rows scaled them, the counted rows would
+            influence the score that is counted on them.
+        rng: generator for the splits, for training rows if there are too many, and for the row
+            of a group.
+        score: score, as in `cross_fit`.
+        one_per_group: True to split by group, and to use one random row of each group to choose or
+            to count. Rows of a group may be copies of each other. A set without groups is split by
+            rows. False treats all rows as independent.
 
     Returns:
         The counts.
@@ -250,7 +254,7 @@ def hold_out(
     Raises:
         TypeError: if `score` is not a callable of the two kinds or returns no numbers.
         ValueError: if the points are scaled, a set has fewer than 4 rows (or groups), or a score
-            is not one finite number a row.
+            is not one finite number per row.
     """
     if points.scale is not None:
         raise invalid("points", "unscaled, since scaling has seen the counted rows", points.scale)
@@ -260,7 +264,7 @@ def hold_out(
         fitted, trained = score, (0, 0)
         chosen = score_rows(points, [part.choosing() for part in parts], fitted)
     elif min(len(part.other) for part in parts) >= 2 * FOLDS * most_trained(points.dim):
-        # Enough for a full fit in one fold; the other folds choose.
+        # The rows suffice for a full fit in one fold; the other folds choose.
         inside = [part.other[part.fold == 0] for part in parts]
         fitted, trained = fit_score(points, inside, rng, score)
         left = [np.concatenate([part.choosing(f) for f in range(1, FOLDS)]) for part in parts]
@@ -283,13 +287,13 @@ def hold_out(
 
 
 class _RowParts:
-    """Sample rows of one set: those that are counted, and the folds of the others.
+    """Sample rows of one set: the counted rows, and the folds of the other rows.
 
     Attributes:
-        counted: rows that are counted, one of a group.
+        counted: counted rows, one per group.
         other: all rows of the units that are not counted.
-        fold: the fold of each of `other`.
-        single: for each of `other`, whether it is the one row of its group that chooses.
+        fold: fold of each row of `other`.
+        single: True for each row of `other` that is the one row of its group that chooses.
     """
 
     def __init__(
@@ -320,7 +324,7 @@ class _RowParts:
         return np.asarray(self.other[self.fold != fold])
 
     def choosing(self, fold: int | None = None) -> Labels:
-        """Return the rows of a fold (of all for None) that choose, one of a group."""
+        """Return the choosing rows of a fold (of all folds for None), one per group."""
         here = self.single if fold is None else self.single & (self.fold == fold)
         return np.asarray(self.other[here])
 
@@ -331,7 +335,7 @@ def _score_out_of_fold(
     rng: np.random.Generator,
     score: Callable[..., Any] | None,
 ) -> tuple[Floats, Floats]:
-    """Score the choosing rows by fits on the other folds."""
+    """Score the choosing rows of each fold by a fit on the other folds."""
     scores = []
     for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
         others = [part.other[part.fold != fold] for part in parts]
@@ -342,7 +346,7 @@ def _score_out_of_fold(
 
 
 def _candidate_thresholds(scores0: Floats, scores1: Floats) -> Floats:
-    """Select about 200 choosing scores: dense at both ends of each set, even in between."""
+    """Select about 200 choosing scores: all at both ends of each set, evenly spaced in between."""
     thresholds = []
     for scores in (scores0, scores1):
         size = len(scores)
@@ -364,14 +368,14 @@ class Certificate(Record, word="Certificate"):
     """Lower bounds of D_alpha that hold with the stated confidence.
 
     Attributes:
-        alphas: the orders, shape (n_alpha,).
+        alphas: orders, shape (n_alpha,).
         bound: lower bounds in nats, shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0).
             In each row all orders hold at once with probability at least `confidence`.
-        events: the event counted in each direction, in words.
-        counts: its counts on the counted rows; `counts[i].k` belongs to the numerator.
-        bins: counts of the bins in each direction, numerator first, or none where no order is above
-            1 or the choosing rows expected no loss of them.
-        confidence: of each direction by itself.
+        events: text of the event that was counted in each direction.
+        counts: counts of that event on the counted rows; `counts[i].k` belongs to the numerator.
+        bins: counts of the bins in each direction, numerator first. Empty if no order is above 1
+            or if bins had no expected bound on the choosing rows.
+        confidence: confidence of each direction separately.
         one_per_group: True if one random row of each group was counted.
     """
 
@@ -391,7 +395,7 @@ class Certificate(Record, word="Certificate"):
         """Return the same certificate at some of its orders.
 
         Raises:
-            ValueError: if one of them is not among `alphas`.
+            ValueError: if an order is not among the certified orders.
         """
         places = np.searchsorted(self.alphas, alphas)
         if not np.isin(alphas, self.alphas).all():
@@ -399,7 +403,7 @@ class Certificate(Record, word="Certificate"):
         return replace(self, alphas=self.alphas[places], bound=self.bound[:, places])
 
     def __str__(self) -> str:
-        """Return one line for each direction, and one on the law where groups were counted."""
+        """Return one line for each direction, and one on the law if groups were counted."""
         lines = [
             f"D(P{side}||P{1 - side}): event {event}, {counts.k} of {counts.n} against "
             f"{counts.k_prime} of {counts.n_prime}; {len(self.bins[side]) or 'no'} bins"
@@ -413,26 +417,27 @@ class Certificate(Record, word="Certificate"):
 def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Certificate:
     """Compute certified lower bounds of D_alpha in both directions.
 
-    One event E and bins B_1, ..., B_m per direction, chosen on the choosing rows, are counted on
+    One event E and bins B_1, ..., B_m per direction are chosen on the choosing rows and counted on
     the counted rows. With p_low <= P(E) and Q(E) <= q_high, and p_low > q_high,
 
         D_alpha(P||Q) >= d_alpha(p_low || q_high),
 
-    the divergence of two coins, for every alpha > 0 from the same two limits; and for alpha > 1,
-    with simultaneous limits for all bins,
+    the divergence of two coins. It holds for every alpha > 0 with the same two limits. For
+    alpha > 1, with simultaneous limits for all bins,
 
         D_alpha(P||Q) >= ln(sum_i p_low_i^alpha q_high_i^(1 - alpha)) / (alpha - 1).
 
-    The failure probability is shared between event and bins, so the larger of the two, and of
-    what holds at smaller orders (D_alpha does not decrease in alpha), is a bound. 0 always is one.
+    The failure probability is shared between event and bins, so the larger of the two bounds is
+    valid. A bound at a smaller order also holds, because D_alpha does not decrease in alpha. 0 is
+    always a bound.
 
     Args:
-        held_out: the counts.
+        held_out: counts of held-out rows.
         alphas: orders above 0, ascending; 1 is the KL divergence.
-        confidence: of all orders of a direction together, strictly between 0 and 1.
+        confidence: confidence of all orders of a direction together, strictly between 0 and 1.
 
     Returns:
-        The bounds; both directions together hold with probability 1 - 2 (1 - confidence).
+        The bounds. Both directions together hold with probability 1 - 2 (1 - confidence).
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -462,18 +467,18 @@ def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Cert
 
 
 def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
-    """Compute a certified lower limit of epsilon at delta from the counted rows.
+    """Compute a certified lower bound of epsilon at delta from the counted rows.
 
-    Threshold, side and direction are chosen on the choosing rows for this delta; the certificate
-    is `dpcore.bounds.clopper_pearson` of the counted rows.
+    Threshold, side and direction are chosen on the choosing rows for this delta. The bound is
+    `dpcore.bounds.clopper_pearson` of the counted rows.
 
     Args:
-        held_out: the counts.
-        delta: in [0, 1).
-        confidence: probability that the limit holds, strictly between 0 and 1.
+        held_out: counts of held-out rows.
+        delta: delta in [0, 1).
+        confidence: probability that the bound holds, strictly between 0 and 1.
 
     Returns:
-        The limit, finite and at least 0.
+        The bound, finite and at least 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -487,16 +492,16 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
 
 
 def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
-    """Estimate the loss of the event of `epsilon_lower` by plug-in: an estimate, not a bound.
+    """Estimate the empirical loss of the event of `epsilon_lower`: an estimate, not a bound.
 
-    ln((k/n - delta) / (k'/n')). It is 0 where that is negative or k/n <= delta, since such an
-    event asks for no epsilon above 0; and infinite where k/n > delta and no counted row of the
-    other set is in the event: then the rows put no upper end on the loss. It is never NaN.
+    It is ln((k/n - delta) / (k'/n')), never NaN. It is 0 if that is negative or k/n <= delta,
+    because such an event is possible with epsilon 0. It is infinite if k/n > delta and the event
+    holds for no counted row of the other set. The rows then give no upper limit of the loss.
 
     Args:
-        held_out: the counts.
-        delta: in [0, 1).
-        confidence: what the event is chosen for, as in `epsilon_lower`.
+        held_out: counts of held-out rows.
+        delta: delta in [0, 1).
+        confidence: confidence for which the event is chosen, as in `epsilon_lower`.
 
     Returns:
         The estimate, at least 0.
@@ -515,7 +520,7 @@ def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> fl
 def _certify_direction(
     held_out: HeldOut, side: int, alphas: Floats, failure: float
 ) -> tuple[Floats, str, Counts, tuple[Counts, ...]]:
-    """Compute the bounds of one direction; describe its event and return the counts."""
+    """Compute the bounds of one direction; return them with the event's text and the counts."""
     above = alphas[alphas > 1.0]
     order = [side, 1 - side]
     chosen, counted = held_out.chosen[order], held_out.counted[order]
@@ -525,7 +530,7 @@ def _certify_direction(
     if len(above):
         edges = best_bins(chosen, chosen_rows, (n, n_prime), above, failure * share)
     if edges is None or len(edges) == 2:
-        # One bin says nothing. The choosing rows decided that, so the event may have it all.
+        # One bin has no bound. The choosing rows decided it, so the event may use all of `failure`.
         share, edges = 0.0, None
     tail = failure * (1.0 - share) / 2.0
     place, reaches = best_event(chosen, chosen_rows, (n, n_prime), alphas, tail)
@@ -558,14 +563,14 @@ def _bins_bound(bins: tuple[Counts, ...], alphas: Floats, failure: float) -> Flo
 
 
 def _limits_of_counts(every: Iterable[Counts], tail: float) -> tuple[Floats, Floats]:
-    """Compute lower limits of the numerator's rates, upper ones of the denominator's rates."""
+    """Compute lower limits of the numerator's rates and upper limits of the denominator's rates."""
     both = [(limits(c.k, c.n, tail)[0], limits(c.k_prime, c.n_prime, tail)[1]) for c in every]
     p_low, q_high = np.array(both).T
     return p_low, q_high
 
 
 def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts:
-    """Count the event expected to certify most at delta, numerator first."""
+    """Count the event with the largest expected bound at delta, numerator first."""
     instance("held_out", held_out, HeldOut)
     delta, confidence = delta_level(delta), confidence_level(confidence)
     trials = min(held_out.counted_rows)
@@ -577,7 +582,7 @@ def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts
             k, k_prime = above if reaches else (n - above[0], n_prime - above[1])
             counts = k, n, k_prime, n_prime
             predictions = predicted(*counts, trials, delta, confidence, tail=_PREDICTION_TAIL)
-            # Where nothing is expected, the larger difference goes first.
+            # If no bound is expected, choose by the difference of the rates.
             merit = np.where(predictions > 0.0, predictions, k / n - k_prime / n_prime - 2.0)
             place = int(np.argmax(merit))
             candidates.append((float(merit[place]), _count_event(held_out, side, place, reaches)))
@@ -585,7 +590,7 @@ def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts
 
 
 def _count_event(held_out: HeldOut, side: int, place: int, reaches: bool) -> Counts:
-    """Count the rows that reach a threshold, or those that do not, numerator first."""
+    """Count the rows that reach a threshold, or those below it, numerator first."""
     (k, n), (k_prime, n_prime) = (
         (int(held_out.counted[i, place]), held_out.counted_rows[i]) for i in (side, 1 - side)
     )

@@ -1,11 +1,12 @@
-"""Renyi divergences in closed form: laws, atoms, and the curves of mechanisms.
+"""Closed-form Renyi divergences of probability laws, laws with an atom, and mechanisms.
 
-Every function takes orders of any shape and returns D_alpha(P0||P1) in nats in the same shape: at
-order 1 the Kullback-Leibler divergence, at inf the logarithm of the largest ratio of densities,
-and inf where the divergence is infinite or beyond the range of float64. Relative errors are below
-1e-12, also for orders next to 1, huge orders and laws that hardly differ: orders from 1/2 on are
-sums of terms of one sign, so that no terms cancel. Orders below 1/2 come from the others by skew
-symmetry, (1 - a) D_a(P||Q) = a D_{1-a}(Q||P) (van Erven and Harremoes 2014, proposition 2).
+Every function takes orders of any shape and returns D_alpha(P0||P1) in nats in the same shape. At
+order 1 this is the Kullback-Leibler divergence, and at order inf the logarithm of the largest ratio
+of densities. The result is inf if the divergence is infinite or beyond the range of float64.
+Relative errors are below 1e-12, also for orders near 1, for huge orders, and for laws that are
+nearly equal. Orders from 1/2 on are computed as sums of terms of one sign, so no terms cancel.
+Orders below 1/2 are computed from the others by skew symmetry,
+(1 - a) D_a(P||Q) = a D_{1-a}(Q||P) (van Erven and Harremoes 2014, proposition 2).
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ __all__ = [
 _SUM_TOLERANCE: Final = 1e-9
 
 _SERIES_LIMIT: Final = 0.5
-"""Below this a function that vanishes to second order comes from its series."""
+"""Below this argument, a function that vanishes to second order is computed from its series."""
 _SERIES_TERMS: Final = 18
 _HUGE_RATIO: Final = 1e100
 _NEAR_ZERO_GAP: Final = 0.1
 
 Side = tuple[Floats, Floats, float]
-"""Of one discrete law against another: ln p, ln(p/q), and what q has where p has nothing."""
+"""Comparison of a discrete law P with another law Q: ln p, ln(p/q), and Q's mass where p is 0."""
 
 
 def read_orders(alphas: Any) -> Floats:
@@ -57,9 +58,9 @@ def by_part(
 
     Args:
         alphas: checked orders.
-        part: (a, b, swap) -> divergences of each coordinate, for orders a >= 1/2 of shape (n, 1)
-            and b = a - 1; `swap` asks for D(P1||P0).
-        limit: D of order inf.
+        part: function (a, b, swap) that returns the divergence of each coordinate, for orders
+            a >= 1/2 of shape (n, 1) and b = a - 1. If `swap` is True, it returns D(P1||P0).
+        limit: function that returns the divergence of order inf.
     """
     flat = alphas.ravel()
     divergences = np.empty_like(flat)
@@ -79,7 +80,7 @@ def by_part(
 def by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) -> Floats:
     """Compute D_alpha for each order.
 
-    `value` takes (place, a, b, swap), as in `by_part`; a may be inf.
+    `value` takes (index of the order, a, b, swap). a, b and swap are as in `by_part`; a may be inf.
     """
     divergences = [
         a / (1.0 - a) * value(i, 1.0 - a, -a, True) if a < 0.5 else value(i, a, a - 1.0, False)
@@ -89,13 +90,13 @@ def by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) 
 
 
 def read_coordinates(name: str, value: Any) -> Floats:
-    """Read a number or a vector of finite numbers, as a vector."""
+    """Read a finite number or a vector of finite numbers; return a vector."""
     ndim = numeric(name, "a number or a vector of finite numbers", value).ndim
     return vector(name, [value] if ndim == 0 else value)
 
 
 def read_deviations(name: str, value: Any) -> Floats:
-    """Read a positive number or a vector of them, as a vector."""
+    """Read a positive number or a vector of positive numbers; return a vector."""
     deviations = read_coordinates(name, value)
     if not ((deviations > 0.0) & (deviations <= LARGEST)).all():
         raise invalid(name, f"above 0 and at most {LARGEST:g} in every entry", value)
@@ -103,7 +104,7 @@ def read_deviations(name: str, value: Any) -> Floats:
 
 
 def same_length(**parts: npt.NDArray[Any]) -> int:
-    """Return the number of coordinates; each vector has this length or one entry for all."""
+    """Return the common number of coordinates; a vector may also have one entry for all."""
     most = max(map(len, parts.values()))
     for name, part in parts.items():
         if len(part) not in (1, most):
@@ -112,7 +113,7 @@ def same_length(**parts: npt.NDArray[Any]) -> int:
 
 
 def read_probabilities(name: str, value: Any) -> Floats:
-    """Read a vector of probabilities, unchanged; they must sum to 1 within 1e-9."""
+    """Read a vector of probabilities that sum to 1 within 1e-9; return it unchanged."""
     probabilities = vector(name, value)
     if (probabilities < 0.0).any() or abs(math.fsum(probabilities.tolist()) - 1.0) > _SUM_TOLERANCE:
         raise invalid(name, "probabilities that sum to 1 within 1e-9", value)
@@ -120,7 +121,7 @@ def read_probabilities(name: str, value: Any) -> Floats:
 
 
 def read_covariance(name: str, value: Any) -> Floats:
-    """Read a covariance from an argument of `gaussian_renyi`; a number gives one entry for all."""
+    """Read the covariance of `gaussian_renyi`; a number is the deviation of every entry."""
     if np.ndim(value) != 2:
         return np.diag(read_deviations(name, value) ** 2)
     requirement = "a symmetric positive definite matrix"
@@ -136,7 +137,7 @@ def read_covariance(name: str, value: Any) -> Floats:
 
 
 def extrapolate_orders(rest: Any, alphas: Floats) -> Floats:
-    """Return the divergences of the rests, in the shape of the orders."""
+    """Return the divergences of the rests (the laws without their atom), one for each order."""
     requirement = "a number, an array in the shape of alphas or a function of them, at least 0"
     limits = numeric("rest", requirement, rest(alphas) if callable(rest) else rest, "uif")
     # A NaN is not at least 0 either.
@@ -148,7 +149,7 @@ def extrapolate_orders(rest: Any, alphas: Floats) -> Floats:
 def log_excess(x: Floats) -> Floats:
     """Compute x - ln(1 + x), for x > -1.
 
-    With z = x / (2 + x) it is x z - 2 z^3 (1/3 + z^2/5 + ...), as ln(1 + x) = 2 artanh(z).
+    With z = x / (2 + x) it is x z - 2 z^3 (1/3 + z^2/5 + ...), because ln(1 + x) = 2 artanh(z).
     """
     small = np.abs(x) < _SERIES_LIMIT
     inner = np.where(small, x, 0.0)
@@ -162,7 +163,7 @@ def log_excess(x: Floats) -> Floats:
 
 
 def exp_excess(x: Floats) -> Floats:
-    """Compute (e^x - 1 - x) / x^2 > 0, 1/2 at 0."""
+    """Compute (e^x - 1 - x) / x^2, which is above 0 and equals 1/2 at x = 0."""
     small = np.abs(x) < _SERIES_LIMIT
     inner = np.where(small, x, 0.0)
     series = np.zeros_like(inner)
@@ -173,7 +174,7 @@ def exp_excess(x: Floats) -> Floats:
 
 
 def power_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
-    """Compute 1 + b (1 - (x/y)^p), by exact fractions where it nearly vanishes."""
+    """Compute 1 + b (1 - (x/y)^p); use exact fractions if the result is nearly 0."""
     b, x, y = np.broadcast_arrays(b, x, y)
     gap = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
     for i in zip(*np.nonzero(np.abs(gap) < _NEAR_ZERO_GAP), strict=True):
@@ -183,13 +184,13 @@ def power_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
 
 
 def one_minus_power(x: Floats, y: Floats, power: int) -> Floats:
-    """Compute 1 - (x/y)^p for p = 1 or 2; take the difference before anything is rounded."""
+    """Compute 1 - (x/y)^p for p = 1 or 2; subtract before any rounding."""
     first = (y - x) / y
     return first if power == 1 else first * (1.0 + x / y)
 
 
 def log_ratio(x: Floats, y: Floats) -> Floats:
-    """Compute ln(x / y) of positive numbers, also where the ratio leaves the range of float64."""
+    """Compute ln(x / y) of positive numbers, even if x / y is outside the range of float64."""
     ratio = x / y
     near = (ratio > 0.5) & (ratio < 2.0)
     inside = (ratio > 1e-300) & (ratio < 1e300)
@@ -199,24 +200,24 @@ def log_ratio(x: Floats, y: Floats) -> Floats:
 
 
 def scale_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats) -> Floats:
-    """Compute D_a of a scale family: -ln r - ln(1 + b (1 - r)) / b, r the ratio of the scales.
+    """Compute D_a of a scale family: -ln r - ln(1 + b (1 - r)) / b, with r the ratio of the scales.
 
     Args:
         a: orders, at least 1/2.
         b: a - 1.
         tau: 1 - r.
         log_r: ln r.
-        mid: 1 + b tau; the divergence is infinite where it is not above 0.
+        mid: 1 + b tau. The divergence is infinite if it is 0 or below.
     """
     ends = mid <= 0.0
     kl = b == 0.0
     mid, step = np.where(ends, 1.0, mid), np.where(kl, 1.0, b)
     inner = np.where(ends | kl, 0.0, b * tau)
     low = mid < _SERIES_LIMIT
-    # Scales hardly apart: the tau in -ln r = tau + ... and in ln(1 + b tau)/b cancel on paper.
+    # The scales are nearly equal: the tau of -ln r = tau + ... cancels that of ln(1 + b tau)/b.
     close = log_excess(np.where(np.abs(tau) < _SERIES_LIMIT, -tau, 0.0))
     close = close + np.where(kl, 0.0, log_excess(np.where(low, 0.0, inner)) / step)
-    # r beyond the range of float64, which only b < 0 has a finite answer for.
+    # r is outside the range of float64; only b < 0 then has a finite divergence.
     far = np.logaddexp(np.log(a), np.log(np.abs(step)) + log_r)
     logs = np.where(low, np.log(mid), np.log1p(np.where(low, 0.0, inner)))
     logs = np.where(tau < -_HUGE_RATIO, far, logs)
@@ -227,16 +228,21 @@ def scale_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floa
 def normal_divergence(
     a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats, pull: Floats
 ) -> Floats:
-    """Compute D_a of normal laws per coordinate; variances are given as to `scale_divergence`.
+    """Compute D_a of normal laws for each coordinate.
 
-    `pull` is the distance of the means over sqrt(a s1^2 - b s0^2).
+    The variances are given as the scales are in `scale_divergence`. `pull` is the distance of the
+    means divided by sqrt(a s1^2 - b s0^2).
     """
     away = np.where(pull == 0.0, 0.0, 0.5 * a * pull * pull)
     return 0.5 * scale_divergence(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
 
 
 def normal_limit(tau: Floats, log_r: Floats, pull: Floats) -> float:
-    """Compute D of order inf; `pull` is the distance of the means over s1."""
+    """Compute the divergence of order inf of normal laws.
+
+    `pull` is the distance of the means divided by s1; the other arguments are as in
+    `normal_divergence`.
+    """
     if ((tau < 0.0) | ((tau == 0.0) & (pull != 0.0))).any():
         return float("inf")
     away = np.where(pull == 0.0, 0.0, pull * pull / np.where(tau > 0.0, tau, 1.0))
@@ -246,7 +252,10 @@ def normal_limit(tau: Floats, log_r: Floats, pull: Floats) -> float:
 def diagonalise_covariances(
     spread0: Floats, spread1: Floats, shift: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return 1 - r, ln r and the shift in axes where P1's covariance is 1, P0's diagonal."""
+    """Return 1 - r, ln r and the shift in axes where P1's covariance is 1 and P0's is diagonal.
+
+    r is the ratio of the variances of P0 and P1 along each axis.
+    """
     from scipy.linalg import eigh
 
     tau, axes = eigh(spread1 - spread0, spread1)
@@ -255,13 +264,13 @@ def diagonalise_covariances(
 
 
 def shift_divergence(b: Floats, w: Floats, distance: Floats) -> Floats:
-    """Compute a shift's share of D_a of two Laplace laws.
+    """Compute the part of D_a of two Laplace laws that comes from the shift.
 
-    It is e + ln(1 - b g) / b with g = (1 - e^-we) / w; e is the distance.
+    It is e + ln(1 - b g) / b with g = (1 - e^-we) / w and e the distance.
 
     Args:
-        b: orders less 1.
-        w: (a + b r) / r >= 0, r the ratio of the scales, in units of the second scale.
+        b: orders minus 1.
+        w: (a + b r) / r >= 0, with r the ratio of the scales, in units of the second scale.
         distance: the shift e in units of the second scale, at least 0.
     """
     x = np.where(distance == 0.0, 0.0, np.minimum(w * distance, 1e300))
@@ -277,15 +286,15 @@ def shift_divergence(b: Floats, w: Floats, distance: Floats) -> Floats:
 def discrete_divergence(
     a: float, b: float, log_p: Floats, loss: Floats, missing: float, rest: Floats | None = None
 ) -> float:
-    """Compute D_a of two discrete laws, on the points that P has.
+    """Compute D_a of two discrete laws P and Q, summed over the points where P has mass.
 
     Args:
-        a: the order, at least 1/2, or inf.
+        a: order, at least 1/2, or inf.
         b: a - 1.
         log_p: ln p, finite.
-        loss: ln(p / q), inf where q is 0.
-        missing: mass of Q where P has none.
-        rest: D_a within each point where it is not an atom but a law of its own, else None.
+        loss: ln(p / q), inf if q is 0.
+        missing: mass of Q at points where P has no mass.
+        rest: D_a inside each point, if points stand for laws that are not atoms. Otherwise None.
     """
     whole = loss if rest is None else loss + rest
     if np.isinf(a):
@@ -312,9 +321,9 @@ def discrete_divergence(
 def compare_laws(
     p: Floats, q: Floats, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)
 ) -> Side:
-    """Compare two discrete laws, both to be divided by their sums.
+    """Compare two discrete laws after each is divided by its sum.
 
-    `gap` is ln of the second sum over the first; the sums themselves are rounded.
+    `gap` is ln of the second sum divided by the first. It is exact, but the sums are rounded.
     """
     has, is_possible = p > 0.0, q > 0.0
     loss = np.full(p.size, np.inf)
@@ -324,11 +333,11 @@ def compare_laws(
 
 
 def split_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
-    """Split each law into atom and rest as two points, and mark those that P0 has."""
+    """Split each law into two points, atom and rest; mark the points where P0 has mass."""
     p, q = np.array([w0, 1.0 - w0]), np.array([w1, 1.0 - w1])
     log_p, loss, missing = compare_laws(p, q)
     if w0 < 1.0 and w1 < 1.0 and w1 - w0 > -0.5 * q[1]:
-        # The complements are rounded, their difference is not.
+        # The complements are rounded; their difference is not.
         loss[-1] = math.log1p((w1 - w0) / q[1])
     return (log_p, loss, missing), p > 0.0
 
@@ -336,7 +345,7 @@ def split_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
 def _divergence_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
     """Compute the terms p ((e^bl - 1)/b + e^-l - 1) >= 0.
 
-    They sum to (sum of p^a q^-b - 1)/b, as p and q sum to 1.
+    They sum to (sum of p^a q^-b - 1)/b, because p and q each sum to 1.
     """
     p = np.exp(log_p)
     near = np.abs(loss) < _SERIES_LIMIT
@@ -354,7 +363,7 @@ def _divergence_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
 def correlated_divergence(
     alphas: Floats, shift: Floats, spread0: Floats, spread1: Floats
 ) -> Floats:
-    """Compute the divergence of two normal laws, at least one of them with correlations."""
+    """Compute the divergence of two normal laws, at least one of which has correlations."""
     dim = same_length(mean0=shift, sigma0=spread0, sigma1=spread1)
     spread, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
     both = spread, other
@@ -377,20 +386,22 @@ def gaussian_renyi(
 ) -> Floats:
     """Compute D_alpha of two normal laws.
 
-    In every coordinate ``ln(s1/s0) + ln(s1^2/s^2) / (2 (alpha - 1)) + alpha (m0 - m1)^2 / (2 s^2)``
-    with ``s^2 = alpha s1^2 - (alpha - 1) s0^2``, inf where s^2 <= 0; coordinates add up.
+    In every coordinate it is
+    ``ln(s1/s0) + ln(s1^2/s^2) / (2 (alpha - 1)) + alpha (m0 - m1)^2 / (2 s^2)``
+    with ``s^2 = alpha s1^2 - (alpha - 1) s0^2``, and inf if s^2 <= 0. D_alpha is the sum over
+    coordinates.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        mean0: mean of P0: a number for every coordinate, or a vector.
-        sigma0: standard deviation of P0: a number, a vector of one for each coordinate, or a
-            matrix, which is read as the covariance (its square).
+        mean0: mean of P0, as one number for every coordinate or as a vector.
+        sigma0: standard deviation of P0, as one number, as a vector with one entry for each
+            coordinate, or as a matrix. A matrix is read as the covariance, in squared units.
         mean1: mean of P1.
-        sigma1: standard deviation of P1, or covariance matrix.
+        sigma1: standard deviation or covariance matrix of P1.
 
     Returns:
-        Divergences in nats, in the shape of `alphas`. With a matrix they are as accurate as its
-        condition allows.
+        Divergences in nats, in the shape of `alphas`. With a matrix, the condition number of the
+        matrix limits the accuracy.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
@@ -420,7 +431,7 @@ def gaussian_renyi(
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
         mid = power_gap(b, s0, s1, 2)
-        # Below order 1 a sum of squares, which does not leave the range of float64.
+        # Below order 1 it is a sum of squares, which stays in the range of float64.
         low = np.hypot(np.sqrt(a) * s1, np.sqrt(np.abs(b)) * s0)
         root = np.where(b < 0.0, low, s1 * np.sqrt(mid))
         tau, log_r = one_minus_power(s0, s1, 2), 2.0 * log_ratio(s0, s1)
@@ -440,15 +451,15 @@ def laplace_renyi(
 ) -> Floats:
     """Compute D_alpha of two Laplace laws at distance `shift`.
 
-    With one scale and e = abs(shift)/scale, ``ln(alpha/(2 alpha - 1) e^{(alpha - 1) e} +
-    (alpha - 1)/(2 alpha - 1) e^{-alpha e}) / (alpha - 1)`` in every coordinate; e at inf.
-    Coordinates add up.
+    With one scale and e = abs(shift)/scale, it is ``ln(alpha/(2 alpha - 1) e^{(alpha - 1) e} +
+    (alpha - 1)/(2 alpha - 1) e^{-alpha e}) / (alpha - 1)`` in every coordinate, and e at order inf.
+    D_alpha is the sum over coordinates.
 
     Args:
         alphas: orders above 0, or inf; any shape.
         scale: scale of P0, in the units of the shift: a number or a vector.
         shift: distance of the means, of either sign: a number or a vector.
-        scale1: scale of P1, or None for that of P0.
+        scale1: scale of P1. Defaults to the scale of P0.
 
     Returns:
         Divergences in nats, in the shape of `alphas`.
@@ -475,7 +486,7 @@ def laplace_renyi(
         s0, s1 = wide[::-1] if swap else wide
         tau, log_r = one_minus_power(s0, s1, 1), log_ratio(s0, s1)
         divergence = scale_divergence(a, b, tau, log_r, power_gap(b, s0, s1, 1))
-        # The shift's part from the side on which its own terms have one sign.
+        # Compute the shift's part in the direction in which all its terms have one sign.
         w = a * (s1 / s0) + b
         plain = shift_divergence(b, np.maximum(w, 0.0), apart / s1)
         other = shift_divergence(-a, np.maximum(-w * (s0 / s1), 0.0), apart / s0) * (a / -b)
@@ -490,12 +501,12 @@ def laplace_renyi(
 def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floats:
     """Compute D_alpha of two exponential laws that begin at the same point.
 
-    ``ln(l0/l1) + ln(l0/(alpha l0 - (alpha - 1) l1)) / (alpha - 1)``, inf where
+    It is ``ln(l0/l1) + ln(l0/(alpha l0 - (alpha - 1) l1)) / (alpha - 1)``, and inf if
     ``alpha l0 <= (alpha - 1) l1``.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        rate0: rate l0 of P0: one over its mean.
+        rate0: rate l0 of P0: 1 divided by its mean.
         rate1: rate l1 of P1.
 
     Returns:
@@ -516,7 +527,7 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
     rates = np.array([positive("rate0", rate0)]), np.array([positive("rate1", rate1)])
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
-        # The ratio of the scales is that of the rates, upside down.
+        # The scale is 1 / rate: the ratio of the scales is the inverse ratio of the rates.
         own_rate, other = rates if swap else rates[::-1]
         tau, log_r = one_minus_power(own_rate, other, 1), log_ratio(own_rate, other)
         return scale_divergence(a, b, tau, log_r, power_gap(b, own_rate, other, 1))
@@ -529,14 +540,14 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
 def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Floats:
     """Compute D_alpha of two laws on the same finitely many points.
 
-    ``ln(sum of p^alpha q^(1 - alpha)) / (alpha - 1)``; inf for alpha >= 1 where q is 0 on a point
-    that p has, and for all orders where no point is common.
+    It is ``ln(sum of p^alpha q^(1 - alpha)) / (alpha - 1)``. It is inf for alpha >= 1 if q is 0 at
+    a point where p is not, and for all orders if the laws have no common point.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        p: probabilities of P0, shape (n,), that sum to 1 within 1e-9 and are then divided by
+        p: probabilities of P0, shape (n,). They must sum to 1 within 1e-9 and are divided by
             their sum.
-        q: probabilities of P1, shape (n,), treated alike.
+        q: probabilities of P1, shape (n,), handled in the same way.
 
     Returns:
         Divergences in nats, in the shape of `alphas`.
@@ -558,7 +569,8 @@ def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) ->
     if p0.size != p1.size:
         raise invalid("q", f"of length {p0.size}, as p is", p1.size)
     sums = math.fsum(p0.tolist()), math.fsum(p1.tolist())
-    # ln of the sums' ratio, from the exact difference: laws may differ by less than they round.
+    # ln of the ratio of the sums, from their exact difference: the difference of two laws may be
+    # smaller than the rounding errors of the sums.
     gap = math.log1p(math.fsum([*p0.tolist(), *(-p1).tolist()]) / sums[1])
     sides = compare_laws(p0, p1, -gap, sums), compare_laws(p1, p0, gap, sums[::-1])
     return by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *sides[swap]))
@@ -570,17 +582,17 @@ def mixture_with_atom(
     weight1: float,
     rest: npt.ArrayLike | Callable[[Floats], npt.ArrayLike],
 ) -> Floats:
-    """Compute D_alpha of two laws that share an atom, with a rest that has no mass there.
+    """Compute D_alpha of two laws that share an atom and have no other mass at the atom's place.
 
-    ``ln(w0^alpha w1^(1 - alpha) + (1 - w0)^alpha (1 - w1)^(1 - alpha) e^{(alpha - 1) R}) /
-    (alpha - 1)``, R the divergence of the rests.
+    It is ``ln(w0^alpha w1^(1 - alpha) + (1 - w0)^alpha (1 - w1)^(1 - alpha) e^{(alpha - 1) R}) /
+    (alpha - 1)``, with R the divergence of the rests (the laws without the atom).
 
     Args:
         alphas: orders above 0, or inf; any shape.
         weight0: probability w0 of the atom under P0.
         weight1: probability w1 of the atom under P1.
-        rest: D_alpha of the rest of P0 from the rest of P1 in nats: an array in the shape of
-            `alphas`, a number, or a function of `alphas`.
+        rest: D_alpha of the rest of P0 from the rest of P1 in nats, as a number, an array in the
+            shape of `alphas`, or a function of `alphas`.
 
     Returns:
         Divergences in nats, in the shape of `alphas`.
@@ -616,13 +628,13 @@ def mixture_with_atom(
 def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int = 2) -> Floats:
     """Compute the RDP curve of k-ary randomised response, for any two different true values.
 
-    ``ln(o (e^{alpha epsilon} + e^{(1 - alpha) epsilon} + k - 2)) / (alpha - 1)``,
-    ``o = 1 / (e^epsilon + k - 1)`` the probability of each wrong answer; epsilon at inf.
+    It is ``ln(o (e^{alpha epsilon} + e^{(1 - alpha) epsilon} + k - 2)) / (alpha - 1)``, with
+    ``o = 1 / (e^epsilon + k - 1)`` the probability of each wrong answer, and epsilon at order inf.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        epsilon: logarithm of the ratio of the true answer's probability to a wrong one's, in
-            (0, 1e300].
+        epsilon: logarithm of the probability of the true answer divided by that of a wrong
+            answer, in (0, 1e300].
         categories: number k of answers, at least 2.
 
     Returns:
@@ -648,7 +660,7 @@ def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int =
     if others > 1:
         equal = math.log(others - 1) + keep - loss
         points = np.append(points[0], equal), np.append(points[1], 0.0), 0.0
-    # Exchanging the two truths only exchanges their points.
+    # An exchange of the two true values only exchanges the points.
     return by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *points))
 
 
@@ -657,7 +669,7 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        sensitivity: largest L2 distance of two neighbours, in the units of the input.
+        sensitivity: largest L2 distance of two neighbouring inputs, in the units of the input.
         sigma: standard deviation of the noise, in the units of the input.
 
     Returns:
@@ -681,13 +693,13 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
 def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -> Floats:
     """Compute the RDP curve of Laplace noise: `laplace_renyi` at the distance `sensitivity`.
 
-    With noise in every entry it holds, from order 1 on, for inputs within the L1 distance
-    `sensitivity`: the curve is convex in the distance and 0 at 0, so that a distance in one entry
-    costs most.
+    If noise is added to every entry, the curve holds from order 1 on for all inputs within the L1
+    distance `sensitivity`. The curve is convex in the distance and 0 at distance 0, so the loss is
+    largest if only one entry differs.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        sensitivity: largest L1 distance of two neighbours, in the units of the input.
+        sensitivity: largest L1 distance of two neighbouring inputs, in the units of the input.
         scale: scale of the noise, in the units of the input.
 
     Returns:

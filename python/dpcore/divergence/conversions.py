@@ -1,8 +1,9 @@
-"""Conversions of a curve of divergences into an epsilon.
+"""Conversions of a curve of Renyi divergences into an epsilon.
 
-With upper bounds on the divergences, such as the closed forms of a mechanism, both conversions of
-a curve give upper bounds on epsilon. With estimates they give estimates, which are not bounds on
-either side: the least of many figures favours the order whose divergence is most under-estimated.
+If the divergences are upper bounds, such as the closed forms of a mechanism, both conversions give
+upper bounds on epsilon. If they are estimates, both conversions give estimates, which bound epsilon
+from neither side. The minimum over orders favours the order with the most under-estimated
+divergence.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from ..suggestions import suggest_arguments
 _CurvePoint = tuple[float, float]
 
 SEEN: Final = 10
-"""Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
+"""Smallest product of delta and the rows of the smaller set at which the sample covers delta."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Converted(Record):
-    """An epsilon from a curve of divergences, and the order that decided.
+    """An epsilon computed from a curve of divergences, and the order that gave it.
 
     Args:
-        epsilon: at least 0; inf if no order gives a finite one.
-        alpha: the order at which the least epsilon was found, or None if none is finite.
-        delta: the delta that it goes with.
+        epsilon: epsilon, at least 0; inf if no order gives a finite value.
+        alpha: order with the smallest epsilon, or None if no epsilon is finite.
+        delta: delta for which the epsilon was computed.
 
     Example:
         >>> print(Converted(1.5, 8.0, 1e-5))
@@ -57,8 +58,8 @@ class Line(Record, word="Line"):
         xi: intercept, at least 0.
         rho: slope, at least 0.
         epsilon: ``xi + rho a + ln(1/delta) / (a - 1)``.
-        alpha: the a of that formula, between the least and the largest order given.
-        delta: the delta that it goes with.
+        alpha: the a of that formula, between the smallest and the largest given order.
+        delta: delta for which the epsilon was computed.
 
     Example:
         >>> print(Line(0.0, 0.5, 5.3, 5.8, 1e-5))
@@ -79,20 +80,21 @@ class Line(Record, word="Line"):
 
 @suggest_arguments
 def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Converted:
-    """Return the least epsilon over the orders given, at one delta.
+    """Return the smallest epsilon over the given orders, at one delta.
 
-    ``D + ln(1 - 1/alpha) - ln(alpha delta) / (alpha - 1)``, D itself at order inf, never below 0;
-    and 0 where ``delta^2 >= 1 - e^-D``, which is at least the squared total variation.
+    An order gives ``D + ln(1 - 1/alpha) - ln(alpha delta) / (alpha - 1)``, or D itself if it is
+    inf; values below 0 become 0. Epsilon is also 0 if ``delta^2 >= 1 - e^-D``, because the right
+    side is at least the squared total variation.
 
     Args:
         alphas: orders above 1, ascending, shape (n,); the last may be inf.
-        values: the divergence of each order in nats, shape (n,), each the larger one of both
-            directions; inf where it is not known.
-        delta: in (0, 1).
+        values: divergence at each order in nats, the larger of the two directions, shape (n,);
+            inf if it is not known.
+        delta: delta in (0, 1).
 
     Returns:
-        epsilon with the order that decided. An upper bound if the values are; an estimate, on no
-        known side of the truth, if they are estimates.
+        epsilon and the order that gave it. It is an upper bound if the values are upper bounds.
+        If the values are estimates, it is an estimate that may be too small or too large.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
@@ -100,8 +102,8 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
             -inf, or delta is out of range.
 
     Source:
-        Canonne, Kamath and Steinke (2020), proposition 12; Balle et al. (2020), theorem 21. The
-        zero: total variation^2 <= 1 - e^-KL (Bretagnolle and Huber 1979) and KL <= D.
+        Canonne, Kamath and Steinke (2020), proposition 12; Balle et al. (2020), theorem 21. For
+        epsilon 0: total variation^2 <= 1 - e^-KL (Bretagnolle and Huber 1979) and KL <= D.
 
     Example:
         >>> from dpcore.divergence.closed_forms import gaussian_mechanism
@@ -113,7 +115,7 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
     delta = confidence_level(delta, "delta")
     b = a - 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        # ln(1 - 1/a) as ln(b/a), and ln(a) + ln(delta): neither 1/a nor a delta is exact.
+        # ln(b/a) for ln(1 - 1/a), and ln(a) + ln(delta): 1/a and a delta would be rounded.
         cost = np.log1p(-1.0 / a) - (np.log(a) + math.log(delta)) / b
         none = delta * delta >= -np.expm1(-d)
     epsilons = d + np.where(np.isinf(a), 0.0, cost)
@@ -125,27 +127,28 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
 
 @suggest_arguments
 def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
-    """Return the line above all given divergences that has the least epsilon.
+    """Return the line above all given divergences that has the smallest epsilon.
 
-    Among the lines xi + rho alpha with xi, rho >= 0 that no value exceeds, the one with the least
-    ``xi + rho a + ln(1/delta) / (a - 1)``, ``a = clip(1 + sqrt(ln(1/delta) / rho), least order,
-    largest order)``. At a given a this is linear in xi and rho, so the best line is a vertex of
-    the lines allowed: level, through the origin, or an edge of the upper concave hull.
+    The candidates are the lines xi + rho alpha with xi, rho >= 0 that no value exceeds. The epsilon
+    of a line is ``xi + rho a + ln(1/delta) / (a - 1)`` with ``a = clip(1 + sqrt(ln(1/delta) / rho),
+    smallest order, largest order)``. At a given a it is linear in xi and rho, so the best line is a
+    vertex of the set of candidates. A vertex is a level line, a line through the origin, or an edge
+    of the upper concave hull.
 
-    Without xi >= 0 a steep line has an epsilon as far below 0 as one likes; without the clip the
-    line speaks for orders beyond those given. Between two orders a curve may still lie above the
-    line: take orders a tenth apart or closer. `canonne_kamath_steinke` has no such gap and is
-    tighter.
+    Without the condition xi >= 0, a steep line would have an arbitrarily negative epsilon. Without
+    the clip, the line would be used at orders beyond the given ones. Between two orders the curve
+    may still lie above the line: take orders at most a tenth apart. `canonne_kamath_steinke` has no
+    such gap and is tighter.
 
     Args:
         alphas: finite orders above 1, ascending, shape (n,).
-        values: the divergence of each order in nats, shape (n,), each the larger one of both
-            directions; finite.
-        delta: in (0, 1).
+        values: divergence at each order in nats, the larger of the two directions, shape (n,);
+            finite.
+        delta: delta in (0, 1).
 
     Returns:
-        The line and its epsilon. An upper bound where the line is above the divergences; an
-        estimate, on no known side of the truth, if the values are estimates.
+        The line and its epsilon. Epsilon is an upper bound if the line is above the divergences.
+        If the values are estimates, it is an estimate that may be too small or too large.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
@@ -174,7 +177,7 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
 
 
 def _find_vertices(a: Floats, d: Floats) -> list[tuple[float, float]]:
-    """List (xi, rho) of the lines that may be best."""
+    """List (xi, rho) of the lines that may have the smallest epsilon."""
     lines = [(max(0.0, float(d.max())), 0.0), (0.0, max(0.0, float((d / a).max())))]
     hull: list[_CurvePoint] = []
     for point in zip(a.tolist(), d.tolist(), strict=True):
@@ -183,7 +186,7 @@ def _find_vertices(a: Floats, d: Floats) -> list[tuple[float, float]]:
         hull.append(point)
     for (x0, y0), (x1, y1) in pairwise(hull):
         rho = (y1 - y0) / (x1 - x0)
-        # Of two roundings the larger: both ends stay below the line.
+        # Take the larger of two roundings: both end points stay below the line.
         xi = max(y0 - rho * x0, y1 - rho * x1)
         if rho >= 0.0 and xi >= 0.0:
             lines.append((xi, rho))
@@ -191,7 +194,7 @@ def _find_vertices(a: Floats, d: Floats) -> list[tuple[float, float]]:
 
 
 def _is_below_chord(first: _CurvePoint, middle: _CurvePoint, last: _CurvePoint) -> bool:
-    """Return True if the middle point is on or below the chord of the others."""
+    """Return True if the middle point is on or below the chord of the other two points."""
     rise, run = last[1] - first[1], last[0] - first[0]
     return (middle[1] - first[1]) * run <= rise * (middle[0] - first[0])
 

@@ -1,4 +1,4 @@
-"""Renyi and KL divergence of two samples: from checked arguments to an `Estimate`."""
+"""Estimation of Renyi and KL divergences from two samples: check arguments, make an `Estimate`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """Values that `method=` may have."""
 
 KL_ONLY: Final = object()
-"""In place of `alphas`: the order 1 alone."""
+"""Value of `alphas` that requests only order 1."""
 
 _ORDER_RATIO: Final = 1.1
 _MAX_DEFAULT_ORDER: Final = 32.0
@@ -47,31 +47,31 @@ _MIN_ERROR_BAR_ROWS: Final = 40
 _MIN_HALVED_UNITS: Final = 4
 _MIN_ATOM_SHARE: Final = 0.99
 _MAX_BALL_DIMENSIONS: Final = 2
-"""Up to this many dimensions, or with this share of rows on atoms, "auto" takes the ball."""
+"""Method "auto" chooses "ball" up to this many dimensions, or from this share of rows on atoms."""
 
 PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
-"""Purposes of random numbers: each has a stream of its own."""
+"""Purposes of random numbers; each has its own stream."""
 
 _MIN_SINGLE_GROUPS: Final = 40
 _MAX_BALL_ROWS: Final = 10_000
 _MAX_SIZE_RATIO: Final = 20
-"""Rows of a set that the ball takes at most, or times the rows of the smaller set, whichever is
-more; beside another method the former."""
+"""Limit on the rows of a set that the ball uses: the larger of `_MAX_BALL_ROWS` and this factor
+times the rows of the smaller set. If the ball is only shown for comparison: `_MAX_BALL_ROWS`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Request:
-    """The arguments of an estimate, as in `renyi`: making one checks and completes them.
+    """Checked and completed arguments of an estimate, as in `renyi`.
 
     Attributes:
-        points: both sets of rows, resampled as they are told.
-        method: what gives the values: "auto" is resolved.
-        checks: False, too, where a set is too small to be halved.
-        begun: when the estimate began, in seconds of `time.perf_counter`.
-        wanted: the orders asked for, shape (n_alpha,).
-        grid: these and what beliefs are decided on, ascending.
-        stated: True if the caller said that rows (or groups) are independent.
-        seed: what repeats the estimate.
+        points: both sets of rows.
+        method: method that computes the values; "auto" is replaced by the chosen method.
+        checks: True if the held-out tests run. Also False if a set is too small to be split.
+        begun: start of the estimate, in seconds of `time.perf_counter`.
+        wanted: requested orders, shape (n_alpha,).
+        grid: orders at which beliefs are decided, ascending; includes the requested orders.
+        stated: True if the caller stated that rows (or groups) are independent.
+        seed: seed that repeats the estimate.
         notes: sentences for the reader.
     """
 
@@ -98,7 +98,7 @@ class Request:
     notes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Check the arguments: a ValueError or TypeError names what is wrong."""
+        """Check the arguments; a ValueError or TypeError names the wrong argument."""
         points, score = self.points, self.score
         asked = choice("method", self.method, METHODS)
         for name in ("certified", "checks", "self_neighbour"):
@@ -116,7 +116,7 @@ class Request:
             few = f"no checks: a set of fewer than {_MIN_HALVED_UNITS} rows or groups has no halves"
             notes += (few,)
         if points.scale is None:
-            # Coordinates that dwarf the others.
+            # Notes on coordinates with a much larger variance than the others.
             for note in points.notes:
                 warnings.warn(note, stacklevel=5)
         method = _resolve_method(points) if asked == "auto" else asked
@@ -131,26 +131,26 @@ class Request:
         set_fields(self, **settings)
 
     def on(self, points: Points) -> Request:
-        """Return the same request on other rows, without new checks."""
+        """Return the same request for other rows, without a new check."""
         other = copy.copy(self)
         object.__setattr__(other, "points", points)
         return other
 
     def stream(self, purpose: int) -> np.random.Generator:
-        """Return the random numbers for one purpose."""
+        """Return the random number generator for one purpose."""
         return np.random.default_rng((self.seed, purpose))
 
     def plan(self, sizes: tuple[int, int], groups: Groups) -> ResamplingPlan | None:
-        """Make the plan to resample the rows of two sets."""
+        """Make the plan by which the rows of two sets are resampled."""
         return plan_replicates(self.error, sizes, groups, self.stream(PLAN), self.replicates)
 
 
 def _resolve_method(points: Points) -> str:
-    """Choose the ball in few dimensions, or for 99 % of the rows on values that it calls atoms."""
+    """Choose "ball" in few dimensions or if 99 % of the rows are on atoms; otherwise "score"."""
     if points.dim <= _MAX_BALL_DIMENSIONS:
         return "ball"
     m0, m1 = points.multiplicity
-    # The ball's rule of five, in either direction.
+    # The ball's rule for atoms (5 other rows at a point), in each direction.
     atom = ((m0 > 0) & (np.maximum(m0 - 1, m1) >= 5)) | ((m1 > 0) & (np.maximum(m1 - 1, m0) >= 5))
     mostly = (m0 + m1)[atom].sum() >= _MIN_ATOM_SHARE * sum(points.sizes)
     return "ball" if mostly else "score"
@@ -184,7 +184,7 @@ def _warn_few_rows(points: Points, k: int, fitted: bool) -> None:
 
 
 def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
-    """Return True if the caller stated which rows or groups are independent."""
+    """Check `rows`; return True if the caller stated which rows or groups are independent."""
     if rows is not None and not (isinstance(rows, str) and rows == "independent"):
         raise invalid("rows", "None or 'independent'", rows)
     stated = rows is not None or all(groups is not None for groups in points.groups)
@@ -198,9 +198,9 @@ def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
 
 
 def _max_order(method: str, points: Points, k: int) -> float:
-    """Return the largest order that the method and the one shown with it allow."""
+    """Return the largest order that the method and the method shown for comparison allow."""
     if method == "poczos":
-        # At k + 1 its constant has a pole.
+        # At order k + 1 the constant of this method is infinite.
         return float(np.nextafter(k + 1, 0))
     return np.inf if method.startswith("paper") else float(min(*points.sizes, k + 1))
 
@@ -220,7 +220,7 @@ def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats,
     if orders[-1] > limit:
         need = f"at most {limit:.15g} (both numbers of rows, and k + 1, below which poczos stays)"
         raise invalid("alphas", need, float(orders[-1]))
-    # Beliefs need the curve between one and the orders asked for.
+    # Beliefs need the curve between order 1 and the requested orders.
     finer = usual[usual <= min(max(orders[-1], _ORDER_RATIO), 1.0 + k)]
     lower = 1.0 / usual[usual <= 1.0 / orders[0]] if orders[0] < 1.0 else usual[:0]
     return orders, np.unique(np.concatenate([orders, np.ones(1), finer, lower])), ()
@@ -242,14 +242,14 @@ def _check_orders(alphas: Any) -> Floats:
 
 
 def run_estimate(request: Request) -> Estimate:
-    """Run the method, the other one, the checks and the certificate, and judge them."""
+    """Run the chosen method, the other method, the checks and the certificate; judge the result."""
     points = request.points
     fit = None
     if request.checks or request.method == "score":
         fit = cross_fit(points, request.stream(FOLDS), request.score)
     used = _select_points(request, request.method)
     raw = _run_method(request, request.method, used, fit)
-    # For comparison: the ball with a score, otherwise the score.
+    # The method for comparison: the ball next to a score, otherwise the score.
     other, beside = "ball" if request.method == "score" else "score", None
     if request.checks:
         beside = _run_method(request, other, _select_points(request, other), fit)
@@ -299,8 +299,8 @@ def run_estimate(request: Request) -> Estimate:
 def _select_points(request: Request, method: str) -> Points:
     """Select the rows that a method uses.
 
-    The ball needs not many more rows of one set than of the other: the smaller one decides the
-    error, and a search takes time in proportion to both.
+    The ball uses a limited number of rows of the larger set. The smaller set decides the error,
+    but the search time is proportional to both sizes.
     """
     points = request.points
     if method != "ball" or points.dim == 1 or points.identical:
@@ -328,9 +328,10 @@ def _run_method(request: Request, method: str, points: Points, fit: CrossFit | N
 
 
 def _choose_ball_to_compare(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
-    """Return the ball to compare with a score, on one row of each group if these have one law.
+    """Return the ball estimate to compare with a score, or None if the two are not comparable.
 
-    The rows of a group are near each other: as neighbours they raise the ball above its target.
+    Rows of a group are near each other; as neighbours they would raise the ball's estimate. The
+    ball is therefore computed on one row of each group, if these have the same law as all rows.
     """
     points = request.points
     if ball is None or points.identical or points.units == points.sizes:
@@ -342,7 +343,7 @@ def _choose_ball_to_compare(request: Request, ball: Raw | None, size_p: float | 
 
 
 def _describe_outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
-    """Describe in words the part of each set that lies beyond the other one."""
+    """Describe in words the rows of each set that lie outside the other set."""
     if request.points.identical:
         return None, None
     scores, rng = fit if request.method == "score" else None, request.stream(BEYOND)
@@ -357,7 +358,7 @@ def _list_notes(
     score: Raw | None,
     size_p: float | None,
 ) -> tuple[str, ...]:
-    """List sentences for the reader on the rows, the request, the method and its values."""
+    """List notes for the reader on the rows, the request, the method and its values."""
     points = request.points
     notes = [*points.notes, *request.notes, *raw.notes]
     if used.sizes != points.sizes:
@@ -376,7 +377,7 @@ def _list_notes(
             f"{value.min():.3g}: kept as they are, though no divergence is below 0"
         )
     if score is not None and points.dim > 2:
-        # A local method in many dimensions.
+        # In many dimensions, a local method may over-estimate.
         spread = np.hypot(*(np.nan_to_num(each.std_error, nan=0.0) for each in (raw, score)))
         if (raw.value > score.value + 2.0 * spread).any():
             notes.append(
@@ -394,13 +395,13 @@ def _make_estimate(
     beside: tuple[str, Raw] | None,
     figures: dict[str, Any],
 ) -> Estimate:
-    """Make the estimate at the orders asked for; `found` are its fields without orders."""
+    """Make the estimate at the requested orders; `figures` holds the fields without orders."""
     at = np.searchsorted(request.grid, request.wanted)
     first = int(np.searchsorted(request.grid, 1.0))
     other = None
     if beside is not None:
         other = Beside(beside[0], beside[1].value[:, at], beside[1].std_error[:, at])
-    # Those of the jackknife are no draws of the estimate: nothing converges along them.
+    # Jackknife replicates are not draws of the estimate: their running mean does not converge.
     drawn = None if request.error == "jackknife" else raw.replicates
     replicates = None if drawn is None else drawn[..., at]
     diagnostics = Diagnostics(
@@ -430,7 +431,7 @@ def _make_estimate(
 
 
 def _make_zero(request: Request) -> Raw:
-    """Make the result of every method for two equal sets."""
+    """Make the result that every method has for two equal sets."""
     shape = (2, len(request.grid))
     return Raw(
         value=np.zeros(shape),
@@ -471,80 +472,88 @@ def renyi(
 
     D_alpha(P0||P1) = ln E_P0[(dP0/dP1)^(alpha - 1)] / (alpha - 1), in nats. The result is an
     estimate, never a bound: read `belief` first. No sample can bound a divergence from above;
-    `certified=True` bounds it from below.
+    `certified=True` also computes a bound from below.
 
-    Methods. "ball": the same ball for both sets, around every row, reaching the k-th nearest row
-    of the other set; rows inside are counted, with factorial-moment corrections; repeated values
-    are atoms. Neither the dimension nor a volume enters. Good in one and two dimensions and for
-    discrete laws; far too low beyond. "score": a logistic score of the coordinates and their
-    squared norm, fitted on one half of the rows, then the ball on the scores of the other half,
-    and the other way round; it estimates the divergence of the scores, which is at most D_alpha.
-    "auto": "ball" up to two dimensions or where 99 % of the rows are repeated values, else
-    "score"; the other one is shown beside it. "poczos": Poczos and Schneider's ratio of
-    k-th-neighbour distances. "paper": Gusain and Leith's, its two misprints corrected;
-    "paper-literal": as printed, which is not a Renyi divergence.
+    Methods. "ball" draws a ball around every row, up to the k-th nearest row of the other set. It
+    counts the rows of each set in the ball and corrects the counts by factorial moments; repeated
+    values are atoms. It does not use the dimension or a volume. It is accurate in one and two
+    dimensions and for discrete laws, and far too low in more dimensions. "score" fits a logistic
+    score of the coordinates and their squared norm on one half of the rows. It applies "ball" to
+    the scores of the other half, then exchanges the halves. It estimates the divergence of the
+    scores, which is at most D_alpha. "auto" is "ball" up to two dimensions or if 99 % of the rows
+    are repeated values; otherwise it is "score". The result of the method that is not chosen is
+    also shown. "poczos" is Poczos and Schneider's ratio of k-th-neighbour distances. "paper" is
+    Gusain and Leith's estimator without its two misprints. "paper-literal" is the estimator as
+    printed, which is not a Renyi divergence.
 
-    Belief. "estimate only" means that no check contradicts the value. It is "not resolved at
-    this alpha" where the method beside it lies above it (a held-out score by 2 joint standard
-    errors, the ball by 3); where the energy test rejects P0 = P1 at .01 and the value is 0 within
-    2 standard errors; from order one on, where more of the numerator's rows lie beyond the other
-    set than a constant ratio of densities at its edge explains, or farther from it than three times
-    its largest gap (each at 1e-4); beyond `alpha_max`; where a value cannot be told from 0, with
-    the number of rows that would tell it; and where repeated values have too few rows. More than
-    5 % of rows beyond, or values within ln 2 of the ceiling, are "saturated". Of equal laws the
-    energy test takes one belief in a hundred.
+    Belief. "estimate only" means that no check contradicts the value. "saturated" means that more
+    than 5 % of the rows lie outside the other set, or that the value is within ln 2 of its ceiling.
+    "not resolved at this alpha" means that one of these holds:
 
-    Groups. Estimates and tests speak of the law of rows, certificates of the law of one random row
-    of each group. Where sizes of groups depend on values (a permutation test at .01) these are two
-    laws, which a note says.
+    - The method shown for comparison gives a larger value: a held-out score by 2 joint standard
+      errors, or the ball by 3.
+    - The energy test rejects P0 = P1 at .01, but the value is within 2 standard errors of 0. For
+      equal laws this test rejects one time in a hundred.
+    - The order is at least one, and rows of the numerator lie outside the other set: more rows than
+      a constant ratio of densities at its edge explains, or rows farther from it than three times
+      its largest gap (each at 1e-4).
+    - The order is beyond `alpha_max`.
+    - The value cannot be distinguished from 0. The number of rows that would suffice is given.
+    - Repeated values have too few rows.
+
+    Groups. Estimates and tests concern the law of all rows; certificates concern the law of one
+    random row of each group. If group sizes depend on values (a permutation test at .01), these two
+    laws differ, and a note states it.
 
     Args:
-        y0: rows of the first sample, shape (n0, d) or (n0,); float32 and float64 are taken as
-            they are, integers and booleans become float64.
+        y0: rows of the first sample, shape (n0, d) or (n0,). float32 and float64 are not converted;
+            integers and booleans become float64.
         y1: rows of the second sample, shape (n1, d) or (n1,).
-        alphas: orders above 0, ascending; D_1 is the KL divergence, which is always in
-            `Estimate.kl`. None is 1.1^i up to 32, as far as the method goes, and D_1.
-        k: neighbours, at least 1.
+        alphas: orders above 0, ascending. D_1 is the KL divergence, which is always in
+            `Estimate.kl`. Defaults to 1 and 1.1^i up to 32, or up to the method's largest order.
+        k: number of neighbours, at least 1.
         method: one of `METHODS`.
-        error: "jackknife" (20 groups of rows deleted in turn), "subsample" (half of the rows),
-            "bootstrap" (the paper's), or None for no error bars.
-        counts0: how often each row of y0 occurs, shape (n0,), or None for once.
+        error: kind of standard errors: "jackknife" (20 groups of rows deleted in turn), "subsample"
+            (half of the rows) or "bootstrap" (as in the paper). None gives no errors.
+        counts0: number of times that each row of y0 occurs, shape (n0,). Defaults to once each.
         counts1: the same for y1.
-        groups0: a label for each row of y0; rows of one label stay together in folds and
-            replicates, and a certificate counts one of them.
+        groups0: label of each row of y0. Rows with one label stay together in folds and replicates,
+            and a certificate counts one of them.
         groups1: the same for y1.
-        decimals: round the rows to so many decimals first, or None.
-        scale: None, "std" (each coordinate divided by its pooled standard deviation) or "whiten".
-        certified: True certifies lower bounds on held-out rows; needs `rows` or both groups.
-        rows: "independent" if every row was drawn on its own. It must be given.
-        confidence: of everything certified, in each direction.
+        decimals: number of decimals to which rows are first rounded. Defaults to no rounding.
+        scale: None, "std" (divide each coordinate by its pooled standard deviation) or "whiten".
+        certified: True to certify lower bounds on held-out rows; needs `rows` or both groups.
+        rows: "independent" if every row was drawn independently. It must be stated explicitly.
+        confidence: confidence of each certified bound, in each direction.
         rng: seed or generator for folds, groups, permutations and replicates.
-        threads: threads to use. None is all cores.
-        progress: True, False, or None for "where somebody is looking".
-        score: for the scores, in place of the logistic one: a function of (train0, train1) that
-            returns a function of rows, or a function of rows fixed before the data were seen.
-        checks: False leaves out the held-out tests, the score beside and `Estimate.epsilon`'s
-            event, for speed.
-        replicates: number of replicates of "subsample" and "bootstrap". None is 200.
-        self_neighbour: for "paper" and "paper-literal": True counts a row as its own neighbour.
+        threads: number of threads. Defaults to all cores.
+        progress: True or False to show progress or not. Defaults to a terminal or notebook only.
+        score: score that replaces the logistic score. It is a function of (train0, train1) that
+            returns a function of rows, or a function of rows that was fixed before the data were
+            seen.
+        checks: False to skip, for speed, the held-out tests, the score shown for comparison and
+            the event of `Estimate.epsilon`.
+        replicates: number of replicates of "subsample" and "bootstrap". Defaults to 200.
+        self_neighbour: True to count a row as its own neighbour in "paper" and "paper-literal".
 
     Returns:
-        The estimate; arrays have shape (2, n_alpha), row 0 is D(P0||P1).
+        The estimate. Arrays have shape (2, n_alpha); row 0 is D(P0||P1), row 1 is D(P1||P0).
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if rows are not finite or the sets differ in dimension; if a set is empty or k
-            exceeds it; if an order is not above 0, or lies beyond the method's limit
-            ("ball": min(n0, n1, k + 1)); if `certified` lacks `rows` or groups.
+        ValueError: if rows are not finite or the sets differ in dimension; if a set is empty or
+            smaller than k; if an order is not above 0 or exceeds the method's limit (for "ball":
+            min(n0, n1, k + 1)); if `certified` lacks `rows` or groups.
 
     Warns:
-        UserWarning: if k exceeds the distinct rows of a set; below 40 rows with an error bar; if
-            one coordinate's variance dwarfs the others; for "paper-literal".
+        UserWarning: if k exceeds the distinct rows of a set; if a set has fewer than 40 rows and
+            `error` is not None; if one coordinate's variance is far above the others'; for
+            "paper-literal".
 
     Source:
         Poczos and Schneider (2011); Wang, Kulkarni and Verdu (2009); Gao, Kannan, Oh and Viswanath
-        (2017) for counting in mixtures; van Erven and Harremoes (2014), Theorem 9, for what the
-        scores and certificates rest on; Gusain and Leith (2025).
+        (2017) for counting in mixtures; van Erven and Harremoes (2014), theorem 9, on which scores
+        and certificates rest; Gusain and Leith (2025).
 
     Example:
         >>> import numpy as np
@@ -571,7 +580,7 @@ def renyi(
 
 
 def refuse_laws(y0: Any, y1: Any) -> None:
-    """Raise an error for two vectors of probabilities, or two distributions, in place of rows."""
+    """Raise an error if the arguments are probability vectors or distributions, not samples."""
     need = "rows of a sample, and no law: see dpcore.divergence.closed_forms"
     if all(hasattr(law, "pdf") or hasattr(law, "pmf") for law in (y0, y1)):
         raise mistyped("y0", f"{need}.gaussian_renyi and others", y0)
@@ -590,23 +599,23 @@ def refuse_laws(y0: Any, y1: Any) -> None:
 def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
     """Estimate the Kullback-Leibler divergences between the laws of two samples.
 
-    KL(P0||P1) = E_P0[ln dP0/dP1], the limit of D_alpha at order 1. What is believed follows the
-    rules of `renyi`.
+    KL(P0||P1) = E_P0[ln dP0/dP1], the limit of D_alpha at order 1. Beliefs follow the rules of
+    `renyi`.
 
     Args:
         y0: rows of the first sample, shape (n0, d) or (n0,).
         y1: rows of the second sample, shape (n1, d) or (n1,).
-        **options: those of `renyi`, except `alphas`.
+        **options: options of `renyi`, except `alphas`.
 
     Returns:
         The estimate at the single order 1; arrays have shape (2, 1).
 
     Raises:
         TypeError: if an argument is of the wrong kind, or `alphas` is given.
-        ValueError: as `renyi`.
+        ValueError: as in `renyi`.
 
     Source:
-        Wang, Kulkarni and Verdu (2009); otherwise as `renyi`.
+        Wang, Kulkarni and Verdu (2009); otherwise as in `renyi`.
 
     Example:
         >>> import numpy as np

@@ -1,8 +1,8 @@
-"""Estimators of divergences by nearest neighbours: rows in, divergences at every order out.
+"""Nearest-neighbour estimators: they map rows to divergences at every order.
 
-They are the common ball (in one dimension by sorted numbers, without a search), the ratios of
-distances of Poczos and Schneider, and the estimator of Gusain and Leith, as they must have meant
-it and as it is printed. Points that rows repeat are atoms: they are counted, not searched.
+The estimators are the common ball (in one dimension by sorting, without a search), the distance
+ratios of Poczos and Schneider, and the estimator of Gusain and Leith, corrected and as printed.
+Points at which rows repeat are atoms: they are counted, not searched.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from . import neighbours
 from .points import Ids, Labels, Points, Raw, ResamplingPlan, Task, Weights
 
 KAPPA = 5
-"""Other rows at a point that make it an atom."""
+"""Number of other rows at a point from which the point is an atom."""
 
 NEARLY_ALL = 0.99
-"""Share of rows on atoms from which every point is treated like one."""
+"""Share of rows on atoms from which every point is handled like an atom."""
 
 _MIN_REPEATED_SHARE = 0.01
-"""Share of repeated rows below which rows per repeated value say nothing."""
+"""Share of repeated rows below which rows per repeated value are not reported."""
 
 
 CAP = 4096
 CAP_BYTES = 2**30
-"""A ball's rows of the query's own set are listed up to CAP of them, or 1 GiB for all queries."""
+"""Limit on the listed rows of the query's own set in a ball: CAP, or 1 GiB in all if larger."""
 
 Arrays = tuple[npt.NDArray[Any], ...]
 
 _START_ARRAYS = (0, 3)
-"""Places of the arrays that say where each query begins in the arrays after them."""
+"""Indices of the arrays that hold the first entry of each query in the arrays after them."""
 
 HIGH = 20
-"""Dimensions above which a note warns of the exponent."""
+"""Dimensions above which a note warns of the exponent of the distances."""
 
 
 class Atoms(NamedTuple):
     """Repeated values (atoms) of two sets.
 
     Args:
-        of: for each direction the points handled as atoms, shape (u,): all points if nearly all
-            rows are on atoms.
+        of: mask of the points handled as atoms in each direction, shape (u,). True for all points
+            if nearly all rows are on atoms.
         share: share of each set's rows on atoms, shape (2,).
-        rows_per_atom: rows on values that occur more than once in both sets together, over the
-            number of such values; NaN if fewer than 1 % of the rows are on them.
+        rows_per_atom: rows on values that occur more than once in both sets together, divided by
+            the number of such values; NaN if fewer than 1 % of the rows are on such values.
     """
 
     of: tuple[Flags, Flags]
@@ -63,7 +63,7 @@ class Atoms(NamedTuple):
 
 
 def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
-    """Find the atoms of two sets, from the rows of each set at every distinct point."""
+    """Find the atoms of two sets, given the number of rows of each set at every distinct point."""
     m0, m1 = multiplicity
     both, rows = m0 + m1, int((m0 + m1).sum())
     several = both > 1
@@ -87,24 +87,24 @@ def line_ball(
 ) -> Raw:
     """Estimate Renyi divergences of two sets of numbers by counting in common balls.
 
-    The estimator is that of `estimate_by_balls`; distances are |y - a| rounded to float64. Each set
-    is sorted once. As y grows, the window of its k nearest numbers and both ends of its ball only
-    move to the right, so that a direction costs a few steps for each number.
+    The formula is the same as in `estimate_by_balls`; distances are |y - a| rounded to float64.
+    Each set is sorted once. For increasing y, the window of its k nearest numbers and both ends of
+    its ball only move to the right. A direction therefore takes a few steps for each number.
 
-    Memory: at most 32 bytes for each row; with a plan 40, 8 more for each thread, and 4 for each
-    replicate of a chunk of `plan.weights`.
+    Memory: at most 32 bytes for each row. With a plan, 40 bytes, 8 more for each thread, and 4 for
+    each replicate of a chunk of `plan.weights`.
 
     Args:
         values0: one number for each row of the first set, shape (N0,), finite.
-        values1: of the second set, shape (N1,).
+        values1: the same for the second set, shape (N1,).
         alphas: orders, positive, shape (A,); 1.0 is the KL divergence.
-        k: rows of the other set that a ball reaches if it is not the larger one.
-        plan: how to resample rows, or None for no error bar. Atoms and radii follow the rule with
-            the atoms and the depth of the sample.
-        threads: threads of the search, or None for all cores.
+        k: number of rows that a ball reaches in the other set, if that set is not the larger one.
+        plan: plan to resample rows, or None for no error bar. Atoms and depth are those of the
+            sample; radii follow the same rule in every replicate.
+        threads: number of threads of the search. Defaults to all cores.
 
     Returns:
-        The estimates of both directions; `replicates` for subsampling and the bootstrap.
+        The estimates of both directions, with `replicates` for subsampling and the bootstrap.
     """
     sets = tuple(np.require(values, np.float64, ("C", "A")) for values in (values0, values1))
     alphas = np.ascontiguousarray(alphas, np.float64)
@@ -148,13 +148,13 @@ def line_ball(
 
 
 def _share_outside(values: Floats, others: Floats) -> float:
-    """Compute the share of the values below or above all others."""
+    """Return the share of the values below or above all others."""
     outside = np.count_nonzero(values < others.min()) + np.count_nonzero(values > others.max())
     return outside / len(values)
 
 
 def compute_ceiling(size: int, depth: int, alphas: Floats) -> Floats:
-    """Compute the value if every ball held all of the numerator and `depth` denominator rows."""
+    """Compute the value if every ball held the whole numerator and `depth` denominator rows."""
     ends = np.array([size + 1.0, float(depth)])
     out = np.empty(len(alphas))
     for i, order in enumerate((alphas - 1.0).tolist()):
@@ -169,30 +169,31 @@ def compute_ceiling(size: int, depth: int, alphas: Floats) -> Floats:
 def estimate_by_balls(task: Task) -> Raw:
     """Estimate Renyi divergences by counting the rows of both sets in common balls.
 
-    For a row y of Y0 the ball reaches the row of Y1 at which the rows of Y1, from the nearest
-    on, first number k1 = ceil(k max(1, N1/N0)); rows at equal distances are in the ball together.
-    With n the rows of Y0 in it other than y, j the rows of Y1 in it but one, b = alpha - 1 and
-    (x)_b = Gamma(x + 1) / Gamma(x - b + 1) (0 where x - b + 1 <= 0),
+    Let k1 = ceil(k max(1, N1/N0)). The ball of a row y of Y0 ends at the k1-th nearest row of Y1.
+    Rows at equal distances are in the ball together. Let n be the number of other rows of Y0 in the
+    ball, and j the number of rows of Y1 in it minus one. With b = alpha - 1 and
+    (x)_b = Gamma(x + 1) / Gamma(x - b + 1) (0 if x - b + 1 <= 0),
 
         T = mean[(n)_b / (N0 - 1)_b * Gamma(N1 + 1 + b) / Gamma(N1 + 1)
                  / (Gamma(j + 1 + b) / Gamma(j + 1))],
         D_alpha = ln T / b,    D_1 = mean[psi(n + 1) - psi(j + 1)] - psi(N0) + psi(N1 + 1).
 
-    Points with 5 other rows of Y0 or 5 rows of Y1 are atoms: there n and j are the numbers of
-    other rows of Y0 and of rows of Y1 at the point itself, and only the rest is searched. If
-    99 % of all rows are on atoms, every point is handled like one. The other direction has the
-    sets exchanged. One dimension is sorted instead of searched.
+    Points with 5 other rows of Y0 or 5 rows of Y1 are atoms. At an atom, n is the number of other
+    rows of Y0 and j the number of rows of Y1 at the point itself. Only the other points are
+    searched. If 99 % of all rows are on atoms, every point is handled like an atom. In the other
+    direction the sets are exchanged. In one dimension rows are sorted instead of searched.
 
     Memory, in d >= 2, for each distinct point that is not an atom: 20 bytes for each of the K
-    entries of its list (K is k1 without a plan and somewhat more with one, see
-    `list_length`) and 4 bytes for each point of its own set inside the largest of these balls,
-    or outside the smallest if they are fewer, up to 4096 of them (16 KiB) or 1 GiB in all,
-    whichever is more; beyond that a query is searched again when it is counted. Without a plan
-    only a block of queries at a time takes this, about 128 MiB, and never more than 8192 queries.
+    entries of its list (K is k1 without a plan and somewhat larger with a plan, see `list_length`),
+    and 4 bytes for each listed point of its own set. The listed points are those inside the largest
+    of these balls, or those outside the smallest if they are fewer. Their number is limited to 4096
+    (16 KiB) or 1 GiB in all, whichever is more. A query beyond this limit is searched again when it
+    is counted. Without a plan, only a block of queries at a time takes this memory: about 128 MiB,
+    and never more than 8192 queries.
 
     Args:
-        task: the two sets, the orders, k, and how to resample: atoms, k1 and groups stay as they
-            are in the sample; n leaves out one copy of y.
+        task: the two sets, the orders, k, and the plan to resample. In every replicate, atoms, k1
+            and groups are the same as in the sample, and n leaves out one copy of y.
 
     Returns:
         The estimates of both directions.
@@ -240,10 +241,10 @@ def estimate_by_balls(task: Task) -> Raw:
 
 
 class _BallDirection:
-    """One direction: queries from set a, radii from set b.
+    """One direction of the ball estimate: queries from set a, radii from set b.
 
-    `queries` and `atoms` are pooled ids of points of set a, `other` those of the points of b that
-    are searched; `lists` is what `_core.ball_replicates` walks.
+    `queries` and `atoms` are pooled ids of points of set a. `other` holds the pooled ids of the
+    searched points of set b. `lists` holds the arrays for `_core.ball_replicates`.
     """
 
     def __init__(self, task: Task, atoms: Atoms, a: int) -> None:
@@ -261,7 +262,7 @@ class _BallDirection:
         self.lists: Arrays = ()
 
     def counts(self, keep: bool, shown: Progress) -> Arrays:
-        """Search, count, and gather equal cells: n, j, atom and weight of each, shape (c,)."""
+        """Search and count; return n, j, atom and weight of each distinct cell, shape (c,)."""
         m_a, m_b = self.points.multiplicity[self.a], self.points.multiplicity[self.b]
         copies_a, copies_b = (
             neighbours.count_copies(self.points, self.a),
@@ -284,7 +285,7 @@ class _BallDirection:
         return _gather_cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
 
     def replicates(self, copies_a: Any, copies_b: Any, alphas: Floats) -> Floats:
-        """Return values for copies of all points in R replicates, shapes (R, u), as (R, alphas)."""
+        """Return the values of R replicates, shape (R, alphas), from copies of shapes (R, u)."""
         walkable = *self._walkable(self.queries, self.lists), self.atoms
         arguments = *walkable, copies_a, copies_b, self.depth, alphas, *self._where
         values, run_outs, rescans = _core.ball_replicates(*arguments)
@@ -303,7 +304,7 @@ class _BallDirection:
         self.counted["rescans"] += int(rescans)
 
     def _searched(self) -> Iterator[tuple[slice, Arrays]]:
-        """Iterate over blocks of queries and yield their lists, in pooled ids."""
+        """Yield blocks of queries and their neighbour lists, in pooled ids."""
         rows, first = self.points.rows, self.points.first
         if not len(self.other):
             if len(self.queries):
@@ -333,7 +334,7 @@ def _no_lists(queries: int) -> Arrays:
 
 
 def _join_blocks(blocks: list[Arrays]) -> Arrays:
-    """Join the lists of all blocks; empty `blocks` array by array to save memory."""
+    """Join the lists of all blocks; empty `blocks` one array at a time to save memory."""
     if not blocks:
         return _no_lists(0)
     columns = [list(column) for column in zip(*blocks, strict=True)]
@@ -353,7 +354,7 @@ def _join_blocks(blocks: list[Arrays]) -> Arrays:
 def _gather_cells(
     n: Labels, j: Labels, atom: npt.NDArray[np.bool_], weight: Labels
 ) -> tuple[Labels, Labels, npt.NDArray[np.bool_], Floats]:
-    """Gather equal cells (n, j, atom) and add their weights."""
+    """Merge equal cells (n, j, atom) and add their weights."""
     order = np.lexsort((j, n, atom))
     n, j, atom, weight = n[order], j[order], atom[order], weight[order]
     new = np.ones(len(n), bool)
@@ -363,7 +364,7 @@ def _gather_cells(
 
 
 def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Floats, Floats | None]:
-    """Compute standard errors and the replicates' values."""
+    """Return standard errors, and the values of the replicates."""
     points, alphas, plan = task.points, task.alphas, task.plan
     if plan is None:
         return np.full((2, len(alphas)), np.nan), None
@@ -400,29 +401,30 @@ def _list_ball_notes(points: Points, k: int, sides: tuple[_BallDirection, ...]) 
 def estimate_by_distances(task: Task) -> Raw:
     """Estimate Renyi divergences from the distances to the k-th neighbours in both sets.
 
-    With rho(y) and nu(y) the distances of a row y of Y0 to its k-th neighbour in Y0 (y itself
-    left out) and in Y1, and b = alpha - 1,
+    Let rho(y) and nu(y) be the distances of a row y of Y0 to its k-th neighbour in Y0 (without y
+    itself) and in Y1. With b = alpha - 1,
 
         D_alpha = ln(B mean[((N1 nu^d) / ((N0 - 1) rho^d))^b]) / b,
         B = Gamma(k)^2 / (Gamma(k - b) Gamma(k + b)),
         D_1 = d mean[ln(nu / rho)] + ln(N1 / (N0 - 1)),
 
-    and the same with the sets exchanged. It presumes that the rows have densities on all of
-    R^d: for rows on a surface of lower dimension the exponent d inflates every value.
+    and the other direction has the sets exchanged. The formula assumes that the rows have densities
+    on all of R^d. For rows on a surface of lower dimension, the exponent d makes every value too
+    large.
 
-    A search keeps 12 bytes for each entry of the lists, 2 K entries for every row; K is k
-    without a plan and somewhat more with one.
+    The search keeps 12 bytes for each list entry, and 2 K entries for every row. K is k without a
+    plan and somewhat larger with a plan.
 
     Args:
-        task: the two sets, without repeated rows, the orders, k, and how to resample: by the
-            jackknife or by subsampling.
+        task: the two sets without repeated rows, the orders, k, and the plan to resample (jackknife
+            or subsampling).
 
     Returns:
         The estimates of both directions.
 
     Raises:
-        ValueError: if an alpha is not above 1 - k and below k + 1, if k is not below the rows of
-            both sets, if two rows are equal, or if the plan is a bootstrap.
+        ValueError: if an alpha is not above 1 - k and below k + 1; if a set has at most k rows; if
+            two rows are equal; if the plan is a bootstrap.
 
     Source:
         Poczos and Schneider (2011), "On the estimation of alpha-divergences"; Wang, Kulkarni and
@@ -436,7 +438,7 @@ def estimate_by_distances(task: Task) -> Raw:
     neighbours.refuse_zeros("poczos", points, four.zeros(k))
 
     def formula(*weights: Weights) -> tuple[Floats, Floats]:
-        # Rows are present (weight 1) or not; NaN if a set has too few rows for k.
+        # Rows are present (weight 1) or absent; NaN if a set has too few rows for k.
         sizes = [int(w.sum()) for w in weights]
         value, effective = np.full((2, 2, len(orders)), np.nan)
         for a, b in ((0, 1), (1, 0)):
@@ -472,7 +474,7 @@ def _check_distances(points: Points, alphas: Floats, k: int, plan: ResamplingPla
 
 
 def _log_constants(k: int, orders: Floats) -> Floats:
-    """Compute the logarithm of B for every order, from ratios of gamma functions."""
+    """Compute the logarithm of B for every order from ratios of gamma functions."""
     ratio, at = _core.log_gamma_ratio, np.array([float(k)])
     return np.array([-float(ratio(at, b)[0] + ratio(at, -b)[0]) for b in orders.tolist()])
 
@@ -497,43 +499,44 @@ def _list_distance_notes(points: Points, alphas: Floats, k: int) -> tuple[str, .
 def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
     """Estimate Renyi divergences by the formula of Gusain and Leith.
 
-    Equal rows are one point with a multiplicity. With n_j(y) the rows on the k points of Y_j
-    nearest to y, rho_j(y) the distance of the k-th and N'_j the sum of n_j over the points of
-    Y_j, the densities are P_j(y) = n_j(y) / (N'_j rho_j(y)^d), and with b = alpha - 1
+    Equal rows are one point with a multiplicity. Take the k points of Y_j nearest to y. Let n_j(y)
+    be the number of rows on these points, and rho_j(y) the distance of the k-th point. Let N'_j be
+    the sum of n_j over the points of Y_j. Then the densities are P_j(y) = n_j(y) / (N'_j
+    rho_j(y)^d), and with b = alpha - 1
 
         D_alpha = ln(mean[(P_0 / P_1)^b]) / b,    D_1 = mean[ln(P_0 / P_1)]
 
-    over the rows y of Y0; the other direction has the sets exchanged. As printed, the logarithm
-    stands inside the mean and P_0 has the exponent alpha: what that gives is
+    over the rows y of Y0; the other direction has the sets exchanged. In the printed formula, the
+    logarithm is inside the mean and P_0 has the exponent alpha. The result of that formula is
     D_1 + mean[ln P_0] / b, which depends on the scale of the data and is not a Renyi divergence.
 
-    Neither form corrects for the k-th neighbour's randomness: for alpha = 2 and k = 5 it is too
-    large by about 0.22 at any number of rows, and by about another 0.25 if a row counts as its
-    own neighbour.
+    Neither form corrects for the randomness of the k-th neighbour. For alpha = 2 and k = 5 the
+    value is too large by about 0.22 for any number of rows. If a row counts as its own neighbour,
+    another error of about 0.25 is added.
 
-    A search keeps 12 bytes for each entry of the lists, 2 K entries for every distinct row; K is
-    k without a plan and somewhat more with one.
+    The search keeps 12 bytes for each list entry, and 2 K entries for every distinct row. K is k
+    without a plan and somewhat larger with a plan.
 
     Args:
-        task: the two sets, the orders, k, counted in distinct points (all of them if they are
-            fewer), and how to resample: with the bootstrap, as in the paper, the mean and standard
-            deviation of the replicates are the paper's two figures.
-        self_neighbour: True if a point of Y_j is the first of its own neighbours in Y_j; the
-            paper does not say.
+        task: the two sets, the orders, k, and the plan to resample. k is counted in distinct points
+            (all points if there are fewer). With the bootstrap, as in the paper, the mean and the
+            standard deviation of the replicates are the paper's two results.
+        self_neighbour: True if a point of Y_j is the first of its own neighbours in Y_j. The
+            paper does not specify it.
         literal: True for the printed formula (alpha = 1 is D_1 in either case).
 
     Returns:
         The estimates of both directions.
 
     Raises:
-        ValueError: if a k-th neighbour lies at distance zero, or a set has one distinct row only
-            and a point is not its own neighbour.
+        ValueError: if a k-th neighbour is at distance zero, or if a set has only one distinct row
+            and `self_neighbour` is False.
 
     Warns:
         UserWarning: if `literal`.
 
     Source:
-        Gusain and Leith, the estimator from k-nearest-neighbour densities and its bootstrap.
+        Gusain and Leith (2025): the estimator from k-nearest-neighbour densities, its bootstrap.
     """
     points, k = task.points, task.k
     method = "paper-literal" if literal else "paper"
@@ -554,12 +557,12 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
     def find_densities(
         a: int, b: int, weights: tuple[Weights, ...], there: npt.NDArray[np.bool_]
     ) -> tuple[Any, Floats]:
-        # Rows up to the k-th neighbour in set b of the points of set a, and the log densities.
+        # Number of rows up to the k-th neighbour in set b of points of set a, and log densities.
         rows, log_squared = four.lists[a][b].reach(weights[b], there, k)
         return rows, np.log(rows) - 0.5 * points.dim * log_squared
 
     def formula(*weights: Weights) -> tuple[Floats, Floats]:
-        # Points are present as often as their weights; the printed form has NaN terms.
+        # A point is present as often as its weight; the printed form averages no weights (NaN).
         there = [w[ids] > 0 for w, ids in zip(weights, four.sets, strict=True)]
         both = [find_densities(a, a, weights, there[a]) for a in (0, 1)]
         totals = [np.log(rows.sum()) for rows, _ in both]

@@ -1,4 +1,4 @@
-"""Nearest neighbours: the search in a set of points, and lists that serve every replicate."""
+"""Nearest neighbours: the search in a set of points, and neighbour lists for all replicates."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..records import Floats
 from .points import Ids, Points, Raw, ResamplingPlan, Task, Weights
 
 _SORTED_LOOKUP_WORK = 1000
-"""Cost of a sorted look-up, in products of a search."""
+"""Cost of a look-up in sorted numbers, in units of one product of a search."""
 
 RUNS_OUT = 1e-6
-"""Probability that a list is too short in a replicate, for one query."""
+"""Largest probability that the list of one query is too short in a replicate."""
 
 BLOCK_BYTES = 2**27
 _PRODUCTS_PER_BLOCK = 3e10
@@ -26,13 +26,13 @@ _MIN_BLOCK_QUERIES, _MAX_BLOCK_QUERIES = 256, 8192
 
 
 class Finder:
-    """Finds the nearest of some points.
+    """Search for the nearest points in a set.
 
     Args:
         points: the two sets.
-        among: pooled ids of the points searched, ascending, shape (p,).
-        threads: threads of a search.
-        counted: where rescans are counted.
+        among: pooled ids of the points to search, ascending, shape (p,).
+        threads: number of threads of a search.
+        counted: dictionary in which rescans are counted.
     """
 
     def __init__(self, points: Points, among: Ids, threads: int, counted: dict[str, int]) -> None:
@@ -44,7 +44,7 @@ class Finder:
 
     @property
     def work(self) -> int:
-        """Cost of one query."""
+        """Cost of one query, in products."""
         return len(self.among) if self.points.dim > 1 else _SORTED_LOOKUP_WORK
 
     def nearest(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
@@ -66,15 +66,15 @@ class Finder:
             *self.points.rows, first[queries], first[self.among], width, self.threads
         )
         self.counted["rescans"] += int(rescans)
-        # A whole tie shell may follow the last entry: the beginning of the list is exact too.
+        # All points tied with the last entry may follow it; the first `width` entries are exact.
         cut = starts[:-1, None] + np.arange(width)
         return self.among[places[cut]], squared[cut]
 
     def _looked_up(self, queries: Ids, width: int) -> tuple[Ids, Floats, npt.NDArray[np.bool_]]:
-        """Look up neighbours in the sorted values; mark rows where a tie may reach further.
+        """Look up neighbours in the sorted values; mark rows where a tie may extend further.
 
-        The `width` nearest lie among the `width` next values on either side. One more is looked
-        at: if it is as near as the last entry, differences have been rounded to the same number.
+        The `width` nearest points are among the next `width` values on either side. One more value
+        is compared: if it is as near as the last entry, both differences were rounded equally.
         """
         values = self._values(queries)
         middle = np.searchsorted(self._sorted, values)
@@ -96,19 +96,19 @@ class Finder:
 def list_length(
     needed: int, plan: ResamplingPlan | None, points: int, *, single: bool = False
 ) -> int:
-    """Return the list length that leaves `needed` entries, with copies, in a replicate.
+    """Return the list length at which a replicate keeps `needed` entries of the list.
 
     Args:
-        needed: rows (or points) that a query must reach.
-        plan: how rows are resampled, or None.
-        points: number of points there are: no list is longer.
-        single: True if copies do not count: a point is there or not.
+        needed: number of rows (or points) that a query must reach.
+        plan: plan to resample rows, or None.
+        points: number of points; a list is not longer than this.
+        single: True if copies do not count, that is, a point is present or absent.
 
     Returns:
-        The smallest K for which fewer than `needed` are left with a probability below
-        `RUNS_OUT`: under the Poisson law with mean K for the bootstrap (the binomial law with
-        1 - 1/e if copies do not count), under the binomial law with the share of kept units
-        otherwise (wider than the hypergeometric law of rows drawn one by one).
+        The smallest K for which the probability that fewer than `needed` are left is below
+        `RUNS_OUT`. For the bootstrap, this is computed by the Poisson law with mean K (the binomial
+        law with 1 - 1/e if copies do not count). Otherwise, it is computed by the binomial law with
+        the share of kept units, which is wider than the hypergeometric law of single drawn rows.
     """
     if plan is None or needed >= points:
         return min(needed, points)
@@ -125,9 +125,9 @@ def list_length(
 
 
 def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[slice]:
-    """Yield blocks of queries of about a second.
+    """Yield blocks of queries that take about a second each.
 
-    A block holds at most `BLOCK_BYTES` at `each` bytes a query, or 256 queries.
+    A block holds at most `BLOCK_BYTES` at `each` bytes per query, or 256 queries if that is more.
     """
     work = int(_PRODUCTS_PER_BLOCK / max(1, points * dim))
     room = BLOCK_BYTES // max(1, each)
@@ -137,22 +137,22 @@ def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[
 
 
 class Lists:
-    """For each query its nearest distinct points of one set, the nearest first.
+    """The nearest distinct points of one set for each query, the nearest first.
 
-    Equal distances are ordered by pooled id. A query that is itself a point of the set is not
-    listed unless `own`; without `own` the queries are the set searched.
+    Equal distances are ordered by pooled id. If a query is a point of the set, it is not listed
+    itself unless `own` is True. If `own` is False, the queries are the searched set.
 
     Args:
         task: the two sets, k, and how to resample and to search.
         queries: pooled ids of the queries, shape (q,).
-        among: pooled ids of the set searched, ascending, shape (p,).
+        among: pooled ids of the searched set, ascending, shape (p,).
         own: True if a query may be its own neighbour.
-        progress: is advanced by each query.
+        progress: progress bar that each query advances.
 
     Attributes:
         listed: pooled ids of the neighbours, shape (q, K).
-        log_squared: logarithms of their squared distances, shape (q, K); -inf for zero.
-        counted: rescans and run_outs so far.
+        log_squared: logarithms of their squared distances, shape (q, K); -inf for distance 0.
+        counted: numbers of rescans and run_outs.
     """
 
     def __init__(self, task: Task, queries: Ids, among: Ids, own: bool, progress: Progress) -> None:
@@ -172,16 +172,16 @@ class Lists:
     def reach(
         self, weights: Weights, is_needed: npt.NDArray[np.bool_], k: int
     ) -> tuple[Any, Floats]:
-        """Walk the lists to the k-th point that a replicate has.
+        """Find the k-th point of each list that is present in a replicate.
 
         Args:
             weights: copies of each point in the replicate, shape (u,).
-            is_needed: queries to answer, shape (q,).
-            k: points to reach; all points there are if they are fewer.
+            is_needed: True for the queries to compute, shape (q,).
+            k: number of points to reach, or all present points if there are fewer.
 
         Returns:
-            Copies of the points up to the k-th, shape (w,), and the logarithm of its squared
-            distance, shape (w,), for the w queries wanted.
+            For the w needed queries: the number of copies of the points up to the k-th, shape (w,),
+            and the logarithm of the squared distance of the k-th point, shape (w,).
         """
         there = weights[self.among] > 0
         copies = np.zeros(int(is_needed.sum()), np.int64)
@@ -216,7 +216,7 @@ class Lists:
         return Finder(self.points, among, self.threads, self.counted)
 
     def _search(self, queries: Ids, finder: Finder, entries: int) -> tuple[Ids, Floats]:
-        """Find the nearest `entries` for some queries, as arrays of that width."""
+        """Find the nearest points of some queries, as arrays of at most `entries` columns."""
         skipped = 0 if self.own else 1
         width = min(entries + skipped, len(finder.among))
         listed, squared = finder.nearest(queries, width)
@@ -232,7 +232,7 @@ class Lists:
 def _walk_copies(
     copies: npt.NDArray[Any], log_squared: Floats, goal: npt.NDArray[np.int64]
 ) -> tuple[Any, Floats, npt.NDArray[np.bool_]]:
-    """Return copies up to the goal-th present point, its distance, and if the list ran out."""
+    """Return copies up to the goal-th present point, its log distance, and if the list ran out."""
     number = (copies > 0).cumsum(1, dtype=np.int32)
     ran_out = number[:, -1] < goal
     place = np.argmax(number >= goal[:, None], 1)
@@ -242,11 +242,11 @@ def _walk_copies(
 
 
 class Four:
-    """The points of each set and their lists in each set.
+    """The points of each set and their four neighbour lists: from each set in each set.
 
     Args:
         task: the two sets, k, and how to resample and to search.
-        own: as in `Lists`, for the neighbours in the same set.
+        own: True if a point may be its own neighbour in the same set, as in `Lists`.
 
     Attributes:
         sets: pooled ids of the points of each set.
@@ -263,14 +263,14 @@ class Four:
 
     @property
     def counted(self) -> dict[str, int]:
-        """Counts of all four searches together, and the longest list."""
+        """Counts of all four searches together, and the length of the longest list."""
         every = [entry for pair in self.lists for entry in pair]
         names = "rescans", "run_outs"
         longest = max(entry.listed.shape[1] for entry in every)
         return {name: sum(e.counted[name] for e in every) for name in names} | {"list": longest}
 
     def zeros(self, k: int) -> list[int]:
-        """Count rows of each set whose k-th neighbour in either set lies at distance zero."""
+        """Count rows of each set with a k-th neighbour at distance zero in either set."""
         zero_rows: list[int] = []
         for a, (pair, ids) in enumerate(zip(self.lists, self.sets, strict=True)):
             last = (e.log_squared[:, min(k, e.listed.shape[1]) - 1] for e in pair)
@@ -282,7 +282,7 @@ class Four:
 def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weights:
     """Count the copies of every point on one side, shape (u,).
 
-    `rows` says how often each sample row is present, shape (N,), or None for once each.
+    `rows` holds how often each sample row is present, shape (N,). Defaults to once each.
     """
     if rows is None:
         return points.multiplicity[side].astype(np.uint32)
@@ -293,13 +293,13 @@ def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weig
 def average_ratios(
     log_ratios: Floats, copies: npt.NDArray[Any], orders: Floats, constants: Floats
 ) -> tuple[Floats, Floats]:
-    """Compute ln(e^constant times mean of e^(order * log ratio)) / order, and effective terms.
+    """Compute ln(e^constant times mean of e^(order * log ratio)) / order, and the effective terms.
 
     Args:
         log_ratios: logarithm of the estimated ratio of densities at each query, shape (q,).
-        copies: rows that each query stands for, shape (q,).
-        orders: alpha - 1 for every alpha, shape (A,); for 0 the mean of the logarithms.
-        constants: shape (A,); not used for order 0.
+        copies: number of rows at each query, shape (q,).
+        orders: alpha - 1 for every alpha, shape (A,). For 0, the value is the mean logarithm.
+        constants: logarithms of the factors, shape (A,); not used for order 0.
     """
     total = copies.sum()
     value, effective = np.empty(len(orders)), np.empty(len(orders))
@@ -319,13 +319,13 @@ def average_ratios(
 def from_lists(
     task: Task, four: Four, formula: Callable[[Weights, Weights], tuple[Floats, Floats]]
 ) -> Raw:
-    """Estimate from the lists, with standard errors if there is a plan; no row is an atom.
+    """Estimate from the lists, with standard errors if there is a plan; treat no row as an atom.
 
     Args:
-        task: what is asked.
-        four: the lists of its points.
-        formula: from the copies of every point on both sides to values and effective terms,
-            shapes (2, A).
+        task: what to estimate, and the plan.
+        four: neighbour lists of the points of the task.
+        formula: function that maps the copies of every point on both sides to values and effective
+            terms, shapes (2, A).
     """
     points, plan = task.points, task.plan
     value, effective = formula(count_copies(points, 0), count_copies(points, 1))
@@ -352,7 +352,7 @@ def from_lists(
 
 
 def refuse_zeros(method: str, points: Points, zeros: Sequence[int]) -> None:
-    """Raise an error if `zeros` rows of each set have a neighbour at distance zero."""
+    """Raise an error if any row has a neighbour at distance zero; `zeros` are counts per set."""
     if not any(zeros):
         return
     both = enumerate(zip(zeros, points.sizes, strict=True))

@@ -1,7 +1,7 @@
-"""The rows that estimators see: checked, pooled, scaled, and resampled in replicates.
+"""The rows that estimators use: checked, pooled, scaled, and resampled in replicates.
 
-A plan of replicates knows rows and groups of rows only. Estimators turn its weights into those of
-the points they search, so that every method resamples the same rows for the same seed.
+A resampling plan contains only rows and groups of rows. Estimators convert its weights into weights
+of the searched points. Therefore every method resamples the same rows for the same seed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from ..packages import converts_to_array
 from ..records import Floats, Record, frozen_array
 
 Rows = npt.NDArray[np.floating[Any]]
+"""Rows as float32 or float64."""
 Both = tuple[Rows, Rows]
 Labels = npt.NDArray[np.int64]
 Counts = tuple[Labels | None, Labels | None]
 Groups = tuple[Labels | None, Labels | None]
-"""The group of every row of two sets, integers from 0 without gaps, or None."""
+"""Group of every row of the two sets, as integers from 0 without gaps, or None."""
 
 UNEQUAL = 100.0
-"""Largest variance of a coordinate, over the median one, that passes without a note."""
+"""Largest ratio of a coordinate's variance to the median variance that needs no note."""
 
 FEW = 10
-"""Distinct points per direction below which whitening earns a note."""
+"""Distinct points per direction below which whitening adds a note."""
 
 _BLOCK_NUMBERS = 2**20
 
@@ -40,7 +41,7 @@ Error = Literal["jackknife", "subsample", "bootstrap"]
 ERRORS: Final[tuple[Error, ...]] = get_args(Error)
 JACKKNIFE_GROUPS = 20
 REPLICATES = 200
-"""Replicates of subsampling and of the bootstrap where the caller names no number."""
+"""Default number of replicates of subsampling and of the bootstrap."""
 
 Ids = npt.NDArray[np.uint32]
 
@@ -48,7 +49,7 @@ Scale = Literal["std", "whiten"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 
 _MAX_COORDINATE = 1e150
-"""Squares of differences up to this size add up to a finite number."""
+"""Largest coordinate: squared differences up to this size have a finite sum."""
 
 _MAX_EXACT_INTEGER = 2**53
 _MAX_SET_ROWS = 2**31 - 1
@@ -66,21 +67,24 @@ def freeze_arrays(record: Record, *names: str) -> None:
 class Raw:
     """Estimates of one method in both directions: row 0 is D(P0||P1), row 1 is D(P1||P0).
 
+    In D(P||Q), the set of P is the numerator and the set of Q the denominator.
+
     Args:
-        value: estimates in nats, shape (2, n_alpha), raw: negative ones are kept.
-        std_error: their standard errors, the same shape; NaN where none was asked for or where a
+        value: raw estimates in nats, shape (2, n_alpha); negative ones are kept.
+        std_error: standard errors of the estimates, the same shape; NaN if not requested or if a
             replicate was not finite.
-        depth: rows of the denominator that a ball reaches in each direction.
-        ceiling: what `value` would be if every ball held all of the numerator, shape (2, n_alpha);
-            NaN for methods without balls.
+        depth: number of rows of the denominator that a ball reaches, in each direction.
+        ceiling: value that would result if every ball held all rows of the numerator, shape
+            (2, n_alpha); NaN for methods without balls.
         effective: effective number of terms (sum w)^2 / sum w^2 of the averaged weights, shape
-            (2, n_alpha); NaN where the method has none.
+            (2, n_alpha); NaN if the method has no weights.
         unseen_share: share of the numerator's rows on atoms that the denominator does not have,
             shape (2,).
         atom_share: share of each set's rows on atoms, shape (2,): set 0, set 1.
-        rows_per_atom: rows on repeated values over distinct repeated values; NaN without any.
+        rows_per_atom: rows on repeated values divided by distinct repeated values; NaN if there
+            are no repeated values.
         replicates: estimates on resampled data, shape (replicates, 2, n_alpha), or None.
-        counted: numbers that tell what the search did (rescans, run_outs, ...).
+        counted: counts of the search steps (rescans, run_outs, ...).
         notes: sentences for the reader.
         beyond_share: in one dimension, share of the numerator's rows below or above all rows of
             the denominator, shape (2,); 0 otherwise.
@@ -101,7 +105,7 @@ class Raw:
 
 
 def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
-    """Return a note if one variance far exceeds the median of those above 0."""
+    """Return a note if one variance far exceeds the median of the positive variances."""
     if both[0].shape[1] == 1:
         return ()
     variances = _column_moments(both, counts)[1]
@@ -115,7 +119,7 @@ def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
 
 
 def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Both, tuple[str, ...]]:
-    """Scale both sets to new coordinates, and return notes.
+    """Scale both sets to new coordinates; return them with notes.
 
     `unique` is the number of distinct points.
     """
@@ -125,7 +129,7 @@ def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Bot
         return _map_blocks(both, lambda block: (block - mean) / deviation, len(mean)), ()
     covariance = _weighted_mean(both, counts, lambda b, w: ((b - mean) * w).T @ (b - mean))
     values, vectors = np.linalg.eigh(covariance)
-    # Below this a direction holds the rounding of the numbers themselves, or of the moments.
+    # Below this limit, a direction holds only rounding errors of the numbers or of the moments.
     size = max(float(np.abs(extreme(rows))) for rows in both for extreme in (np.max, np.min))
     rounding = float(np.finfo(both[0].dtype).eps) * size
     floor = max(rounding**2, len(values) * float(np.finfo(np.float64).eps) * values[-1])
@@ -134,7 +138,7 @@ def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Bot
     notes = _note_whitening(rank, len(values), unique)
     if not rank:
         return both, notes
-    # The largest entry of each direction is positive: an eigenvector's sign is arbitrary.
+    # Make the largest entry of each direction positive: the sign of an eigenvector is arbitrary.
     vectors = vectors[:, kept]
     vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(0), np.arange(rank)])
     change = vectors / np.sqrt(values[kept])
@@ -143,7 +147,7 @@ def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Bot
 
 def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
     if rank and unique <= rank + 1:
-        # Whitened, such points are corners of a simplex, all equally far from each other.
+        # After whitening, such points are corners of a simplex with equal distances.
         requirement = f'None or "std" for {unique} distinct points that span {rank} dimensions'
         raise invalid("scale", requirement, "whiten")
     notes = []
@@ -173,8 +177,8 @@ def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Float
 def _column_moments(both: Both, counts: Counts) -> tuple[Floats, Floats]:
     """Compute mean and variance of every column over the sample rows of both sets.
 
-    Rows are added one after another, never by a matrix product, so that every CPU agrees. The
-    variance of a constant column is exactly 0.
+    Rows are added one after another and not by a matrix product, so every CPU gives the same sums.
+    The variance of a constant column is exactly 0.
     """
     mean = _weighted_mean(both, counts, lambda b, w: (b * w).sum(0))
     squares = _weighted_mean(both, counts, lambda b, w: ((b - mean) ** 2 * w).sum(0))
@@ -184,14 +188,14 @@ def _column_moments(both: Both, counts: Counts) -> tuple[Floats, Floats]:
 
 
 def _weighted_mean(both: Both, counts: Counts, add: Callable[[Floats, Floats], Floats]) -> Floats:
-    """Add up what `add` returns for blocks of rows and their counts, over the sample rows."""
+    """Average over the sample rows the sums that `add` returns for blocks of rows and counts."""
     sizes = zip(both, counts, strict=True)
     total = float(sum(len(rows) if count is None else count.sum() for rows, count in sizes))
     return np.asarray(sum(add(*part) for part in _iterate_weighted_blocks(both, counts)) / total)
 
 
 def _map_blocks(both: Both, change: Callable[[Floats], Floats], dim: int) -> Both:
-    """Apply a map of blocks of rows to both sets, in their own precision."""
+    """Apply a map of blocks of rows to both sets; keep each set's precision."""
     out = []
     for rows in both:
         new: Rows = np.empty((len(rows), dim), rows.dtype)
@@ -203,16 +207,16 @@ def _map_blocks(both: Both, change: Callable[[Floats], Floats], dim: int) -> Bot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResamplingPlan:
-    """Plan to resample two sets of rows.
+    """Plan by which two sets of rows are resampled.
 
     Args:
         kind: "jackknife", "subsample" or "bootstrap".
-        labels: for each set the unit of every row, integers from 0 without gaps, shape (n,). For
-            the jackknife a unit is one of at most 20 groups, deleted as a whole; for the others
-            it is a row, or the caller's group.
+        labels: unit of every row of each set, as integers from 0 without gaps, shape (n,). For
+            the jackknife, a unit is one of at most 20 groups, deleted as a whole. For the other
+            kinds, it is a row or the caller's group.
         units: number of units of each set.
-        replicates: number of replicates; for the jackknife units[0] + units[1].
-        seed: replicate i is drawn from a stream of its own, (seed, i).
+        replicates: number of replicates; for the jackknife, units[0] + units[1].
+        seed: seed of the replicates; replicate i has its own stream, (seed, i).
     """
 
     kind: str
@@ -222,7 +226,7 @@ class ResamplingPlan:
     seed: int
 
     def weights(self, start: int, stop: int) -> tuple[Weights, Weights]:
-        """Return the count of each row in replicates [start, stop), shapes (stop - start, n)."""
+        """Return counts of the rows in replicates start to stop - 1, shapes (stop - start, n)."""
         both = zip(*(self._drawn(i) for i in range(start, stop)), strict=True)
         first, second = (
             np.stack([kept[label] for kept in units])
@@ -231,18 +235,19 @@ class ResamplingPlan:
         return first, second
 
     def chunks(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of replicates whose weights take about 64 MiB for `rows` rows in all."""
+        """Yield ranges of replicates; the weights of a range take about 64 MiB for `rows` rows."""
         size = max(1, 2**24 // max(rows, 1))
         for start in range(0, self.replicates, size):
             yield start, min(start + size, self.replicates)
 
     def std_error(self, values: Floats) -> Floats:
-        """Compute standard errors of the replicates' values, shape (replicates, ...) to (...).
+        """Compute standard errors from the replicates' values, shape (replicates, ...) to (...).
 
-        Delete-group jackknife (Shao and Wu 1989): (g - 1)/g times the sum of squared deviations,
-        one set at a time, summed over the two. Subsampling half of the rows without replacement
-        (Politis and Romano 1994): the factor sqrt(m/N)/sqrt(1 - m/N) is one. Bootstrap: the plain
-        standard deviation. NaN where a replicate is not finite.
+        The delete-group jackknife (Shao and Wu 1989) gives (g - 1)/g times the sum of squared
+        deviations of each set, summed over the two sets. Subsampling half of the rows without
+        replacement (Politis and Romano 1994) has the factor sqrt(m/N)/sqrt(1 - m/N) = 1.
+        Subsampling and the bootstrap therefore give the standard deviation. The result is NaN if a
+        replicate is not finite.
         """
         with np.errstate(invalid="ignore"):
             if self.kind != "jackknife":
@@ -269,15 +274,15 @@ def plan_replicates(
     rng: np.random.Generator,
     replicates: int | None = None,
 ) -> ResamplingPlan | None:
-    """Make the plan for `error=kind`; return None if no error bars are requested.
+    """Make the plan for `error=kind`; return None if no error bars were requested.
 
     Args:
         kind: one of `ERRORS`, or None.
         sizes: rows of the two sets.
-        groups: the caller's group of every row as integers from 0 without gaps, or None: groups
-            stay together in every replicate.
-        rng: splits the rows into groups (jackknife) and gives the seed of the replicates.
-        replicates: number of replicates, `REPLICATES` if None; not for the jackknife.
+        groups: caller's group of every row, as integers from 0 without gaps, or None. Groups stay
+            together in every replicate.
+        rng: generator that deals rows into groups (jackknife) and gives the replicates' seed.
+        replicates: number of replicates, not for the jackknife. Defaults to `REPLICATES`.
     """
     if kind is None:
         return None
@@ -297,7 +302,7 @@ def plan_replicates(
 
 
 def _deal_groups(rows: int, groups: Labels | None, rng: np.random.Generator) -> Labels:
-    """Deal rows (or the caller's groups) at random into at most 20 groups of equal size."""
+    """Assign rows (or the caller's groups) at random to at most 20 groups of equal size."""
     units = rows if groups is None else int(groups.max()) + 1
     dealt = rng.permutation(units) % min(JACKKNIFE_GROUPS, units)
     return dealt if groups is None else dealt[groups]
@@ -313,15 +318,12 @@ def _draw_multinomial(units: int, rng: np.random.Generator) -> Weights:
     return np.bincount(rng.integers(units, size=units), minlength=units).astype(np.uint32)
 
 
-"""float32 or float64."""
-
-
 class Pool:
-    """The distinct points of both sets under one numbering, found when first asked for.
+    """The distinct points of both sets with one numbering; computed at the first use.
 
     Args:
-        rows: the rows before scaling.
-        counts: how often each row was seen, or None for once.
+        rows: rows before scaling.
+        counts: number of times that each row occurs, or None for once each.
     """
 
     def __init__(self, rows: Both, counts: Counts) -> None:
@@ -340,16 +342,17 @@ class Pool:
 class Points:
     """Rows of both sets and the distinct points among them.
 
-    A *pooled id* is the number of a distinct point of both sets together, in the order of first
-    occurrence: the rows of y0, then those of y1. A *sample row* is a row repeated by its count.
+    A *pooled id* is the number of a distinct point of both sets together. Points are numbered by
+    first occurrence, in the rows of y0 and then of y1. A row with the count c gives c
+    *sample rows*.
 
     Args:
-        rows: the rows as given (after rounding and scaling), shapes (n0, d) and (n1, d), both
-            float32 or both float64, C-contiguous.
-        pool: the distinct points among them.
-        sizes: sample rows of each set.
-        groups: the caller's group of every sample row, integers from 0 without gaps, or None.
-        scale: what the coordinates were scaled by: None, "std" or "whiten".
+        rows: rows after rounding and scaling, shapes (n0, d) and (n1, d), both float32 or both
+            float64, C-contiguous.
+        pool: distinct points among the rows.
+        sizes: number of sample rows of each set.
+        groups: caller's group of every sample row, integers from 0 without gaps, or None.
+        scale: scaling of the coordinates: None, "std" or "whiten".
         notes: sentences for the reader.
     """
 
@@ -367,16 +370,16 @@ class Points:
 
     @property
     def multiplicity(self) -> tuple[Labels, Labels]:
-        """Sample rows of each set at each point, shapes (u,) and (u,)."""
+        """Number of sample rows of each set at each point, shapes (u,) and (u,)."""
         return self.pool.found[1]
 
     @property
     def first(self) -> Labels:
-        """First place of each point in the rows of y0 followed by those of y1, shape (u,)."""
+        """Place of each point's first occurrence in the rows of y0, then y1, shape (u,)."""
         return self.pool.found[2]
 
     def drawn(self, most: tuple[int, int], rng: np.random.Generator) -> Points:
-        """Draw up to a given number of rows of each set at random; keep all points if all fit."""
+        """Draw up to `most` rows of each set at random; return all points if no set has more."""
         if self.sizes[0] <= most[0] and self.sizes[1] <= most[1]:
             return self
         both = zip(self.sizes, most, strict=True)
@@ -391,7 +394,7 @@ class Points:
         return self._taken(kept)
 
     def _taken(self, kept: Sequence[Labels]) -> Points:
-        """Return the points of some sample rows of each set."""
+        """Return the points of the given sample rows of each set."""
         y0, y1 = (np.ascontiguousarray(self.sample(side)[kept[side]]) for side in (0, 1))
         groups = regroup_rows(self.groups, kept)
         pool = Pool((y0, y1), (None, None))
@@ -399,7 +402,7 @@ class Points:
 
     @property
     def units(self) -> tuple[int, int]:
-        """Single rows of each set, or its groups."""
+        """Number of groups of each set, or of rows in a set without groups."""
         first, second = (
             size if groups is None else int(groups.max()) + 1
             for size, groups in zip(self.sizes, self.groups, strict=True)
@@ -426,21 +429,21 @@ class Points:
         """True if both sets hold the same points equally often."""
         if self.sizes[0] != self.sizes[1]:
             return False
-        # Mostly the extremes already distinguish the two sets.
+        # In most cases the extremes already differ.
         if any(extreme(self.rows[0]) != extreme(self.rows[1]) for extreme in (np.min, np.max)):
             return False
         return np.array_equal(*self.multiplicity)
 
     def distinct(self, enough: int) -> int:
-        """Count distinct points of the set with fewer of them, at most `enough`."""
-        # Most sets show it in their first rows; pooling a million costs a third of a second.
+        """Count the distinct points of the set with fewer distinct points, up to `enough`."""
+        # For most sets the first rows suffice; pooling a million rows takes a third of a second.
         some = (np.unique(rows[: 4 * enough], axis=0) for rows in self.rows)
         if all(len(rows) >= enough for rows in some):
             return enough
         return min(enough, *(int(np.count_nonzero(m)) for m in self.multiplicity))
 
     def coordinates(self, ids: npt.NDArray[Any]) -> Rows:
-        """Return the rows of the points with these pooled ids, shape (len(ids), d), as a copy."""
+        """Return the rows of the points with these pooled ids as a copy, shape (len(ids), d)."""
         places, size = self.first[ids], len(self.rows[0])
         out: Rows = np.empty((len(places), self.dim), self.rows[0].dtype)
         left = places < size
@@ -449,9 +452,9 @@ class Points:
         return out
 
     def sample(self, side: int) -> Rows:
-        """Return the sample rows of a set, shape (N, d); not a copy if no row has a count."""
+        """Return the sample rows of a set, shape (N, d); without a copy if no row has a count."""
         rows = self.rows[side]
-        # Whitened in different places, equal rows may differ in their last bits.
+        # Equal rows that were whitened in different places may differ in their last bits.
         same = self.sizes[side] == len(rows) and self.scale != "whiten"
         return rows if same else self.coordinates(self.ids[side])
 
@@ -469,36 +472,36 @@ def find_points(
 ) -> Points:
     """Check two sets of rows and find the distinct points among them.
 
-    float32 and float64 arrays in C order are used as they are, without a copy; if only one of the
-    sets is float32 it becomes float64. Integers and bools become float64 where that is exact,
-    float16 becomes float32. Points are compared before scaling, so that scaling never tells equal
-    rows apart.
+    float32 and float64 arrays in C order are used without a copy. If only one of the sets is
+    float32, it becomes float64. Integers and bools become float64 if that is exact; float16 becomes
+    float32. Points are compared before scaling, so equal rows stay equal.
 
     Args:
-        y0: first set, shape (n0, d), or (n0,) for n0 rows of one number; anything that numpy
+        y0: first set, shape (n0, d), or (n0,) for n0 rows of one number; any input that numpy
             reads as numbers.
-        y1: second set, of the same d.
-        counts0: how often each row of y0 was seen, positive integers, shape (n0,), or None for
-            once.
+        y1: second set, with the same d.
+        counts0: number of times that each row of y0 occurs, positive integers, shape (n0,).
+            Defaults to once each.
         counts1: the same for y1.
-        groups0: one hashable label for each row of y0; rows that share a label stay together in
-            every resampling. None for rows on their own.
+        groups0: hashable label of each row of y0. Rows with one label stay together in every
+            resampling. Defaults to separate rows.
         groups1: the same for y1; labels of the two sets are unrelated.
-        decimals: decimals to round coordinates to before equal rows are sought, or None for none.
-        scale: None, "std" (every column over its standard deviation in all sample rows of both
-            sets; a constant column stays as it is) or "whiten" (the covariance of all sample rows
-            of both sets becomes the identity; directions in which no row differs are dropped,
-            which a note says). Whitening rests on LAPACK and so repeats to rounding only.
+        decimals: number of decimals to which coordinates are rounded before equal rows are found.
+            Defaults to no rounding.
+        scale: None, "std" or "whiten". "std" divides every column by its standard deviation in all
+            sample rows of both sets, except constant columns. "whiten" makes the covariance of all
+            sample rows of both sets the identity. Directions in which no row differs are dropped,
+            and a note states it. Whitening uses LAPACK, so it is repeatable only up to rounding.
 
     Returns:
         The points.
 
     Raises:
-        TypeError: if rows do not hold real numbers, or are masked, or counts, groups, decimals or
-            scale are of the wrong kind.
-        ValueError: if a set is empty or has no column, the dimensions differ, a number is NaN,
-            infinite, beyond 1e150 or an integer beyond 2^53, if counts or groups do not fit the
-            rows, or if there are too few distinct points to whiten.
+        TypeError: if rows do not hold real numbers or are masked, or if counts, groups, decimals
+            or scale have the wrong type.
+        ValueError: if a set is empty or has no column; if the dimensions differ; if a number is
+            NaN, infinite, beyond 1e150 or an integer beyond 2^53; if counts or groups do not fit
+            the rows; if there are too few distinct points to whiten.
     """
     both = _align_types(_read_rows("y0", y0), _read_rows("y1", y1))
     if decimals is not None:
@@ -520,7 +523,7 @@ def find_points(
 
 
 def regroup_rows(groups: Groups, rows: Sequence[Labels]) -> Groups:
-    """Return the groups of some rows of each set, numbered from 0 without gaps."""
+    """Return the groups of the given rows of each set, renumbered from 0 without gaps."""
     first, second = (
         None if labels is None else np.unique(labels[kept], return_inverse=True)[1]
         for labels, kept in zip(groups, rows, strict=True)
@@ -530,7 +533,7 @@ def regroup_rows(groups: Groups, rows: Sequence[Labels]) -> Groups:
 
 def one_of_each(groups: Labels, rng: np.random.Generator) -> Labels:
     """Draw one random row of each group, in the order of the groups."""
-    # The first row of each group in a random order.
+    # Take the first row of each group in a random order.
     order = rng.permutation(len(groups))
     return np.asarray(order[np.unique(groups[order], return_index=True)[1]])
 
@@ -543,7 +546,7 @@ def _read_rows(name: str, value: Any) -> Rows:
     try:
         array = np.asarray(value)
     except ValueError:
-        # Rows of different lengths have no array.
+        # Rows of different lengths do not form an array.
         raise invalid(name, requirement, value) from None
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind not in "buif" or (kind == "f" and size > 8):
@@ -562,7 +565,7 @@ def _read_rows(name: str, value: Any) -> Rows:
 
 
 def iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
-    """Yield blocks of rows of about a million numbers, and their first places."""
+    """Yield the place of the first row and the rows of blocks with about a million numbers."""
     step = max(1, _BLOCK_NUMBERS // rows.shape[1])
     for start in range(0, len(rows), step):
         yield start, rows[start : start + step]
@@ -571,7 +574,7 @@ def iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
 def _require_finite(name: str, rows: Rows) -> None:
     """Raise an error for NaN, infinity or numbers whose squares overflow."""
     largest = min(_MAX_COORDINATE, float(np.finfo(rows.dtype).max))
-    # Comparing extremes takes no memory, and a NaN makes the comparison false.
+    # A comparison of extremes needs no memory, and NaN makes it false.
     if all(b.min() >= -largest and b.max() <= largest for _, b in iterate_blocks(rows)):
         return
     where = np.flatnonzero(~(np.abs(rows) <= largest).all(1))
@@ -607,7 +610,7 @@ def _read_counts(name: str, value: Any, size: int) -> Labels | None:
     array = numeric(name, requirement, value, "ui")
     if array.shape != (size,) or int(array.min()) < 1:
         raise invalid(name, requirement, value)
-    # In Python's integers, since a sum of int64 may wrap around.
+    # Sum Python integers, because a sum of int64 may wrap around.
     if int(array.max()) > _MAX_SET_ROWS or sum(map(int, array)) > _MAX_SET_ROWS:
         raise invalid(name, f"of a sum of at most {_MAX_SET_ROWS}", value)
     return array.astype(np.int64)
@@ -617,18 +620,18 @@ def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
     """Return the label of each row as a Python object.
 
     Args:
-        name: what messages call the labels.
+        name: name of the labels in messages.
         value: hashable labels, one for each row.
-        size: rows.
+        size: number of rows.
 
     Raises:
-        TypeError: if they are not hashable labels.
-        ValueError: if there is another number of them, or one is NaN.
+        TypeError: if the labels are not hashable.
+        ValueError: if the number of labels is not `size`, or a label is NaN.
     """
     requirement = f"hashable labels, one for each of the {size} rows"
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise mistyped(name, requirement, value)
-    # Tensors iterate as tensors, which are hashed by identity.
+    # Iterating over a tensor gives tensors, which are hashed by identity.
     labels: list[Hashable] = np.asarray(value).tolist() if converts_to_array(value) else [*value]
     if len(labels) != size:
         raise invalid(name, requirement, f"{len(labels)} labels")
@@ -642,7 +645,7 @@ def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
 
 
 def number_labels(labels: list[Hashable]) -> Labels:
-    """Return labels as integers from 0 in the order of first occurrence."""
+    """Convert labels to integers from 0, in the order of first occurrence."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
 
@@ -657,15 +660,15 @@ def _repeat_by_counts(values: npt.NDArray[Any], counts: Labels | None) -> npt.ND
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """Two sets of rows, what to estimate from them, and how to search.
+    """Two sets of rows, the quantities to estimate from them, and the search options.
 
     Args:
-        points: the two sets.
+        points: both sets.
         alphas: orders, ascending, shape (A,); 1.0 is the KL divergence.
-        k: which neighbour; of a ball, how many rows of the other set it reaches if that set is
-            not the larger one.
-        plan: how to resample rows, or None for no error bar.
-        threads: threads of the search.
+        k: index of the neighbour. For balls, the number of rows that a ball reaches in the other
+            set, if that set is not the larger one.
+        plan: plan to resample rows, or None for no error bar.
+        threads: number of threads of the search.
         progress: True, False or None, as in `dpcore.progress.Progress`.
     """
 

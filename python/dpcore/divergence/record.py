@@ -1,4 +1,4 @@
-"""The record of an estimate: its values, how much of them to believe, and its epsilons."""
+"""Records of an estimate: its values, the belief in each value, and the epsilons from it."""
 
 from __future__ import annotations
 
@@ -41,22 +41,23 @@ _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Epsilon(Record, word="Epsilon"):
-    """Three figures for one delta, or none of them stands for another.
+    """Three separate figures on epsilon at one delta; none can replace another.
 
     Attributes:
-        delta: the delta asked for.
-        epsilon_lower: certified at `confidence`: the smallest epsilon at which (epsilon, delta)-DP
-            is not refuted by a held-out event. None unless it is stated that rows are independent.
-        epsilon_hat: the empirical loss of that event; a point estimate.
-        epsilon_rdp: the conversion of the estimated curve (Canonne, Kamath and Steinke 2020),
-            the larger direction: neither an upper nor a lower bound. None where no order above
+        delta: requested delta.
+        epsilon_lower: certified lower bound at `confidence`: the smallest epsilon at which a
+            held-out event does not refute (epsilon, delta)-DP. None unless the caller stated that
+            rows are independent.
+        epsilon_hat: empirical loss of that event; a point estimate.
+        epsilon_rdp: conversion of the estimated curve (Canonne, Kamath and Steinke 2020), the
+            larger of the two directions; neither an upper nor a lower bound. None if no order above
             one is resolved in both directions.
-        alpha: the order that decided `epsilon_rdp`.
+        alpha: order at which `epsilon_rdp` was found.
         line: Gusain and Leith's line above the curve with its own epsilon, or None.
-        confidence: of `epsilon_lower`.
-        extrapolated: True if delta is below 10 over the smaller number of rows: no event of this
-            sample can speak about it.
-        reasons: a sentence for each figure that is None or needs a word.
+        confidence: confidence of `epsilon_lower`.
+        extrapolated: True if delta is below 10 divided by the smaller number of rows; no event of
+            this sample then gives evidence at this delta.
+        reasons: one sentence for each figure that is missing or needs an explanation.
     """
 
     delta: float
@@ -76,12 +77,12 @@ class Epsilon(Record, word="Epsilon"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Beside(Record, word="Beside"):
-    """The other method, on the same rows: `method`, `value` and `std_error` of shape (2, n_alpha).
+    """Estimates of the other method on the same rows, for comparison.
 
     Attributes:
         method: "ball" or "score".
-        value: its estimates in nats.
-        std_error: their standard errors.
+        value: estimates in nats, shape (2, n_alpha).
+        std_error: standard errors of the estimates, shape (2, n_alpha).
     """
 
     method: str
@@ -97,14 +98,17 @@ class Beside(Record, word="Beside"):
 class Diagnostics(Record, word="Diagnostics"):
     """Diagnostics of the method and the rows.
 
+    In the direction D(P||Q), the set of P is the numerator and the set of Q the denominator.
+
     Attributes:
         effective: effective number of terms of each average, (sum w)^2 / sum w^2, shape
-            (2, n_alpha); NaN where the method averages no weights.
+            (2, n_alpha); NaN if the method averages no weights.
         unseen_share: share of the numerator's rows on repeated values that the denominator does
-            not have, per direction. Descriptive: it has no confidence limit.
+            not have, per direction. It is descriptive and has no confidence limit.
         atom_share: share of each set's rows on repeated values that count as atoms.
-        rows_per_atom: rows on repeated values over distinct repeated values; NaN without any.
-        counted: what the search did: rescans, run_outs, replicates and the like.
+        rows_per_atom: rows on repeated values divided by distinct repeated values; NaN if there
+            are no repeated values.
+        counted: counts of the search steps: rescans, run_outs, replicates and similar.
         scale: None, "std" or "whiten".
         replicates: estimates on resampled rows, shape (replicates, 2, n_alpha), or None for the
             jackknife.
@@ -125,38 +129,39 @@ class Diagnostics(Record, word="Diagnostics"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Estimate(Result, word="dpcore.divergence.estimate/1"):
-    """Renyi divergences of two samples as estimated: never a bound in either direction.
+    """Estimated Renyi divergences of two samples; never a bound in either direction.
 
-    Arrays have shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0), in nats.
+    Arrays have shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0), in nats. In D(P||Q), the
+    set of P is the numerator and the set of Q the denominator.
 
     Attributes:
-        belief: how much to believe, for each order and direction, the first that applies of
+        belief: belief in each value, by direction and order. It is the first word that applies of
             "refuted by its own certificate", "saturated", "not resolved at this alpha" and
             "estimate only".
-        reason: one sentence on it.
-        method: what gave the values.
-        alphas: the orders, ascending, shape (n_alpha,); 1.0 is the KL divergence.
-        value: the estimates, raw: negative ones are kept.
-        std_error: their standard errors; NaN beyond `alpha_max` and where none was asked for.
+        reason: one sentence that explains the belief.
+        method: method that computed the values.
+        alphas: orders, ascending, shape (n_alpha,); 1.0 is the KL divergence.
+        value: raw estimates; negative ones are kept.
+        std_error: standard errors; NaN beyond `alpha_max` and if no errors were requested.
         resolved: True where `belief` is "estimate only".
-        ceiling: what the method gives if every ball holds all of the numerator.
-        alpha_max: the largest order that each direction resolves, None if there is none.
-        kl: D_1 in both directions, whatever `alphas` holds, shape (2,).
-        sizes: rows of the two sets, repeated ones counted as often as they occur.
-        dim: coordinates of a row.
-        k: neighbours asked for.
-        depth: rows of the other set that a ball reaches in each direction.
+        ceiling: value that the method would give if every ball held all rows of the numerator.
+        alpha_max: largest order that each direction resolves, or None if no order is resolved.
+        kl: D_1 in both directions, also if 1 is not among `alphas`, shape (2,).
+        sizes: rows of the two sets; repeated rows are counted as often as they occur.
+        dim: number of coordinates of a row.
+        k: requested number of neighbours.
+        depth: number of rows of the other set that a ball reaches, in each direction.
         error: "jackknife", "subsample", "bootstrap" or None.
-        beside: the other method on the same rows, or None.
+        beside: estimates of the other method on the same rows, or None.
         checks: tests of P0 = P1 on held-out rows, or None.
         certificate: certified lower bounds of D_alpha, or None.
-        held_out: counts of held-out events, from which `epsilon` certifies; or None.
-        stated: True if the caller said that rows (or groups) are independent.
-        confidence: of everything certified.
-        diagnostics: what the method saw of the rows.
+        held_out: counts of held-out events, from which `epsilon` certifies, or None.
+        stated: True if the caller stated that rows (or groups) are independent.
+        confidence: confidence of each certified bound.
+        diagnostics: diagnostics of the method and the rows.
         notes: sentences for the reader.
-        seed: what repeats the estimate.
-        seconds: time taken; not compared.
+        seed: seed that repeats the estimate.
+        seconds: running time; ignored in comparisons.
     """
 
     _INSTEAD: ClassVar[str] = "belief (words, by direction and order)"
@@ -202,18 +207,18 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
 
     @property
     def maximum(self) -> Floats:
-        """The larger direction at each order, shape (n_alpha,); NaN where one is not resolved."""
+        """The larger direction at each order, shape (n_alpha,); NaN unless both are resolved."""
         return np.where(self.resolved.all(axis=0), self.value.max(axis=0), np.nan)
 
     def epsilon(self, delta: float) -> Epsilon:
-        """Compute three labelled figures on (epsilon, delta) from the two samples.
+        """Compute three figures on the epsilon of the two samples at one delta.
 
         Args:
-            delta: in [0, 1). It must be given.
+            delta: delta in [0, 1). It has no default.
 
         Returns:
-            `Epsilon`: certified from below, the plug-in of the same event, and the conversion of
-            the estimated curve.
+            `Epsilon`: a certified lower bound, the plug-in estimate of the same event, and the
+            conversion of the estimated curve.
 
         Raises:
             TypeError: if delta is not a number.
@@ -245,16 +250,16 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return Epsilon(delta, lower, hat, rdp, alpha, drawn, level, beyond, tuple(reasons))
 
     def resolved_curve(self, direction: int) -> tuple[Floats, Floats]:
-        """Return the orders above 1 up to the first unresolved one, and the curve to convert."""
+        """Return the orders above 1 up to the first unresolved order, and the values there."""
         integer("direction", direction, 0, 1)
         above = self.alphas > 1.0
         kept = above & np.logical_and.accumulate(self.resolved[direction] | ~above)
-        # D_alpha never falls with alpha and is never negative.
+        # D_alpha does not decrease in alpha and is not negative.
         values = np.maximum(self.value[direction][kept], 0.0)
         return self.alphas[kept], np.maximum.accumulate(values)
 
     def _convert_curves(self, delta: float) -> tuple[float | None, float | None, Line | None]:
-        """Convert both directions from resolved orders above 1 only; return the larger values."""
+        """Convert both directions at resolved orders above 1; return the larger values."""
         curves = [self.resolved_curve(direction) for direction in (0, 1)]
         if delta == 0.0 or not all(len(alphas) for alphas, _ in curves):
             return None, None, None
@@ -270,14 +275,14 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return draw_estimate(self, ax)
 
     def plot_convergence(self, ax: Any = None) -> Figure:
-        """Draw running mean and standard deviation over bootstrap or subsampling replicates.
+        """Draw the running mean and standard deviation of bootstrap or subsampling replicates.
 
         Args:
-            ax: a pair of matplotlib axes, one per direction, or one whose place both take; None
-                makes a figure of pyplot, for `plt.show()`.
+            ax: pair of matplotlib axes, one per direction, or one whose place both panels take.
+                Defaults to a new pyplot figure, for `plt.show()`.
 
         Returns:
-            The figure: how Gusain and Leith (2025) choose the number of replicates.
+            The figure. Gusain and Leith (2025) choose the number of replicates from it.
 
         Raises:
             ValueError: if the estimate has no replicates of that kind.
@@ -285,12 +290,12 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return draw_convergence(self, ax)
 
     def __repr__(self) -> str:
-        """Return one line: D_1 in both directions, and the orders resolved."""
+        """Return one line: D_1 in both directions, and the largest resolved orders."""
         first = " and ".join(f"{value:.4g}" for value in self.kl)
         orders = " and ".join("none" if a is None else f"{a:.4g}" for a in self.alpha_max)
         figures = f"D_1 = {first} nats, orders resolved to {orders}"
         return f"<Estimate by {self.method}: {figures}, seed={self.seed}>"
 
     def __str__(self) -> str:
-        """Return the report: belief first, then the curve, the checks and the seed."""
+        """Return the report: first the belief, then the curve, the checks and the seed."""
         return estimate_text(self)

@@ -1,43 +1,45 @@
-"""Belief in an estimate by stated rules, the rows that it needs, and rows beyond the other set.
+"""Belief in an estimate by fixed rules, the rows that it needs, and rows outside the other set.
 
-The first rule that applies names the belief of an order and a direction:
+The first rule that applies gives the belief for an order and a direction:
 
-1. "refuted by its own certificate": a certified lower bound lies above the value by more than two
+1. "refuted by its own certificate": a certified lower bound exceeds the value by more than two
    standard errors.
-2. "saturated": the value is within ln 2 of its ceiling (balls hold half of the numerator), or
-   more than 1 % of the numerator's rows are repeated values that the other set does not have, or in
-   one dimension more than 5 % of them lie beyond all rows of the other set (from order one on: no
-   sample tells how rare they are there).
-3. "not resolved at this alpha": the order is beyond `alpha_max`; or the method beside it lies
-   above it, by more than two joint standard errors if it estimates something never larger (the
-   score), by more than three else (the ball); or the energy test rejects P0 = P1 at the level
-   `ENERGY_LEVEL`, and the value less two standard errors is not above 0; or, from order one on,
-   `find_outside_units` finds rows beyond the other set; or repeated values have too few rows; or
-   the value differs from 0 by less than four standard errors, and these are above .0125; or the
-   method does not converge.
+2. "saturated": the value is within ln 2 of its ceiling (balls hold half of the numerator). Or more
+   than 1 % of the numerator's rows are repeated values that the other set does not have. Or, in one
+   dimension and from order one on, more than 5 % of these rows lie outside the range of the other
+   set: no sample shows how rare they are there.
+3. "not resolved at this alpha": one of these holds. The order is beyond `alpha_max`. The method
+   shown for comparison gives a larger value: by more than two joint standard errors if its target
+   is never larger (the score), by more than three otherwise (the ball). The energy test rejects
+   P0 = P1 at the level `ENERGY_LEVEL`, but the value minus two standard errors is not above 0. The
+   order is at least one and `find_outside_units` finds rows outside the other set. Repeated values
+   have too few rows. The value differs from 0 by less than four standard errors, and the standard
+   error is above .0125. The method does not converge.
 4. "estimate only".
 
 `alpha_max` is the largest order up to which (i) alpha - 1 <= k/5 and (ii) alpha psi' - psi <=
-.4 ln(N/depth), where psi = (alpha - 1) D: the left side of (ii) is the divergence from the tilted
-law to the denominator, and an average over N rows needs N above its exponential (Chatterjee and
+.4 ln(N/depth), where psi = (alpha - 1) D. The left side of (ii) is the divergence from the tilted
+law to the denominator. An average over N rows needs N above its exponential (Chatterjee and
 Diaconis 2018).
 
-`find_outside_units`: no sample of P1 tells how rare its rows are where it has none, so that an
-estimate of D(P0||P1) is silent about them: if .045 of a normal law is moved by 50, KL is 56, of
-which balls see a tenth. Units are counted: the groups of a set that has any, else its distinct
-rows.
+`find_outside_units` looks for rows of y0 in regions where P1 has no sample rows. No sample shows
+how rare they are under P1, so an estimate of D(P0||P1) ignores them. For example, if .045 of a
+normal law is moved by 50, KL is 56, but balls estimate a tenth of it. The function counts units:
+the groups of a set if it has groups, otherwise its distinct rows.
 
-- At the ends, of every coordinate and of a held-out score. Let M units of y0 lie at or beyond the
-  `EDGE`-th outermost of y1, m of these beyond all of y1. An estimate takes dP0/dP1 for constant
-  among so few neighbours. If it is (as under equal laws), the M fall into the gaps between the e
-  units of y1 there as in an urn of Polya, and m or more lie beyond all with the probability
-  C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). At most `RARE`, shared by all ends, is too small.
-  A normal law moved by its standard deviation, whose ratio grows, is not blamed: m is M/12.
-- Apart: units of y0 farther from y1 than three times the largest distance of a row of y1 from the
-  next; on a line only those between its ends. Too many exceed two limits, which equal laws pass
-  with a chance of at most `RARE`: that of a binomial number with the probability .01 + 1/(n1 + 1),
-  and p^m, p being the share of y0 among all units. Units may come in clumps, such as rare words;
-  hence the former.
+- Ends of every coordinate and of a held-out score. Let M units of y0 lie at or beyond the `EDGE`-th
+  outermost unit of y1, and m of these beyond all of y1. An estimate treats dP0/dP1 as constant
+  among so few neighbours. If it is constant (for example if the laws are equal), the M units fall
+  into the gaps between the e units of y1 there as in a Polya urn. Then m or more lie beyond all
+  with probability C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). The units are reported if this
+  probability is at most `RARE`, shared by all ends. A normal law moved by its standard deviation,
+  for which dP0/dP1 is not constant, is not reported: m is M/12.
+- Separate units: units of y0 farther from y1 than three times the largest distance of a row of y1
+  from its nearest other row; in one dimension only between the ends of y1. They are reported if
+  their number exceeds two limits, each with a chance of at most `RARE` for equal laws. The first
+  limit is for a binomial number with probability .01 + 1/(n1 + 1). The second is for p^m, with p
+  the share of y0 among all units. Units may occur in clusters, such as rare words; therefore the
+  first limit is also needed.
 """
 
 from __future__ import annotations
@@ -55,30 +57,30 @@ from .points import Ids, Labels, Points, Raw, iterate_blocks
 from .score import CrossFit
 
 RARE: Final = 1e-4
-"""Chance, at most, that one direction is blamed by either rule where the laws are equal."""
+"""Largest chance that one direction is reported by either rule although the laws are equal."""
 
 EDGE: Final = 20
 
 _TOLERATED_OUTSIDE_SHARE: Final = 0.01
-"""So many units apart are never too many, as of repeated values that the other set lacks."""
+"""Share of separate units that is never reported; it is equal to `_MAX_UNSEEN_SHARE`."""
 
 _SEPARATE_DISTANCE_RATIO: Final = 3.0
 _MAX_SEARCHED_ROWS: Final = 2000
 _MAX_SORTED_ROWS: Final = 20_000
-"""Rows of each set whose neighbours are sought, at most: in many dimensions, and on a line."""
+"""Largest number of rows of each set for the neighbour search: in many dimensions, and in one."""
 
 _MAX_IGNORED_ROWS: Final = 5
-"""So few rows are not looked at more closely: no limit is below them."""
+"""Number of rows up to which rows outside are ignored; every limit is above it."""
 
 TOLD: Final = 4.0
 SHARP: Final = 0.0125
-"""A value within `TOLD` standard errors of 0 is resolved only if these are at most `SHARP`."""
+"""A value within `TOLD` standard errors of 0 is resolved only if this error is at most `SHARP`."""
 
 SHARE: Final = 0.4
-"""Of ln(N/k): the largest KL divergence that N rows and k neighbours resolve."""
+"""Factor of ln(N/k): the largest KL divergence that N rows and k neighbours resolve."""
 
 _SHOWN_DIVERGENCE: Final = 1.0
-"""The divergence in nats that `to_see` speaks of."""
+"""Divergence in nats for which `to_see` returns the number of rows."""
 
 REFUTED: Final = "refuted by its own certificate"
 SATURATED: Final = "saturated"
@@ -88,18 +90,18 @@ ESTIMATE: Final = "estimate only"
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
 _SIGNIFICANT_ERRORS: Final = 2.0
-"""Standard errors by which a certificate or a held-out score must lie above; and half of the
-interval that "calls a value 0" for the energy test."""
+"""Standard errors by which a certificate or a held-out score must exceed the value. Also the
+half-width of the interval in which the energy test treats a value as 0."""
 
 _SCORE_EXCESS_ERRORS: Final = 3.0
-"""Joint standard errors by which the ball must lie above a score, which it may also exceed by its
-bias where there are many coordinates."""
+"""Joint standard errors by which the ball must exceed a score. The ball may also exceed it by its
+bias if there are many coordinates."""
 
 ENERGY_LEVEL: Final = 0.01
 
 _MAX_UNSEEN_SHARE: Final = 0.01
 _MAX_OUTSIDE_SHARE, _ALLOWED_EXTREMES = 0.05, 6.0
-"""Of two equal laws 2/(N + 1) of the rows lie beyond the N others; three times that is allowed."""
+"""For equal laws 2/(N + 1) of the rows lie outside the N others; three times that is allowed."""
 
 _NEIGHBOURS_PER_ORDER: Final = 5.0
 _ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
@@ -108,19 +110,20 @@ _ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
 def find_outside_units(
     points: Points, fit: CrossFit | None, rng: np.random.Generator, threads: int
 ) -> tuple[str | None, str | None]:
-    """Describe the units of each set beyond the other one that the estimate cannot explain.
+    """Describe the units of each set outside the other set that the estimate cannot explain.
 
     Args:
         points: both sets.
-        fit: held-out scores that the estimate rests on, or None if it rests only on the rows.
-        rng: draws the rows whose neighbours are sought, where there are many.
-        threads: for that search.
+        fit: held-out scores on which the estimate rests, or None if it rests on the rows.
+        rng: generator that draws the rows to search, if there are many rows.
+        threads: number of threads of the search.
 
     Returns:
-        For D(P0||P1) and for D(P1||P0) a clause with the number, the total and the place, or None.
+        For D(P0||P1) and for D(P1||P0): a clause with the number, the total and the place of the
+        units, or None.
     """
     most = _MAX_SORTED_ROWS if points.dim == 1 else _MAX_SEARCHED_ROWS
-    # Rows of a group are near each other: the next one must be of another group.
+    # Rows of a group are near each other, so the nearest row must be of another group.
     alone = points if points.units == points.sizes else points.single(rng)
     few = alone.drawn((most, most), rng)
     units = []
@@ -133,12 +136,12 @@ def find_outside_units(
 
 
 def edge_p_value(beyond: int, within: int, others: int) -> float:
-    """Compute the chance that `beyond` of `within` units exceed all `others`, the ratio constant.
+    """Compute the chance that `beyond` of `within` units exceed all `others` for a constant ratio.
 
     Args:
-        beyond: units of the one set beyond all of the other.
-        within: its units at or beyond the outermost `others` units of the other, these included.
-        others: units of the other set there, at least 1.
+        beyond: units of one set beyond all units of the other.
+        within: units of that set at or beyond the outermost `others` units; includes `beyond`.
+        others: units of the other set in this region, at least 1.
     """
     from scipy.special import gammaln
 
@@ -149,7 +152,7 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
 
 
 def max_outside_units(units: int, others: int, level: float = RARE) -> int:
-    """Return how many units of a set may lie outside the other one, of `others` units."""
+    """Return how many units of a set may lie outside the other set, which has `others` units."""
     from scipy.special import bdtrc
 
     share = min(1.0, _TOLERATED_OUTSIDE_SHARE + 1.0 / (others + 1))
@@ -187,7 +190,7 @@ def _find_outside_scores(points: Points, fit: CrossFit, side: int) -> str | None
 
 
 def _count_outside_ends(values: tuple[Any, Any], labels: tuple[Any, Any], level: float) -> int:
-    """Find units of the first set beyond all of the second at ends with too many of them."""
+    """Count units of the first set beyond all of the second, at ends where there are too many."""
     return sum(_count_above_top(values, labels, sign, level) for sign in (1.0, -1.0))
 
 
@@ -198,7 +201,7 @@ def _count_above_top(
     above = own > others.max()
     if np.count_nonzero(above) <= _MAX_IGNORED_ROWS:
         return 0
-    # The outermost units of the other set: a group counts once, at its outermost row.
+    # The outermost units of the other set; a group counts once, by its outermost row.
     reach = min(EDGE, len(others))
     edge = np.partition(others, -reach)[-reach]
     while reach < len(others) and _count_distinct(labels[1][others >= edge]) < EDGE:
@@ -217,7 +220,7 @@ def _find_separate_rows(points: Points, side: int, threads: int) -> str | None:
         return None
     largest = float(_nearest_distances(points, others, others, threads).max())
     if points.dim == 1:
-        # Its ends have a rule of their own, which knows how a tail grows thin.
+        # The ends have a separate rule, which allows for thin tails.
         values, ends = points.coordinates(own)[:, 0], points.rows[1 - side]
         own = own[(values > ends.min()) & (values < ends.max())]
     if not len(own):
@@ -234,21 +237,21 @@ def _find_separate_rows(points: Points, side: int, threads: int) -> str | None:
 
 
 def _nearest_distances(points: Points, queries: Ids, among: Ids, threads: int) -> Floats:
-    """Compute squared distances from the nearest other point."""
+    """Compute the squared distance of each query from its nearest other point."""
     own = int(queries is among)
     finder = Finder(points, among, threads, {"rescans": 0})
     return np.asarray(finder.nearest(queries, 1 + own)[1][:, own])
 
 
 def _describe_units(points: Points, side: int, number: int, where: str) -> str | None:
-    """Return a clause on units beyond the other set, with their total, or None without any."""
+    """Return a clause with the number of units outside the other set, or None for 0 units."""
     kind = "distinct rows" if points.groups[side] is None else "groups"
     total = _count_units(points, side)
     return f"{number:,} of {total:,} {kind} of y{side} {where}" if number else None
 
 
 def _unit_labels(points: Points, side: int) -> Labels | Ids:
-    """Return the unit of every sample row."""
+    """Return the unit (group or distinct row) of every sample row."""
     groups = points.groups[side]
     return points.ids[side] if groups is None else groups
 
@@ -265,29 +268,31 @@ def _count_distinct(labels: npt.NDArray[Any]) -> int:
 
 
 def to_tell(value: float, spread: float, rows: int) -> int:
-    """Return the rows of each set that resolve a value, if its error falls with their root.
+    """Return how many rows of each set distinguish a value from 0.
+
+    The standard error is assumed to fall with the square root of the number of rows.
 
     Args:
-        value: the estimate.
-        spread: its standard error from `rows` rows of the smaller set.
-        rows: those.
+        value: estimate.
+        spread: standard error of the estimate from `rows` rows of the smaller set.
+        rows: number of rows of the smaller set.
     """
     precision = max(SHARP, abs(value) / TOLD)
     return _round_up(rows * (spread / precision) ** 2)
 
 
 def to_see(dim: int, k: int, fitted: bool) -> int:
-    """Return the least number of rows of each set at which a divergence of one nat shows.
+    """Return the smallest number of rows of each set at which a divergence of one nat is visible.
 
-    Balls of k neighbours resolve a KL divergence of .4 ln(N/k). A score is fitted on half of the
-    rows, and shows in the other half: twice as many. A linear score of d coordinates, fitted on n
-    rows of each of two normal laws mu apart, sees the share mu^2/(mu^2 + 2 d/n) of their KL
-    divergence mu^2/2, for the rest of its direction is the noise of both means: half of one nat
-    with n = d, which takes 2 d rows of each set.
+    Balls of k neighbours resolve a KL divergence of .4 ln(N/k). A fitted score needs twice as many
+    rows, because one half is used to fit it. Let n rows of each of two normal laws with distance mu
+    be used to fit a linear score of d coordinates. The score shows the share mu^2/(mu^2 + 2 d/n) of
+    their KL divergence mu^2/2, because the rest of its direction is noise of the two means. This is
+    half of one nat for n = d, which requires 2 d rows of each set.
 
     Args:
-        dim: coordinates of a row.
-        k: neighbours.
+        dim: number of coordinates of a row.
+        k: number of neighbours.
         fitted: True for a fitted score.
     """
     balls = k * math.exp(_SHOWN_DIVERGENCE / SHARE)
@@ -295,7 +300,7 @@ def to_see(dim: int, k: int, fitted: bool) -> int:
 
 
 def too_few(sizes: tuple[int, int], dim: int, k: int, fitted: bool) -> str:
-    """Explain the limit of too few rows, and give the number that suffices."""
+    """Return a sentence that there are too few rows, with the number that suffices."""
     need = to_see(dim, k, fitted)
     numbers = f"{dim:,} number{'s'[: dim > 1]}"
     return (
@@ -305,7 +310,7 @@ def too_few(sizes: tuple[int, int], dim: int, k: int, fitted: bool) -> str:
 
 
 def fitting_note(rows: int, dim: int, k: int) -> str:
-    """Return a note on a score fitted on too few rows to see half of one nat."""
+    """Return a note that a score was fitted on too few rows to show half of one nat."""
     return (
         f"{rows:,} rows of {dim:,} numbers are few for a fitted score: of a divergence of "
         f"{2 * dim / rows:.3g} nats it sees about half, of smaller ones less; one nat takes "
@@ -314,14 +319,14 @@ def fitting_note(rows: int, dim: int, k: int) -> str:
 
 
 def _round_up(rows: float) -> int:
-    """Round up to two digits, as the number is a guess."""
+    """Round up to two digits, because the number is a rough guess."""
     unit: int = 10 ** max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
     return math.ceil(rows / unit) * unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """The belief in every value, and what follows from it."""
+    """Belief in every value, with the quantities that depend on it."""
 
     belief: npt.NDArray[np.str_]
     resolved: Flags
@@ -332,23 +337,24 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """All that a belief rests on, on one grid of orders that holds 1.
+    """All inputs of a belief, on one grid of orders that contains 1.
 
     Args:
         alphas: orders, ascending.
-        raw: what the method returned.
-        sizes: rows of the two sets.
-        k: neighbours asked for.
+        raw: result of the method.
+        sizes: number of rows of the two sets.
+        k: requested number of neighbours.
         certified: certified lower bounds, shape (2, n_alpha), or None.
-        beside: what a method returned whose target is never larger, or None.
-        above: what a method returned that may see what this one is blind to, or None; of one row
-            of each group, since balls count the others of a group as neighbours.
-        energy_p: p-value of the energy test of P0 = P1; NaN where it was not made.
-        outside: for each direction what of the numerator lies beyond the denominator, in words.
-        dim: coordinates of a row.
+        beside: result of a method whose target is never larger, or None.
+        above: result of a method that may detect differences that this method misses, or None. It
+            uses one row of each group, because balls count the other rows of a group as neighbours.
+        energy_p: p-value of the energy test of P0 = P1; NaN if the test did not run.
+        outside: for each direction, text on the numerator's rows outside the denominator, or None.
+        dim: number of coordinates of a row.
         fitted: True if the estimate rests on a fitted score.
         inconsistent: True for a method that does not converge to a divergence.
-        asked: which orders the caller asked for, shape (n_alpha,): the reason speaks of these.
+        asked: True at the orders that the caller requested, shape (n_alpha,). The reason covers
+            only these orders.
     """
 
     alphas: Floats
@@ -367,13 +373,13 @@ class Case:
 
 
 def judge_estimate(case: Case) -> Judged:
-    """Judge the estimate belief by belief, in the order of the rules."""
+    """Judge the estimate by the rules of this module, in their order."""
     value, spread = case.raw.value, np.nan_to_num(case.raw.std_error, nan=0.0, posinf=0.0)
     largest = tuple(_compute_alpha_max(case, direction) for direction in (0, 1))
     beyond = np.stack([case.alphas > (0.0 if top is None else top) for top in largest])
     refuted = np.zeros(value.shape, bool)
     if case.certified is not None:
-        # A bound of 0 says nothing, though it is above a negative value.
+        # A bound of 0 gives no evidence, although it is above a negative value.
         refuted = (case.certified > value + _SIGNIFICANT_ERRORS * spread) & (case.certified > 0.0)
     unseen = np.array([_describe_unseen(case, direction) is not None for direction in (0, 1)])
     saturated = (value > case.raw.ceiling - np.log(2.0)) | np.isposinf(value)
@@ -389,7 +395,7 @@ def judge_estimate(case: Case) -> Judged:
 
 
 def exact_zero(alphas: Floats) -> Judged:
-    """Return 0 for every divergence: the two sets hold the same rows equally often."""
+    """Judge every divergence as 0, because both sets hold the same rows equally often."""
     shape, top = (2, len(alphas)), float(alphas[-1])
     reason = "the two sets hold the same rows equally often, so every divergence of them is 0"
     belief, resolved = np.full(shape, ESTIMATE), np.ones(shape, bool)
@@ -402,7 +408,7 @@ def _compute_alpha_max(case: Case, direction: int) -> float | None:
     with np.errstate(invalid="ignore"):
         psi = np.where(alphas == 1.0, 0.0, (alphas - 1.0) * value)
         slope = np.gradient(psi, alphas) if len(alphas) > 1 else value
-        # At order one the derivative is the KL divergence itself.
+        # At order one the derivative equals the KL divergence.
         slope = np.where(alphas == 1.0, value, slope)
         within = alphas * slope - psi <= SHARE * np.log(rows)
         within &= alphas - 1.0 <= case.k / _NEIGHBOURS_PER_ORDER
@@ -411,7 +417,7 @@ def _compute_alpha_max(case: Case, direction: int) -> float | None:
 
 
 def _list_causes(case: Case, beyond: Flags, spread: Floats) -> list[tuple[Flags, str]]:
-    """List reasons why a value may not be resolved: the place, and the words."""
+    """List causes for which values are not resolved: a mask of the values, and a text."""
     value, above_one = case.raw.value, np.broadcast_to(case.alphas > 1.0, beyond.shape)
     rows = case.raw.rows_per_atom
     causes = [
@@ -435,7 +441,7 @@ def _list_causes(case: Case, beyond: Flags, spread: Floats) -> list[tuple[Flags,
 
 
 def _find_contradictions(case: Case, spread: Floats) -> list[tuple[Flags, str]]:
-    """List findings of the other checks that contradict the estimate."""
+    """List results of other checks that contradict the estimate."""
     value, causes = case.raw.value, []
     if case.above is not None:
         apart = np.hypot(*(_fill_errors(case, each.std_error) for each in (case.raw, case.above)))
@@ -455,7 +461,7 @@ def _find_contradictions(case: Case, spread: Floats) -> list[tuple[Flags, str]]:
 
 
 def _fill_errors(case: Case, error: Floats) -> Floats:
-    """Return standard errors; if missing, use rough upper values for equal laws."""
+    """Return the standard errors; if they are missing, rough upper values for equal laws."""
     if np.isfinite(error).any():
         return np.nan_to_num(error, nan=0.0, posinf=0.0)
     rough = np.sqrt(np.maximum(case.alphas, 1.0) * sum(1.0 / size for size in case.sizes))
@@ -475,7 +481,7 @@ def _explain_blindness(case: Case, mask: Flags) -> str:
 
 
 def _find_blurred(case: Case, spread: Floats) -> tuple[Flags, str]:
-    """Find values not distinguished from 0; say how many rows would resolve the first."""
+    """Find values that cannot be distinguished from 0; state how many rows the first one needs."""
     value = case.raw.value
     mask = (spread > SHARP) & (np.abs(value) < TOLD * spread)
     text = "the standard error is too large to tell the value from 0"
@@ -490,7 +496,7 @@ def _find_blurred(case: Case, spread: Floats) -> tuple[Flags, str]:
 def _choose_reason(
     case: Case, refuted: Flags, saturated: Flags, causes: list[tuple[Flags, str]], resolved: Flags
 ) -> str:
-    """Return one sentence on the first rule that applies to any requested order."""
+    """Return one sentence on the first rule that applies to a requested order."""
     asked = np.ones(len(case.alphas), bool) if case.asked is None else case.asked
     if (refuted & asked).any():
         assert case.certified is not None
@@ -505,20 +511,20 @@ def _choose_reason(
         return _explain_saturation(case, i, j)
     if resolved[:, asked].all():
         return "every order is resolved, which makes no bound of it: nothing here is certified"
-    # The cause of the lowest order that is not resolved.
+    # Report the cause at the lowest order that is not resolved.
     i, j = _find_lowest_order(~resolved & asked)
     text = next(text for mask, text in causes if mask[i, j])
     return f"from {_format_order(i, case.alphas[j])} on, {text}"
 
 
 def _find_lowest_order(mask: Flags) -> tuple[int, int]:
-    """Return direction and place of the lowest order in a mask, of the first direction."""
+    """Return direction and index of the lowest order in a mask, the first direction first."""
     place, direction = np.argwhere(mask.T)[0].tolist()
     return direction, place
 
 
 def _describe_unseen(case: Case, i: int) -> str | None:
-    """Describe the numerator's rows missing from the denominator; return None if few."""
+    """Describe rows of the numerator that the denominator lacks; return None if they are few."""
     share, beyond = case.raw.unseen_share[i], case.raw.beyond_share[i]
     if share > _MAX_UNSEEN_SHARE:
         return f"{share:.1%} of the rows of y{i} are repeated values that y{1 - i} does not have"

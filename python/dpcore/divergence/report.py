@@ -1,6 +1,6 @@
-"""Reports of an estimate as text and as pictures.
+"""Reports of an estimate as text and as figures.
 
-The text begins with the belief; the curve, the checks beside it and the seed follow.
+The text begins with the belief. Then it shows the curve, the checks and the seed.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 _TEXT_WIDTH: Final = 100
 _LABEL_WIDTH: Final = 15
-"""Columns that a label and the blanks around it take."""
+"""Number of columns that a label and the blanks around it take."""
 
 MOST: Final = 12
-"""Orders that a table shows in full; of more it shows about ten."""
+"""Largest number of orders that a table shows in full; otherwise it shows about ten of them."""
 
 _ROUND_ORDERS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 _BELIEF_MARKS: Final = {REFUTED: "!", SATURATED: "^", UNRESOLVED: "?", ESTIMATE: ""}
@@ -54,11 +54,11 @@ _BELIEF_SHADES: Final = {
 }
 _ORDER_TICKS: Final = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 _MIN_WORDS_SHARE: Final = 0.16
-"""A range below this share of the axis is too narrow for words across it."""
+"""Smallest share of the axis at which the words in a shaded range are horizontal."""
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return the report of an estimate, at most 100 columns wide; its last line is the time."""
+    """Return the report of an estimate, at most 100 columns wide; its last row is the time."""
     shown = choose_table_rows(estimate)
     some = len(shown) < len(estimate.alphas)
     orders = f"; {len(shown)} of {len(estimate.alphas)} orders" if some else ""
@@ -87,7 +87,7 @@ def _list_belief_rows(estimate: Estimate) -> list[Row]:
 
 
 def epsilon_text(epsilon: Epsilon) -> str:
-    """Format three figures with descriptions, and the reasons for missing ones."""
+    """Return the three figures on epsilon with descriptions, and the reasons for missing ones."""
     certified = f"certified, {100 * epsilon.confidence:g} % confidence: held-out event"
     converted = "estimate: conversion of the curve, neither an upper nor a lower bound"
     if epsilon.alpha is not None:
@@ -117,7 +117,7 @@ def _format_figure(value: float | None) -> str:
 
 
 def belief_lines(estimate: Estimate) -> list[str]:
-    """List the belief by direction and orders; use one line if both directions agree."""
+    """List the beliefs of each direction by orders; use one line if both directions agree."""
     ranges = [_format_ranges(estimate, direction) for direction in (0, 1)]
     if ranges[0] == ranges[1]:
         return [f"both directions: {ranges[0]}"]
@@ -132,12 +132,12 @@ def _format_ranges(estimate: Estimate, direction: int) -> str:
     if len(ranges) == 1 and len(estimate.alphas) > 1:
         return f"{next(iter(ranges))}, at every order"
     spans = {word: ", ".join(each) for word, each in ranges.items()}
-    # One order alone has no blank in its text.
+    # The text of a single order has no blank, so the word "order" gets no "s".
     return "; ".join(f"{word}, order{'s'[: ' ' in s]} {s}" for word, s in spans.items())
 
 
 def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Find runs of one belief along the orders: (belief, start, stop)."""
+    """Find runs of equal beliefs along the orders, as (belief, start, stop)."""
     runs: list[tuple[str, int, int]] = []
     for i, word in enumerate(map(str, words)):
         if runs and runs[-1][0] == word:
@@ -148,10 +148,10 @@ def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def choose_table_rows(estimate: Estimate) -> list[int]:
-    """Return positions of the orders that a table shows: all, or about ten of many.
+    """Return the positions of the orders that a table shows: all of them, or about ten.
 
-    Always the first and the last, order 1, and what is nearest to alpha_max of each direction and
-    to 2, 4, 8 and 16.
+    The positions include the first and the last order and order 1. They also include the orders
+    nearest to 2, 4, 8 and 16 and nearest to `alpha_max` of each direction.
     """
     alphas = estimate.alphas
     if len(alphas) <= MOST:
@@ -177,7 +177,7 @@ def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
 
 
 def _list_cells(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, ...]]:
-    """List one row for each order: value, error, mark, ceiling, certificate by direction."""
+    """List one row for each order: value, error, mark, ceiling and certificate, by direction."""
     columns = [["order", *(_format_order(estimate.alphas[i]) for i in shown)]]
     for direction, name in enumerate(DIRECTIONS):
         parts = [
@@ -197,10 +197,10 @@ def _list_cells(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, ...
 
 
 def _join_columns(parts: Sequence[Sequence[str]]) -> list[str]:
-    """Join value, error and mark of each row in separate columns; leave out empty kinds."""
+    """Join value, error and mark of each row in aligned columns; omit columns without text."""
     filled = [part for part in parts if any(part)]
     widths = [max(map(len, part)) for part in filled]
-    # Values end at one place, errors and marks begin at one.
+    # Values end at the same column; errors and marks begin at the same column.
     aligned = [
         [cell.ljust(width) if place else cell.rjust(width) for cell in part]
         for place, (part, width) in enumerate(zip(filled, widths, strict=True))
@@ -214,7 +214,7 @@ def _choose_mark(estimate: Estimate, direction: int, i: int) -> str:
 
 
 def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
-    """Explain the marks that occur in the table."""
+    """Return lines that explain the marks in the table."""
     words = estimate.belief[:, shown]
     meanings = [f"{mark} {word}" for word, mark in _BELIEF_MARKS.items() if mark and word in words]
     if (estimate.value[:, shown] < 0.0).any():
@@ -229,7 +229,7 @@ def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
 
 
 def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[Row]:
-    """List the lines below the table, as (label, text), the time last."""
+    """List the rows below the table, as (label, text); the time is last."""
     rows = []
     if 1.0 not in estimate.alphas:
         numbers = " and ".join(map(_format_estimate_number, estimate.kl))
@@ -248,7 +248,7 @@ def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[Row]:
 
 
 def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
-    """Format the other method at the first, a middle and the last resolved order shown."""
+    """Format the other method's estimates at the first, a middle and the last resolved order."""
     other = estimate.beside
     assert other is not None
     top = [i for i in shown if estimate.resolved[:, i].any()] or list(shown)
@@ -275,7 +275,7 @@ def _describe_sample(estimate: Estimate) -> str:
         (diagnostics.unseen_share, "on repeated values that the other set lacks"),
     ):
         if shares.any():
-            # A rounding error around no share at all may have a sign.
+            # The rounding error of a share that is 0 may have a sign.
             both = " and ".join(f"{100 * abs(share):.3g} %" for share in shares)
             facts.append(f"{both} {words}")
     return ", ".join(facts)
@@ -307,7 +307,7 @@ def _format_error(value: float) -> str:
 
 
 def _wrap_rows(rows: Sequence[Row]) -> str:
-    """Wrap rows of (label, text); print a repeated label once."""
+    """Wrap rows of (label, text); print a repeated label only once."""
     lines, last = [], None
     for label, text in rows:
         head = f"  {label if label != last or label == 'note' else '':<{_LABEL_WIDTH - 2}}"
@@ -317,12 +317,12 @@ def _wrap_rows(rows: Sequence[Row]) -> str:
 
 
 def _wrap_text(text: str, head: str, indent: int) -> list[str]:
-    """Wrap a text after its head; further lines begin after `indent` blanks."""
+    """Wrap a text that follows `head`; further lines begin after `indent` blanks."""
     return textwrap.wrap(text, _TEXT_WIDTH, initial_indent=head, subsequent_indent=" " * indent)
 
 
 def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
-    """Draw D_alpha in both directions; unresolved orders are grey."""
+    """Draw D_alpha in both directions, with unresolved orders in grey."""
     figure, axes, own = _get_panels(ax)
     edges = _order_edges(estimate.alphas)
     low, high = _value_limits(estimate)
@@ -350,8 +350,8 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
 def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
     """Draw the running mean and standard deviation over the first n replicates.
 
-    Where both have settled there are replicates enough: this is how Gusain and Leith (2025)
-    choose their number. Three orders are shown at most, those with finite replicates only.
+    If both curves are level at the end, the number of replicates suffices: Gusain and Leith (2025)
+    choose the number in this way. At most three orders are shown, all with finite replicates.
     """
     values = estimate.diagnostics.replicates
     if values is None:
@@ -379,7 +379,7 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
 
 
 def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
-    """Return the figure, its two panels, and True if they are new, not given."""
+    """Return the figure, its two panels, and True if the panels are new, not the caller's."""
     if not isinstance(ax, (list, tuple, np.ndarray)):
         picture = get_canvas(ax, relative_size(1.15, 0.85))
         return picture, list(picture.subplots(1, 2)), True
@@ -392,7 +392,7 @@ def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
 
 
 def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
-    """Thin the axes, and add one legend for all panels."""
+    """Thin out the axes, and add one legend for all panels."""
     handles: dict[str, Any] = {}
     for panel in axes:
         thin_axes(panel)
@@ -405,13 +405,13 @@ def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
     wide = figure.bbox.width / get_whole_figure(figure).dpi > 6.5
     place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if wide else 2}
     if not own:
-        # Below the axes that were given: on them it would lie on a curve.
+        # Place the legend below the caller's axes; inside the axes it would cover a curve.
         place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.17), "ncols": 1}
     where.legend(list(handles.values()), list(handles), **place, **options)
 
 
 def _order_edges(alphas: Floats) -> Floats:
-    """Return the interval ends of each order: half way to its neighbours, on the log scale."""
+    """Return the interval ends of each order, half way to its neighbours on the log scale."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
     widest = np.diff(logs).max() / 2.0 if len(logs) > 1 else math.log(1.5)
@@ -420,7 +420,7 @@ def _order_edges(alphas: Floats) -> Floats:
 
 
 def _value_limits(estimate: Estimate) -> tuple[float, float]:
-    """Return common limits that hold every finite value and error bar."""
+    """Return y limits for both panels that contain every finite value and error bar."""
     values = [estimate.value + sign * np.nan_to_num(estimate.std_error) for sign in (-1, 1)]
     if estimate.certified is not None:
         values.append(estimate.certified)
@@ -438,7 +438,7 @@ def _value_limits(estimate: Estimate) -> tuple[float, float]:
 
 
 def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Floats) -> None:
-    """Shade every unresolved order in grey, with the reason in words."""
+    """Shade every unresolved order in grey, and write its belief into the shaded range."""
     whole = math.log(edges[-1] / edges[0])
     for word, start, stop in find_runs(estimate.belief[direction]):
         if word == ESTIMATE:
@@ -455,7 +455,7 @@ def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Fl
 
 
 def _draw_ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Draw the largest value that the method can give; use words if it exceeds the axis."""
+    """Draw the largest value that the method can give; if it exceeds the axis, write it instead."""
     ceiling = estimate.ceiling[direction]
     if not np.isfinite(ceiling).any():
         return
@@ -470,12 +470,12 @@ def _draw_ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
 
 
 def _add_legend_text(panel: Axes, words: str) -> None:
-    """Add words to the legend without a drawn line."""
+    """Add a text to the legend without a line or marker."""
     panel.plot([], [], linestyle="none", label=words)
 
 
 def _draw_other_estimates(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Draw the certified lower bound, and the other method's estimate."""
+    """Draw the certified lower bound and the other method's estimates."""
     alphas = estimate.alphas
     single = len(alphas) == 1
     if estimate.certified is not None:
@@ -496,7 +496,7 @@ def _draw_other_estimates(panel: Axes, estimate: Estimate, direction: int) -> No
 
 
 def _draw_curve(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Draw values with error bars: filled where resolved, otherwise hollow; arrows if infinite."""
+    """Draw values with error bars (hollow if not resolved), and arrows for infinite values."""
     alphas, value = estimate.alphas, estimate.value[direction]
     error, resolved = estimate.std_error[direction], estimate.resolved[direction]
     finite = np.where(np.isfinite(value), value, np.nan)
@@ -532,7 +532,7 @@ def _draw_infinite(panel: Axes, alphas: Floats, value: Floats) -> None:
 
 
 def _draw_conversion_line(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Draw Gusain and Leith's line above the resolved curve, for the least delta shown."""
+    """Draw Gusain and Leith's line above the resolved curve, for the smallest delta shown."""
     alphas, curve = estimate.resolved_curve(direction)
     delta = SEEN / min(estimate.sizes)
     if not len(alphas) or not np.isfinite(curve).all() or delta >= 1.0:
@@ -544,7 +544,7 @@ def _draw_conversion_line(panel: Axes, estimate: Estimate, direction: int) -> No
 
 
 def _set_order_ticks(panel: Axes) -> None:
-    """Set ticks at round orders, as many as fit on the axis."""
+    """Set ticks at the round orders that lie on the axis."""
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     low, high = panel.get_xlim()
@@ -554,7 +554,7 @@ def _set_order_ticks(panel: Axes) -> None:
 
 
 def _choose_orders(estimate: Estimate, values: Floats) -> list[int]:
-    """Choose up to three orders with finite replicates: lowest, near 2, and highest resolved."""
+    """Choose up to three orders with finite replicates: lowest, nearest to 2, and highest."""
     finite = np.isfinite(values).all(axis=(0, 1))
     resolved = finite & estimate.resolved.any(axis=0)
     places = np.flatnonzero(resolved if resolved.any() else finite)
@@ -567,7 +567,7 @@ def _choose_orders(estimate: Estimate, values: Floats) -> list[int]:
 def _running_moments(values: Floats) -> tuple[Floats, Floats]:
     """Compute mean and standard deviation (n - 1 in the divisor) of the first n values."""
     count = np.arange(1, len(values) + 1)
-    # Deviations from the first value: squares of the values themselves would cancel.
+    # Use deviations from the first value, because squares of the values themselves would cancel.
     shifted = values - values[0]
     mean = np.cumsum(shifted) / count
     squares = np.maximum(np.cumsum(shifted**2) - count * mean**2, 0.0)

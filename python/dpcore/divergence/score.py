@@ -1,8 +1,8 @@
-"""A score fitted on one half of the rows and evaluated on the other, and its divergence.
+"""A score that is fitted on one half of the rows and evaluated on the other, and its divergence.
 
-A score makes any rows one-dimensional, and the divergence of its values is at most that of the
-rows (data processing). The halves swap roles once, so that every row is held out once. The score
-of the package is a logistic regression on coordinates and squared length.
+A score maps each row to one number. By data processing, the divergence of the scores is at most
+the divergence of the rows. The two halves are then exchanged, so every row is held out once. The
+package's score is a logistic regression on the coordinates and the squared length.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .estimators import line_ball
 from .points import Groups, Labels, Points, Raw, ResamplingPlan, freeze_arrays, regroup_rows
 
 PENALTY: Final = 1.0
-"""C of the objective |w|^2 / 2 + C * sum of losses."""
+"""The constant C of the objective |w|^2 / 2 + C * sum of losses."""
 
 _STANDARDISED_BLOCK_NUMBERS: Final = 2**20
-"""Numbers of a block of rows: what scoring needs at a time, 8 MiB a copy."""
+"""Numbers in a block of rows that is scored at a time, 8 MiB per copy."""
 _MAX_STANDARDISED_COORDINATE: Final = 1e75
-"""Standardised coordinates end here, so that squared lengths are finite."""
+"""Limit to which standardised coordinates are clipped, so that squared lengths are finite."""
 _MAX_FIT_ITERATIONS: Final = 1000
 _GRADIENT_TOLERANCE: Final = 1e-6
 
@@ -36,7 +36,7 @@ Score = Callable[[npt.NDArray[Any]], Any]
 MakePlan = Callable[[tuple[int, int], Groups], ResamplingPlan | None]
 
 TRAINED: Final = 2**16
-"""Rows of a set that a score is fitted on, at most; fewer where they have many columns."""
+"""Largest number of rows of a set used to fit a score; smaller if rows have many columns."""
 _MAX_SCORED_NUMBERS: Final = 2**24
 _MIN_TRAINING_ROWS: Final = 2**12
 
@@ -49,17 +49,17 @@ _SCORE_REQUIREMENT = "a callable: rows -> scores, or (train0, train1) -> (rows -
 class Logistic(Record):
     """Log odds that a row belongs to set 0: w.z + v s + intercept.
 
-    z are the coordinates, standardised by the moments of the training rows, and s is the squared
-    length of z, centred and scaled to a standard deviation of sqrt(d) there.
+    z are the coordinates, standardised by the moments of the training rows. s is the squared length
+    of z, centred and scaled to a standard deviation of sqrt(d) on the training rows.
 
     Args:
         center: means of the coordinates, shape (d,).
-        spread: their standard deviations; infinite where a coordinate is constant: it has
-            no say.
-        length: mean of |z|^2, and its standard deviation over sqrt(d).
+        spread: standard deviations of the coordinates, shape (d,); infinite for a constant
+            coordinate, which is then ignored.
+        length: mean of |z|^2, and its standard deviation divided by sqrt(d).
         weights: w, shape (d,).
         weight: v.
-        intercept: added to the sum.
+        intercept: constant term of the sum.
     """
 
     center: Floats
@@ -74,7 +74,7 @@ class Logistic(Record):
         freeze_arrays(self, "center", "spread", "weights")
 
     def __call__(self, rows: npt.NDArray[Any]) -> Floats:
-        """Return the log odds of rows, shape (n, d) to (n,)."""
+        """Return the log odds of rows of shape (n, d), shape (n,)."""
         step = max(1, _STANDARDISED_BLOCK_NUMBERS // rows.shape[1])
         with one_blas_thread():
             odds = [self._odds(rows[i : i + step]) for i in range(0, len(rows), step)]
@@ -92,12 +92,12 @@ class Logistic(Record):
 
 
 def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logistic:
-    """Fit the regression to rows of both sets, shapes (n0, d) and (n1, d).
+    """Fit the logistic regression to rows of both sets, shapes (n0, d) and (n1, d).
 
-    The objective is scikit-learn's, |w|^2 / 2 + C * sum of losses with C = 1 and a free intercept,
-    minimised by L-BFGS from w = 0, on one thread: the steps are short, and threads that wait for
-    each other took 30 times longer. It repeats bit for bit on one machine; other libraries of
-    linear algebra may change last digits.
+    The objective is scikit-learn's, |w|^2 / 2 + C * sum of losses with C = 1 and an unpenalised
+    intercept. It is minimised by L-BFGS from w = 0 on one thread: the steps are short, and waiting
+    threads made the fit 30 times slower. On one machine the fit is repeatable bit for bit; another
+    linear algebra library may change the last digits.
     """
     from scipy.optimize import minimize
 
@@ -108,7 +108,7 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     def objective(parameters: Floats) -> tuple[float, Floats]:
         weights, intercept = parameters[:-1], parameters[-1]
         margins = signs * (features @ weights + intercept)
-        # ln(1 + e^-m) and its slope 1/(1 + e^m), from one exponential that cannot overflow.
+        # ln(1 + e^-m) and its slope 1/(1 + e^m), from a single exponential that cannot overflow.
         small = np.exp(-np.abs(margins))
         loss = np.sum(np.log1p(small) + np.maximum(-margins, 0.0))
         slopes = -signs * np.where(margins > 0.0, small, 1.0) / (1.0 + small)
@@ -116,11 +116,11 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
         gradient[:-1] = weights + PENALTY * (slopes @ features)
         gradient[-1] = PENALTY * np.sum(slopes)
         value = 0.5 * float(weights @ weights) + PENALTY * float(loss)
-        # Per row: the stopping rule is about the mean loss.
+        # Divide by the number of rows, because the stopping rule concerns the mean loss.
         return value / size, gradient / size
 
     start = np.zeros(width + 1)
-    # With equal coordinates the best odds are those of the sizes: nothing has to be found.
+    # If all coordinates are equal, the best odds are the ratio of the sizes: no step is needed.
     start[-1] = np.log(len(train0) / len(train1))
     stops = {"maxiter": _MAX_FIT_ITERATIONS, "gtol": _GRADIENT_TOLERANCE, "ftol": 1e-12}
     options = {**stops, "maxcor": 20}
@@ -133,24 +133,24 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
 def _make_features(
     train0: npt.NDArray[Any], train1: npt.NDArray[Any]
 ) -> tuple[Floats, Floats, Floats, tuple[float, float]]:
-    """Standardise coordinates and squared lengths of both sets, stacked; return moments too."""
+    """Return standardised coordinates and squared lengths of both sets, stacked, with moments."""
     dim = train0.shape[1]
     made = np.empty((len(train0) + len(train1), dim + 1))
     z = made[:, :dim]
     z[: len(train0)], z[len(train0) :] = train0, train1
-    # A column of huge numbers would overflow when squared.
+    # Squares of a column of huge numbers would overflow.
     largest = np.maximum(np.abs(z).max(axis=0), np.finfo(np.float64).tiny)
     z /= largest
     center, spread = np.mean(z, axis=0), np.std(z, axis=0)
     center, spread = center * largest, spread * largest
-    # What differs by rounding only is constant, and says nothing of rows that differ from it.
+    # A coordinate that differs only by rounding is constant and is ignored.
     spread[spread <= 1e-12 * largest] = np.inf
     z[: len(train0)] = _standardise_rows(train0, center, spread)
     z[len(train0) :] = _standardise_rows(train1, center, spread)
     square = np.einsum("ij,ij->i", z, z)
     mean, deviation = float(np.mean(square)), float(np.std(square))
-    # Where the sets differ in scale, d coordinates say so together: with the spread of a single one
-    # the squared length would be penalised as if it were noise (power .85 for .99 at d = 384).
+    # If the sets differ in scale, all d coordinates show it together. A squared length with the
+    # spread of one coordinate would be penalised like noise (power .85 in place of .99 at d = 384).
     unit = (deviation if deviation > 1e-12 * mean else max(mean, 1.0)) / math.sqrt(dim)
     made[:, dim] = (square - mean) / unit
     return made, center, spread, (mean, unit)
@@ -166,9 +166,9 @@ class Fold:
     """Held-out sample rows and their scores.
 
     Args:
-        rows: numbers of the sample rows of each set, ascending.
-        values: their scores, higher = more like set 0.
-        trained: rows of each set that the score was fitted on, (0, 0) if it was fixed.
+        rows: indices of the held-out sample rows of each set, ascending.
+        values: scores of these rows; higher means more like set 0.
+        trained: number of rows of each set that the score was fitted on; (0, 0) if it was fixed.
     """
 
     rows: tuple[Labels, Labels]
@@ -177,7 +177,7 @@ class Fold:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Held-out sample rows of each set."""
+        """Number of held-out sample rows of each set."""
         return len(self.rows[0]), len(self.rows[1])
 
     def groups(self, points: Points) -> Groups:
@@ -187,12 +187,13 @@ class Fold:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFit:
-    """Scores of rows that they were not fitted on.
+    """Held-out scores: scores of rows on which the score was not fitted.
 
     Args:
-        folds: two, each scored by what the other taught; one with all rows for a fixed score.
+        folds: two folds, each scored by a fit on the other; one fold of all rows if the score is
+            fixed.
         kind: "logistic" for the built-in score, "fitted" for the caller's fitting function,
-            "fixed" for a score fixed in advance.
+            "fixed" for a score that was fixed in advance.
         notes: sentences for the reader.
     """
 
@@ -204,23 +205,23 @@ class CrossFit:
 def cross_fit(
     points: Points, rng: np.random.Generator, score: Callable[..., Any] | None = None
 ) -> CrossFit:
-    """Split each set (by group, if there are groups) in two and score each half by the other.
+    """Split each set (by groups, if any) in two halves, and score each half by a fit on the other.
 
     Args:
-        points: both sets, at least 4 rows and 4 groups each unless the score is fixed.
-        rng: splits, and draws training rows where there are too many.
-        score: None for a logistic regression on the coordinates and the squared length. A callable
-            with two required arguments fits a score, (train0, train1) -> (rows -> scores); one
-            with one required argument is a score fixed in advance, rows -> scores: nothing is
-            fitted and no rows are split off.
+        points: both sets, each with at least 4 rows and 4 groups unless the score is fixed.
+        rng: generator for the splits, and for training rows if there are too many.
+        score: callable with two required arguments, (train0, train1) -> (rows -> scores), that fits
+            a score; or callable with one required argument, rows -> scores, that was fixed in
+            advance. A fixed score is not fitted, and all rows are held out. Defaults to a logistic
+            regression on the coordinates and the squared length.
 
     Returns:
-        The held-out scores. Rows that are equal have equal scores in a fold, since a score is
-        asked about distinct points only.
+        The held-out scores. Equal rows have equal scores in a fold, because only distinct points
+        are scored.
 
     Raises:
-        TypeError: if `score` is not of these kinds or does not return real numbers.
-        ValueError: if it does not return one finite number a row, or a set is too small to split.
+        TypeError: if `score` is not one of these callables or does not return real numbers.
+        ValueError: if it does not return one finite number per row, or a set is too small to split.
     """
     if score is not None and is_fixed(score):
         everything = np.arange(points.sizes[0]), np.arange(points.sizes[1])
@@ -248,15 +249,15 @@ def score_ball(
 ) -> Raw:
     """Estimate by balls on the held-out scores, averaged over the folds.
 
-    Standard errors are sqrt(se_1^2 + se_2^2)/2: given the scores, the folds are independent.
+    Standard errors are sqrt(se_1^2 + se_2^2)/2, because the folds are independent given the scores.
 
     Args:
         fit: held-out scores.
-        points: the sets that they belong to.
+        points: the two sets that were scored.
         alphas: orders, ascending.
-        k: neighbours.
-        make_plan: sizes and groups of a fold -> its plan.
-        threads: for the ball.
+        k: number of neighbours.
+        make_plan: function that maps sizes and groups of a fold to its resampling plan.
+        threads: number of threads of the ball. Defaults to all cores.
     """
     raws = [
         line_ball(*fold.values, alphas, k, make_plan(fold.sizes, fold.groups(points)), threads)
@@ -268,7 +269,7 @@ def score_ball(
 
 
 def is_fixed(score: Callable[..., Any]) -> bool:
-    """Return True for rows -> scores, False for (train0, train1) -> (rows -> scores)."""
+    """Return True for a score rows -> scores, False for (train0, train1) -> (rows -> scores)."""
     if not callable(score):
         raise mistyped("score", f"None or {_SCORE_REQUIREMENT}", score)
     if isinstance(score, np.ufunc):
@@ -276,11 +277,11 @@ def is_fixed(score: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(score).parameters.values()
     except ValueError:
-        # Callables written in C may hide their signature: the plain case.
+        # Callables written in C may hide their signature; treat them as fixed scores.
         return True
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = sum(p.default is p.empty for p in positional)
-    # f(rows, scale=1.0) and f(*arguments) take one.
+    # f(rows, scale=1.0) and f(*arguments) count as functions of one argument.
     if not required and (positional or any(p.kind == p.VAR_POSITIONAL for p in parameters)):
         required = 1
     if required not in (1, 2):
@@ -290,7 +291,7 @@ def is_fixed(score: Callable[..., Any]) -> bool:
 
 
 def _split_units(points: Points, side: int, rng: np.random.Generator) -> list[Labels]:
-    """Deal the rows of a set at random into two parts of equal numbers of rows, or of groups."""
+    """Split the rows of a set at random into two halves with equal numbers of rows or groups."""
     groups, units = points.groups[side], points.units[side]
     if units < 4:
         kind = "rows" if groups is None else "groups"
@@ -306,7 +307,7 @@ def fit_score(
     rng: np.random.Generator,
     score: Callable[..., Any] | None,
 ) -> tuple[Score, tuple[int, int]]:
-    """Fit a score on sample rows; return it with the number of rows of each set used."""
+    """Fit a score on sample rows; return it with the number of rows of each set that were used."""
     most = most_trained(points.dim)
     drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]
     train0, train1 = (points.coordinates(points.ids[side][drawn[side]]) for side in (0, 1))
@@ -317,12 +318,12 @@ def fit_score(
 
 
 def most_trained(dim: int) -> int:
-    """Return the largest number of rows of a set on which a score of `dim` columns is fitted."""
+    """Return the largest number of rows of a set used to fit a score of `dim` columns."""
     return min(TRAINED, max(_MIN_TRAINING_ROWS, _MAX_SCORED_NUMBERS // dim))
 
 
 def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Floats, Floats]:
-    """Compute the scores of sample rows of both sets; each distinct point is scored once."""
+    """Compute the scores of sample rows of both sets; score each distinct point once."""
     ids = [points.ids[side][rows[side]] for side in (0, 1)]
     is_needed = np.zeros(points.unique, bool)
     is_needed[ids[0]] = is_needed[ids[1]] = True
@@ -333,7 +334,7 @@ def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Fl
 
 
 def _evaluate_score(score: Score, points: Points, ids: Labels) -> Floats:
-    """Evaluate a score on points, in blocks that bound the memory."""
+    """Evaluate a score on points, in blocks that limit the memory."""
     step = max(1, _MAX_SCORED_NUMBERS // points.dim)
     values = []
     for start in range(0, len(ids), step):
@@ -346,7 +347,7 @@ def _evaluate_score(score: Score, points: Points, ids: Labels) -> Floats:
             row = int(np.flatnonzero(~np.isfinite(scores))[0])
             raise invalid("score", requirement, f"{scores[row]} for {rows[row]}")
         values.append(scores.astype(np.float64))
-    # 0.0 and -0.0 are one score.
+    # Adding 0.0 makes 0.0 and -0.0 one score.
     return np.concatenate(values) + 0.0
 
 
@@ -354,7 +355,7 @@ def _average_folds(raws: list[Raw]) -> Raw:
     first, second = raws
     with np.errstate(invalid="ignore"):
         value = (first.value + second.value) / 2.0
-        # A fold whose every term is unseen in the denominator decides, whatever the other says.
+        # If the value of one fold is infinite, so is the mean, for any value of the other fold.
         value[np.isposinf(first.value) | np.isposinf(second.value)] = math.inf
         std_error = np.sqrt(first.std_error**2 + second.std_error**2) / 2.0
         replicates = None

@@ -1,10 +1,11 @@
-"""Tests of the two sets of rows: P0 = P1, and sizes of groups that depend on values.
+"""Permutation tests: do both sets have one law, and do group sizes depend on values?
 
-Equality is tested by the AUC of a held-out score and by the energy distance.
+Equality of the laws is tested by the AUC of a held-out score and by the energy distance.
 
-An estimate averages over rows: its law draws a group with a probability in proportion to its size.
-A certificate counts one random row of each group: its law draws every group alike. The two are one
-law if and only if sizes are uncorrelated with every event of a group's random row.
+An estimate averages over rows: under its law, a group is drawn with probability proportional to its
+size. A certificate counts one random row of each group: under its law, all groups are equally
+likely. These two laws are equal if and only if the size is uncorrelated with every event of a
+group's random row.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ ENERGY_ROWS: Final = 1000
 
 _MIN_PERMUTATIONS: Final = 99
 _MAX_PERMUTED_GROUPS: Final = 2**24
-"""Permutations times groups, at most: fewer permutations of more groups than that."""
+"""Largest product of permutations and groups; more groups get fewer permutations."""
 _MAX_SCORE_LEVELS: Final = 128
-"""Scores of more rows are told apart up to this many levels by the permutation test."""
+"""Number of levels to which the permutation test reduces the scores if there are more scores."""
 _MAX_GROUP_ROWS: Final = 50
-"""Rows of one group that the energy distance uses, at most."""
+"""Largest number of rows of one group that the energy distance uses."""
 _TIE_TOLERANCE: Final = 1e-12
 
 
 LEVEL: Final = 0.01
-"""Chance, at most, of a word about two laws where sizes do not depend on values."""
+"""Largest chance of a note on two laws although sizes do not depend on values."""
 
 _SIZE_PERMUTATIONS: Final = 999
 _MAX_TESTED_GROUPS: Final = 1000
@@ -42,29 +43,28 @@ _MIN_TESTED_GROUPS: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Checks(Record, word="Checks"):
-    """Do the two sets differ at all?
+    """Tests of whether the two sets have different laws, and what they certify.
 
     Attributes:
         auc: probability that a held-out row of set 0 has a larger score than one of set 1 (ties
-            count one half), averaged over the folds; 1/2 if the score sees no difference.
-        auc_low: lower end of the interval for the AUC of the scores as fitted.
-        auc_high: upper end.
+            count one half), averaged over the folds; 1/2 if the score finds no difference.
+        auc_low: lower end of the confidence interval for the AUC of the fitted scores.
+        auc_high: upper end of this interval.
         auc_p: permutation p-value of P0 = P1 by the held-out scores.
         energy: squared energy distance of Szekely and Rizzo (2013), 2 E|X - Y| - E|X - X'| -
-            E|Y - Y'| over all pairs of the rows drawn, at least 0.
+            E|Y - Y'| over all pairs of the drawn rows, at least 0.
         energy_p: permutation p-value of P0 = P1 by the energy distance.
-        energy_rows: rows of each set that it was computed on.
-        permutations: of the AUC (in each fold) and of the energy distance.
-        units: what was permuted in the held-out folds together, rows or groups of each set.
+        energy_rows: rows of each set from which the energy distance was computed.
+        permutations: number of permutations for the AUC (in each fold) and the energy distance.
+        units: number of permuted rows or groups of each set, in all held-out folds together.
         grouped: True if whole groups were permuted.
-        confidence: of the interval, and of what is certified.
-        certified: certified lower bounds of D_alpha, shape (2, n_alpha), or None where not asked
-            for.
+        confidence: confidence of the interval and of the certified bounds.
+        certified: certified lower bounds of D_alpha, shape (2, n_alpha), or None if not requested.
         epsilon_lower: certified lower bound of epsilon at delta = 0 by a held-out event, or None
-            unless it is stated that rows or groups are independent.
-        size_p: permutation p-value of "the sizes of groups do not depend on their values"; None
-            without groups of several sizes. Where they do, what is certified and what is
-            estimated speak of two laws: of one random row of each group, and of all rows.
+            unless the caller stated that rows or groups are independent.
+        size_p: permutation p-value of "the sizes of groups do not depend on their values", or None
+            without groups of different sizes. If sizes depend on values, certificates and
+            estimates concern different laws: of one random row of each group, and of all rows.
     """
 
     auc: float
@@ -87,7 +87,7 @@ class Checks(Record, word="Checks"):
         freeze_arrays(self, "certified")
 
     def __str__(self) -> str:
-        """Return two or three lines for a report; the table shows the bounds of D_alpha."""
+        """Return two to four lines for a report; the table shows the bounds of D_alpha."""
         what = "groups" if self.grouped else "rows"
         rows0, rows1 = self.energy_rows
         level = f"{100 * self.confidence:g} %"
@@ -111,20 +111,21 @@ def check_equality(
 ) -> Checks:
     """Test P0 = P1 by held-out scores and by the energy distance.
 
-    Both tests permute the labels of rows, or of whole groups where there are groups, and both
-    p-values are (1 + number of permutations at least as extreme)/(1 + permutations). They are
-    valid if the units of both sets together are exchangeable when P0 = P1.
+    Both tests permute the labels of rows, or of whole groups if there are groups. Both p-values are
+    (1 + number of permutations at least as extreme)/(1 + permutations). They are valid if the units
+    of both sets together are exchangeable when P0 = P1.
 
-    Given one fold and the pooled rows of the other, the labels of the other are exchangeable while
-    the score is fixed: each fold's p-value is valid. But the two are dependent, since either fold
-    taught the other's score (correlation .45 to .93 at P0 = P1), so they are not added up: twice
-    the smaller one is valid whatever the dependence (Bonferroni).
+    Given one fold and the pooled rows of the other fold, the labels of the other fold are
+    exchangeable and the score is fixed. Therefore each fold's p-value is valid. But the two
+    p-values are not added. They are dependent, because each fold was used to fit the other's score
+    (correlation .45 to .93 at P0 = P1). Twice the smaller p-value is valid for any dependence
+    (Bonferroni).
 
     Args:
         points: both sets.
         fit: held-out scores.
-        rng: permutations, and rows for the energy distance.
-        confidence: of the interval for the AUC.
+        rng: generator for permutations, and for the rows of the energy distance.
+        confidence: confidence of the interval for the AUC.
 
     Returns:
         The two statistics with their p-values.
@@ -150,11 +151,11 @@ def check_equality(
 
 
 class _Units:
-    """Held-out scores of one fold by what is permuted: rows, or groups.
+    """Held-out scores of one fold, arranged by permuted unit: row or group.
 
-    `ranks` number the distinct scores of both sets from 0, `counts` are the rows at each, and
-    `placements` the shares of the other set's scores below each score (half of the ties).
-    `labels` is the unit of every row, `units` how many there are of each set.
+    `ranks` numbers the distinct scores of both sets from 0, and `counts` holds the rows at each.
+    `placements` holds the share of the other set's scores below each score (ties count one half).
+    `labels` is the unit of every row, and `units` the number of units of each set.
     """
 
     def __init__(self, fold: Fold, points: Points) -> None:
@@ -175,7 +176,7 @@ class _Units:
     def variance(self) -> float:
         """Compute the variance of the AUC given the score.
 
-        It is DeLong's, or Obuchowski's over the groups of each set.
+        It is DeLong's variance, or Obuchowski's over the groups of each set.
         """
         total = 0.0
         for placed, labels, units in zip(self.placements, self.labels, self.units, strict=True):
@@ -187,7 +188,7 @@ class _Units:
         return total
 
     def p_value(self, permutations: int, sided: int, rng: np.random.Generator) -> float:
-        """Compute the permutation p-value of the AUC; the score is fixed."""
+        """Compute the permutation p-value of the AUC for a fixed score."""
         grouped = any(labels is not None for labels in self.labels)
         drawn = (self._grouped if grouped else self._alone)(permutations, rng)
         return permutation_p(np.abs(drawn) if sided == 2 else drawn)
@@ -195,8 +196,8 @@ class _Units:
     def _alone(self, permutations: int, rng: np.random.Generator) -> Floats:
         """Compute the centred AUC for original and permuted rows, shape (1 + permutations,).
 
-        How many permuted rows fall on each level is a multivariate hypergeometric draw. Levels
-        are quantiles of all scores together: the same whatever the labels.
+        The number of permuted rows at each level is a multivariate hypergeometric draw. Levels are
+        quantiles of all scores together, so they do not depend on the labels.
         """
         level = _rank_levels(self.counts)
         counts = np.bincount(level, self.counts).astype(np.int64)
@@ -225,12 +226,12 @@ class _Units:
 
 
 def _centred_auc(mean_rank: Any, size: float, both: float) -> Any:
-    """Compute AUC - 1/2 from the mean midrank (counted from 1/2) of `size` of `both` rows."""
+    """Compute AUC - 1/2 from the mean midrank, counted from 1/2, of `size` among `both` rows."""
     return (mean_rank - both / 2.0) / (both - size)
 
 
 def _rank_levels(counts: Labels) -> Labels:
-    """Return the level of each distinct score: from 0, without gaps, below `_MAX_SCORE_LEVELS`."""
+    """Return the level of each distinct score, from 0 without gaps, below `_MAX_SCORE_LEVELS`."""
     if len(counts) <= _MAX_SCORE_LEVELS:
         return np.arange(len(counts))
     level = (np.cumsum(counts) - counts / 2.0) * (_MAX_SCORE_LEVELS / counts.sum())
@@ -238,7 +239,7 @@ def _rank_levels(counts: Labels) -> Labels:
 
 
 def permutation_p(drawn: Floats) -> float:
-    """Compute (1 + #)/(1 + B); the first value is observed, and rounding counts as a tie."""
+    """Compute (1 + #)/(1 + B); the first value is observed, and rounded ties count in #."""
     least = drawn[0] - _TIE_TOLERANCE * max(1.0, abs(float(drawn[0])))
     return (1.0 + float(np.count_nonzero(drawn[1:] >= least))) / len(drawn)
 
@@ -246,8 +247,8 @@ def permutation_p(drawn: Floats) -> float:
 def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float, float]:
     """Compute the mean AUC with a normal interval on the logit scale.
 
-    At an AUC of 0 or 1 the variance is 0 and the exact limit of independent pairs takes its place:
-    if m pairs of one unit of each set are all in order, the AUC is at least ((1 - c)/2)^(1/m).
+    If the AUC is 0 or 1, the variance is 0 and the exact limit of independent pairs is used. If m
+    pairs with one unit of each set are all in order, the AUC is at least ((1 - c)/2)^(1/m).
     """
     from scipy.special import expit, logit, ndtri
 
@@ -255,12 +256,12 @@ def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float,
     tail = (1.0 - confidence) / 2.0
     pairs = sum(min(each.units) for each in units)
     extreme = tail ** (1.0 / pairs)
-    # The mean of the errors: folds teach each other, and may be as good as equal.
+    # Use the mean of the errors: folds fit each other's score and may be almost fully dependent.
     error = float(np.mean([np.sqrt(each.variance()) for each in units]))
     if not 0.0 < auc < 1.0:
         return auc, extreme if auc == 1.0 else 0.0, 1.0 if auc == 1.0 else 1.0 - extreme
     if not error > 0.0:
-        # One unit a set, or scores that take a single value: nothing tells the spread.
+        # One unit per set, or scores with a single value: the spread is unknown.
         return auc, 0.0, 1.0
     half = -float(ndtri(tail)) * error / (auc * (1.0 - auc))
     return auc, float(expit(logit(auc) - half)), float(expit(logit(auc) + half))
@@ -286,14 +287,14 @@ def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float
 def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[Labels, Labels]:
     """Draw rows for the energy distance, and number their units from 0 without gaps.
 
-    Whole groups in random order as long as they fit, of each at most `_MAX_GROUP_ROWS` rows: one
-    rule for both sets, so that the groups drawn are exchangeable if those given are.
+    Whole groups are drawn in random order until the limit, with at most `_MAX_GROUP_ROWS` rows of
+    each. Both sets have the same rule, so the drawn groups are exchangeable if all groups are.
     """
     order = rng.permutation(size)
     if groups is None:
         rows = order[:ENERGY_ROWS]
         return rows, np.arange(len(rows))
-    # Random numbers of the groups, then the rows in the order of these, at random inside.
+    # Number the groups at random, then sort the rows by group, in random order within a group.
     number = rng.permutation(int(groups.max()) + 1)[groups]
     rows = order[np.argsort(number[order], kind="stable")]
     number = number[rows]
@@ -306,7 +307,7 @@ def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tu
 
 
 def pairwise_distances(rows: Floats) -> Floats:
-    """Compute Euclidean distances between rows, by their products after centring."""
+    """Compute Euclidean distances between rows, from inner products after centring."""
     rows = rows - np.mean(rows, axis=0)
     squares = np.einsum("ij,ij->i", rows, rows)
     out: Floats = rows @ rows.T
@@ -327,18 +328,19 @@ def _energy_distances(distances: Floats, labels: Flags) -> Floats:
 
 
 def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
-    """Test that group sizes do not depend on values, for both sets together; return the p-value.
+    """Compute the p-value of the test that group sizes do not depend on values, for both sets.
 
-    The energy distance between the law of rows and that of one random row of each group, whose
-    sizes are permuted: exact if sizes and rows are independent. The smaller p-value counts, twice
-    if both sets have groups of several sizes.
+    The statistic is the energy distance between the law of rows and the law of one random row of
+    each group; sizes are permuted. The test is exact if sizes and rows are independent. If both
+    sets have groups of different sizes, the result is twice the smaller p-value.
 
     Args:
         points: both sets.
-        rng: the row of each group, groups where there are more than 1000, and permutations.
+        rng: generator for the row of each group, for the groups if there are more than 1000, and
+            for the permutations.
 
     Returns:
-        The p-value, or None where no set has enough groups, of more than one size.
+        The p-value, or None if no set has enough groups of different sizes.
     """
     p_values = []
     for side, groups in enumerate(points.groups):
@@ -351,7 +353,7 @@ def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
 
 
 def two_laws(p: float | None) -> tuple[str, ...]:
-    """Return a note for the reader if sizes depend on values."""
+    """Return a note on two different laws if sizes depend on values; otherwise an empty tuple."""
     if p is None or p > LEVEL:
         return ()
     return (
@@ -370,7 +372,7 @@ def _one_set_p_value(
         kept = rng.choice(len(single), _MAX_TESTED_GROUPS, replace=False)
         single, sizes = single[kept], sizes[kept]
     between = pairwise_distances(points.coordinates(points.ids[side][single]).astype(np.float64))
-    # How much more a group weighs by its rows than as a group.
+    # Weight of a group among rows, minus its weight among groups.
     surplus: Floats = sizes / sizes.sum() - 1.0 / len(sizes)
     permuted = (rng.permutation(surplus) for _ in range(_SIZE_PERMUTATIONS))
     drawn = np.stack([surplus, *permuted], axis=1)

@@ -1,7 +1,7 @@
-"""Mechanisms: native noise, the common part of published systems, and users' callables.
+"""Mechanisms: native noise, the base classes of published systems, and users' callables.
 
-For audits and experiments, not for releasing data: floats that have noise added give the input
-away in their last bits (Mironov 2012), and no generator here is a cryptographic one.
+For audits and experiments, not for releasing data: the last bits of a float with added noise reveal
+the input (Mironov 2012), and the generators here are not cryptographic.
 """
 
 from ..streams import Rng
@@ -11,7 +11,7 @@ from .native import ClipStep, Native, Primitive, list_declared, positive
 from .native import Steps as Steps
 
 # isort: off
-# Importing a noise declares it: this order is that of `PRIMITIVES`.
+# Importing a noise declares it, so this order is also the order of `PRIMITIVES`.
 from .laplace import Laplace
 from .gaussian import Gaussian
 from .exponential import Exponential

@@ -1,12 +1,12 @@
-"""Answers of mechanisms, or recorded outputs, as an array with one row for each output.
+"""Conversion of mechanisms' answers, or recorded outputs, to an array with one row per output.
 
-numpy makes strings of numbers beside strings, floats of large integers, cuts NULs off the ends of
-strings and refuses rows of different lengths. Where it would change or refuse an answer, every
-output stays the Python object that it is.
+numpy converts numbers to strings if both occur, and large integers to floats. It cuts NULs off the
+ends of strings and refuses rows of different lengths. If numpy would change or refuse an answer,
+every output is kept as a Python object.
 
-Column names, field names, categories, the start of a row numbering and the shape of the rows of a
-data frame are one observation for each call: rows of one call share them, so that no count of rows
-may use them.
+Column names, field names, categories, the start of a row numbering and the shape of a data frame's
+rows are observed only once per call. All rows of one call share them, so counts of rows must not
+use them.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from ..packages import converts_to_array, has_all, is_tensor
 from .spellings import Lines, restore_numbers
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
-"""Types of rows that are read alike, so that nothing but the type distinguishes them."""
+"""Types of rows that are read in the same way, so only their type distinguishes them."""
 _MAX_EXACT_INTEGER: Final = 2**53
 _MAX_PADDING_FACTOR: Final = 8
-"""Strings that would take so many times their length in an array of one width stay objects."""
+"""Strings stay objects if one array would need more than this factor times their total length."""
 _SMALL_ARRAY_CHARACTERS: Final = 2**20
 _MAX_STRING_CHARACTERS: Final = 2**16
-"""Characters beyond which a string stays an object: in an array it takes four times its memory."""
+"""Longest string that is not kept as an object; in an array it takes four times its memory."""
 _PLAIN_CLASSES: Final[dict[type, type]] = {np.float64: float, np.int64: int, np.bool_: bool}
-"""Scalars of numpy, and the numbers of Python that functions return in their place."""
+"""Scalars of numpy, and the Python numbers that functions also return for them."""
 _SIGNATURE: Final = "dpcore.signature"
-"""Entry of a dtype's metadata with the types of rows."""
+"""Key of the types of rows in a dtype's metadata."""
 _MAX_NESTING_DEPTH: Final = 64
-"""Containers within each other that are read."""
+"""Largest depth of nested containers that is read."""
 _MAX_AXES: Final = 16
 _SIZE_SAMPLE: Final = 32
-"""Outputs, and entries of each, from which the bytes of outputs are estimated."""
+"""Number of outputs, and of entries of each, from which the size of outputs is estimated."""
 _FIRST_COPIED_ANSWERS: Final = 16
-"""Answers whose parts are compared with those of earlier answers."""
+"""Number of answers whose parts are compared with parts of earlier answers."""
 _IMMUTABLE_TYPES: Final = (
     Number, str, bytes, type(None), np.generic, enum.Enum, frozenset, type,
     datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo,
@@ -57,20 +57,20 @@ _IMMUTABLE_TYPES: Final = (
 
 
 def is_frame(value: Any) -> bool:
-    """Return True for a table like those of pandas: columns, an index and access by place."""
+    """Return True for a table like a pandas DataFrame: with columns, an index and `iloc`."""
     return has_all(type(value), "columns", "index", "iloc", "dtypes")
 
 
 def is_table_class(cls: type) -> bool:
-    """Return True for a class whose objects `table_to_mapping` takes."""
+    """Return True for a class whose objects `table_to_mapping` can convert."""
     kinds = ("iloc", "index"), ("to_pydict",), ("get_columns",)
     return any(has_all(cls, *kind) for kind in kinds)
 
 
 def names_its_columns(value: Any) -> bool:
-    """Return True for a table: of pandas, polars or pyarrow, or an array with fields.
+    """Return True for a table of pandas, polars or pyarrow, or an array with fields.
 
-    A series counts where its index does not just number its rows, or it has categories.
+    A series counts as a table if its index is not just 0, 1, 2, ..., or if it has categories.
     """
     if is_series(value):
         return numbering_of(value.index) != (0, 1) or has_all(value.dtype, "categories")
@@ -78,28 +78,28 @@ def names_its_columns(value: Any) -> bool:
 
 
 def _list_fields(value: Any) -> tuple[str, ...]:
-    """List the names of the fields of a structured array, or none of other values."""
+    """List the field names of a structured array; return an empty tuple for other values."""
     return value.dtype.names or () if isinstance(value, (np.ndarray, np.void)) else ()
 
 
 def is_series(value: Any) -> bool:
-    """Return True for a column like those of pandas."""
+    """Return True for a column like a pandas Series."""
     cls = type(value)
     return has_all(cls, "iloc", "to_frame") and not has_all(cls, "columns")
 
 
 def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDArray[Any]:
-    """Return a frame as an array with one row for each of its rows.
+    """Convert a frame to an array with one row for each of its rows.
 
     Args:
-        frame: see `is_frame`.
-        fields: names of the fields in other calls, without names where those were a table of
-            numbers, or None where no other call is known.
+        frame: frame, see `is_frame`.
+        fields: names of the fields in other calls; () if those returned a table of numbers, or
+            None if no other call is known.
 
     Returns:
-        Shape `(size, columns)` where all columns are numbers of one kind and the index numbers
-        the rows; otherwise a structured array with a field for each column. An index that does
-        not number the rows is the last field, named by ``index.name`` or "index".
+        An array of shape `(size, columns)` if all columns are numbers of one kind and the index
+        numbers the rows. Otherwise, a structured array with a field for each column. An index that
+        does not number the rows is the last field, named by ``index.name`` or "index".
     """
     columns = [_read_column(column) for column in _columns_of(frame)]
     kinds = {column.dtype.kind for column in columns}
@@ -122,16 +122,16 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
 
 
 def table_to_mapping(table: Any) -> dict[Any, Any]:
-    """Return a table as a mapping from names to lists.
+    """Convert a table to a mapping from names to lists.
 
     Args:
         table: a frame or a series of pandas, a frame of polars, a table of pyarrow, or an array
             with fields.
 
     Returns:
-        The columns in their order; of a series its values by their labels, or "values" and
-        "index" where labels repeat. Besides, where they say something: an index that does not
-        number the rows from 0, names of index and columns, categories.
+        The columns in their order. For a series, its values by their labels, or "values" and
+        "index" if labels repeat. It also holds these entries if they carry information: an index
+        that does not number the rows from 0, names of index and columns, categories.
 
     Example:
         >>> table_to_mapping(np.array([(1, 0.5)], dtype=[("count", int), ("share", float)]))
@@ -162,21 +162,21 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
 
 
 def column_names(answer: Any) -> tuple[Any, ...]:
-    """Return the names of the columns of a frame, or of a series that has one; () of others."""
+    """Return the column names of a frame, or the name of a series; otherwise an empty tuple."""
     if is_series(answer):
         return () if answer.name is None else (answer.name,)
     return tuple(answer.columns.tolist()) if is_frame(answer) else ()
 
 
 def _columns_of(table: Any) -> list[Any]:
-    """Return the columns of a frame; a series is its only one."""
+    """Return the columns of a frame; a series is a list of one column."""
     if is_series(table):
         return [table]
     return [table.iloc[:, place] for place in range(table.shape[1])]
 
 
 def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bool]:
-    """Return the columns of a frame, or of a series its values, and whether labels are the keys."""
+    """Return columns (or a series' values) as lists, and True if labels are the keys."""
     columns = [_read_column(column).tolist() for column in _columns_of(table)]
     if is_series(table):
         if labels and len(set(labels)) == len(labels):
@@ -188,7 +188,7 @@ def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bo
 
 
 def _add_entry(mapping: dict[Any, Any], name: Any, value: Any) -> None:
-    """Add an entry under a name that no column has."""
+    """Add an entry under a name that is not yet a key."""
     while name in mapping:
         name = f"{name}_"
     mapping[name] = value
@@ -197,7 +197,7 @@ def _add_entry(mapping: dict[Any, Any], name: Any, value: Any) -> None:
 def numbering_of(index: Any) -> tuple[int, int] | None:
     """Return start and step of an index that numbers the rows, or None for any other index.
 
-    A range with another step, and whole numbers that follow each other, number the rows too.
+    A range with any step, or consecutive whole numbers, number the rows.
     """
     if has_all(index, "start", "step") and isinstance(index.start, int):
         return index.start, int(index.step)
@@ -208,10 +208,10 @@ def numbering_of(index: Any) -> tuple[int, int] | None:
 
 
 def call_facts(answer: Any) -> dict[str, Any]:
-    """Return what one call says once, by what a message calls it.
+    """Return the facts that a call shows only once, by their names in messages.
 
     Args:
-        answer: what the mechanism returned, before it becomes an array.
+        answer: return value of the mechanism, before it becomes an array.
 
     Example:
         >>> call_facts(np.zeros((2, 3)))
@@ -236,7 +236,7 @@ def call_facts(answer: Any) -> dict[str, Any]:
 
 
 def _list_time_types(columns: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the types of columns of times, by what a message calls them."""
+    """Return the types of columns of times, by their names in messages."""
     return {
         f"type of {f'column {name!r}' if name else 'the times'}": (str(column.dtype),)
         for name, column in columns.items()
@@ -263,7 +263,7 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
 
 
 def _list_categories(table: Any) -> dict[str, tuple[Any, ...]]:
-    """Return the categories of the columns that have some, by what a message calls them."""
+    """Return the categories of all columns with categories, by their names in messages."""
     return {
         f"categories of column {column.name!r}": tuple(column.dtype.categories)
         for column in _columns_of(table)
@@ -272,19 +272,19 @@ def _list_categories(table: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def _read_column(column: Any) -> npt.NDArray[Any]:
-    """Return a column as an array, with None for missing values that have no number."""
+    """Return a column as an array; missing values without a number become None."""
     values = np.asarray(column)
     if values.dtype != object:
         return values.astype(object) if values.dtype.kind in "USV" else values
     objects = np.empty(len(values), dtype=object)
     for place, value in enumerate(values):
-        # The missing value of nullable columns is equal to nothing, and has no truth.
+        # The missing value of nullable columns is not equal to any value, and has no truth value.
         objects[place] = None if type(value).__name__ == "NAType" else value
     return objects
 
 
 def _make_unique(names: list[Any]) -> list[str]:
-    """Return names as different strings."""
+    """Convert names to distinct strings."""
     unique_names: list[str] = []
     for name in names:
         text = str(name) or "_"
@@ -304,18 +304,19 @@ def rows_of(
     """Convert an answer to an array whose rows are the outputs.
 
     Args:
-        name: what messages call the answer.
-        answer: an array, or a sequence of outputs of any kinds.
-        requirement: what messages ask for.
-        shape: of one output, where it is known from other answers: objects are then arranged
-            alike.
+        name: name of the answer in messages.
+        answer: an array, or a sequence of outputs of any type.
+        requirement: requirement that messages state.
+        shape: shape of one output, if it is known from other answers. Objects are then arranged in
+            this shape.
         keeps_forms: True to keep rows of several types as objects.
 
     Returns:
-        The array that numpy makes of it where that is exact; otherwise a 1-d array of objects.
+        The array that numpy makes from the answer, if it is exact; otherwise a 1-d array of
+        objects.
 
     Raises:
-        TypeError: if it cannot be read as an array.
+        TypeError: if the answer cannot be read as an array.
 
     Example:
         >>> rows_of("outputs", [("a", 1.5), ("b", 2.0)], "an array").tolist()
@@ -350,18 +351,18 @@ def outputs_of(
     """Convert a mechanism's answer to an array, and check that it has one row for each output.
 
     Args:
-        name: what messages call the outputs.
-        answer: see `rows_of`; a frame becomes fields, see `frame_to_rows`.
-        size: how many outputs were asked for.
-        shape: see `rows_of`.
+        name: name of the outputs in messages.
+        answer: answer, see `rows_of`. A frame becomes an array with fields, see `frame_to_rows`.
+        size: requested number of outputs.
+        shape: shape of one output, see `rows_of`.
         fields: names of the fields of a frame in other calls.
 
     Returns:
         The outputs, shape `(size, ...)`.
 
     Raises:
-        TypeError: if it cannot be read as an array, or a row is of a kind that is not read.
-        ValueError: if entries are masked, or there are not so many rows.
+        TypeError: if the answer or a row cannot be read.
+        ValueError: if entries are masked, or the number of rows is not `size`.
 
     Example:
         >>> outputs_of("outputs", ["a", None], 2).dtype
@@ -380,14 +381,14 @@ def outputs_of(
 
 
 def to_object_array(rows: Sequence[Any]) -> npt.NDArray[Any]:
-    """Make a 1-d array of objects, one for each row.
+    """Make a 1-d array of objects, with one object for each row.
 
     Example:
         >>> to_object_array([(1, 2), (3, 4)]).shape
         (2,)
     """
     array = np.empty(len(rows), dtype=object)
-    # By element: a list of equally long tuples would be read as a table.
+    # Assign each element separately: numpy would read equally long tuples as a table.
     for place, row in enumerate(rows):
         array[place] = row
     return array
@@ -395,7 +396,7 @@ def to_object_array(rows: Sequence[Any]) -> npt.NDArray[Any]:
 
 @lru_cache(maxsize=256)
 def is_immutable(cls: type) -> bool:
-    """Return True for a class whose objects no later call can change."""
+    """Return True for a class whose objects later calls cannot change."""
     return issubclass(cls, _IMMUTABLE_TYPES) and not issubclass(cls, np.void)
 
 
@@ -407,11 +408,11 @@ def is_opaque(cls: Any) -> bool:
 
 
 def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
-    """Return an answer that later calls cannot change; opaque objects stay themselves.
+    """Return a copy of an answer that later calls cannot change; opaque objects are not copied.
 
     Args:
-        answer: what a function returned.
-        memo: filled by `copy.deepcopy` with the mutable objects at any depth.
+        answer: return value of a function.
+        memo: dictionary that `copy.deepcopy` fills with the mutable objects at any depth.
 
     Raises:
         Exception: if a mutable object cannot be copied.
@@ -426,32 +427,32 @@ def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
 
 @dataclass
 class AnswerKeeper:
-    """Answers of one function, each of them as it was when the function returned it.
+    """Answers of one function, each in the state in which the function returned it.
 
-    The first answers are copied, which shows the mutable objects in them. As soon as such an
-    object is returned again, every later answer is copied.
+    The first answers are copied, which shows the mutable objects in them. If such an object is
+    returned again, every later answer is copied.
 
     Args:
-        name: what messages call the function.
-        values: the answers so far.
+        name: name of the function in messages.
+        values: answers so far.
     """
 
     name: str
     values: list[Any] = field(default_factory=list)
     _is_shared: bool = False
-    # The objects too: while it lives, no other object has its number.
+    # Keep the objects themselves: while they exist, no other object has the same id.
     _objects: dict[int, Any] = field(default_factory=dict)
     _states: dict[int, Any] = field(default_factory=dict)
     _copies_left: int = _FIRST_COPIED_ANSWERS
-    # Classes of which an object that is new is kept as it is.
+    # Classes whose new objects are kept without a copy.
     _watched: set[type] = field(default_factory=set)
 
     def add(self, answer: Any) -> None:
         """Add an answer.
 
         Raises:
-            TypeError: if an object is returned again that cannot be copied, or an opaque object
-                that has changed.
+            TypeError: if an object that cannot be copied is returned again, or if an opaque object
+                has changed.
         """
         cls: Any = type(answer)
         if cls in self._watched and id(answer) not in self._objects:
@@ -461,7 +462,7 @@ class AnswerKeeper:
                 self._copies_left -= 1
                 answer = self._copy(answer)
             elif id(answer) in self._objects:
-                # Many buffers, filled in turn: the first of them was returned again.
+                # The function fills several buffers in turn: the first one was returned again.
                 objects = self._objects
                 self.values = [
                     self._copy(old) if id(old) in objects else old for old in self.values
@@ -474,7 +475,7 @@ class AnswerKeeper:
         self.values.append(answer)
 
     def _copy(self, answer: Any) -> Any:
-        """Return a copy of an answer, and find objects in it that were in an earlier answer."""
+        """Return a copy of an answer, and check if an earlier answer shares objects with it."""
         memo: dict[int, Any] = {}
         cls: Any = type(answer)
         state: Any = None
@@ -488,7 +489,7 @@ class AnswerKeeper:
         if state is not None and self._states.setdefault(id(answer), state) != state:
             need = f"new objects (the same {cls.__name__} is returned by every call: return a copy)"
             raise mistyped(f"answers of {self.name}", need, answer)
-        # What `deepcopy` has copied is listed in its memo. A view has the memory of its base.
+        # The memo of `deepcopy` lists the copied objects. A view shares the memory of its base.
         parts = memo.get(id(memo), [])
         bases = (part.base if isinstance(part, np.ndarray) else None for part in parts)
         owners = [part if base is None else base for part, base in zip(parts, bases, strict=True)]
@@ -498,15 +499,15 @@ class AnswerKeeper:
 
 
 def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
-    """Refuse objects of kinds that are not read, with what to return instead.
+    """Raise an error for objects that cannot be read, with advice on what to return instead.
 
     Args:
-        name: what messages call the outputs.
-        rows: outputs, or only the whole answer.
+        name: name of the outputs in messages.
+        rows: outputs, or a tuple with only the whole answer.
 
     Raises:
-        TypeError: if one is an iterator, a coroutine, a sparse matrix or a graph.
-        ValueError: if entries of one are masked.
+        TypeError: if an object is an iterator, a coroutine, a sparse matrix or a graph.
+        ValueError: if entries of an array are masked.
     """
     for cls in set(map(type, rows)):
         advice = _suggest_instead(cls)
@@ -520,7 +521,7 @@ def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
 
 @lru_cache(maxsize=256)
 def _suggest_instead(cls: type) -> str | None:
-    """Return what to return instead of objects of a class, or None for a class that is read."""
+    """Advise what to return instead of objects of a class; return None for a readable class."""
     if issubclass(cls, Awaitable):
         return "what a coroutine returns (call asyncio.run, or await it)"
     if issubclass(cls, (Iterator, AsyncIterator)):
@@ -534,18 +535,18 @@ def _suggest_instead(cls: type) -> str | None:
 
 
 def refuse_nested(name: str, rows: Sequence[Any]) -> None:
-    """Refuse rows that contain themselves, or containers within containers beyond any need.
+    """Raise an error for rows that contain themselves or are nested too deeply.
 
     Args:
-        name: what messages call the outputs.
+        name: name of the outputs in messages.
         rows: outputs.
 
     Raises:
-        TypeError: if containers are more than 64 deep.
+        TypeError: if containers are nested more than 64 deep.
     """
     level: Iterable[Any] = rows
     for _ in range(_MAX_NESTING_DEPTH):
-        # Each container once: a few that hold each other would double from level to level.
+        # Visit each container once: if some hold each other, their number would double per level.
         held = {
             id(container): container
             for container in level
@@ -563,9 +564,9 @@ def refuse_nested(name: str, rows: Sequence[Any]) -> None:
 
 
 def signature_of(answer: Any, depth: int = 0) -> Any:
-    """Return the types of an answer and of what it holds; an array forgets them.
+    """Return the types of an answer and of its contents, which an array does not keep.
 
-    What lies deeper than any array is left out.
+    Contents deeper than the axes of any array are left out.
 
     Example:
         >>> signature_of((1, np.float64(0.5))) == (tuple, (int, float))
@@ -582,24 +583,24 @@ def signature_of(answer: Any, depth: int = 0) -> Any:
 
 
 def has_both_zeros(array: npt.NDArray[Any]) -> bool:
-    """Return True for rows with zeros of both signs."""
+    """Return True if rows of numbers contain both 0.0 and -0.0."""
     signs = np.signbit(array[array == 0.0]) if array.ndim > 1 and array.dtype.kind == "f" else []
     return len(set(signs)) > 1
 
 
 def with_signature(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] | None:
-    """Return an array from which the rows can be restored as they were, or None if they cannot.
+    """Return an array from which the original rows can be restored, or None if this is impossible.
 
     Args:
-        array: rows of one signature.
-        signature: see `signature_of`.
+        array: rows with one signature.
+        signature: types of the rows, see `signature_of`.
     """
     if array.dtype == object or not array.size:
         return array
     if array.ndim == 1 or not isinstance(signature, tuple) or signature[0] not in (list, tuple):
         return array if array.ndim > 1 or signature_of(array[0]) == signature else None
     if array.dtype.kind in "mM":
-        # A row of times holds their unit, which may be another on the other side.
+        # Rows of times contain their unit, which may differ for the other input.
         return None
     if signature == signature_of(array[0].tolist()):
         return array
@@ -608,12 +609,12 @@ def with_signature(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] 
 
 
 def get_signature(array: npt.NDArray[Any]) -> Any:
-    """Return the signature that an array remembers, or None if it is its own."""
+    """Return the signature stored with an array, or None if its dtype determines the types."""
     return dict(array.dtype.metadata or {}).get(_SIGNATURE)
 
 
 def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
-    """Return the rows of an array as they were returned: lists or tuples, with their numbers."""
+    """Return the rows of an array in their original form: lists or tuples of their numbers."""
     signature = get_signature(array)
     if isinstance(signature, str):
         return restore_numbers(array.tolist(), signature)
@@ -629,7 +630,7 @@ def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
 
 
 def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return outputs as a 1-d array of objects, rows of numbers as lists.
+    """Return outputs as a 1-d array of objects; rows of numbers become lists.
 
     Example:
         >>> rows_to_objects(np.zeros((1, 2))).tolist()
@@ -642,14 +643,14 @@ def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Return the outputs of several calls as one array.
+    """Join the outputs of several calls in one array.
 
     Args:
-        parts: at least one, shape `(size, ...)` each.
+        parts: at least one array, each of shape `(size, ...)`.
 
     Returns:
-        Shape `(sum of sizes, ...)`; 1-d objects where shapes differ, or numpy would rewrite
-        values (numbers as strings).
+        An array of shape `(sum of sizes, ...)`. If the shapes differ or numpy would change values
+        (numbers to strings), a 1-d array of objects.
 
     Example:
         >>> join_outputs([np.zeros(1), np.array(["a"])]).tolist()
@@ -664,17 +665,17 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         try:
             joined = np.concatenate(parts)
         except TypeError:
-            # Tables of different fields.
+            # The tables have different fields.
             pass
         else:
-            # numpy drops what an adapter has said of the format.
+            # numpy drops the metadata in which an adapter stores the format.
             same = joined.dtype == parts[0].dtype and parts[0].dtype.metadata
             return joined.view(parts[0].dtype) if same else joined
     return np.concatenate([rows_to_objects(part) for part in parts])
 
 
 def bytes_of(outputs: npt.NDArray[Any]) -> float:
-    """Return the bytes that an output takes to write, about: the mean of 32 of them.
+    """Estimate the bytes that one output takes when written, as the mean over 32 outputs.
 
     Example:
         >>> bytes_of(np.array(["a" * 100, {"key": 1.0}], dtype=object))
@@ -701,7 +702,7 @@ def _size_of(value: Any, depth: int = 0) -> float:
 def _arrange_rows(
     answer: Sequence[Any], rows: npt.NDArray[Any], shape: tuple[int, ...] | None
 ) -> npt.NDArray[Any]:
-    """Return the rows in the shape of other answers, or unchanged if they do not have it."""
+    """Return the rows in the shape of other answers, or unchanged if this is not possible."""
     if shape == ():
         return to_object_array(answer)
     if is_deep(answer):
@@ -714,7 +715,7 @@ def _arrange_rows(
 
 
 def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
-    """Convert rows to an array, or None where numpy refuses them or would change some."""
+    """Convert rows to an array; return None if numpy refuses or would change some of them."""
     if is_deep(rows) or _is_wasteful(rows) or _is_mixed(rows):
         return None
     try:
@@ -725,7 +726,7 @@ def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
 
 
 def is_deep(rows: Any) -> bool:
-    """Return True for lists within lists beyond what numpy should try: some hold themselves."""
+    """Return True if lists are nested too deeply for numpy; some contain themselves."""
     for _ in range(_MAX_AXES):
         if not isinstance(rows, (list, tuple)) or not rows:
             return False
@@ -744,7 +745,7 @@ def _is_mixed(rows: Sequence[Any]) -> bool:
 
 
 def _is_wasteful(rows: Sequence[Any]) -> bool:
-    """Return True if a few long strings would make an array of one width too large."""
+    """Return True if a few long strings would make an array of equal widths too large."""
     if not rows or not isinstance(rows[0], (str, bytes)) or not _are_all(rows, (str, bytes)):
         return False
     lengths = list(map(len, rows))
@@ -760,7 +761,7 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
     if kind in "US":
         expected = str if kind == "U" else bytes
         leaves = list(_iterate_leaves(rows, array.ndim))
-        # An array does not tell NULs at the end of a string from its padding.
+        # An array cannot distinguish NULs at the end of a string from its padding.
         held = int(np.char.str_len(array).sum())
         return _are_all(leaves, (expected,)) and sum(map(len, leaves)) == held
     if kind in "fc" and not any(isinstance(row, np.ndarray) for row in rows):
@@ -777,7 +778,7 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
 
 
 def _has_one_form(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
-    """Return True if an array of numbers forgets no type of its rows, nor the sign of a zero."""
+    """Return True if an array of numbers keeps the type of each row and the sign of each zero."""
     if isinstance(rows, Lines) and rows.has_forms:
         return False
     is_numeric = array.dtype.kind in "buifc"

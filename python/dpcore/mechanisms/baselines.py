@@ -1,4 +1,4 @@
-"""The two baselines, each with its law: the output that is the input, and bits that ignore it."""
+"""Two baselines with their distributions: output equal to the input, and bits without the input."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _identity_log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Identity(Primitive):
-    """No noise: the output is the input. The "no privacy" end of the scale.
+    """No noise: the output is the input. This baseline has no privacy.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Source:
-        Habernal (2022), section 5, the baseline that copies its input.
+        Habernal (2022), section 5, the baseline that copies the input.
 
     Example:
         >>> import dpcore
@@ -45,14 +45,14 @@ def _random_bits_log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
 @with_law(log_votes=_random_bits_log_votes, support=lambda noise: (0.0, 1.0), blind=True)
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomBits(Primitive):
-    """Fair bits: every output entry is 0.0 or 1.0 with probability 1/2, whatever the input.
+    """Fair bits: every output entry is 0.0 or 1.0 with probability 1/2, for any input.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    Perfect privacy (epsilon 0): the other end of the scale.
+    This baseline has perfect privacy (epsilon 0).
 
     Source:
-        Habernal (2022), section 5, the baseline that ignores its input.
+        Habernal (2022), section 5, the baseline that ignores the input.
 
     Example:
         >>> import dpcore

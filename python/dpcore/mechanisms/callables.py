@@ -1,7 +1,7 @@
-"""Calls of a user's mechanism: its generator, its name, and outputs that only the caller holds.
+"""Calls of a user's mechanism: its generator, its name, and outputs that later calls cannot change.
 
-A function of one answer becomes a mechanism of many outputs by one call for each. Numbers and
-arrays of one shape are stacked. Any other answer (strings, mappings, lists of changing length,
+A function of one answer becomes a mechanism of many outputs, with one call for each. Numbers, and
+arrays of one shape, are stacked. Any other answer (strings, mappings, lists of different lengths,
 None) is one output in a 1-d object array.
 """
 
@@ -48,11 +48,11 @@ _NO_SETTINGS: Final = {
     "size", "n", "m", "k", "shape", "count", "number", "n_samples", "trials", "rng", "generator",
     "random_state", "seed",
 }  # fmt: skip
-"""Names of a second argument that is a size or a source of randomness, which may have a default."""
+"""Names of a second argument that is a size or a source of randomness, even with a default."""
 _REPEATED_FAILURES: Final = 4
-"""Calls on each input that show which of them raises."""
+"""Number of calls on each input that show which input raises."""
 _MAX_REPEATED_CALLS: Final = 64
-"""Outputs of such a call of a function whose randomness no seed repeats."""
+"""Largest number of outputs of such a call, if no seed repeats the function's randomness."""
 _NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)
 _PLAIN_TYPES: Final = frozenset((float, int, bool, str, type(None), np.float64))
 _GeneratorStyle = Literal["position", "keyword"]
@@ -61,7 +61,7 @@ _GeneratorStyle = Literal["position", "keyword"]
 def make_generator(
     seed: int, purpose: int, side: int, block: int, *further: int
 ) -> np.random.Generator:
-    """Make the generator of one block of a Python callable, or a further one of that block."""
+    """Make the generator of one block of a Python callable, or of a further part of that block."""
     sequence = np.random.SeedSequence(seed, spawn_key=(purpose, side, block, *further))
     return np.random.Generator(np.random.PCG64(sequence))
 
@@ -69,15 +69,15 @@ def make_generator(
 def mechanism_of(
     given: Any, requirement: str = "a callable (x, size, rng) -> outputs"
 ) -> Callable[..., Any]:
-    """Check that somebody's mechanism is an object that can be called, and return it.
+    """Check that a user's mechanism is an object that can be called, and return it.
 
     Args:
         given: the mechanism.
-        requirement: what a complaint asks for.
+        requirement: requirement that an error message states.
 
     Raises:
-        TypeError: if it is a class, cannot be called, or is a function of one answer, for which
-            `dpcore.repeat` makes a mechanism.
+        TypeError: if it is a class, if it cannot be called, or if it is a function of one answer,
+            from which `dpcore.repeat` makes a mechanism.
     """
     if isinstance(given, type) or not callable(given):
         raise mistyped("mechanism", f"{requirement}{_advise_on_mistake(given)}", given)
@@ -90,7 +90,7 @@ def mechanism_of(
 
 
 def _advise_on_mistake(mechanism: Any) -> str:
-    """Return what to do with what is not a mechanism."""
+    """Return advice for an object that is not a mechanism."""
     if isinstance(mechanism, str):
         return ", or a noise such as dpcore.Laplace(1.0) (names are for the command line)"
     if has_all(mechanism, "shape") or isinstance(mechanism, (list, tuple)):
@@ -99,18 +99,18 @@ def _advise_on_mistake(mechanism: Any) -> str:
 
 
 def refuse_signature(function: Any, name: str) -> None:
-    """Raise an error for a function that takes a size and no generator, or both in another order.
+    """Raise an error for a function that takes a size but no generator, or both in a wrong order.
 
     Args:
-        function: of somebody's own; other objects pass.
-        name: what the message calls it.
+        function: user's function; other objects pass.
+        name: name of the function in the message.
 
     Raises:
-        TypeError: if its arguments are called (x, size) or (x, rng, size).
+        TypeError: if its arguments are named (x, size) or (x, rng, size).
     """
     if not inspect.isroutine(function):
         return
-    # A builtin may have no signature.
+    # A built-in function may have no signature.
     with suppress(ValueError):
         if name == "mechanism":
             _refuse_setting(function, name, list(inspect.signature(function).parameters.values()))
@@ -129,7 +129,7 @@ def refuse_signature(function: Any, name: str) -> None:
 
 
 def _refuse_setting(function: Any, name: str, parameters: list[inspect.Parameter]) -> None:
-    """Refuse a function of another package whose second argument is a setting, not a size."""
+    """Raise an error if a function's second argument is a setting and not a size."""
     second = parameters[1] if len(parameters) > 1 else None
     if second is None or second.name in _NO_SETTINGS:
         return
@@ -148,7 +148,7 @@ def answers_once(function: Callable[..., Any]) -> bool:
         >>> answers_once(lambda x, rng: x), answers_once(lambda x, size, rng: x)
         (True, False)
     """
-    # Of other objects, and through decorators, signatures are not always those of the call.
+    # The signature of other objects, and of decorated functions, may differ from the call.
     if not inspect.isfunction(function) and not inspect.ismethod(function):
         return False
     signature = inspect.signature(function, follow_wrapped=False)
@@ -171,12 +171,12 @@ def call_mechanism(
     shape: tuple[int, ...] | None = None,
     fields: tuple[str, ...] | None = None,
 ) -> npt.NDArray[Any]:
-    """Call a Python mechanism once; its own exceptions pass through unchanged.
+    """Call a Python mechanism once, and pass on its own exceptions unchanged.
 
     Only the caller holds the outputs: a buffer that the mechanism may fill again is copied.
     """
     name = f"outputs of {name_of(mechanism)}"
-    # No name for the answer itself, as `_held_elsewhere` wants it.
+    # Do not give the answer another name, because `_held_elsewhere` counts references.
     outputs = outputs_of(name, mechanism(x, size, rng), size, shape, fields)
     outputs = outputs.copy() if _held_elsewhere(outputs) else outputs
     return _copy_held_rows(outputs) if outputs.dtype == object else outputs
@@ -189,15 +189,15 @@ def explain_failures(
     size: int,
     make_rng: Callable[[int, int], np.random.Generator],
 ) -> Iterator[None]:
-    """Add a note to an exception of the mechanism that only one of two inputs causes.
+    """Add a note to a mechanism's exception if only one of two inputs causes it.
 
-    Both inputs are called as often as it takes to fail again, and then some more times.
+    Both inputs are called until a call fails again, and then some more times.
 
     Args:
         mechanism: the mechanism.
         inputs: x and x'.
-        size: outputs of the call that may fail.
-        make_rng: `(side, number)` -> a generator; that of number 0 failed.
+        size: number of outputs of the call that may fail.
+        make_rng: function `(side, number)` that returns a generator; number 0 is the failed one.
     """
     try:
         yield
@@ -219,7 +219,7 @@ def _add_note_on_failures(
 
     sizes = [size]
     if one_by_one(mechanism):
-        # What no seed repeats may be slow, and would not fail in the same call again.
+        # Without a seed, calls may be slow, and the same call would not fail again.
         is_seeded = mechanism_attribute(mechanism, "reproducible") is True
         most = size if is_seeded else min(size, _MAX_REPEATED_CALLS)
         sizes = [min(most, 2**power) for power in range((most - 1).bit_length() + 1)]
@@ -228,7 +228,7 @@ def _add_note_on_failures(
         if any(failures):
             break
     for number in range(1, _REPEATED_FAILURES):
-        # More calls than it took to fail once: a chance that both inputs have shows on both.
+        # Make more calls than one failure needed, so that a chance on both inputs shows on both.
         more = _REPEATED_FAILURES * rows if one_by_one(mechanism) else rows
         failures = [failures[side] + fails(side, more, number) for side in (0, 1)]
     if min(failures) > 0 or not any(failures):
@@ -249,12 +249,12 @@ def _add_note_on_failures(
 def tensor_of(
     mechanism: Any, x: Any, size: int, rng: np.random.Generator, *like: Any
 ) -> Held | npt.NDArray[Any]:
-    """Call a mechanism that makes tensors; they stay on their device if events can read them.
+    """Call a mechanism that makes tensors; keep them on their device if events can read them.
 
-    They are looked at before the next call: a buffer that is filled again needs no copy.
+    Events read the outputs before the next call, so a buffer that is filled again is not copied.
     """
     tensor = mechanism.tensor(x, size, rng)
-    # Named in a complaint alone: the text of a whole model takes longer than a block of its noise.
+    # Only messages compute the name: the text of a whole model takes longer than a block of noise.
     if not is_tensor(tensor):
         raise mistyped(f"outputs of {name_of(mechanism)}", "a tensor", tensor)
     if tensor.shape[:1] != (size,):
@@ -264,17 +264,17 @@ def tensor_of(
 
 
 def makes_tensors(mechanism: Any) -> bool:
-    """Return True if a mechanism makes tensors: `tensor(x, size, rng)` and a `device_type`."""
-    # Either alone may be an attribute of somebody's own.
+    """Return True if a mechanism has `tensor(x, size, rng)` and a `device_type`."""
+    # A user's class may have one of the two attributes for another purpose.
     made = callable(mechanism_attribute(mechanism, "tensor"))
     return made and isinstance(mechanism_attribute(mechanism, "device_type"), str)
 
 
 def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
-    """Set torch's threads within a block to the mechanism's `torch_threads`, if it has them.
+    """Set torch's threads within a block to the mechanism's `torch_threads`, if it has this value.
 
-    Two threads are hardly faster than one in a block of 2^17 numbers, and on a busy machine they
-    wait for each other eighty times as long.
+    For a block of 2^17 numbers, two threads are hardly faster than one. On a busy machine they wait
+    for each other eighty times as long.
     """
     n_threads = (
         mechanism_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
@@ -284,7 +284,7 @@ def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
 
 @contextmanager
 def set_torch_threads(count: int) -> Iterator[None]:
-    """Set torch's threads within a block; torch must be imported."""
+    """Set torch's number of threads within a block; torch must already be imported."""
     torch = imported_module("torch")
     before = torch.get_num_threads()
     torch.set_num_threads(count)
@@ -316,26 +316,26 @@ def runs_on(mechanism: Any) -> str:
 
 
 def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
-    """Return True if other references to an array's memory may exist, as far as Python can count.
+    """Return True if other references to an array's memory may exist, judged by reference counts.
 
-    An array without other references is not copied: a copy costs 2 % of drawing Laplace noise, 12 %
-    of drawing uniform numbers. In doubt the answer is True.
+    An array without other references is not copied. A copy would cost 2 % of the time to draw
+    Laplace noise, and 12 % of the time to draw uniform numbers. In doubt the answer is True.
 
     Args:
-        outputs: held by one name of the caller.
+        outputs: array to which the caller has exactly one reference.
     """
     if type(outputs) is not np.ndarray or sys.getrefcount(outputs) > _USUAL_HOLDER_COUNTS[0]:
         return True
     if outputs.base is None:
         return not outputs.flags.owndata
     base = outputs.base
-    # numpy lets a view point to the array that owns the memory, never to another view.
+    # In numpy, a view refers to the array that owns the memory, not to another view.
     owner = type(base) is np.ndarray and base.flags.owndata
     return not owner or sys.getrefcount(base) > _USUAL_HOLDER_COUNTS[1]
 
 
 def _copy_held_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return rows of objects, as copies if the mechanism holds them too and may fill them again."""
+    """Return rows of objects; copy them if the mechanism also holds them and may change them."""
     rows: npt.NDArray[Any] = outputs.reshape(-1)
     for place in {0, rows.size - 1} if rows.size else ():
         kind: Any = type(rows[place])
@@ -352,9 +352,9 @@ _USUAL_ROW_HOLDERS = sys.getrefcount(_FRESH_ROWS[0])
 
 
 def _count_usual_holders() -> tuple[int, int]:
-    """Count the holders of an array without other references, and of its base.
+    """Count the references to an array without other references, and to its base.
 
-    Counted, not known: which references of the interpreter are among them has changed.
+    They are counted at run time, because Python versions differ in their internal references.
     """
 
     def count_holders(outputs: npt.NDArray[Any]) -> tuple[int, int]:
@@ -375,13 +375,13 @@ _USUAL_HOLDER_COUNTS = _count_usual_holders()
 class Raised(Shown):
     """The outcome "an exception was raised", which an audit counts like any other output.
 
-    The message is a part of the output, since whoever calls the function reads it. Two of them
-    are equal, and sorted, by name and message. Symbols of several kinds are sorted with
+    The message is part of the output, because the caller of the function can read it. Two outcomes
+    are compared and sorted by name and message. Symbols of several types are sorted with
     ``key=repr``.
 
     Args:
-        name: name of the class, such as "ValueError"; of a command "exit status 3" or "signal 11".
-        message: text of the exception; of a command what it wrote.
+        name: name of the class, such as "ValueError"; for a command "exit status 3" or "signal 11".
+        message: text of the exception; for a command, the text that it wrote.
 
     Example:
         >>> Raised("ValueError") == Raised("ValueError"), Raised("KeyError") < Raised("ValueError")
@@ -395,10 +395,10 @@ class Raised(Shown):
 
     @classmethod
     def of(cls, error: Exception) -> Raised:
-        """Return the outcome that an exception is."""
+        """Return the outcome that represents an exception."""
         message = ""
         with suppress(Exception):
-            # A class of the user's own may have no text.
+            # A user's class of exceptions may raise in `str`.
             message = str(error)
         return cls(type(error).__name__, message)
 
@@ -408,12 +408,12 @@ class Raised(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repeated(Shown):
-    """A mechanism that calls a function once for every output; `repeat` makes it.
+    """A mechanism that calls a function once for each output; `repeat` makes it.
 
     Args:
-        fn: the function, `fn(x)` or `fn(x, rng)`.
-        seeded: where its randomness comes from, "rng", "global" or "own".
-        catch: exceptions that are outcomes.
+        fn: function, `fn(x)` or `fn(x, rng)`.
+        seeded: source of its randomness, "rng", "global" or "own".
+        catch: exceptions that count as outcomes.
         thread_safe: True if the function may run in several threads at once.
         title: the name in reports, or "" for that of the function.
     """
@@ -427,12 +427,12 @@ class Repeated(Shown):
 
     @property
     def reproducible(self) -> bool:
-        """True if the outputs follow from the generator, so that an audit's seed repeats it."""
+        """True if the generator determines the outputs, so an audit's seed repeats the audit."""
         return self.seeded != "own"
 
     @property
     def name(self) -> str:
-        """The name in reports."""
+        """Name in reports."""
         return self.title or f"repeat({dotted_name(self.fn)})"
 
     def __repr__(self) -> str:
@@ -442,13 +442,13 @@ class Repeated(Shown):
         """Call the function `size` times on `x`.
 
         Args:
-            x: the input, passed on as it is.
+            x: input, passed on unchanged.
             size: number of outputs.
             rng: a numpy Generator.
 
         Returns:
-            The answers stacked, shape `(size, ...)`; with `catch`, or where they have no common
-            shape, an object array, shape `(size,)`.
+            The stacked answers, shape `(size, ...)`. With `catch`, or if the answers have no common
+            shape, an object array of shape `(size,)`.
 
         Raises:
             TypeError: if an answer is an iterator, a coroutine, a sparse matrix or a graph.
@@ -467,19 +467,19 @@ class Repeated(Shown):
         orders: Sequence[tuple[int, int]],
         turn: int,
     ) -> list[npt.NDArray[Any]]:
-        """Call the function `size` times on each of two inputs, by turns.
+        """Call the function `size` times on each of two inputs, in turns.
 
-        What the function keeps from call to call then changes for both inputs alike.
+        If the function keeps a state between calls, this state then changes for both inputs alike.
 
         Args:
             inputs: two inputs.
-            size: outputs on each of them.
-            rngs: the generators of the two inputs.
-            orders: for each turn, (0, 1) to begin with the first input, else (1, 0).
-            turn: calls on one input before the other one has as many.
+            size: number of outputs for each input.
+            rngs: generators of the two inputs.
+            orders: for each turn, (0, 1) to begin with the first input, otherwise (1, 0).
+            turn: number of calls on one input before the same number on the other input.
 
         Returns:
-            What two calls of the mechanism, each with its generator, return.
+            The results of two calls of the mechanism, each with its generator.
         """
         functions = [self._bound(rng) for rng in rngs]
         answers = [AnswerKeeper(dotted_name(self.fn)) for _ in inputs]
@@ -499,11 +499,11 @@ class Repeated(Shown):
 
 
 Catch = tuple[type[Exception], ...]
-"""Exceptions that are outcomes."""
+"""Exceptions that count as outcomes."""
 
 
 def catch_of(catch: Any) -> Catch:
-    """Check a class of exceptions, or several, that are outcomes."""
+    """Check one or several classes of exceptions that count as outcomes; return them."""
     kinds = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, Exception)):
@@ -521,15 +521,15 @@ def keep_answers(
             answer = fn(x)
         except catch as error:
             answer = Raised.of(error)
-        # The usual answers need no call.
+        # Frequent types of answers need no check.
         (append if type(answer) in _PLAIN_TYPES else add)(answer)
 
 
 def collect_answers(answers: AnswerKeeper, catch: Catch) -> npt.NDArray[Any]:
-    """Return answers as an array; as the objects that they are where exceptions are outcomes."""
+    """Return answers as an array; as an array of objects if exceptions count as outcomes."""
     if not catch:
         return stack_answers(answers.values, answers.name)
-    # These scalars have the form of Python's numbers.
+    # Convert these scalars to Python's numbers.
     plain = (np.float64, np.int64, np.bool_)
     values = [value.item() if type(value) in plain else value for value in answers.values]
     return to_object_array(_make_readable(values, answers.name))
@@ -544,42 +544,43 @@ def repeat(
     thread_safe: bool = False,
     name: str | None = None,
 ) -> Repeated:
-    """Make a mechanism of a function that returns one output per call.
+    """Make a mechanism from a function that returns one output per call.
 
-    Numbers are stacked into an array of shape `(size,)`; arrays, lists and tuples of numbers of
-    one shape into `(size, ...)`. Everything else is one output each in a 1-d object array: strings,
-    mappings, data classes, sets, lists and arrays of changing length, None. A table (of pandas,
-    polars or pyarrow, or an array with fields) becomes a mapping of its columns to lists, with
-    its index and names where they say something; of a pandas Series with a plain index the values
-    alone count. Each answer is one output: its shape and its names are counted, and may refute.
-    With `catch` the outputs are always such objects, so that a number and a caught exception can
-    stand in one array, and a caught exception is `Raised(class name, message)`.
+    Numbers are stacked into an array of shape `(size,)`. Arrays, lists and tuples of numbers of one
+    shape are stacked into shape `(size, ...)`. Any other answer is one output in a 1-d object
+    array: strings, mappings, data classes, sets, lists and arrays of different lengths, None. A
+    table (of pandas, polars or pyarrow, or an array with fields) becomes a mapping from column
+    names to lists. Its index and names are included if they carry information. For a pandas Series
+    with a plain index, only the values count. Each answer is one output, including its shape and
+    its names, which may also refute a claim. With `catch`, outputs are always in an object array,
+    so that it can hold numbers and caught exceptions. A caught exception becomes
+    `Raised(class name, message)`.
 
-    A function that draws its own entropy (a secure generator, OpenDP, a device) is audited as it
-    is. Its draws are independent, so the bound holds, but no seed repeats such an audit:
-    `reproducible` is False.
+    A function with its own entropy (a secure generator, OpenDP, a device) is audited unchanged. Its
+    draws are independent, so the bound holds. But no seed repeats such an audit, and `reproducible`
+    is False.
 
     Args:
-        fn: `fn(x)` or `fn(x, rng)`; a parameter after the first that is called `rng`, or a second
-            one without default, receives the numpy Generator.
-        seeded: where the randomness of `fn` comes from. None looks at its signature.
-            "rng": the generator it is passed.
-            "global": Python's `random`, `numpy.random` and, where torch has been imported, torch's
-            default generators, which are seeded from the generator for each call of the mechanism
-            and put back afterwards.
-            "own": itself; it is called as `fn(x)`.
-        catch: a class of exceptions, or several, that are outcomes; any other passes through.
-        thread_safe: True allows more threads than one; never with "global".
-        name: name of the mechanism in reports. Defaults to "repeat(...)" with that of `fn`.
+        fn: `fn(x)` or `fn(x, rng)`. The numpy Generator is passed to a parameter named `rng` after
+            the first, or to a second parameter without default.
+        seeded: source of the randomness of `fn`. Defaults to a choice by its signature.
+            "rng": the generator that is passed to `fn`.
+            "global": Python's `random`, `numpy.random` and, if torch is imported, torch's default
+            generators. They are seeded from the generator for each call of the mechanism, and
+            their state is restored afterwards.
+            "own": its own source; it is called as `fn(x)`.
+        catch: one or several classes of exceptions that count as outcomes; others are raised.
+        thread_safe: True to allow several threads; not with "global".
+        name: name of the mechanism in reports. Defaults to "repeat(...)" with the name of `fn`.
 
     Returns:
         The mechanism `(x, size, rng) -> outputs`. It can be pickled if `fn` can.
 
     Raises:
-        TypeError: if `fn` is not callable, `catch` holds something else than exceptions, or `name`
+        TypeError: if `fn` is not callable, `catch` holds an object other than exceptions, or `name`
             is not a string.
-        ValueError: if `fn` takes neither `(x)` nor `(x, rng)`, or `seeded` is unknown, or
-            needed because `fn` shows no signature, or contradicts the rest.
+        ValueError: if `fn` takes neither `(x)` nor `(x, rng)`; if `seeded` is unknown, contradicts
+            the signature or `thread_safe`, or is missing although `fn` has no readable signature.
 
     Example:
         >>> import numpy as np
@@ -615,7 +616,7 @@ def repeat(
 
 
 def is_own_code(mechanism: Any) -> bool:
-    """Return True for a user's Python function or object, whether or not `repeat` calls it.
+    """Return True for a user's Python function or object, also if it is wrapped by `repeat`.
 
     Example:
         >>> import dpcore
@@ -630,16 +631,16 @@ def is_own_code(mechanism: Any) -> bool:
 
 
 def is_shared(mechanism: Any) -> bool:
-    """Return True if threads may share the calls of a function of one answer."""
+    """Return True if several threads may call a function of one answer."""
     return isinstance(mechanism, Repeated) and mechanism.thread_safe
 
 
 def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
-    """Check the signature, and return the source of the randomness."""
+    """Check the signature of a function, and return the source of its randomness."""
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):
-        # Some compiled functions show none.
+        # Some compiled functions have no readable signature.
         if seeded is None:
             requirement = f"one of {SEEDED} for a function that shows no signature"
             raise invalid("seeded", requirement, seeded) from None
@@ -670,7 +671,7 @@ def _find_style(fn: Callable[..., Any]) -> _GeneratorStyle | None:
     for place, parameter in enumerate(parameters):
         if parameter.name == "rng" and place > 0 and parameter.kind is not parameter.VAR_KEYWORD:
             return "position" if place == 1 and parameter.kind <= 1 else "keyword"
-    # Kinds 0 and 1 are the positional ones.
+    # Kinds 0 and 1 are the positional parameters.
     needed = [p for p in parameters if p.kind <= 1 and p.default is p.empty]
     return "position" if len(needed) > 1 else None
 
@@ -679,14 +680,14 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     """Stack all answers of a function in one array.
 
     Args:
-        answers: what the calls returned.
-        name: what messages call the function.
+        answers: return values of the calls.
+        name: name of the function in messages.
 
     Returns:
-        An array with one row an answer: numbers, rows of numbers, or a 1-d object array.
+        An array with one row per answer: numbers, rows of numbers, or a 1-d object array.
 
     Raises:
-        TypeError: if an answer is of a kind that is not read.
+        TypeError: if an answer has a type that cannot be read.
         ValueError: if entries of an answer are masked.
 
     Example:
@@ -701,21 +702,21 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     """
     kinds = set(map(type, answers))
     if np.timedelta64 in kinds:
-        # The other side may have another unit.
+        # The other input may give another unit of time.
         return to_object_array(answers)
     if all(issubclass(kind, _NUMBER_TYPES) for kind in kinds):
         array = np.array(answers)
         whole = all(issubclass(kind, (int, np.integer)) for kind in kinds)
-        # One answer for each type.
+        # Compare one answer of each type.
         signatures = set(
             map(signature_of, dict(zip(map(type, answers), answers, strict=True)).values())
         )
-        # Integers that no one integer type holds would be rounded.
+        # Integers beyond the range of every integer type would be rounded.
         is_rounded = whole and array.dtype.kind == "f"
         formed = None if len(signatures) > 1 else with_signature(array, *signatures)
         return to_object_array(answers) if formed is None or is_rounded else formed
     answers = _make_readable(answers, name)
-    # No array holds a mapping.
+    # Arrays cannot hold mappings.
     if dict in map(type, answers) or len(signatures := set(map(signature_of, answers))) > 1:
         return to_object_array(answers)
     rows = any(_is_row(answer) for answer in answers)
@@ -734,7 +735,7 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
 
 
 def _make_readable(answers: list[Any], name: str) -> list[Any]:
-    """Return the answers, tables that name their columns as mappings, tensors as arrays."""
+    """Convert tables with named columns to mappings, and tensors to arrays."""
     refuse_unreadable(f"answers of {name}", answers)
     if not any(is_table_class(cls) or has_all(cls, "dtype") for cls in set(map(type, answers))):
         return answers
@@ -749,7 +750,7 @@ def _is_row(answer: Any) -> bool:
 
 
 def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:
-    """Convert an answer to an array of numbers, or of strings as objects, or None for any other."""
+    """Convert an answer to an array of numbers or of strings as objects; otherwise return None."""
     if is_deep(answer):
         return None
     try:
@@ -757,6 +758,6 @@ def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:
     except (TypeError, ValueError, RuntimeError):  # torch, of a tensor with a gradient
         return None
     if array.dtype.kind in "US":
-        # numpy would write numbers between strings as strings, and cut NULs off their ends.
+        # numpy would convert numbers between strings to strings, and cut NULs off the ends.
         return np.asarray(answer, dtype=object)
     return array

@@ -1,4 +1,4 @@
-"""Cauchy noise, and its law."""
+"""Cauchy noise and its distribution."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..suggestions import suggest_arguments
 from .native import Cost, Logs, Primitive, Tails, whole_line, with_law
 
 LARGEST_SCALE = 1e290
-"""The largest noise, 2.87e15 scales, then stays finite."""
+"""Largest scale; the largest possible noise, 2.87e15 scales, is then finite."""
 
 
 def _cauchy_log_votes(noise: Cauchy, a: Logs, up: bool) -> Tails:
     z = a / noise.scale
     with np.errstate(divide="ignore"):
-        # Each tail is an angle over pi; the smaller one is computed as such.
+        # Each tail is an angle divided by pi; the smaller tail is computed directly.
         tail = np.arctan2(1.0, np.abs(z)) / np.pi
         small, large = np.log(tail), np.log1p(-tail)
     above, below = np.where(z >= 0, small, large), np.where(z >= 0, large, small)
@@ -26,7 +26,7 @@ def _cauchy_log_votes(noise: Cauchy, a: Logs, up: bool) -> Tails:
 
 
 def _find_cauchy_cost(noise: Cauchy, apart: float, entries: int) -> Cost:
-    # The loss of an entry is concave in its distance: equal parts are the worst.
+    # The loss of an entry is concave in its distance, so equal parts have the largest loss.
     part = apart / entries
     epsilon = entries * 2.0 * math.asinh(part / noise.scale / 2.0)
     parts = "" if entries == 1 else f" in {entries} entries of {part:g} each"
@@ -45,14 +45,15 @@ class Cauchy(Primitive):
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    s is ``b tan(pi (u - 1/2))``. Its tails are so heavy that it has no mean and no variance. Its
-    pure privacy loss is finite: for one entry and inputs d apart the log ratio of the two
-    densities is at most ``2 asinh(d / (2 b))``, which is attained. This is below d/b, the loss of
-    Laplace noise of the same scale, and grows as ``2 ln(d/b)``. For n entries and an L1 distance
-    of d the largest loss is ``2 n asinh(d / (2 n b))``, at equal parts.
+    s is ``b tan(pi (u - 1/2))`` with u uniform on [0, 1). Its tails are so heavy that it has no
+    mean and no variance. Its pure privacy loss is finite. For one entry and inputs at distance d,
+    the log ratio of the two densities is at most ``2 asinh(d / (2 b))``, and this value is
+    attained. It is below d/b, the loss of Laplace noise of the same scale, and grows as
+    ``2 ln(d/b)``. For n entries and an L1 distance of d, the largest loss is
+    ``2 n asinh(d / (2 n b))``, which is attained if all entries differ equally.
 
     Args:
-        scale: scale b of the noise, in the units of x; half of the draws are within b of 0.
+        scale: scale b of the noise, in the units of x. Half of the draws are within b of 0.
 
     Raises:
         TypeError: if `scale` is not a number.

@@ -1,4 +1,4 @@
-"""A mechanism in any language: a command that is run once a block and writes one answer a line."""
+"""Mechanisms in any language: a command that runs once per block and writes one answer per line."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from .spellings import Lines, parse_line, parse_lines
 from .tool_watch import TOOL_WATCH
 
 SEED_VARIABLE: Final = "DPCORE_SEED"
-"""The environment variable in which a process finds the seed of its block."""
+"""Environment variable in which a process finds the seed of its block."""
 
 _SEED_LIMIT: Final = 2**31
-"""Seeds are below this number: awk takes every larger one for the same, R and others refuse it.
+"""Seeds are below this number: awk maps all larger seeds to one, and R and others refuse them.
 
-Two of 1,000 processes have one seed with probability 2e-4. Then two blocks are equal, which ends
-the audit with an error, as any repeated block does."""
+Two of 1,000 processes have the same seed with probability 2e-4. Their blocks are then equal, which
+ends the audit with an error, as any repeated block does."""
 _MAX_LINE_BYTES: Final = 2**24
-"""Bytes of one answer that are read."""
+"""Largest number of bytes of one answer."""
 _MAX_OUTPUT_BYTES: Final = 2**29
-"""Bytes of all answers of a process that are read."""
+"""Largest number of bytes of all answers of a process."""
 _CHUNK_BYTES: Final = 2**16
 _MAX_STDERR_CHARACTERS: Final = 1000
-"""Characters at the end of what a process wrote to stderr that a message shows."""
+"""Number of last characters of a process's stderr that a message shows."""
 _MAX_SILENCE_SECONDS: Final = 60.0
 _MAX_SILENCE_PER_ANSWER: Final = 0.1
-"""Seconds without a byte after which a process hangs, and more of them for each answer."""
+"""Seconds without output after which a process counts as hanging, and more seconds per answer."""
 _WAKE_SECONDS: Final = 0.2
-"""Seconds after which a waiting thread looks whether Ctrl-C was pressed."""
+"""Seconds after which a waiting thread checks for Ctrl-C."""
 
 _PLACEHOLDER_PATTERN: Final = re.compile(r"\{x\}|\{size\}")
 _UNQUOTED_PATTERN: Final = re.compile(r"[\w@%+=:,./{}-]+")
@@ -60,10 +60,10 @@ class Tool(Shown):
     """A mechanism that runs a command for every block of outputs; `dpcore.command` makes it.
 
     Args:
-        arguments: the program and its arguments, with the places `{x}` and `{size}`.
-        timeout: seconds that a process may be silent. None takes 60 and a tenth of a
+        arguments: the program and its arguments, with the placeholders `{x}` and `{size}`.
+        timeout: seconds that a process may be silent. Defaults to 60 seconds and a tenth of a
             second for each answer.
-        catch: exit statuses that are outcomes, signals below 0.
+        catch: exit statuses that count as outcomes; signals are negative numbers.
     """
 
     arguments: tuple[str, ...]
@@ -71,20 +71,20 @@ class Tool(Shown):
     catch: tuple[int, ...] = ()
 
     takes_lists = thread_safe = True
-    """Threads may share the blocks: each of them is a process."""
+    """Threads may share the blocks, because each block has its own process."""
     seeded_by = f"the seed in {SEED_VARIABLE} (not from a constant or the time)"
-    """Source that the randomness of its answers should have, as messages say it."""
+    """Name, in messages, of the source that the randomness of the answers must have."""
     way_to_draw = "draw new noise for every line"
-    """Advice on drawing rows that do not share their noise, as messages say it."""
+    """Advice in messages about rows that share their noise."""
 
     @property
     def reproducible(self) -> bool | None:
-        """True if each answer has a process of its own, or None if that is not stated."""
+        """True if each answer has its own process, or None if reproducibility is not stated."""
         return True if self.catch else None
 
     @property
     def name(self) -> str:
-        """The command as it is typed, on one line."""
+        """The command as a user types it, on one line."""
         plain = _UNQUOTED_PATTERN.fullmatch
         quoted = (
             argument if plain(argument) else shlex.quote(argument) for argument in self.arguments
@@ -97,22 +97,22 @@ class Tool(Shown):
         return f"command({list(self.arguments)!r}{more})"
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        """Run the command once; for each answer where statuses are outcomes.
+        """Run the command once, or once per answer if exit statuses count as outcomes.
 
         Args:
-            x: the input: a text, or anything that JSON can hold.
+            x: input: a text, or any value that JSON can hold.
             size: number of answers.
-            rng: a numpy Generator; the seed of the process is drawn from it.
+            rng: a numpy Generator, from which the seed of the process is drawn.
 
         Returns:
             The answers, a list of `size` outputs.
 
         Raises:
             TypeError: if JSON cannot hold `x`.
-            ValueError: if the process writes other than `size` lines of UTF-8, or too long ones,
-                or `x` cannot be an argument of a command.
-            RuntimeError: if it does not start, or ends with another status than 0.
-            TimeoutError: if it is silent for too long.
+            ValueError: if the process does not write exactly `size` lines of UTF-8, if a line is
+                too long, or if `x` cannot be an argument of a command.
+            RuntimeError: if the process does not start, or ends with a status other than 0.
+            TimeoutError: if the process is silent for too long.
         """
         if not self.catch:
             return parse_lines(self._run(x, size, rng))
@@ -132,7 +132,7 @@ class Tool(Shown):
         seed = int(rng.integers(_SEED_LIMIT))
         places = {"{x}": _as_argument(x), "{size}": str(size)}
         program, *rest = self.arguments
-        # In one pass: an input may hold the text "{size}".
+        # Replace both in one pass, because an input may contain the text "{size}".
         filled = (
             _PLACEHOLDER_PATTERN.sub(lambda placeholder: places[placeholder[0]], argument)
             for argument in rest
@@ -150,32 +150,32 @@ def command(
     timeout: float | None = None,
     catch: int | Sequence[int] = (),
 ) -> Tool:
-    """Make a mechanism of a command, so that a tool in any language can be audited.
+    """Make a mechanism from a command, so that a tool in any language can be audited.
 
-    A process is run for every block of outputs. It writes one answer a line to stdout, each drawn
-    anew, and ends with status 0. A line that is JSON is what it holds (a number, a list, an
-    object); any other line is a text. No shell is involved.
+    A process runs for every block of outputs. It writes one answer per line to stdout, each drawn
+    independently, and ends with status 0. A line of JSON is read as its value (a number, a list, an
+    object); any other line is read as a text. No shell is used.
 
-    The environment variable `DPCORE_SEED` holds a whole number below 2^31, another one in every
-    process. A tool that seeds its generator with it has audits that a seed repeats. A tool that
-    ignores it is audited, too, and the report says so.
+    The environment variable `DPCORE_SEED` holds a whole number below 2^31, which differs between
+    processes. If a tool seeds its generator with this number, the audit's seed repeats the audit.
+    If a tool ignores it, the audit runs too, and the report states it.
 
     Args:
-        arguments: the program and its arguments. In the arguments `{x}` stands for the input (a
-            text is put in unchanged, anything else as JSON) and `{size}` for the number of
+        arguments: the program and its arguments. In the arguments, `{x}` stands for the input (a
+            text is inserted unchanged, any other value as JSON) and `{size}` for the number of
             answers.
-        timeout: seconds in which a process may not write to stdout. None takes 60 and a tenth
+        timeout: seconds that a process may be silent on stdout. Defaults to 60 seconds and a tenth
             of a second for each answer.
-        catch: an exit status, or several, that are outcomes; `signal.SIGSEGV` or -11 is a signal.
-            Each answer then has a process of its own: `{size}` is 1, and a process that ends so
-            is `Raised("exit status 3", message)`, the message being what it wrote.
+        catch: one or several exit statuses that count as outcomes; `signal.SIGSEGV` or -11 means a
+            signal. Each answer then has its own process and `{size}` is 1. A process that ends
+            with such a status is `Raised("exit status 3", message)`; the message is its output.
 
     Returns:
         The mechanism `(x, size, rng) -> outputs`. It can be pickled.
 
     Raises:
         TypeError: if `arguments` is not a list of texts.
-        ValueError: if the program is missing, or no argument holds `{x}`, or none holds `{size}`.
+        ValueError: if the program is missing, or if no argument holds `{x}` or `{size}`.
 
     Example:
         >>> import sys
@@ -219,16 +219,16 @@ def command(
 
 
 def _as_argument(x: Any) -> str:
-    """Return an input as the text of an argument.
+    """Convert an input to the text of an argument.
 
     Raises:
-        TypeError: if it is not a text, and JSON cannot hold it.
-        ValueError: if it holds a NUL, or numbers that are not finite.
+        TypeError: if the input is not a text and JSON cannot hold it.
+        ValueError: if the input holds a NUL or numbers that are not finite.
     """
     requirement = "a text, or what JSON can hold: finite numbers, texts, lists, dicts, None"
     if not isinstance(x, str):
         try:
-            # Arrays and numpy's numbers.
+            # `default` converts arrays and numpy's numbers.
             x = json.dumps(x, allow_nan=False, default=lambda value: value.tolist())
         except (AttributeError, TypeError, RecursionError):
             raise mistyped("x", requirement, x) from None
@@ -250,12 +250,12 @@ def _start_thread(work: Callable[[Any], None], stream: IO[bytes] | None) -> thre
 
 
 class _RunningCommand:
-    """A running command, what it writes read by threads so that neither of its pipes fills.
+    """A running command. Threads read its output, so its pipes never become full.
 
     Args:
         argv: the program and its arguments.
-        seed: of the block.
-        name: what messages call its answers.
+        seed: seed of the block.
+        name: name of its answers in messages.
     """
 
     def __init__(self, argv: list[str], seed: int, name: str) -> None:
@@ -272,7 +272,7 @@ class _RunningCommand:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env={**os.environ, **watched, SEED_VARIABLE: str(seed)},
-                # A group of its own: what it has started ends with it.
+                # Start a new process group, so that the processes it starts end with it.
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
@@ -295,12 +295,12 @@ class _RunningCommand:
         """Return the lines that the process writes until it ends.
 
         Args:
-            size: lines that it has to write.
-            limit: seconds that it may be silent.
+            size: number of lines that the process must write.
+            limit: seconds that the process may be silent.
 
         Raises:
-            ValueError: if it writes other than `size` lines of UTF-8, or too long ones.
-            RuntimeError: if it ends with another status than 0.
+            ValueError: if it does not write exactly `size` lines of UTF-8, or a line is too long.
+            RuntimeError: if it ends with a status other than 0.
             TimeoutError: if it is silent for too long.
         """
         written = self._collect(size, limit)
@@ -317,7 +317,7 @@ class _RunningCommand:
         return lines
 
     def _collect(self, size: int, limit: float) -> bytearray:
-        """Return all that the process writes to stdout."""
+        """Return all bytes that the process writes to stdout."""
         written, lines, open_line = bytearray(), 0, 0
         while chunk := self._next_chunk(limit):
             written += chunk
@@ -340,7 +340,7 @@ class _RunningCommand:
         return written
 
     def _decode(self, written: bytearray) -> list[str]:
-        """Return bytes as lines of text."""
+        """Decode bytes to lines of text."""
         try:
             text = written.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -355,10 +355,10 @@ class _RunningCommand:
         return lines
 
     def _next_chunk(self, limit: float) -> bytes:
-        """Return some bytes that the process wrote, or none at their end."""
+        """Return the next bytes from the process, or an empty value at the end of its output."""
         end = time.monotonic() + limit
         while True:
-            # In short steps: on some systems a longer wait does not hear Ctrl-C.
+            # Wait in short steps, because on some systems Ctrl-C does not interrupt a longer wait.
             left = end - time.monotonic()
             try:
                 return self._chunks.get(timeout=max(0.0, min(_WAKE_SECONDS, left)))
@@ -368,7 +368,7 @@ class _RunningCommand:
                     raise self._failure(TimeoutError, need, "nothing in that time") from None
 
     def _wait(self, limit: float) -> int:
-        """Return the exit status."""
+        """Wait for the end of the process and return its exit status."""
         try:
             return self._child.wait(limit)
         except subprocess.TimeoutExpired:
@@ -376,8 +376,8 @@ class _RunningCommand:
             raise self._failure(TimeoutError, need, "one that goes on") from None
 
     def _kill(self) -> None:
-        """End the process and the processes that it has started, unless it has ended regularly."""
-        # It was not waited for, so nothing else can bear its number.
+        """End the process and the processes that it started, unless it has already ended."""
+        # Before `wait`, the system does not give the number of the process to another one.
         if self._child.returncode is None:
             with contextlib.suppress(OSError):
                 if os.name == "posix":
@@ -387,7 +387,7 @@ class _RunningCommand:
             self._child.wait()
 
     def _failure(self, kind: type[Exception], requirement: str, problem: str) -> Exception:
-        """Return an error of the process, with the end of its stderr."""
+        """Make an error about the process, with the end of its stderr."""
         text = make_visible(f"{self._name} must be {requirement}, got {problem}")
         if stderr_end := make_visible(self._end_of_stderr(), "\n"):
             text = f"{text}; its stderr ends:\n{stderr_end}"

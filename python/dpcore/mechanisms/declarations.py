@@ -1,11 +1,11 @@
-"""The contract of mechanisms, and their statements: clean vectors and the privacy loss.
+"""The interface of mechanisms, and their optional statements on encoding and privacy loss.
 
-A mechanism that encodes its input may carry `clean(x)`, the vector that the noise is added to:
-attacks then know that vector instead of an input that no arithmetic applies to. One that knows its
-law may carry `log_ratio(outputs, pair)`, the privacy loss of each output, which the attack `auto`
-tries as one more score, or `log_rows(start, stop)`, rows of a table of its outputs. Each of these
-may carry `loss(pair, delta)`, the exact privacy loss of two inputs under the noise that it
-declares, and `notes_on(pair)`, what a reader of a report should know. An audit asks for each once.
+A mechanism that encodes its input may define `clean(x)`, the vector to which it adds noise. Attacks
+then use this vector instead of an input without arithmetic. A mechanism with a known distribution
+may define `log_ratio(outputs, pair)`, the privacy loss of each output; the attack `auto` tries it
+as an additional score. Or it may define `log_rows(start, stop)`, rows of a table of its outputs.
+Each of these may also define `loss(pair, delta)`, the exact privacy loss of two inputs under the
+declared noise, and `notes_on(pair)`, notes for the reader of a report. An audit calls each once.
 """
 
 from __future__ import annotations
@@ -23,72 +23,74 @@ from ..records import Pair, Record, attribute_of
 from ..report.plain import Form, declare_form, decode_fields, encode_fields
 
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
-"""Methods that mark a mechanism whose `loss` and `notes_on` are about privacy."""
+"""Methods of which one must exist for `loss` and `notes_on` to be about privacy."""
 
 NATIVE: Final[dict[str, type[Any]]] = {}
-"""Every class that the core runs itself, by its name: noises, and the published systems."""
+"""Classes that the core itself runs, by name: noises and published systems."""
 
 
 class Mechanism(Protocol):
     """A mechanism to audit: a callable `(x, size, rng) -> outputs`.
 
-    Every noise and published system is one, and so is any function of one's own; `dpcore.repeat`
-    makes one of a function of one answer. It may carry `claim` (an epsilon), `delta`,
-    `default_pair(dim)` (the inputs to audit where none are given) and `thread_safe`;
-    `dpcore.mechanisms.declarations.MechanismAttributes` lists all that is read of it.
+    Every noise, every published system and every function of this form is a mechanism.
+    `dpcore.repeat` makes one from a function that returns a single answer. A mechanism may have
+    the attributes `claim` (an epsilon), `delta`, `default_pair(dim)` (the inputs to audit if none
+    are given) and `thread_safe`. `dpcore.mechanisms.declarations.MechanismAttributes` lists all
+    attributes.
     """
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator, /) -> Any:
-        """Draw outputs on an input.
+        """Draw outputs for an input.
 
         Args:
-            x: the input, any object.
+            x: input, any object.
             size: number of outputs.
-            rng: the only source of randomness.
+            rng: generator, the only source of randomness.
 
         Returns:
-            An array of shape `(size, ...)`, or a list of `size` outputs of any kind.
+            An array of shape `(size, ...)`, or a list of `size` outputs of any type.
         """
 
 
 class MechanismAttributes:
-    """Attributes that a mechanism may carry, each with its value for one that lacks it.
+    """Optional attributes of a mechanism, with their default values.
 
-    A user's function has no base class: `mechanism_attribute` reads them with these defaults.
+    A user's function has no base class: `mechanism_attribute` reads its attributes with these
+    defaults.
 
     Attributes:
-        name: the name in reports. None takes that of the function or class.
-        claim: epsilon that it claims.
+        name: name in reports. Defaults to the name of the function or class.
+        claim: claimed epsilon.
         delta: delta of that claim.
-        claim_advice: what to give where it makes no claim of its own.
-        norm: "l1", "l2" or "linf", in which two inputs are neighbours.
-        sensitivity: the largest distance of two neighbours in that norm.
-        default_pair: `(dim)` -> the `Pair` to audit where none is given.
-        default_trials: counted draws on each side of a `dp_audit`.
-        default_trials_on: `(pair)` -> counted draws on each side, or None for the usual number.
-        speaking_of: `(neighbour)` -> the mechanism whose `stated`, or `curve`, is about them.
-        as_mechanism: `()` -> the mechanism that an object of another kind stands for.
-        clean: `(x)` -> the vector that noise is added to, or None.
-        loss: `(pair, delta)` -> the exact loss of the declared noise, or None.
+        claim_advice: advice on what to pass if the mechanism has no claim.
+        norm: norm that defines neighbouring inputs, "l1", "l2" or "linf".
+        sensitivity: largest distance of two neighbours in that norm.
+        default_pair: `(dim)` -> the `Pair` to audit if none is given.
+        default_trials: counted draws per side of a `dp_audit`.
+        default_trials_on: `(pair)` -> counted draws per side, or None for the usual number.
+        speaking_of: `(neighbour)` -> mechanism whose `stated` or `curve` holds for this relation.
+        as_mechanism: `()` -> mechanism that an object of another type represents.
+        clean: `(x)` -> vector to which noise is added, or None.
+        loss: `(pair, delta)` -> exact loss of the declared noise, or None.
         log_ratio: `(outputs, pair)` -> ln P_x / P_x' of each output.
         notes_on: `(pair)` -> notes for the reader of a report.
         log_rows: `(start, stop)` -> natural logarithms of rows of its table of probabilities.
-        loss_rows: `(start, stop)` -> the largest losses of rows, and the outputs that attain them.
+        loss_rows: `(start, stop)` -> largest losses of rows, and the outputs that attain them.
         distance_rows: `(start, stop)` -> distances of inputs.
-        largest_losses: `(numbers)` -> the largest loss of each of some words.
-        infinite_loss_note: what to say next to an infinite loss of its table.
+        largest_losses: `(numbers)` -> largest loss of each of the numbered words.
+        infinite_loss_note: note on an infinite loss of its table.
         input_names: names of the rows of its table.
-        output_names: names of the columns.
+        output_names: names of the columns of its table.
         words: names of the rows of a mechanism on words.
-        thread_safe: True if threads may share it, False if not, or None where it does not say.
-        reproducible: True if the seed repeats it, False if not; of a function of one answer.
-        takes_lists: True for a function of one answer, which gets a list of numbers unchanged.
-        encodes_once: True if its first call on an input takes longer than the others.
-        seeded_by: where its randomness should come from.
-        way_to_draw: how to draw rows that do not share their noise.
+        thread_safe: True if threads may share it, False if not, None if it is not stated.
+        reproducible: True if the seed repeats it, False if not, for a function of one answer.
+        takes_lists: True for a function of one answer, which gets lists of numbers unchanged.
+        encodes_once: True if its first call on an input takes longer than later calls.
+        seeded_by: source from which its randomness must come.
+        way_to_draw: advice on how to draw rows that do not share their noise.
         tensor: `(x, size, rng)` -> outputs as a tensor.
-        device_type: type of the device that makes them.
-        torch_threads: threads of torch in a block.
+        device_type: type of the device that makes the outputs.
+        torch_threads: number of torch threads in a block.
     """
 
     name = claim = norm = sensitivity = None
@@ -105,7 +107,7 @@ class MechanismAttributes:
 
 
 def mechanism_attribute(mechanism: Any, name: str) -> Any:
-    """Return an attribute that a mechanism may carry, or its default.
+    """Return an attribute of a mechanism, or its default in `MechanismAttributes`.
 
     Example:
         >>> mechanism_attribute(print, "delta"), mechanism_attribute(print, "claim")
@@ -117,14 +119,14 @@ def mechanism_attribute(mechanism: Any, name: str) -> Any:
 def is_native(mechanism: Any) -> bool:
     """Return True if the core runs exactly this mechanism.
 
-    Only the exact type counts: a subclass may override what it does, and the core, which reads
-    the fields, would then audit the wrong code.
+    Only the exact type counts. A subclass may override a method, but the core reads only the
+    fields; it would then audit the wrong code.
 
     Args:
         mechanism: any object.
 
     Returns:
-        True for an instance of a class among the values of `NATIVE` itself.
+        True for a direct instance of a class in `NATIVE`, False for an instance of a subclass.
 
     Example:
         >>> from dpcore import Laplace
@@ -152,17 +154,17 @@ declare_form(
 
 
 def inputs_of(mechanism: Any, pair: Pair) -> Pair:
-    """Return the inputs as a mechanism is called with them.
+    """Return the inputs in the form in which a mechanism is called.
 
-    A mechanism `(x, size, rng)` computes with arrays: `x * 2` has twice the entries of a list.
+    A mechanism `(x, size, rng)` computes with arrays: for a list, `x * 2` would repeat its entries.
 
     Args:
         mechanism: any mechanism.
-        pair: the inputs as they were given.
+        pair: inputs as the user passed them.
 
     Returns:
-        The pair itself for functions of one answer; else lists and tuples of numbers are arrays of
-        their own kind, and of float64 for native mechanisms.
+        For functions of one answer, the pair itself. Otherwise lists and tuples of numbers become
+        arrays; for native mechanisms, arrays of float64.
     """
     if mechanism_attribute(mechanism, "takes_lists"):
         return pair
@@ -174,19 +176,20 @@ def inputs_of(mechanism: Any, pair: Pair) -> Pair:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StatedLogRatio(Record, word="StatedLogRatio"):
-    """The log-likelihood ratio of outputs as the mechanism itself states it, as a score.
+    """Score: the log-likelihood ratio of outputs that the mechanism states.
 
-    It certifies no bound by itself: an event is a threshold on it, and is counted like any other.
+    The statement itself certifies no bound: an event is a threshold on this score, and it is
+    counted like any other event.
 
     Args:
-        mechanism: an object with `log_ratio(outputs, pair)`.
+        mechanism: object with a method `log_ratio(outputs, pair)`.
         pair: its two inputs.
 
     Raises:
         TypeError: if the mechanism has no such method, or `pair` is not a `Pair`.
 
     Source:
-        Neyman and Pearson (1933): no other event of the same size distinguishes the inputs better.
+        Neyman and Pearson (1933): no event of the same size distinguishes the inputs better.
 
     Example:
         >>> from dpcore.calibration import L2Laplace
@@ -199,10 +202,10 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
     pair: Pair
 
     cost = 1_000
-    """Nanoseconds per output that it is taken to cost: among equals any other score is simpler."""
+    """Assumed nanoseconds per output: of equally good scores, any other score is preferred."""
 
     def __post_init__(self) -> None:
-        """Check that there is a ratio, and a pair."""
+        """Check that the mechanism has a log ratio and that `pair` is a pair."""
         instance("pair", self.pair, Pair)
         if not callable(mechanism_attribute(self.mechanism, "log_ratio")):
             raise mistyped("mechanism", "one with log_ratio(outputs, pair)", self.mechanism)
@@ -222,7 +225,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
 
 
 def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
-    """Return the score that a mechanism states, if it states one.
+    """Return a tuple with the score that a mechanism states; it is empty without a statement.
 
     Args:
         mechanism: any mechanism.
@@ -233,7 +236,7 @@ def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
 
 
 def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
-    """Return the vectors to which the noise is added on both inputs, or None if not available.
+    """Return the vectors to which the noise is added for both inputs, or None if not available.
 
     Args:
         mechanism: any mechanism.
@@ -259,12 +262,12 @@ def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
 
 
 def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
-    """Compute the exact loss of a pair under the declared noise, or None without a declaration.
+    """Compute the exact loss of a pair under the declared noise; return None if undeclared.
 
     Args:
         mechanism: any mechanism.
         pair: its two inputs.
-        delta: of the claim.
+        delta: delta of the claim.
     """
     loss = _get_method(mechanism, "loss")
     stated_loss = None if loss is None else loss(inputs_of(mechanism, pair), delta)
@@ -281,7 +284,7 @@ def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
 
 
 def _get_method(mechanism: Any, name: str) -> Any:
-    # A torch loss function has an attribute of that name, too, which may be anything.
+    # A torch loss function also has an attribute `loss`, with another meaning.
     is_marked = name in ("clean", "notes_on") or any(
         mechanism_attribute(mechanism, mark) is not None for mark in _PRIVACY_METHODS
     )

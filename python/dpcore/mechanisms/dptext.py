@@ -1,4 +1,4 @@
-"""The noise of DPText as published, and its law."""
+"""The noise of DPText as published, and its distribution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import native
 from .exponential import log_tails
 
 Undefined = Literal["zero", "resample", "keep"]
-"""Treatment of a draw that the formula leaves undefined."""
+"""Options for a draw at which the formula is undefined."""
 
 
 def _dptext_log_votes(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Tails:
@@ -22,9 +22,9 @@ def _dptext_log_votes(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Ta
         return votes, other
     half = votes - native.LN2
     if noise.nan == "keep":
-        # Half of the mass is NaN, which votes for x.
+        # Half of the mass is NaN; NaN votes for x.
         return half, native.log_complement(half)
-    # Half of the mass sits at noise 0 and votes wherever 0 does.
+    # Half of the mass is at noise 0 and has the vote of 0.
     zero = a <= 0 if up else a >= 0
     half_other = other - native.LN2
     return (
@@ -47,20 +47,22 @@ class DPTextNoise(native.Primitive):
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    u was meant to be centred at 0. As it is, the logarithm is undefined for u above 1/2 and the
-    noise is never negative; what happens to the undefined half is the implementation's choice.
+    The authors intended u to be centred at 0. As published, the logarithm is undefined for u above
+    1/2, and the noise is never negative. The implementation decides what to do for undefined draws.
 
     Args:
         scale: scale b of the formula, in the units of x.
-        nan: "zero" puts 0 for NaN (noise 0 or Exp(b), half each); "resample" draws again until
-            there is none (Exp(b)); "keep" leaves the NaN in the output (half NaN, half Exp(b)).
+        nan: "zero" replaces NaN by 0: the noise is 0 or Exp(b), each with probability 1/2.
+            "resample" draws again until the noise is defined: it is Exp(b). "keep" leaves NaN in
+            the output: the noise is NaN or Exp(b), each with probability 1/2.
 
     Raises:
         TypeError: if `scale` is not a number or `nan` not a string.
-        ValueError: if `scale` is not in (0, 1e300] or `nan` is none of the three.
+        ValueError: if `scale` is not in (0, 1e300] or `nan` is not one of the three.
 
     Source:
-        Beigi, Shu, Guo, Wang and Liu (2019), equation 9; the fault: Habernal (2022), theorem 3.1.
+        Beigi, Shu, Guo, Wang and Liu (2019), equation 9; Habernal (2022), theorem 3.1, for the
+        fault.
 
     Example:
         >>> import dpcore

@@ -1,4 +1,4 @@
-"""Exponential noise, and its law."""
+"""Exponential noise and its distribution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import native
 
 
 def log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
-    """Compute the log tails of a vote for a scale; DPText's noise has them too, in part."""
+    """Compute the log tails of a vote for one-sided noise; also used for DPText's noise."""
     above = -np.maximum(a / scale, 0.0)
     below = native.log_complement(above)
     return (above, below) if up else (below, above)
@@ -33,8 +33,9 @@ class Exponential(native.Primitive):
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    Never below the input, hence no differential privacy between x and a larger x'. The exponential
-    mechanism, which chooses an answer by its utility, is audited as a function (x, size, rng).
+    The output is never below the input, so there is no differential privacy between x and a larger
+    x'. The exponential mechanism, which chooses an answer by its utility, is audited as a function
+    (x, size, rng).
 
     Args:
         scale: scale b of the noise, in the units of x; mean b, variance b^2.
@@ -59,7 +60,7 @@ class Exponential(native.Primitive):
         object.__setattr__(self, "scale", native.positive("scale", self.scale))
 
     def notes_on(self, pair: Any) -> tuple[str, ...]:
-        """Return what a report says of the name."""
+        """Return a note for the report: this noise is not the exponential mechanism."""
         return (
             "Exponential adds one-sided noise. It is not the exponential mechanism, which is "
             "audited as a function (x, size, rng) that chooses an answer",

@@ -1,4 +1,4 @@
-"""Gaussian noise, and its law."""
+"""Gaussian noise and its distribution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _gaussian_log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
 
 
 def noise_ratio(sigma: Any, sensitivity: Any) -> float:
-    """Check and return sensitivity / sigma, the one number on which the profile depends."""
+    """Check both arguments and return sensitivity / sigma, which determines the profile."""
     mu = positive("sensitivity", sensitivity) / positive("sigma", sigma)
     return min(mu, sys.float_info.max)
 

@@ -1,4 +1,4 @@
-"""Laplace noise, and its law."""
+"""Laplace noise and its distribution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..suggestions import suggest_arguments
 from .native import LN2, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
 
 Variant = Literal["two_branch", "sign", "centred"]
-"""The formulas of the uniform draw."""
+"""The formulas that turn a uniform draw into Laplace noise."""
 
 
 def _laplace_log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
@@ -39,16 +39,16 @@ class Laplace(Primitive):
 
     Args:
         scale: scale b of the noise, in the units of x; mean 0, E[s^2] = 2 b^2.
-        variant: which textbook formula of the uniform draw is meant, "two_branch", "sign" or
-            "centred"; on the grid of 2^53 uniforms all three give the same bits.
+        variant: textbook formula that turns a uniform draw into noise: "two_branch", "sign" or
+            "centred". On the grid of 2^53 uniforms all three give the same bits.
 
     Raises:
         TypeError: if `scale` is not a number or `variant` not a string.
-        ValueError: if `scale` is not in (0, 1e300] or `variant` is none of the three.
+        ValueError: if `scale` is not in (0, 1e300] or `variant` is not one of the three.
 
     Source:
-        Dwork, McSherry, Nissim and Smith (2006); the three formulas: Habernal (2022), equations
-        4 to 7.
+        Dwork, McSherry, Nissim and Smith (2006); Habernal (2022), equations 4 to 7, for the three
+        formulas.
 
     Example:
         >>> import dpcore

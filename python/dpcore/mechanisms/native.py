@@ -1,8 +1,8 @@
-"""Native mechanisms: steps that the core runs, and what can be declared of the law of a noise.
+"""Native mechanisms: the steps that the Rust core runs, and the declared distributions of noise.
 
-A primitive states what it does (its scale), never what it claims. The objects hold numbers only;
-`dpcore.sample` reads class and fields and draws. Each noise has a file of its own beside this
-one, with all that is known of its law.
+A primitive states what it does (its scale), not what it claims. The objects hold only numbers;
+`dpcore.sample` reads the class and the fields and draws. Each noise has its own file in this
+package, with its known distribution.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Tails = tuple[Logs, Logs]
 
 LN2 = float(np.log(2.0))
 LARGEST = 1e300
-"""Largest scale or range end: the largest noise, 36.04 scales, then stays finite."""
+"""Largest scale or range end; the largest possible noise, 36.04 scales, is then finite."""
 
 
 def log_complement(log_p: Any) -> Any:
     """Compute ln(1 - p) from ln p <= 0, accurately for p near 0 and near 1.
 
-    The switch at p = 1/2 is that of Maechler (2012), Accurately computing log(1 - exp(-a)).
+    The switch at p = 1/2 follows Maechler (2012), Accurately computing log(1 - exp(-a)).
     """
     log_p = np.minimum(log_p, 0.0)
     with np.errstate(divide="ignore"):
@@ -43,12 +43,12 @@ def log_complement(log_p: Any) -> Any:
 
 
 class Cost(NamedTuple):
-    """The privacy that a noise gives two inputs at a distance.
+    """The privacy that a noise gives to inputs at a distance.
 
     Args:
-        epsilon: the smallest pure epsilon that holds; inf if none does.
-        reason: how it follows, one line.
-        mu: distance over sigma where that fixes the whole profile, else None.
+        epsilon: smallest pure epsilon that holds; inf if there is none.
+        reason: derivation of epsilon, in one line.
+        mu: distance / sigma if this determines the whole privacy profile, otherwise None.
     """
 
     epsilon: float
@@ -58,24 +58,28 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Law(Shown):
-    """All that is known of a noise, declared in its file. None is what is not known.
+    """Known facts about the distribution of a noise, declared in its file; None means unknown.
 
-    Every entry of an input gets a draw of its own. Whoever asks for a part that is not known says
-    so in words: the closed form of a vote is left out, `real_epsilon` gives that as its reason.
+    Each entry of an input gets its own draw. If a fact is unknown, the functions that need it state
+    so: the closed form of a vote is left out, and `real_epsilon` reports the missing fact as its
+    reason.
 
     Args:
-        log_votes: `(noise, thresholds, up)`, the logarithms of the probabilities that a noisy
-            entry votes for x' and that it does not. Looking up it votes where the noise is at
-            least the threshold, looking down where it is at most that; NaN never votes for x'.
-            Both keep their relative accuracy in both tails: the smaller probability is computed
-            as such, its complement by log1p.
-        support: `(noise)`, the smallest and the largest noise possible, in real numbers.
-        cost: `(noise, distance, entries)`, the privacy of all inputs that are at most so far
-            apart, above 0, and differ in at most so many entries, at least 1.
-        norm: of that distance, "l1" or "l2".
+        log_votes: function `(noise, thresholds, up)` that returns the logarithms of the
+            probabilities that a noisy entry votes for x' and that it does not. If `up` is True, it
+            votes for x' when the noise is at least the threshold. Otherwise it votes for x' when
+            the noise is at most the threshold. NaN never votes for x'. Both logarithms are accurate
+            in both tails: the smaller probability is computed directly, and its complement by
+            log1p.
+        support: function `(noise)` that returns the smallest and the largest possible noise, in
+            real numbers.
+        cost: function `(noise, distance, entries)` that returns the privacy for all pairs of inputs
+            with at most this distance (above 0) and at most this number of different entries (at
+            least 1).
+        norm: norm of that distance, "l1" or "l2".
         blind: True if the output is only the noise and does not depend on the input.
-        traced: name of the law of traced draws, "laplace", "normal" or "exponential"; empty for
-            noise that is one step of a trace.
+        traced: name of the distribution of traced draws, "laplace", "normal" or "exponential";
+            empty for noise that is one step of a trace.
 
     Example:
         >>> from dpcore.mechanisms import Uniform
@@ -93,7 +97,7 @@ class Law(Shown):
 
 
 def whole_line(noise: object) -> tuple[float, float]:
-    """Return the support of noise that can be any number."""
+    """Return the support of noise that can take any real value."""
     return -math.inf, math.inf
 
 
@@ -103,22 +107,22 @@ def not_negative(noise: object) -> tuple[float, float]:
 
 
 def over_scale(apart: float, scale: float, norm: str) -> Cost:
-    """Return the cost of a distance where the loss is at most distance / scale."""
+    """Return the cost of a distance if the loss is at most distance / scale."""
     return Cost(apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}")
 
 
 def make_unbounded_cost(reason: str) -> Callable[[object, float, int], Cost]:
-    """Make the cost function of noise for which no epsilon holds."""
+    """Make the cost function of noise for which no finite epsilon holds."""
     return lambda noise, apart, entries: Cost(math.inf, reason)
 
 
 def positive(name: str, value: Any) -> float:
-    """Check a scale: finite, above 0 and at most `LARGEST`."""
+    """Check that a scale is finite, above 0 and at most `LARGEST`; return it."""
     return real(name, value, low=0.0, high=LARGEST, open_low=True)
 
 
 class Native(Shown):
-    """Base of native mechanisms: a call samples the mechanism in the core."""
+    """Base class of native mechanisms: a call draws samples in the Rust core."""
 
     __slots__ = ()
 
@@ -126,9 +130,9 @@ class Native(Shown):
         """Draw outputs on `x`.
 
         Args:
-            x: the input, one dimension, shape `(dim,)`.
+            x: input with one dimension, shape `(dim,)`.
             size: number of outputs.
-            rng: None, an int seed or a numpy Generator.
+            rng: None, an integer seed or a numpy Generator.
 
         Returns:
             Outputs of shape `(size, dim)`.
@@ -136,30 +140,30 @@ class Native(Shown):
         return fill_outputs(self, x, size, rng)
 
     def steps(self, dim: int) -> Steps:
-        """Return the steps of the mechanism on an input of `dim` entries."""
+        """Return the steps of the mechanism for an input of `dim` entries."""
         raise NotImplementedError(f"{type(self).__name__} has no native steps")
 
 
 class Primitive(Native):
-    """A mechanism that is only noise."""
+    """Base class of mechanisms that only add noise."""
 
     __slots__ = ()
 
     def steps(self, dim: int) -> Steps:
-        """Return only the noise, for any dimension."""
+        """Return the noise as the only step, for any dimension."""
         return Steps(self)
 
 
 _PrimitiveClass = TypeVar("_PrimitiveClass", bound=type[Primitive])
 
 _LAWS: dict[type[Primitive], Law] = {}
-"""By exact type: a subclass could mean something the core does not do."""
+"""Distributions by exact type, because a subclass may define behaviour that the core lacks."""
 
 
 def with_law(**facts: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
-    """Make a class one of dpcore's primitives, with what is known of its law, see `Law`.
+    """Register a class as one of dpcore's primitives, with the facts of its `Law`.
 
-    Above `dataclass`, which replaces the class that it is given.
+    Place this decorator above `dataclass`, which replaces the class.
     """
 
     def declare(cls: _PrimitiveClass) -> _PrimitiveClass:
@@ -170,19 +174,19 @@ def with_law(**facts: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
 
 
 def list_declared() -> tuple[type[Primitive], ...]:
-    """List the classes with a law, in the order of their declaration."""
+    """List the classes with a declared law, in the order of declaration."""
     return tuple(_LAWS)
 
 
 def law_of(noise: Primitive) -> Law:
-    """Return the known law of a noise; it is empty for noise that is not dpcore's."""
+    """Return the known law of a noise; the law is empty if the noise is not one of dpcore's."""
     return _LAWS.get(type(noise), Law())
 
 
 def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
-    """Compute the two log tails for thresholds `a` on the noise, up or down, or None if unknown."""
+    """Compute the log probabilities of a vote and of no vote at thresholds `a`, or None."""
     votes = law_of(noise).log_votes
-    # A threshold beyond the range of float64, or b below it, is simply never or always passed.
+    # Noise passes a threshold outside the range of float64 always or never.
     with np.errstate(over="ignore", under="ignore"):
         return None if votes is None else votes(noise, a, up)
 
@@ -197,7 +201,7 @@ class ClipStep(Shown):
 
     Raises:
         TypeError: if `norm` is not a string or `radius` not a number.
-        ValueError: if one of them is out of range.
+        ValueError: if an argument is out of range.
 
     Source:
         Abadi et al. (2016), algorithm 1.
@@ -218,19 +222,19 @@ class ClipStep(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Steps(Shown):
-    """The steps of a native mechanism on one input: ``(clip(x) + noise) * factor``.
+    """The steps of a native mechanism for one input: ``(clip(x) + noise) * factor``.
 
     Args:
         noise: one of the primitives.
-        clip: applied to the input first, or None.
-        factor: multiplies the noisy vector last, in (0, 1e300].
+        clip: clipping of the input before the noise. Defaults to no clipping.
+        factor: factor of the noisy vector, the last step, in (0, 1e300].
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if `factor` is out of range.
 
     Source:
-        The order is ADePT's (Krishna, Gupta and Dupuy, 2021): clip, then noise.
+        Krishna, Gupta and Dupuy (2021) (ADePT) for the order: first clip, then add noise.
 
     Example:
         >>> from dpcore.mechanisms import Laplace
@@ -252,7 +256,7 @@ class Steps(Shown):
 
 
 def describe_natively(mechanism: Native, dim: int) -> tuple[Any, ...]:
-    """Describe a native mechanism to the core, by names and numbers only."""
+    """Describe a native mechanism to the core by names and numbers only."""
     steps = mechanism.steps(dim)
     values = [getattr(steps.noise, field.name) for field in fields(steps.noise)]  # type: ignore[arg-type]
     numbers = [value for value in values if not isinstance(value, str)]
@@ -270,7 +274,7 @@ def fill_outputs(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Draw outputs of any mechanism with native steps, subclasses too, as `sample` does."""
+    """Draw outputs of a mechanism with native steps, also of a subclass; see `dpcore.sample`."""
     point = vector("x", x)
     size = check_size(size, point.size)
     out = array_for(out, (size, point.size), dtype)

@@ -1,11 +1,11 @@
-"""Lines that a tool writes, as values that remember how they were written.
+"""Lines that a tool writes, read as values that remember their spelling.
 
-The spelling of a number or of a JSON text is a part of an output: `1.5` and `1.50` are equal, and
-whoever reads the line can distinguish them. A spelling is usual if Python or JavaScript writes the
-value in this way. Every other spelling belongs to the value, as its form.
+The spelling of a number or of a JSON text is part of an output: `1.5` and `1.50` are equal, but a
+reader of the line can distinguish them. A spelling is usual if Python or JavaScript writes the
+value in this way. Every other spelling is kept with the value, as its form.
 
-A form follows only from the line, not from other lines of the block. Otherwise the rows
-of a block would depend on each other.
+A form depends only on its line, not on other lines of the block. Otherwise the rows of a block
+would depend on each other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 _MAX_NUMBER_CHARACTERS: Final = 100
-"""Characters of a number that is not JSON."""
+"""Largest number of characters of a number that is not JSON."""
 _NUMBER_PATTERN: Final = re.compile(
     r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
 )
@@ -34,13 +34,13 @@ _USUAL_PATTERN: Final = re.compile(
 )
 _UNUSUAL_MARKS: Final = (" ", "\t", "\r", "E", "-0,")
 _EVERY_DIGIT: Final = "%.17g"
-"""The format that writes different float64 differently."""
+"""Format that writes any two different float64 numbers differently."""
 _HEAD_LINES: Final = 9
-"""Lines that decide whether a format is tried on all."""
+"""Number of first lines that decide if a format is tried on all lines."""
 _MAX_AXES: Final = 16
-"""Lists within lists of which an array may be made."""
+"""Largest depth of nested lists from which an array may be made."""
 _SURE_CHARACTERS: Final = 15
-"""Characters of a number whose digits are those of its float64, rounded."""
+"""Up to this many characters, the digits of a number are those of its float64, rounded."""
 _STRING_PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LAYOUT_PATTERN: Final = re.compile(r"\s*[,:]\s*|[\[{]\s*|\s*[\]}]\s*")
 _USUAL_LAYOUT: Final = frozenset((", ", ": ", "[", "]", "{", "}"))
@@ -51,9 +51,9 @@ _encode_densely: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", "
 
 
 class Spelled:
-    """A value that was not written in the usual way.
+    """A value that was written in an unusual way.
 
-    Its `form` says how it was written, such as ``written "0.00"``.
+    Its `form` describes the spelling, such as ``written "0.00"``.
     """
 
     form: str
@@ -63,22 +63,22 @@ class Spelled:
 
 
 class SpelledInteger(Spelled, int):
-    """A whole number that was not written in the usual way."""
+    """An integer that was written in an unusual way."""
 
 
 class SpelledTruth(Spelled, int):
-    """True or false that was not written in the usual way."""
+    """A true or false that was written in an unusual way."""
 
 
 class SpelledNothing(Spelled):
-    """None that was not written in the usual way."""
+    """A None that was written in an unusual way."""
 
     def __init__(self, value: None) -> None:
-        """Take the place of None."""
+        """Make an object that represents None and can have a form."""
 
 
 class SpelledFloat(Spelled, float):
-    """A number that was not written in the usual way."""
+    """A floating-point number that was written in an unusual way."""
 
 
 class SpelledText(Spelled, str):
@@ -86,18 +86,18 @@ class SpelledText(Spelled, str):
 
 
 class SpelledList(Spelled, list[Any]):
-    """A list whose JSON was not written as Python writes it."""
+    """A list whose JSON differs from the JSON that Python writes."""
 
 
 class SpelledDict(Spelled, dict[Any, Any]):
-    """A mapping whose JSON was not written as Python writes it."""
+    """A mapping whose JSON differs from the JSON that Python writes."""
 
 
 PLAIN_CLASSES: Final[dict[type, Callable[[Any], Any]]] = {
     SpelledInteger: int, SpelledFloat: float, SpelledText: str, SpelledTruth: bool,
     SpelledList: list, SpelledDict: dict, SpelledNothing: lambda value: None,
 }  # fmt: skip
-"""The class of each spelled value without its spelling."""
+"""Functions that convert each spelled class to a value without its spelling."""
 _SPELLED_CLASSES: Final[dict[Any, Any]] = {
     type(None): SpelledNothing,
     **{plain: spelled for spelled, plain in PLAIN_CLASSES.items()},
@@ -108,10 +108,10 @@ class Lines(list[Any]):
     """The answers of a tool.
 
     Attributes:
-        has_forms: True if one of them, at any depth, has a form that an array would lose.
-        pattern: how all numbers are written: a format such as "%.6f", "whole" for floats whose
-            the whole ones have no point, or "usual"; then the carriage return of line ends of two
-            bytes. None where an array is exact.
+        has_forms: True if an answer, at any depth, has a form that an array would lose.
+        pattern: spelling of all numbers: a format such as "%.6f", or "whole" for floats where
+            whole numbers have no point, or "usual". A carriage return follows if lines end with
+            two bytes. None if an array is exact.
     """
 
     has_forms = False
@@ -125,7 +125,7 @@ def _add_form(value: Any, form: str) -> Any:
 
 
 def read_number(text: str) -> Any:
-    """Return a number with its spelling; a Decimal where its digits are not rounded float64.
+    """Read a number with its spelling; return a Decimal if float64 would lose some digits.
 
     Example:
         >>> read_number("1.5"), type(read_number("1.50")).__name__, read_number("1.50").form
@@ -148,7 +148,7 @@ def read_number(text: str) -> Any:
         return _add_form(value, json.dumps(text))
     if text in _USUAL_NAMES or (is_shortest and _USUAL_PATTERN.fullmatch(text)):
         return value
-    # The sign and the digits before the point follow from the value.
+    # The form omits the sign and the digits before the point, because the value determines them.
     shape = text if value == 0 else re.sub(r"^(\s*)-", r"\1", text)
     shape = re.sub(r"^(\s*[+-]?)\d+", r"\g<1>0", shape)
     return _add_form(value, json.dumps(re.sub(r"\d", "0", shape)))
@@ -159,7 +159,7 @@ def _read_digits(text: str) -> str:
 
 
 def restore_numbers(values: Sequence[float], pattern: str) -> list[Any]:
-    """Return numbers with their spelling, from `Lines.pattern`."""
+    """Return numbers with the spelling that `Lines.pattern` describes."""
     name = pattern.rstrip("\r")
     texts = [name % value if "%" in name else json.dumps(value) for value in values]
     if name == "whole":
@@ -178,7 +178,7 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def parse_line(line: str) -> Any:
-    """Return what a line holds: JSON, a number as other languages write it, or else a text.
+    """Read one line as JSON, as a number of another language, or otherwise as a text.
 
     Example:
         >>> [parse_line(line) for line in ("0.5", "NaN", "-.5", "[1, 2]", "never", "007", "")]
@@ -206,7 +206,7 @@ def parse_line(line: str) -> Any:
         value = _DECODER.decode(line)
         spaces, marks = line.count(", ") + line.count(": "), line.count(",") + line.count(":")
         if not spaces == marks == line.count(" "):
-            # Or some of them are within strings.
+            # Unless some of the spaces and marks are inside strings.
             layout |= {*_LAYOUT_PATTERN.findall(_STRING_PATTERN.sub('""', line))}
         layout -= _USUAL_LAYOUT
     words = list(map(json.dumps, sorted(layout))) + ["quotation marks"] * is_text
@@ -216,12 +216,12 @@ def parse_line(line: str) -> Any:
 
 
 def parse_lines(lines: list[str]) -> Lines:
-    """Return `parse_line` of every line."""
+    """Apply `parse_line` to every line."""
     ending = "\r" * all(line.endswith("\r") for line in lines)
     bare = [line[:-1] for line in lines] if ending else lines
     joined = ",".join(bare)
     if not any(mark in joined for mark in '[{"'):
-        # Numbers, read at once: a line with a comma would make more values than lines.
+        # Read all numbers at once. A line with a comma gives more values than lines.
         with contextlib.suppress(ValueError):
             numbers = Lines(json.loads(f"[{joined}]"))
             if len(numbers) == len(lines):
@@ -239,15 +239,15 @@ def parse_lines(lines: list[str]) -> Lines:
 def _has_form(value: Any, depth: int = 0) -> bool:
     if type(value) is list:
         return depth > _MAX_AXES or any(_has_form(inner, depth + 1) for inner in value)
-    # No array is made of mappings.
+    # Arrays are never made from mappings.
     return isinstance(value, (Spelled, Decimal, dict))
 
 
 def _are_usual(lines: list[str], numbers: list[Any], joined: str) -> bool:
-    """Return True if all numbers are written as usual, so that none of them has a form."""
+    """Return True if all numbers have the usual spelling, so none of them has a form."""
     if any(mark in joined for mark in _UNUSUAL_MARKS):
         return False
-    # Whole numbers end with zeros, too.
+    # A whole number may also end with zeros.
     has_zeros = "." in joined and joined.count("0,") > joined.count(".0,")
     if has_zeros or "e" in joined:
         marked = (line for line in lines if "e" in line or (has_zeros and line.endswith("0")))
@@ -262,7 +262,7 @@ def _are_usual(lines: list[str], numbers: list[Any], joined: str) -> bool:
 
 
 def _find_pattern(lines: list[str], numbers: list[Any], joined: str) -> str | None:
-    """Return the format in which all floats are written, if it is not the usual one."""
+    """Return the format of all floats if it is not the usual one, otherwise None."""
     classes = set(map(type, numbers))
     if classes == {int, float} and not re.search(r"\.0,|e\+", joined):
         is_exact = max(map(abs, numbers)) <= 2**53 and _are_usual(lines, numbers, joined)

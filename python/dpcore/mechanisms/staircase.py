@@ -1,4 +1,4 @@
-"""Staircase noise, and its law."""
+"""Staircase noise and its distribution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..suggestions import suggest_arguments
 from .native import Cost, Logs, Primitive, Tails, log_complement, whole_line, with_law
 
 LARGEST_WIDTH = 1e290
-"""The largest noise, 3.7e7 steps at the smallest decay, then stays finite."""
+"""Largest width; the largest possible noise, 3.7e7 steps at the smallest decay, is then finite."""
 DECAYS = 1e-6, 700.0
 
 
@@ -22,7 +22,7 @@ def _staircase_log_votes(noise: Staircase, a: Logs, up: bool) -> Tails:
     steps = np.minimum(np.abs(a) / noise.width, 2.0**1000)
     k = np.floor(steps)
     place = steps - k
-    # What is left of a step's tail at a place in it: from 1 down to exp(-decay).
+    # Remaining share of a step's tail at a place in the step, from 1 down to exp(-decay).
     before = -rate * np.minimum(place, gamma)
     after = np.log(fall + rate * fall * (1.0 - np.maximum(place, gamma)))
     within = np.where(place < gamma, np.log1p(np.maximum(before, -1.0)), after)
@@ -33,7 +33,8 @@ def _staircase_log_votes(noise: Staircase, a: Logs, up: bool) -> Tails:
 
 
 def _find_staircase_cost(noise: Staircase, apart: float, entries: int) -> Cost:
-    # One entry has nearly the whole distance, each other one a little, for one step more.
+    # The loss is largest if one entry has nearly the whole distance and each other entry a little,
+    # which costs one step more per entry.
     steps = float(np.ceil(apart / noise.width)) + entries - 1
     where = "" if entries == 1 else f" in {entries} entries"
     reason = f"L1 distance {apart:g}{where} over width {noise.width:g} is at most {steps:g} steps"
@@ -44,25 +45,26 @@ def _find_staircase_cost(noise: Staircase, apart: float, entries: int) -> Cost:
 @with_law(log_votes=_staircase_log_votes, support=whole_line, cost=_find_staircase_cost)
 @dataclass(frozen=True, slots=True, repr=False)
 class Staircase(Primitive):
-    """Additive staircase noise: ``x + s``, a density of steps that fall by ``exp(-decay)``.
+    """Additive staircase noise: ``x + s``, with a density of steps that fall by ``exp(-decay)``.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    With width w and ``b = exp(-decay)`` the density of s is ``a b^k`` for ``abs(s)/w`` in
+    With width w and ``b = exp(-decay)``, the density of s is ``a b^k`` for ``abs(s)/w`` in
     [k, k + gamma) and ``a b^(k+1)`` in [k + gamma, k + 1), for k = 0, 1, 2, ..., where
-    ``a = (1 - b) / (2 w (gamma + (1 - gamma) b))``. Noise for a sensitivity and an epsilon has the
-    width and the decay of these values. For one entry and inputs d apart the loss is exactly
-    ``decay ceil(d / w)``; it jumps, and inputs that hardly differ lose a whole step. For n entries
-    and an L1 distance of d the largest loss is ``decay (ceil(d / w) + n - 1)``.
+    ``a = (1 - b) / (2 w (gamma + (1 - gamma) b))``. To calibrate the noise, set the width to the
+    sensitivity and the decay to epsilon. For one entry and inputs at distance d, the loss is
+    exactly ``decay ceil(d / w)``. It is discontinuous: nearly equal inputs lose a whole step. For n
+    entries and an L1 distance of d, the largest loss is ``decay (ceil(d / w) + n - 1)``.
 
     The step is the floor of a logarithm of one uniform number, and the rest of that number gives
-    the place within it: the law of the source's four draws (sign, step, part, place) by inversion.
+    the place within the step. By inversion, this has the distribution of the four draws in the
+    source (sign, step, part, place).
 
     Args:
-        width: width w of a step, in the units of x; the sensitivity of the source.
-        decay: fall of the log density from step to step, in nats; the epsilon of the source.
-        gamma: part of a step before the fall, from 0 to 1; if None,
-            ``1 / (1 + exp(decay / 2))``, which makes ``E[abs(s)]`` the smallest.
+        width: width w of a step, in the units of x; the sensitivity in the source.
+        decay: decrease of the log density from step to step, in nats; the epsilon in the source.
+        gamma: part of a step before the decrease, from 0 to 1. Defaults to
+            ``1 / (1 + exp(decay / 2))``, which minimises ``E[abs(s)]``.
 
     Raises:
         TypeError: if an argument is not a number.
@@ -70,8 +72,8 @@ class Staircase(Primitive):
             [0, 1].
 
     Source:
-        Geng and Viswanath (2014), The optimal mechanism in differential privacy: the law, and the
-        gamma that is optimal for ``E[abs(s)]``.
+        Geng and Viswanath (2014), The optimal mechanism in differential privacy: the distribution,
+        and the gamma that minimises ``E[abs(s)]``.
 
     Example:
         >>> import dpcore

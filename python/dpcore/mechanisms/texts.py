@@ -1,4 +1,4 @@
-"""Texts as inputs, each encoded by itself, and rewriters of texts as mechanisms."""
+"""Texts as inputs, each encoded independently, and text rewriters as mechanisms."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _PROBE_SENTENCE: Final = (
     "we took two long trains home to see what had been said about our new house"
 )
 _PROBE_TEXT_LENGTHS: Final = (1, 1, 2, 3, 5, 8, 12, 20, 40)
-"""Words of the built-in texts; none is so long that an encoder of 128 tokens must cut it."""
+"""Word numbers of the built-in texts; an encoder of 128 tokens need not truncate any of them."""
 
 PROBE_TEXTS: Final = tuple(
     " ".join(islice(cycle(_PROBE_SENTENCE.split()), 3 * place, 3 * place + length))
     for place, length in enumerate(_PROBE_TEXT_LENGTHS)
 )
-"""Texts that encoders are tried with where no others are given."""
+"""Texts with which encoders are tested by default."""
 _FLOATS_ROUNDING: Final = 1e-5
-"""Relative distance within which two vectors are equal (MiniLM: 8e-7). Of float64, too: many
-encoders compute in float32 and convert."""
+"""Relative distance within which two vectors are equal (MiniLM: 8e-7). Also used for float64,
+because many encoders compute in float32 and convert the result."""
 _HALF_ROUNDING: Final = 0.05
-"""The same for bfloat16 and float16 (MiniLM in bfloat16: 8e-3; padding that reaches a row: 1)."""
+"""The same for bfloat16 and float16 (MiniLM in bfloat16: 8e-3; if padding affects a row: 1)."""
 
 Encode = Callable[[list[str]], npt.NDArray[Any]]
 TextsArgument = Literal["text", "texts"]
@@ -43,13 +43,13 @@ TextsArgument = Literal["text", "texts"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchCheck(Record, word="BatchCheck"):
-    """The largest distance between encodings of one text, by itself and in batches of others.
+    """The largest distance between encodings of one text, alone and in batches with other texts.
 
     Args:
-        distance: relative to the vector's norm; NaN if it was not measured.
-        rounding: the largest one that counts as rounding.
-        texts: number of texts compared.
-        reason: reason why there is no measurement; empty where there is one.
+        distance: distance relative to the vector's norm; NaN if it was not measured.
+        rounding: largest distance that counts as rounding.
+        texts: number of compared texts.
+        reason: reason why the distance was not measured; empty if it was measured.
     """
 
     distance: float
@@ -68,15 +68,15 @@ class BatchCheck(Record, word="BatchCheck"):
 
 
 class TextFunction:
-    """A function of a list of texts, made of one of a list, or of one text, or of a pipeline.
+    """A function of a list of texts, made from a function of a list, of one text, or a pipeline.
 
-    Which of them it is shows the first call. It is a function of one text if a list of texts makes
-    it raise an error, or one answer of the same shape for one text and for two, and if it returns
-    one vector, of one width, for each of two texts. Of a feature-extraction pipeline of Hugging
-    Face the vector of a text is the mean of those of its tokens.
+    The first call determines which kind it is. It is a function of one text under two conditions.
+    It returns one vector, of the same width, for each of two texts. And a list of texts either
+    raises an error, or the answer has the same shape for lists of one text and of two texts. For a
+    feature-extraction pipeline of Hugging Face, the vector of a text is the mean over its tokens.
 
     Args:
-        function: the function.
+        function: function of a list of texts or of one text, or a pipeline.
 
     Example:
         >>> TextFunction(lambda text: [len(text.split()), len(text)])(["one", "and two"])
@@ -88,9 +88,9 @@ class TextFunction:
         self._takes_one: bool | None = None
 
     def __call__(self, texts: list[str], **more: Any) -> Any:
-        """Return the answers on texts."""
+        """Return the vectors of the texts."""
         if is_pipeline(self.function):
-            # One text at a time: the padding of a batch would be part of a mean.
+            # One text at a time, because a batch adds padding, which would change the mean.
             return [_average_tokens(self.function(text)) for text in texts]
         if self._takes_one:
             return [_read_vector(self.function(text, **more)) for text in texts]
@@ -109,7 +109,7 @@ class TextFunction:
         return vectors
 
     def _answers_one(self, texts: list[str], more: dict[str, Any], is_known: bool) -> bool:
-        """Return True if it returns one vector for one text; the answer is remembered."""
+        """Return True if the function returns one vector for one text; store the answer."""
         pair = [texts[0], texts[-1]]
         try:
             lists = (pair[:1], pair) if is_known else ()
@@ -123,7 +123,7 @@ class TextFunction:
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
-    """Return the shape of an array, a tensor or nested lists; () of what has none."""
+    """Return the shape of an array, a tensor or nested lists; () if there is no shape."""
     try:
         return tuple(value.shape) if has_all(value, "shape") else np.shape(value)
     except ValueError:
@@ -132,18 +132,18 @@ def _shape_of(value: Any) -> tuple[int, ...]:
 
 
 def _read_vector(vector: Any) -> Any:
-    """Return one vector: a row of a single one is it."""
+    """Return one vector; an array with a single row is replaced by that row."""
     shape = _shape_of(vector)
     return vector[0] if len(shape) == 2 and shape[0] == 1 else vector
 
 
 def is_pipeline(function: Any) -> bool:
-    """Return True for a pipeline of Hugging Face whose task is feature extraction."""
+    """Return True for a Hugging Face pipeline whose task is feature extraction."""
     return has_all(function, "task") and bool(function.task == "feature-extraction")
 
 
 def _average_tokens(tokens: Any) -> npt.NDArray[Any]:
-    """Return the mean of the vectors of the tokens of a text, shape `(1, tokens, width)`."""
+    """Average the token vectors of one text, shape `(1, tokens, width)`."""
     tokens = tokens.detach().cpu() if is_tensor(tokens) else tokens
     array = np.asarray(tokens)
     if array.ndim != 3 or len(array) != 1:
@@ -157,13 +157,13 @@ def look_up(table: Mapping[str, Any], texts: Iterable[str]) -> list[Any]:
     """Return the vectors of texts from a dictionary.
 
     Raises:
-        ValueError: if it lacks one.
+        ValueError: if a text is not in the dictionary.
     """
     texts = list(texts)
     missing = [text for text in texts if text not in table]
     if missing:
         requirement = f"keys of the encoder, a dictionary of {len(table):,} texts"
-        # No text: it may be private.
+        # Do not show the text, because it may be private.
         first = f"{len(missing):,} others, first texts[{texts.index(missing[0])}]"
         raise invalid("texts", requirement, first)
     return [table[text] for text in texts]
@@ -173,8 +173,8 @@ def rounding_of(rounding: float | None, dtype: str) -> float:
     """Return the relative distance within which two vectors are equal.
 
     Args:
-        rounding: what the user asks for, or None.
-        dtype: of the vectors, such as "float32" or "torch.bfloat16".
+        rounding: distance that the user requests, or None.
+        dtype: type of the vectors, such as "float32" or "torch.bfloat16".
     """
     if rounding is not None:
         return real("rounding", rounding, low=0.0)
@@ -182,11 +182,11 @@ def rounding_of(rounding: float | None, dtype: str) -> float:
 
 
 def choose_by_length(texts: Iterable[str], most: int = 12) -> list[str]:
-    """Return different texts of all lengths: those at even steps, from the shortest to the longest.
+    """Choose distinct texts of different lengths, at even steps from the shortest to the longest.
 
     Args:
         texts: any number of texts.
-        most: how many are chosen, at least 2.
+        most: largest number of chosen texts, at least 2.
 
     Example:
         >>> choose_by_length(["aaa", "b", "aaaaa", "b", "aa"], 3)
@@ -201,7 +201,7 @@ def choose_by_length(texts: Iterable[str], most: int = 12) -> list[str]:
 def relative_distances(
     vectors: npt.NDArray[np.float64], others: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the distances of rows, relative to the larger norm of the two; 0 of equal rows."""
+    """Return the distance of each pair of rows divided by their larger norm; 0 for equal rows."""
     norms = np.maximum(np.linalg.norm(vectors, axis=1), np.linalg.norm(others, axis=1))
     distances = np.linalg.norm(vectors - others, axis=1)
     return np.asarray(distances / np.where(norms > 0.0, norms, 1.0), np.float64)
@@ -211,18 +211,18 @@ def compare_batches(
     encode: Encode, texts: Sequence[str], rounding: float, name: str = "encoder",
     shown: Sequence[str] = (),
 ) -> BatchCheck:  # fmt: skip
-    """Check that an encoder gives a text the same vector whatever other texts are with it.
+    """Check that an encoder gives a text the same vector with any other texts in the batch.
 
-    Each text is encoded by itself, in two batches whose other texts differ, and in another order.
-    Noise behind an encoder hides what is added to a vector of one text; a vector in which other
-    texts have a part is released by all of their encodings.
+    Each text is encoded alone, then in two batches with different texts, then in another order.
+    Noise after an encoder protects the vector of one text. If other texts also influence a vector,
+    each of these encodings releases information on them.
 
     Args:
-        encode: texts to vectors of float64, shape `(texts, width)`; not random.
-        texts: different texts, at least one.
+        encode: function from texts to vectors of float64, shape `(texts, width)`; not random.
+        texts: distinct texts, at least one.
         rounding: largest relative distance that counts as rounding.
-        name: what complaints call the encoder.
-        shown: what they call the texts; () quotes them.
+        name: name of the encoder in messages.
+        shown: names of the texts in messages. Defaults to quotations of the texts.
 
     Returns:
         The `BatchCheck`.
@@ -267,38 +267,38 @@ def compare_batches(
 
 
 def text_of(name: str, value: Any) -> str:
-    """Check one text.
+    """Check that a value is a non-empty text; return it.
 
     Args:
-        name: what messages call it.
+        name: name of the value in messages.
         value: the text.
 
     Raises:
-        TypeError: if it is not a string.
-        ValueError: if it is empty, or all white space.
+        TypeError: if the value is not a string.
+        ValueError: if the value is empty or contains only white space.
     """
     if not isinstance(value, str):
         raise mistyped(name, "a text (a string)", value)
     if not value.strip():
         raise invalid(name, "a text that is not empty", value)
-    # A string of numpy is one of Python, too; kept as it is, it would show as another type.
+    # numpy's string is a subclass of Python's; convert it, because it would show as another type.
     return str(value)
 
 
 def texts_of(name: str, value: Any, *, fewest: int = 1) -> tuple[str, ...]:
-    """Check texts.
+    """Check that a value holds texts; return them as a tuple.
 
     Args:
-        name: what messages call them.
-        value: strings: a list, a column of a table, a `text.Corpus`; not one string.
-        fewest: how many there must be, 0 or 1.
+        name: name of the texts in messages.
+        value: strings, as a list, a column of a table or a `text.Corpus`; not one string.
+        fewest: smallest number of texts, 0 or 1.
 
     Returns:
         The texts, unchanged.
 
     Raises:
-        TypeError: if the value is one string, or an entry is none.
-        ValueError: if there are too few, or one is empty.
+        TypeError: if the value is one string, or an entry is not a string.
+        ValueError: if there are too few texts, or one is empty.
 
     Example:
         >>> texts_of("texts", ["one", "two"])
@@ -332,23 +332,26 @@ def check_batches(
 ) -> BatchCheck:
     """Compare the batches of an encoder unless it is random; see `compare_batches`.
 
-    It is random if a call draws from any generator that this process knows of, or if two equal
-    calls differ. All these generators are left as they were.
+    The encoder is random if a call draws from any generator that this process knows, or if two
+    equal calls differ. The state of all these generators is restored.
 
     Args:
-        encode: texts to vectors of float64, shape `(texts, width)`.
-        texts: different texts.
-        limit: called after a first encoding: the distance that counts as rounding.
-        name: what complaints call the encoder.
-        random: why it is known to be random; empty if it is not.
-        refuse_state: refuse an encoder whose equal calls differ although no generator moved.
-        shown: what complaints call the texts; () quotes them.
+        encode: function from texts to vectors of float64, shape `(texts, width)`.
+        texts: distinct texts.
+        limit: function, called after a first encoding, that returns the distance that counts as
+            rounding.
+        name: name of the encoder in messages.
+        random: reason why the encoder is known to be random; empty if it is not.
+        refuse_state: True to refuse an encoder whose equal calls differ without any use of a
+            generator.
+        shown: names of the texts in messages. Defaults to quotations of the texts.
 
     Returns:
-        The `BatchCheck`; for a random encoder, the reason why it was not compared.
+        The `BatchCheck`. For a random encoder, it holds the reason for the missing comparison.
 
     Raises:
-        ValueError: if vectors change with the other texts, or two equal calls differ.
+        ValueError: if vectors change with the other texts; with `refuse_state`, also if two equal
+            calls differ.
     """
     calls, drew = list[npt.NDArray[Any]](), False
     with Generators.everywhere() as generators:
@@ -376,12 +379,12 @@ def check_batches(
 
 
 def owner_of(function: Any) -> Any:
-    """Return the object whose method a function is, or None."""
+    """Return the object to which a bound method belongs, or None."""
     return getattr(function, "__self__", None)
 
 
 def takes_rng(encode: Callable[..., Any]) -> bool:
-    """Return True for an encoder with an argument `rng`."""
+    """Return True if an encoder has an argument `rng`."""
     try:
         return "rng" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
@@ -390,10 +393,10 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
 
 
 def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
-    """Return what the signature of a rewriting function settles: one text, texts, or None.
+    """Read from a rewriting function's signature if it takes one text or texts; None if unclear.
 
     Raises:
-        TypeError: if it has other arguments than the texts and `rng`.
+        TypeError: if the function has arguments other than the texts and `rng`.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -422,25 +425,26 @@ def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Rewriter(Shown):
-    """A function that rewrites texts, as the mechanism text -> text of an audit.
+    """A function that rewrites texts, used as a mechanism from text to text.
 
-    The function takes a list of texts, or one text. Its signature settles which: the annotation of
-    its first parameter (`str`, or a list), else its name (`text` or `texts`), else `takes`. Where
-    all three are missing, the first call settles it: a function of a list returns as many strings
-    for a list, a function of one text returns a string for a text, and one that does both is
-    refused.
+    The function takes a list of texts, or one text. Its signature determines which: the annotation
+    of its first parameter (`str`, or a list), otherwise the name of this parameter (`text` or
+    `texts`), otherwise `takes`. Without these three, the first call determines it. A function of a
+    list returns one string for each text of a list. A function of one text returns a string for a
+    text. A function that does both is refused.
 
-    One text is handed over `size` times; every rewrite of it must be drawn by itself.
+    For an audit, the function gets one text `size` times; it must draw every rewrite independently.
 
     Args:
-        rewrite: `(texts) -> list[str]`, one rewrite for each, or `(text) -> str`; one with a
-            parameter `rng` is handed the audit's numpy Generator, and repeats.
-        claim: the epsilon that it claims for any two texts, or None.
+        rewrite: function `(texts) -> list[str]`, with one rewrite for each text, or function
+            `(text) -> str`. If it has a parameter `rng`, it gets the audit's numpy Generator, and
+            the audit's seed repeats it.
+        claim: claimed epsilon for any two texts. Defaults to no claim.
         takes: "texts" for a function of a list, "text" for a function of one text. Defaults to
-            what its signature or the first call settles.
+            the result from its signature or first call.
 
     Raises:
-        TypeError: if `rewrite` is not callable or has other arguments, or `claim` no number.
+        TypeError: if `rewrite` is not callable or has other arguments, or `claim` is not a number.
         ValueError: if the claim is negative or not finite, or `takes` differs from the signature.
 
     Source:
@@ -478,7 +482,7 @@ class Rewriter(Shown):
 
     @property
     def name(self) -> str:
-        """Name in reports: that of the model whose method it is, or of the function."""
+        """Name in reports: the name of the model whose method it is, or of the function."""
         own_name = mechanism_attribute(owner_of(self.rewrite), "name")
         return f"Rewriter({own_name if isinstance(own_name, str) else name_of(self.rewrite)})"
 
@@ -487,14 +491,14 @@ class Rewriter(Shown):
 
         Args:
             x: the text.
-            size: how many rewrites.
+            size: number of rewrites.
             rng: a numpy Generator.
 
         Returns:
-            `size` texts.
+            A list of `size` texts.
 
         Raises:
-            TypeError: if x is not a string, or a rewrite is none.
+            TypeError: if x or a rewrite is not a string.
             ValueError: if x is empty.
         """
         return self.apply([text_of("x", x)] * check_size(size, 1), rng)
@@ -507,11 +511,12 @@ class Rewriter(Shown):
             rng: a numpy Generator.
 
         Returns:
-            A rewrite for each, as the function returned it.
+            One rewrite for each text, as the function returned it.
 
         Raises:
-            TypeError: if the function returns anything but strings.
-            ValueError: if it returns another number of them, or answers both one text and a list.
+            TypeError: if the function returns other objects than strings.
+            ValueError: if the number of rewrites differs, or if the function accepts both one text
+                and a list.
         """
         texts = list(texts)
         if self.takes is None and texts:
@@ -534,7 +539,7 @@ class Rewriter(Shown):
         return self.rewrite(texts, **({"rng": rng} if takes_rng(self.rewrite) else {}))
 
     def _settle(self, texts: list[str]) -> TextsArgument:
-        """Return what the function takes, by two calls whose results and draws are not used."""
+        """Determine the function's argument by two calls; their results and draws are not used."""
         with Generators.everywhere():
             answers, failures = list[Any](), list[Exception]()
             for argument in (texts[:1] * 2, texts[0]):

@@ -1,9 +1,9 @@
-"""Watch over running tools: what a killed process leaves running is ended.
+"""Watcher of running tools: it ends the tools that a killed process leaves behind.
 
-A process that gets SIGKILL cannot end its tools. A small process outlives it: it reads the groups
-of running tools from a pipe, and kills them when the pipe closes. A signal at the death of the
-parent (Linux) would come when the thread that started the tool ends, and would miss the processes
-that the tool has started. Windows has no such watch.
+A process that gets SIGKILL cannot end its tools. Therefore a small process outlives it: it reads
+the process groups of running tools from a pipe, and kills them when the pipe closes. Linux can also
+send a signal at the death of the parent. But this signal would be sent when the thread that started
+the tool ends, and it would not reach the processes that the tool started. Windows has no watcher.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import uuid
 from typing import Final
 
 TOOL_VARIABLE: Final = "DPCORE_TOOL"
-"""The environment variable by which the watcher finds a tool that was starting at the kill."""
+"""Environment variable by which the watcher finds a tool that was starting when the kill came."""
 
 _MAX_WAIT_SECONDS: Final = 1.0
-"""Time for which the end of the watcher is awaited."""
+"""Seconds to wait for the end of the watcher."""
 
-# A shell starts in 1 ms, an interpreter of Python in 10 ms.
+# A shell starts in 1 ms, a Python interpreter in 10 ms.
 _SCRIPT: Final = f"""
 trap '' HUP INT TERM
 starting=0 groups=' '
@@ -47,7 +47,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
 
 class ToolWatch:
-    """The watcher of this process, which starts with its first tool."""
+    """The watcher of this process; it starts together with the first tool."""
 
     def __init__(self) -> None:
         self._lock, self._pipe = threading.Lock(), -1
@@ -55,7 +55,7 @@ class ToolWatch:
         self._token = ""
 
     def announce_start(self) -> dict[str, str]:
-        """Announce that a tool starts; return what its environment holds more."""
+        """Announce that a tool starts; return the variables to add to its environment."""
         if os.name != "posix":
             return {}
         with self._lock:
@@ -66,11 +66,11 @@ class ToolWatch:
         return {TOOL_VARIABLE: self._token}
 
     def report_started(self, group: int) -> None:
-        """Report that a tool runs in a group of processes of its own."""
+        """Report that a tool runs in its own process group."""
         self._report(f"started {group}")
 
     def report_failed(self) -> None:
-        """Report that a tool which was announced did not start."""
+        """Report that an announced tool did not start."""
         self._report("failed")
 
     def report_ended(self, group: int) -> None:
@@ -78,7 +78,7 @@ class ToolWatch:
         self._report(f"ended {group}")
 
     def close(self) -> None:
-        """End the watcher, and the tools that run."""
+        """End the watcher, and the tools that still run."""
         if self._process is None:
             return
         os.close(self._pipe)
@@ -87,10 +87,10 @@ class ToolWatch:
         self._process, self._pipe = None, -1
 
     def forget(self) -> None:
-        """Leave the watcher to the process that this one was forked from."""
+        """Detach this forked process from the watcher of its parent process."""
         if self._process is not None:
             os.close(self._pipe)
-            # It is no child of this process, which would complain that it still runs.
+            # The watcher is not a child of this process; without a return code, Popen would warn.
             self._process.returncode = 0
         self.__init__()  # type: ignore[misc]
 
@@ -105,7 +105,7 @@ class ToolWatch:
                 stderr=subprocess.DEVNULL,
                 cwd="/",
                 env={"PATH": os.defpath},
-                # Ctrl-C in a terminal is not meant for it.
+                # Ctrl-C in a terminal must not end the watcher.
                 start_new_session=True,
             )
         except BaseException:
@@ -116,7 +116,7 @@ class ToolWatch:
 
     def _report(self, line: str) -> None:
         if self._pipe >= 0:
-            # A watcher that somebody has killed is started anew with the next tool.
+            # If the watcher was killed, a new one starts with the next tool.
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._pipe, f"{line}\n".encode())
 

@@ -1,4 +1,4 @@
-"""Uniform noise, and its law."""
+"""Uniform noise and its distribution."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Uniform(Primitive):
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    s is ``low + (high - low) u`` with u below 1; it reaches `high` only by rounding.
+    s is ``low + (high - low) u`` with u below 1, so it equals `high` only through rounding.
 
     Args:
         low: smallest noise, in the units of x, at least -1e300.

@@ -1,7 +1,7 @@
-"""The bridge to torch: noise layers, transforms, encoders of texts, and where noise enters a model.
+"""Tools for torch: noise layers, transforms, text encoders, and the sources of noise in a model.
 
-For audits and experiments, not for releasing data: the last bits of floats give the input away
-(Mironov 2012), and torch's generators are not cryptographic. Needs torch:
+For audits and experiments, not for releasing data: the last bits of floats reveal the input
+(Mironov 2012), and torch's generators are not cryptographic. This package needs torch:
 `pip install dpcore[torch]`.
 """
 
@@ -43,5 +43,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Return its own names; imported names can be imported from here too, but are not shown."""
+    """List the public names; imported names are left out but can be imported."""
     return [*__all__]

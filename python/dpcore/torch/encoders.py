@@ -1,4 +1,4 @@
-"""Encoders of texts, of any kind, as one function from a list of texts to a tensor; their checks.
+"""Text encoders of any kind as one function from a list of texts to a tensor, with checks.
 
 The checks show if other texts of a batch change a vector, and if two equal calls differ.
 """
@@ -48,25 +48,25 @@ _ENCODER_KINDS: Final = (
 
 _PROBE_CALLS: Final = 8
 _COPIES_PER_CALL: Final = 8
-"""Calls, and copies of the text in each, that a deterministic encoder must agree in."""
+"""Number of calls, and of copies per call, on which a deterministic encoder must agree."""
 _MAX_CALL_CHARACTERS: Final = 2**17
-"""Characters of a call; longer texts have fewer copies."""
+"""Largest number of characters of a call; longer texts are copied less often."""
 _MISS_PROBABILITY: Final = 0.05
-"""Probability with which an event at the stated bound would not have been seen."""
+"""Probability that an event with the stated frequency would have been missed."""
 
 
 class ModelAttributes:
-    """Attributes that a model may carry, each with its value for one that lacks it.
+    """Optional attributes of a model, with their default values.
 
     Attributes:
         random: True if two calls differ.
-        longest: number of tokens that it reads of a text.
-        truncated: `(texts)` -> how many texts are longer.
-        tokenizer: the tokenizer of a model of sentence-transformers.
-        max_seq_length: the number of tokens that such a model reads.
-        config: the settings of a model of transformers.
-        max_position_embeddings: the number of tokens that these allow.
-        model_max_length: the number of tokens that a tokenizer of transformers allows.
+        longest: largest number of tokens that it reads from a text.
+        truncated: `(texts)` -> number of texts that are longer.
+        tokenizer: tokenizer of a model of sentence-transformers.
+        max_seq_length: largest number of tokens that such a model reads.
+        config: settings of a model of transformers.
+        max_position_embeddings: largest number of tokens that these settings allow.
+        model_max_length: largest number of tokens that a tokenizer of transformers allows.
     """
 
     random = False
@@ -75,46 +75,46 @@ class ModelAttributes:
 
 
 class Encoder:
-    """Texts to vectors: what all kinds of encoders have in common.
+    """An encoder from texts to vectors: the common part of all kinds of encoders.
 
     Args:
-        model: what the user handed over.
+        model: object that the user passed.
     """
 
     inside: Any = None
-    """The encoder in front of a transform."""
+    """Encoder before a transform, if there is one."""
     transform: Any = None
     tokenizer: Any = None
     _longest_name = "longest"
-    """Name of the attribute of the model that says how many tokens it reads."""
+    """Name of the model's attribute with the largest number of tokens that it reads."""
 
     def __init__(self, model: Any) -> None:
         self.model, self._function = model, TextFunction(model)
         self.width: int | None = None
         self.dtype: Any = None
         self.array_dtype = torch.float64
-        """Dtype that whole numbers, lists and wider arrays get; tensors of floats keep theirs."""
+        """Dtype for integers, lists and wider arrays; tensors of floats keep their dtype."""
 
     @property
     def kind(self) -> str:
-        """Kind of encoder, as saved: "module", called with a list of texts, or "function"."""
+        """Kind of encoder in saved files: "module" (called with a list of texts) or "function"."""
         return "module" if isinstance(self.model, torch.nn.Module) else "function"
 
     @property
     def zeroed(self) -> int:
-        """Number of rows that the transform has made zeros so far."""
+        """Number of rows that the transform has replaced by zeros so far."""
         return count_zeroed(self.transform)
 
     @property
     def modules(self) -> list[Any]:
-        """The torch modules that encode: that of a pipeline, none of a plain function."""
+        """Torch modules that encode: the model, or the model of a pipeline; empty for functions."""
         if is_pipeline(self.model):
             return [self.model.model]
         return [self.model] if isinstance(self.model, torch.nn.Module) else []
 
     @property
     def random(self) -> bool:
-        """True if the model states, by an attribute `random`, that two calls differ."""
+        """True if the model has an attribute `random` that states that two calls differ."""
         return attribute_of(ModelAttributes, self.model, "random") is True
 
     @property
@@ -130,30 +130,30 @@ class Encoder:
         return torch.device("cpu") if first is None else first.device
 
     def with_transform(self, transform: Any) -> Encoder:
-        """Return a copy of this encoder with a transform behind it."""
+        """Return a copy of this encoder that is followed by a transform."""
         changed = copy.copy(self)
         changed.inside, changed.transform = self, transform
         return changed
 
     def to(self, device: Any) -> None:
-        """Move the modules."""
+        """Move the modules to a device."""
         for module in self.modules:
             module.to(device)
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return how many texts are longer than the encoder reads; 0 where that is not known."""
+        """Return how many texts are longer than the encoder reads; 0 if this is not known."""
         count = attribute_of(ModelAttributes, self.model, "truncated")
         if callable(count):
             return int(count(texts))
         if self.tokenizer is None or self.longest is None or not texts:
             return 0
-        # Without its own warning that a text is long: that is what is counted here.
+        # Suppress the tokenizer's own warning about long texts, because they are counted here.
         encoded = self.tokenizer(list(texts), truncation=False, padding=False, verbose=False)
         return sum(len(tokens) > self.longest for tokens in encoded["input_ids"])
 
     @property
     def longest(self) -> int | None:
-        """Tokens that it reads of a text, if it says so (by an attribute, usually `longest`)."""
+        """Largest number of tokens that it reads from a text, or None if no attribute states it."""
         limit = attribute_of(ModelAttributes, self.model, self._longest_name)
         return limit if isinstance(limit, int) else None
 
@@ -164,12 +164,12 @@ class Encoder:
             texts: checked strings, at least one.
 
         Returns:
-            A tensor of floats, shape `(len(texts), width)`, detached.
+            A detached tensor of floats, shape `(len(texts), width)`.
 
         Raises:
-            TypeError: if the encoder returns anything but real numbers.
-            ValueError: if it returns another number of rows, another width than before, NaN or
-                infinities.
+            TypeError: if the encoder returns objects other than real numbers.
+            ValueError: if the number of rows is wrong, if the width differs from earlier calls, or
+                if a number is NaN or infinite.
         """
         with torch.no_grad():
             if self.inside is not None:
@@ -222,12 +222,12 @@ class Encoder:
         if answer.is_complex() or answer.dtype == torch.bool:
             raise mistyped(self._vectors, "real numbers", answer.dtype)
         tensor = answer.detach()
-        # Whole numbers, such as counts of words, cannot hold noise.
+        # Integers, such as counts of words, cannot hold noise.
         return tensor if tensor.is_floating_point() else tensor.to(self.array_dtype)
 
 
 class Lookup(Encoder):
-    """A dictionary from texts to vectors that were made elsewhere."""
+    """A dictionary from texts to vectors that were computed before."""
 
     kind = "dictionary"
 
@@ -253,16 +253,16 @@ class Sentences(Encoder):
 
 @suggest_arguments
 class Pooled(Encoder):
-    """A transformer with its tokenizer; the vectors of its tokens become one by pooling.
+    """A transformer with its tokenizer; pooling reduces the token vectors to one vector.
 
     Args:
-        model: a transformers model whose output has `last_hidden_state`.
-        tokenizer: its tokenizer.
-        pooling: "mean" over the tokens that are not padding, or "cls", the first token.
+        model: a transformers model with an output `last_hidden_state`.
+        tokenizer: the tokenizer of the model.
+        pooling: "mean" over the tokens that are not padding, or "cls" for the first token.
 
     Raises:
         TypeError: if `model` is not a torch module, or `tokenizer` cannot be called.
-        ValueError: if `pooling` is neither of the two.
+        ValueError: if `pooling` is not one of the two.
     """
 
     kind = "transformers"
@@ -285,7 +285,7 @@ class Pooled(Encoder):
 
     @property
     def longest(self) -> int | None:
-        """Tokens that model and tokenizer both allow."""
+        """Largest number of tokens that both the model and the tokenizer allow."""
         config = attribute_of(ModelAttributes, self.model, "config")
         limits = (
             attribute_of(ModelAttributes, self.tokenizer, "model_max_length"),
@@ -313,18 +313,18 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
     """Convert an object to an encoder.
 
     Args:
-        encoder: a SentenceTransformer, a pair (model, tokenizer) or a triple with "mean" or "cls",
-            a torch module, any function of a list of texts (an object with a method `encode` and
-            no call is taken by that), or a dictionary from texts to vectors.
-        random: whether a module may be in train mode.
+        encoder: a SentenceTransformer; a pair (model, tokenizer), or a triple with "mean" or "cls";
+            a torch module; any function of a list of texts, or an object with a method `encode`
+            that cannot be called itself; or a dictionary from texts to vectors.
+        random: True if a module may be in train mode.
 
     Raises:
-        TypeError: if it is none of these.
-        ValueError: if a module is in train mode, or holds a batch norm that mixes texts.
+        TypeError: if the object is not one of these.
+        ValueError: if a module is in train mode, or contains a batch norm that mixes texts.
     """
     wrapped = _make_encoder(encoder)
     if isinstance(wrapped, Sentences):
-        # Its `encode` does the same, whatever mode it is in.
+        # Its `encode` switches to eval mode itself, so eval mode changes no result.
         wrapped.model.eval()
     for module in wrapped.modules:
         refuse_mixing(module, "encoder")
@@ -357,14 +357,14 @@ def _make_encoder(encoder: Any) -> Encoder:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Randomness(Shown):
-    """Findings from equal calls of an encoder with one text.
+    """Results of equal calls of an encoder with one text.
 
     Args:
-        is_random: True if two encodings differ, or a call draws numbers.
+        is_random: True if two encodings differ, or a call draws random numbers.
         is_seen: True if two encodings differ.
         calls: number of calls.
-        rows: encodings in all of them.
-        mean: the mean of these, float64, shape `(width,)`.
+        rows: number of encodings in all calls.
+        mean: mean of the encodings, float64, shape `(width,)`.
     """
 
     is_random: bool
@@ -374,7 +374,7 @@ class Randomness(Shown):
     mean: Any
 
     def __str__(self) -> str:
-        """Return one line for a report, with what may have been missed."""
+        """Return one line for a report, with the frequency of events that may be missed."""
         counts = self.rows, self.calls
         row, call = (100.0 * (1.0 - _MISS_PROBABILITY ** (1.0 / count)) for count in counts)
         return (
@@ -384,21 +384,21 @@ class Randomness(Shown):
 
 
 def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Randomness:
-    """Encode copies of one text in several calls, and watch the generators of random numbers.
+    """Encode copies of one text in several calls, and observe the random number generators.
 
-    Watched are those of Python, numpy and torch, and all others that this process knows of. A
-    device that adds up in any order (CUDA) may differ by rounding.
+    The observed generators are those of Python, numpy and torch, and all others that this process
+    knows. On a device with an arbitrary order of sums (CUDA), encodings may differ by rounding.
 
     Args:
         encoder: the encoder.
         text: the text.
-        rounding: see `rounding_of`.
+        rounding: largest distance that counts as rounding, see `rounding_of`.
     """
     generators = Generators.everywhere()
     copies = max(1, min(_COPIES_PER_CALL, _MAX_CALL_CHARACTERS // len(text)))
     encodings, moved = [], False
     for number in range(_PROBE_CALLS):
-        # Seeds of the text's own: with those of another text means of atoms would be equal.
+        # Seeds depend on the text; with equal seeds, means over atoms would be equal for two texts.
         with quiet_seed(number, zlib.crc32(text.encode(errors="replace"))):
             rows, drew = generators.moved_by(lambda: encoder([text] * copies))
         moved |= drew
@@ -408,7 +408,7 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
     is_seen = any(
         _rows_differ(encodings[0], rows, limit if on_device else 0.0) for rows in encodings[1:]
     )
-    # Places of one batch may differ in their last bits.
+    # Rows of one batch may differ in their last bits.
     is_seen = is_seen or _rows_differ(encodings[0][:1].expand_as(encodings[0]), encodings[0], limit)
     mean, is_random = torch.cat(encodings).mean(dim=0), encoder.random or moved or is_seen
     return Randomness(is_random, is_seen, _PROBE_CALLS, _PROBE_CALLS * copies, mean)
@@ -421,16 +421,16 @@ def _rows_differ(rows: Any, others: Any, limit: float) -> bool:
 
 
 def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
-    """Return the texts that an encoder is tried with.
+    """Return the texts with which an encoder is tested.
 
     Args:
         encoder: the encoder.
-        probe: texts, a dictionary whose keys are texts, or None for the built-in ones (of an
-            encoder that is a dictionary its keys).
+        probe: texts, or a dictionary with texts as keys. Defaults to the built-in texts, or to the
+            keys of an encoder that is a dictionary.
 
     Raises:
         TypeError: if `probe` is not a list of texts.
-        ValueError: if it holds fewer than two different ones.
+        ValueError: if it holds fewer than two different texts.
     """
     if probe is None:
         probe = encoder.model if isinstance(encoder, Lookup) else PROBE_TEXTS
@@ -450,19 +450,19 @@ def check_batches(
 ) -> BatchCheck:
     """Check that other texts of a batch do not change the vectors of an encoder.
 
-    Modules are checked in eval mode. Global generators are left as they were.
+    Modules are checked in eval mode. The state of global generators is restored.
 
     Args:
         encoder: the encoder.
-        texts: different texts.
-        rounding: see `rounding_of`.
-        refuse_state: refuse an encoder whose equal calls differ although no generator moved
-            and it does not declare an attribute ``random = True``.
-        is_known: the encoder is known not to be random.
+        texts: distinct texts.
+        rounding: largest distance that counts as rounding, see `rounding_of`.
+        refuse_state: True to refuse an encoder whose equal calls differ without any use of a
+            generator, unless it declares an attribute ``random = True``.
+        is_known: True if the encoder is known not to be random.
 
     Returns:
-        The `BatchCheck`; of an encoder that stays random in eval mode the reason why nothing was
-        compared.
+        The `BatchCheck`. For an encoder that is random in eval mode, it holds the reason for the
+        missing comparison.
 
     Raises:
         ValueError: if the vectors change.
@@ -493,7 +493,7 @@ def tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
 
 
 def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
-    """Encode probe texts; an error of the encoder says what they are and how to give others."""
+    """Encode probe texts; add a note on these texts and on `probe=` to an error of the encoder."""
     try:
         return tensor_to_array(encoder(texts))
     except Exception as error:
@@ -503,15 +503,15 @@ def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]
 
 
 def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> None:
-    """Check that a transform of somebody's own treats each row by itself.
+    """Check that a user's transform handles each row independently.
 
     Args:
-        encoder: gives the rows.
-        transform: a module from rows to rows.
-        texts: different texts.
+        encoder: encoder that gives the rows.
+        transform: module from rows to rows.
+        texts: distinct texts.
 
     Raises:
-        ValueError: if a row changes with the others.
+        ValueError: if a row changes with the other rows.
     """
     with torch.no_grad(), quiet_seed(0):
         rows_of_texts = dict(zip(texts, encoder(list(texts)), strict=True))
@@ -523,12 +523,12 @@ def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> N
 
 
 def state_digest(modules: Iterable[Any]) -> str:
-    """Return a SHA-256 of parameters and buffers of modules, and of their modes.
+    """Return a SHA-256 digest of the parameters, buffers and modes of modules.
 
-    Version counters of torch would miss what is written through `.data`.
+    torch's version counters would miss changes that are made through `.data`.
 
     Args:
-        modules: torch modules; none give one constant.
+        modules: torch modules. Without any module, the digest is a constant.
     """
     digest = hashlib.sha256()
     for module in modules:

@@ -1,7 +1,7 @@
-"""Layers that add noise: Laplace, Gaussian and L2 Laplace, in train mode and in eval mode alike.
+"""Layers that add Laplace, Gaussian or L2 Laplace noise, both in train mode and in eval mode.
 
-Noise of scale 1 is drawn in float64, on a symmetric grid; it is never 0 and never infinite.
-`DPTextNoiseLayer` and `SharedNoise` are published layers with their faults; neither is private.
+Noise of scale 1 is drawn in float64, on a symmetric grid; it is never 0 or infinite.
+`DPTextNoiseLayer` and `SharedNoise` are published layers with faults; both are not private.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ..records import Floats, Pair
 from ..suggestions import suggest_arguments
 
 DTYPES: Final = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
-"""The dtypes that layers and transforms take, and give back."""
+"""Dtypes that layers and transforms accept; outputs have the dtype of the input."""
 
 _HALF_RANGE: Final = 2**52
-"""Half of the integers of 53 bits."""
+"""Half of the number of 53-bit integers."""
 
 
-# Not `functools.cache`: torch.compile warns of every call of a function that has it.
+# Not `functools.cache`: torch.compile warns at every call of a function that uses it.
 _HAS_FLOAT64: Final = {"cpu": True}
 
 
@@ -46,7 +46,7 @@ def _has_float64(kind: str) -> bool:
 
 
 def float64_device(device: Any) -> Any:
-    """Return the device itself if it has float64, else the CPU (Apple's mps has none).
+    """Return the device itself if it supports float64, otherwise the CPU (mps does not).
 
     Args:
         device: a `torch.device`.
@@ -62,11 +62,11 @@ def float64_device(device: Any) -> Any:
 
 
 def move_float64(value: Any, fn: Any) -> Any:
-    """Move a tensor as `fn` moves one, to the CPU where its device has no float64; never cast it.
+    """Move a float64 tensor as `fn` would, or to the CPU if the device lacks float64; never cast.
 
     Args:
-        value: the tensor, float64.
-        fn: what `torch.nn.Module._apply` maps tensors by.
+        value: tensor of float64.
+        fn: function that `torch.nn.Module._apply` applies to tensors.
 
     Returns:
         A tensor of float64.
@@ -75,7 +75,7 @@ def move_float64(value: Any, fn: Any) -> Any:
         >>> move_float64(torch.zeros(2, dtype=torch.float64), lambda tensor: tensor.half()).dtype
         torch.float64
     """
-    # An integer is moved as the numbers would be, and is cast by nobody.
+    # Find the target device with an integer tensor, which no cast of floats affects.
     device = fn(torch.empty(0, dtype=torch.int64, device=value.device)).device
     if float64_device(device) != device:
         return value.to("cpu")
@@ -84,7 +84,7 @@ def move_float64(value: Any, fn: Any) -> Any:
 
 
 def require_tensor(x: Any) -> Any:
-    """Check that x is a tensor of one of `DTYPES` and return it; a TypeError if it is not.
+    """Check that x is a tensor of one of `DTYPES` and return it; otherwise raise a TypeError.
 
     Example:
         >>> require_tensor(torch.zeros(2, dtype=torch.bfloat16))
@@ -99,13 +99,13 @@ def require_tensor(x: Any) -> Any:
 
 
 def read_state(module: Any, state: Any, own: Any, what: str) -> list[Any]:
-    """Return the saved numbers of a module; a TypeError or ValueError for what is not like its own.
+    """Return the saved numbers of a module; raise an error if they do not fit the module.
 
     Args:
-        module: is named in messages.
-        state: what was saved.
-        own: the module's present numbers, a tensor of one dimension.
-        what: what has saved the state, for messages.
+        module: module that is named in messages.
+        state: saved state.
+        own: present numbers of the module, a tensor of one dimension.
+        what: object that saved the state, for messages.
     """
     name, size = f"the state of {type(module).__name__}", len(own)
     requirement = f"a tensor of {size} {str(own.dtype)[6:]}, as {what} saves it"
@@ -118,17 +118,18 @@ def read_state(module: Any, state: Any, own: Any, what: str) -> list[Any]:
 
 
 def as_float64_rows(x: Any) -> Any:
-    """Check a tensor of rows and return it in float64, on a device that has float64.
+    """Check a tensor of rows and return it in float64, on a device that supports float64.
 
     Args:
-        x: the tensor, shape `(..., dim)`, dim >= 1, of one of `DTYPES`.
+        x: tensor of shape `(..., dim)`, dim >= 1, of one of `DTYPES`.
 
     Returns:
-        float64 of the same shape, with x's gradients; x itself if it is that.
+        A tensor of float64 with the same shape and with x's gradients; x itself if it has these
+        properties.
 
     Raises:
-        TypeError: if x is not a tensor, or of another dtype.
-        ValueError: if it has no dimension, or none of its entries.
+        TypeError: if x is not a tensor, or has another dtype.
+        ValueError: if x has no dimension or no entries in its last dimension.
 
     Example:
         >>> as_float64_rows(torch.zeros(2, dtype=torch.bfloat16))
@@ -142,22 +143,22 @@ def as_float64_rows(x: Any) -> Any:
 def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
     """Draw uniform numbers in (-1, 1): ``(k + 1/2) / 2^52``, k a centred integer of 53 bits.
 
-    So is each an odd multiple of 2^-53, exactly, and never 0, 1 or -1.
+    Each number is exactly an odd multiple of 2^-53, so it is never 0, 1 or -1.
 
     Args:
-        shape: of the result.
-        device: where it is drawn; it has float64.
-        generator: a `torch.Generator` of that device, or None for torch's default one.
+        shape: shape of the result.
+        device: device of the draw, which must support float64.
+        generator: a `torch.Generator` of that device. Defaults to torch's default generator.
 
     Returns:
-        float64 of that shape.
+        A tensor of float64 with that shape.
 
     Example:
         >>> draw_uniform((3,), "cpu") * 2**53 % 2
         tensor([1., 1., 1.], dtype=torch.float64)
     """
-    # In float64 from the start: an int64 that is converted takes as long again. `random_` would
-    # give the same bits, but neither a compiler nor vmap has a rule for it.
+    # Draw float64 directly: a conversion from int64 would double the time. `random_` would give
+    # the same bits, but neither the compiler nor vmap supports it.
     options = {"dtype": torch.float64, "device": device}
     if generator is not None:
         options["generator"] = generator
@@ -168,14 +169,14 @@ def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
 def draw_laplace(w: Any) -> Any:
     """Compute Laplace noise of scale 1 by the inverse of its distribution function.
 
-    ``-sgn(w) ln(1 - abs(w))``. The difference is exact, and 2^-53 at least: the largest noise is
-    ``53 ln 2 = 36.74``, and the tails keep all digits.
+    It is ``-sgn(w) ln(1 - abs(w))``. The difference is exact and at least 2^-53. The largest noise
+    is therefore ``53 ln 2 = 36.74``, and the tails keep all digits.
 
     Args:
-        w: uniform numbers as `draw_uniform` draws them.
+        w: uniform numbers from `draw_uniform`.
 
     Returns:
-        float64 of the same shape.
+        A tensor of float64 with the same shape.
 
     Example:
         >>> words = [2.0**-53 - 1.0, -0.5, 0.5, 1.0 - 2.0**-53]
@@ -186,20 +187,20 @@ def draw_laplace(w: Any) -> Any:
 
 
 def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Draw standard normal noise: two numbers from two integers.
+    """Draw standard normal noise by two numbers from two integers.
 
-    ``r sin(pi w), r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``, v and w from
-    `draw_uniform`. The sign of v makes both exactly symmetric; neither is 0, for w is not a
-    multiple of 1/2, and none beyond ``sqrt(106 ln 2) = 8.57``. It takes half the time of torch's
-    own normal in float64.
+    The numbers are ``r sin(pi w), r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``, v and w
+    from `draw_uniform`. The sign of v makes both numbers exactly symmetric. Neither is 0, because w
+    is not a multiple of 1/2, and both are at most ``sqrt(106 ln 2) = 8.57`` in absolute value. This
+    takes half the time of torch's own normal draw in float64.
 
     Args:
-        shape: of the result.
-        device: where it is drawn; it has float64.
-        generator: a `torch.Generator` of that device, or None for torch's default one.
+        shape: shape of the result.
+        device: device of the draw, which must support float64.
+        generator: a `torch.Generator` of that device. Defaults to torch's default generator.
 
     Returns:
-        float64 of that shape.
+        A tensor of float64 with that shape.
 
     Source:
         Box and Muller (1958).
@@ -211,7 +212,7 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
     total = math.prod(shape)
     half = (total + 1) // 2
     noise = draw_uniform((2, half), device, generator)
-    # Not unpacked: a compiler refuses to write to one of several views that one call returned.
+    # Do not unpack: the compiler refuses writes to one of several views from a single call.
     first, second = noise[0], noise[1]
     length = first.abs().log_().mul_(-2.0).sqrt_().copysign_(first)
     first.copy_(second.mul_(math.pi)).sin_()
@@ -220,17 +221,17 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
 
 
 def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Draw noise whose rows have a density proportional to ``exp(-norm2(s))``.
+    """Draw noise in rows with a density proportional to ``exp(-norm2(s))``.
 
-    A normal vector gives the direction, and Gamma(dim) the length.
+    A normal vector gives the direction of a row, and a Gamma(dim) draw gives its length.
 
     Args:
-        shape: of the result; its last dimension is that of a row.
-        device: where it is drawn; it has float64.
-        generator: a `torch.Generator` of that device, or None for torch's default one.
+        shape: shape of the result; its last dimension is the length of a row.
+        device: device of the draw, which must support float64.
+        generator: a `torch.Generator` of that device. Defaults to torch's default generator.
 
     Returns:
-        float64 of that shape.
+        A tensor of float64 with that shape.
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
@@ -242,53 +243,53 @@ def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
     noise = draw_gaussian(shape, device, generator)
     lengths = torch.linalg.vector_norm(noise, dim=-1, keepdim=True)
     radii = torch.full_like(lengths, shape[-1])
-    # What torch.distributions.Gamma calls, which takes no generator.
+    # torch.distributions.Gamma calls this function, but takes no generator.
     radii = torch._standard_gamma(radii, generator=generator) if noise.numel() else radii
     return noise.mul_(radii / lengths)
 
 
 class CappedEpsilon(torch.autograd.Function):
-    """The function ``min(epsilon, cap)``, with a gradient that leads back from above the cap.
+    """The function ``min(epsilon, cap)``, with a gradient that can lead back from above the cap.
 
-    The derivative is 0 there, and no loss would move an epsilon back that momentum carried to the
-    cap or above it. In its place the gradient is that of the cap where descent lowers epsilon, and
-    0 where descent would raise it further: projected descent.
+    The exact derivative is 0 at and above the cap, so no loss could bring back an epsilon that
+    momentum has moved there. Instead, the gradient at the cap is used if descent lowers epsilon,
+    and 0 if descent would raise it further. This is projected descent.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(epsilon: Any, cap: float) -> Any:
-        """Compute the smaller of the two."""
+        """Return the smaller of epsilon and the cap."""
         return epsilon.clamp(max=cap)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Keep what the gradient depends on."""
+        """Store the values that the gradient needs."""
         epsilon, ctx.cap = inputs
         ctx.save_for_backward(epsilon)
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:
-        """Compute the gradient of epsilon."""
+        """Compute the gradient with respect to epsilon."""
         (epsilon,) = ctx.saved_tensors
         return torch.where(epsilon >= ctx.cap, gradient.clamp(min=0.0), gradient), None
 
 
 class LearntScale(torch.nn.Module):
-    """The part of a noise layer that learns: ``noise * sensitivity / min(epsilon, cap)``.
+    """The learnt part of a noise layer: ``noise * sensitivity / min(epsilon, cap)``.
 
-    It is a module whose input is the noise, because libraries that compute the gradient of each
-    record (Opacus) run a module that has parameters again on its input: a layer that drew its
-    noise there would get a gradient of other noise.
+    It is a separate module with the noise as its input. Libraries that compute the gradient of
+    each record (Opacus) run a module with parameters again on its input. If this module drew the
+    noise itself, it would get the gradient of other noise.
 
     Args:
-        epsilon: epsilon at which training starts.
-        numbers: sensitivity and cap, which is infinite where there is no limit.
+        epsilon: epsilon at the start of training.
+        numbers: sensitivity and cap; the cap is infinite if there is no limit.
     """
 
     keeps_float64: ClassVar[bool] = True
-    """True: its parameter does not show the dtype of a module."""
+    """True: the dtype of its parameter is not the dtype of a containing module."""
 
     def __init__(self, epsilon: float, numbers: tuple[float, ...]) -> None:
         super().__init__()
@@ -296,11 +297,11 @@ class LearntScale(torch.nn.Module):
         self.numbers = numbers
 
     def forward(self, noise: Any) -> Any:
-        """Scale the noise. It is NaN where an epsilon that cannot be read is out of range."""
+        """Scale the noise; return NaN if epsilon is out of range but cannot be checked."""
         sensitivity, cap = self.numbers
         epsilon, value = self.epsilon, math.inf
-        # No value can be read in a compiled graph, of a tensor without numbers (meta), or where
-        # vmap has an epsilon for each row.
+        # The value cannot be read in a compiled graph, for a tensor without data (meta), or if vmap
+        # has an epsilon for each row.
         if not torch.compiler.is_compiling():
             with suppress(RuntimeError):
                 value = self.read_epsilon()
@@ -311,13 +312,13 @@ class LearntScale(torch.nn.Module):
         return noise * (sensitivity / epsilon).to(noise.device)
 
     def read_epsilon(self) -> float:
-        """Check the epsilon and return it."""
+        """Check the value of epsilon and return it."""
         if self.epsilon.dtype != torch.float64:
             raise invalid("epsilon", "of float64, which no cast of dpcore's changes", self.epsilon)
         return positive("epsilon", float(self.epsilon.detach()))
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
-        """Move epsilon and its gradient to where float64 is; they are never cast."""
+        """Move epsilon and its gradient to a device with float64, without a cast."""
         return super()._apply(lambda tensor: move_float64(tensor, fn), recurse)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -327,37 +328,37 @@ class LearntScale(torch.nn.Module):
 
 @suggest_arguments
 class NoiseLayer(torch.nn.Module):
-    """Base of noise layers: ``layer(x, generator=None)`` is ``x + scale s``, s fresh noise.
+    """Base class of noise layers: ``layer(x, generator=None)`` is ``x + scale s`` with new noise s.
 
-    For audits and experiments, not for releasing data: the last bits of floats give the input away
+    For audits and experiments, not for releasing data: the last bits of floats reveal the input
     (`dpcore.sample`), and torch's generators are not cryptographic.
 
-    s is drawn in float64, scaled and added there, and the sum rounded once, to the dtype of x
-    (16 bits by way of float32, as torch does). On a device without float64 (mps) it is drawn and
-    added on the CPU, which `repr` then says. Train and eval mode are the same. NaN and infinities
-    of x stay what they are: to look for them would make a GPU wait in every call, and the
-    transforms refuse them.
+    s is drawn, scaled and added in float64, and the sum is rounded once to the dtype of x (for 16
+    bits by way of float32, as in torch). If the device lacks float64 (mps), this is done on the
+    CPU, and `repr` then states it. Train mode and eval mode are the same. NaN and infinities of x
+    are kept, because a check would make a GPU wait in every call; the transforms refuse them.
 
-    The scale is a Python float, which no cast of the module changes (`.half()` would make 1e-8
-    zero), and is saved in float64. Or it is learnt: ``scale = sensitivity / min(epsilon, cap)``
-    with a parameter `epsilon` that follows the module to its device but stays float64. At the
-    cap and above it the gradient is kept where descent lowers epsilon, and is 0 elsewhere.
+    A fixed scale is a Python float that is saved in float64. No cast of the module changes it
+    (`.half()` would turn 1e-8 into zero). A learnt scale is ``sensitivity / min(epsilon, cap)``.
+    Its parameter `epsilon` moves with the module to a device but stays float64. At and above the
+    cap, the gradient is kept if descent lowers epsilon, and is 0 otherwise.
 
-    Compiled code (``torch.compile``) draws from the generator of its compiler: the same law, other
-    numbers for the same seed. It cannot raise, so that an epsilon that left its range gives NaN.
-    ``torch.func.vmap`` draws for each row if it has ``randomness="different"``. Checkpointing
-    repeats the noise of torch's default generator, not that of a `generator` that is given.
+    Compiled code (``torch.compile``) draws from the compiler's generator: the distribution is the
+    same, but a seed gives other numbers. It cannot raise errors, so an epsilon out of range gives
+    NaN. ``torch.func.vmap`` draws for each row if called with ``randomness="different"``.
+    Checkpointing repeats noise from torch's default generator, not from a given `generator`.
 
     Args:
-        scale: the scale of the noise, in the units of x, in (0, 1e300]; or
-        sensitivity: largest distance of two inputs, in the norm of the noise, together with
-        epsilon: the epsilon wanted: ``scale = sensitivity / epsilon``.
-        trainable: True makes `epsilon` a parameter, at which training starts.
-        cap: the largest epsilon that training can reach, or None for no limit, and then no epsilon
-            holds in advance (`caution` says so).
+        scale: scale of the noise, in the units of x, in (0, 1e300]. Alternatively, give
+            `sensitivity` and `epsilon`.
+        sensitivity: largest distance of two inputs, in the norm of the noise.
+        epsilon: epsilon to reach: ``scale = sensitivity / epsilon``.
+        trainable: True to make `epsilon` a parameter, with this value at the start of training.
+        cap: largest epsilon that training can reach. Defaults to no limit; then no epsilon holds
+            in advance (`caution` states it).
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or both a scale and an epsilon are given.
+        TypeError: if an argument has the wrong type, or both a scale and an epsilon are given.
         ValueError: if a number is out of range.
     """
 
@@ -365,13 +366,13 @@ class NoiseLayer(torch.nn.Module):
     """Name of the parameter of the noise."""
 
     _norm: ClassVar[Norm] = "l1"
-    """Norm in which the loss of two vectors is measured."""
+    """Norm that measures the loss of two vectors."""
 
     keeps_float64: ClassVar[bool] = True
-    """True: its own parameters do not show the dtype of a module."""
+    """True: the dtype of its own parameters is not the dtype of a containing module."""
 
     faulty: str = ""
-    """Fault of the noise in one sentence; empty for noise that is right."""
+    """Fault of the noise in one sentence; empty for correct noise."""
 
     def __init__(
         self,
@@ -407,12 +408,12 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def epsilon(self) -> Any:
-        """The parameter that is learnt, or None where the scale is fixed."""
+        """Parameter of a learnt scale, or None if the scale is fixed."""
         return None if self.scaling is None else self.scaling.epsilon
 
     @property
     def scale(self) -> float:
-        """The scale of the noise, in the units of x; of a learnt epsilon as it is now."""
+        """Scale of the noise, in the units of x; for a learnt epsilon, its present value."""
         if self.scaling is None:
             return self._numbers[0]
         sensitivity, cap = self._numbers
@@ -420,18 +421,18 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def sensitivity(self) -> float | None:
-        """The sensitivity that a learnt epsilon divides, or None where the scale is fixed."""
+        """Sensitivity in the formula of a learnt scale, or None if the scale is fixed."""
         return None if self.epsilon is None else self._numbers[0]
 
     @property
     def cap(self) -> float | None:
-        """The largest epsilon that training can reach, or None without one."""
+        """Largest epsilon that training can reach, or None if there is no limit."""
         cap = math.inf if self.epsilon is None else self._numbers[1]
         return None if cap == math.inf else cap
 
     @property
     def caution(self) -> str:
-        """Caution about an epsilon that is learnt, one sentence; empty where none is."""
+        """Caution about a learnt epsilon, one sentence; empty if the scale is fixed."""
         if self.epsilon is None:
             return ""
         if self.cap is None:
@@ -440,19 +441,19 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def description(self) -> Any:
-        """The native record of this noise, with the scale as it is now."""
+        """Native record of this noise, with the present scale."""
         raise NotImplementedError(f"{type(self).__name__} has no description")
 
     def loss(self, x: npt.ArrayLike, x_prime: npt.ArrayLike, delta: float = 0.0) -> float:
-        """Compute the privacy loss of two vectors under this noise; it is not certified.
+        """Compute the exact privacy loss of two vectors under this noise; it is not certified.
 
         Args:
-            x: what the noise is added to, shape `(dim,)`.
-            x_prime: the other vector, of the same shape.
-            delta: in [0, 1); only Gaussian noise has a use for it.
+            x: vector to which the noise is added, shape `(dim,)`.
+            x_prime: other vector, with the same shape.
+            delta: delta in [0, 1); only Gaussian noise uses it.
 
         Returns:
-            The smallest epsilon that holds for the two; 0.0 where they are equal, inf where some
+            The smallest epsilon that holds for the two vectors: 0.0 if they are equal, inf if some
             output is possible for only one of them.
 
         Raises:
@@ -465,28 +466,28 @@ class NoiseLayer(torch.nn.Module):
         return 0.0 if np.array_equal(first, second) else self._loss(first, second, delta)
 
     def _loss(self, x: Floats, x_prime: Floats, delta: float) -> float:
-        """Compute the loss of two vectors that differ, for a density ``exp(-norm(s)/scale)``."""
+        """Compute the loss of two different vectors, for a density ``exp(-norm(s)/scale)``."""
         return distance(Pair(x, x_prime), self._norm) / self.scale
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
-        """Draw noise of scale 1: float64 of that shape, which the caller may overwrite."""
+        """Draw noise of scale 1 in float64 with this shape; the caller may overwrite it."""
         raise NotImplementedError
 
     def forward(self, x: torch.Tensor, generator: torch.Generator | None = None) -> Any:
         """Add noise to x.
 
         Args:
-            x: a tensor of float64, float32, bfloat16 or float16; rows along its last dimension.
-            generator: a `torch.Generator` on the device of x, or None for torch's default one.
+            x: tensor of float64, float32, bfloat16 or float16, with rows along its last dimension.
+            generator: a `torch.Generator` on the device of x. Defaults to torch's default one.
 
         Returns:
-            A tensor of the same shape and dtype, on the same device; gradients reach x and a
-            learnt `epsilon`.
+            A tensor with the same shape, dtype and device. Gradients reach x and a learnt
+            `epsilon`.
 
         Raises:
-            TypeError: if x is not a tensor of these, or `generator` is none of torch's.
-            ValueError: if `generator` is on another device, a learnt epsilon no longer a finite
-                number above 0, or x a single number where noise is drawn by rows.
+            TypeError: if x is not such a tensor, or `generator` is not a generator of torch.
+            ValueError: if `generator` is on another device; if a learnt epsilon is no longer a
+                finite number above 0; if x is a single number but noise is drawn by rows.
         """
         device = float64_device(require_tensor(x).device)
         if generator is not None:
@@ -501,16 +502,16 @@ class NoiseLayer(torch.nn.Module):
         try:
             total = noise.add_(x.to(device))
         except RuntimeError:
-            # Under vmap one noise for all rows (`randomness="same"`) has too few numbers for them.
+            # Under vmap, one noise for all rows (`randomness="same"`) has fewer numbers than x.
             total = noise + x.to(device)
         return total.to(x.dtype).to(x.device)
 
     def get_extra_state(self) -> Any:
-        """Return the numbers that must not be rounded, as a tensor of float64 on the CPU."""
+        """Return the numbers that must keep full precision, as a float64 tensor on the CPU."""
         return torch.tensor(self._numbers, dtype=torch.float64, device="cpu")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take over saved numbers; a TypeError or ValueError for what is not such a tensor."""
+        """Set saved numbers; raise a TypeError or ValueError if they are not such a tensor."""
         kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
         first, *rest = read_state(self, state, self.get_extra_state(), f"a layer of {kind}")
         cap = tuple(bound if bound == math.inf else positive("cap", bound) for bound in rest)
@@ -519,7 +520,7 @@ class NoiseLayer(torch.nn.Module):
             self.scaling.numbers = self._numbers
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Hand a saved epsilon to the part that learns it."""
+        """Pass a saved epsilon to the part of the layer that learns it."""
         if self.scaling is not None and f"{prefix}epsilon" in state_dict:
             state_dict[f"{prefix}scaling.epsilon"] = state_dict.pop(f"{prefix}epsilon")
         super()._load_from_state_dict(state_dict, prefix, *rest)
@@ -528,7 +529,7 @@ class NoiseLayer(torch.nn.Module):
         return f"{type(self).__name__}({self.extra_repr()})"
 
     def extra_repr(self) -> str:
-        """Return the parameters and notes on the noise, as `repr` shows them."""
+        """Return the parameters and notes on the noise for `repr`."""
         return "; ".join(filter(None, [self._parameters_shown(), self.caution, self._elsewhere]))
 
     def _parameters_shown(self) -> str:
@@ -544,10 +545,10 @@ class LaplaceNoise(NoiseLayer):
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    Arguments and errors are those of `NoiseLayer`; `scale` is b.
+    Arguments and errors are the same as in `NoiseLayer`; `scale` is b.
 
     Source:
-        Dwork, McSherry, Nissim and Smith (2006); learnt: Beigi et al. (2019), equation 9.
+        Dwork, McSherry, Nissim and Smith (2006); Beigi et al. (2019), equation 9, for a learnt one.
 
     Example:
         >>> layer = LaplaceNoise(0.25)
@@ -561,7 +562,7 @@ class LaplaceNoise(NoiseLayer):
 
     @property
     def description(self) -> mechanisms.Laplace:
-        """The native record of this noise, with the scale as it is now."""
+        """Native record of this noise, with the present scale."""
         return mechanisms.Laplace(self.scale)
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
@@ -570,12 +571,12 @@ class LaplaceNoise(NoiseLayer):
 
 @suggest_arguments
 class L2LaplaceNoise(NoiseLayer):
-    """Noise of density proportional to ``exp(-norm2(s)/b)`` in every row, for L2 distances.
+    """Noise with density proportional to ``exp(-norm2(s)/b)`` in every row, for L2 distances.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    Rows lie along the last dimension. Arguments and errors are those of `NoiseLayer`; `scale` is
-    b, and the mean length of the noise b times the number of entries.
+    Rows lie along the last dimension. Arguments and errors are the same as in `NoiseLayer`; `scale`
+    is b. The mean length of the noise is b times the number of entries.
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
@@ -590,7 +591,7 @@ class L2LaplaceNoise(NoiseLayer):
 
     @property
     def description(self) -> L2Laplace:
-        """The record of this noise, with the scale as it is now."""
+        """Record of this noise, with the present scale."""
         return L2Laplace(self.scale)
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
@@ -610,7 +611,7 @@ class GaussianNoise(NoiseLayer):
 
     Raises:
         TypeError: if `sigma` is not a number.
-        ValueError: if it is out of range.
+        ValueError: if `sigma` is out of range.
 
     Source:
         Balle and Wang (2018), theorem 8 (the loss at a delta).
@@ -628,12 +629,12 @@ class GaussianNoise(NoiseLayer):
 
     @property
     def sigma(self) -> float:
-        """The standard deviation of the noise, in the units of x."""
+        """Standard deviation of the noise, in the units of x."""
         return self.scale
 
     @property
     def description(self) -> mechanisms.Gaussian:
-        """The native record of this noise."""
+        """Native record of this noise."""
         return mechanisms.Gaussian(self.scale)
 
     def _loss(self, x: Floats, x_prime: Floats, delta: float) -> float:
@@ -644,7 +645,7 @@ class GaussianNoise(NoiseLayer):
 
 
 def _check_number(name: str, value: Any) -> float:
-    """Check a scale, sensitivity or epsilon: it must be a positive number, not a tensor."""
+    """Check that a scale, sensitivity or epsilon is a positive number and not a tensor."""
     if isinstance(value, torch.Tensor):
         learnt = "sensitivity=, epsilon=, trainable=True of a Laplace layer"
         raise mistyped(name, f"a number, not a tensor (to learn it: {learnt})", value)
@@ -653,26 +654,26 @@ def _check_number(name: str, value: Any) -> float:
 
 @suggest_arguments
 class DPTextNoiseLayer(NoiseLayer):
-    """DPText's noise by its published formula: one-sided, so that no epsilon bounds its loss.
+    """DPText's noise by its published formula: it is one-sided, so no epsilon bounds its loss.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    ``-b sgn(r) ln(1 - 2 abs(r))`` is Laplace noise for r in (-1/2, 1/2); with the published r in
-    (0, 1) the logarithm is undefined for half of the draws. Those are replaced before it is taken:
-    after it the gradient of a learnt epsilon would be NaN.
+    ``-b sgn(r) ln(1 - 2 abs(r))`` is Laplace noise for r in (-1/2, 1/2). For the published r in
+    (0, 1), the logarithm is undefined for half of the draws. These draws are replaced before the
+    logarithm is computed, because otherwise the gradient of a learnt epsilon would be NaN.
 
     Args:
-        scale: scale b of the formula; or `sensitivity`, `epsilon`, `trainable` and `cap`, as in
-            `NoiseLayer`.
-        nan: "zero" adds 0 where the logarithm is undefined, "resample" draws r again.
-        learning: the other arguments of `NoiseLayer`.
+        scale: scale b of the formula. Alternatively, give `sensitivity`, `epsilon`, `trainable`
+            and `cap`, as in `NoiseLayer`.
+        nan: "zero" adds 0 if the logarithm is undefined; "resample" draws r again.
+        learning: other arguments of `NoiseLayer`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is out of range, or `nan` neither of the two.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is out of range, or `nan` is not one of the two.
 
     Source:
-        Beigi et al. (2019), equation 9; the fault: Habernal (2022), theorem 3.1.
+        Beigi et al. (2019), equation 9; Habernal (2022), theorem 3.1, for the fault.
 
     Example:
         >>> layer = DPTextNoiseLayer(1.0)
@@ -692,7 +693,7 @@ class DPTextNoiseLayer(NoiseLayer):
 
     @property
     def description(self) -> mechanisms.DPTextNoise:
-        """The native record of this noise, with the scale as it is now."""
+        """Native record of this noise, with the present scale."""
         return mechanisms.DPTextNoise(self.scale, self.nan)
 
     def _loss(self, x: Any, x_prime: Any, delta: float) -> float:
@@ -704,7 +705,7 @@ class DPTextNoiseLayer(NoiseLayer):
         if self.nan == "zero":
             argument = torch.where(argument < 0.0, 1.0, argument)
         else:
-            # Drawn again until it is above 0 it has the law of its absolute value.
+            # Repeated draws until it is above 0 have the distribution of its absolute value.
             argument.abs_()
         return argument.log_().neg_()
 
@@ -714,15 +715,15 @@ class DPTextNoiseLayer(NoiseLayer):
 
 @suggest_arguments
 class SharedNoise(NoiseLayer):
-    """One Laplace draw for each row, added to all of its entries: differences are exact.
+    """One Laplace draw for each row, added to all of its entries; their differences are exact.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    Subtracting its smallest entry from a row removes the noise. Arguments and errors are those of
-    `NoiseLayer`; `scale` is b.
+    An attacker who subtracts the smallest entry from a row removes the noise. Arguments and errors
+    are the same as in `NoiseLayer`; `scale` is b.
 
     Source:
-        The code released with Lyu, He and Li (2020): noise of shape (batch, 1).
+        Lyu, He and Li (2020), released code: noise of shape (batch, 1).
 
     Example:
         >>> out = SharedNoise(1.0)(torch.tensor([[0.0, 0.5]], dtype=torch.float64))
@@ -736,11 +737,11 @@ class SharedNoise(NoiseLayer):
 
     @property
     def description(self) -> None:
-        """None: no native record is noise that all entries share."""
+        """None, because no native record describes noise that all entries share."""
         return None
 
     def _loss(self, x: Any, x_prime: Any, delta: float) -> float:
-        # Any output x + s is one of x' too only where x - x' is the same in every entry.
+        # An output x + s is also possible for x' only if x - x' is equal in all entries.
         with np.errstate(over="ignore"):
             apart = x - x_prime
         return abs(float(apart[0])) / self.scale if (apart == apart[0]).all() else math.inf

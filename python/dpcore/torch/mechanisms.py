@@ -1,4 +1,4 @@
-"""An encoder with noise behind it, as a mechanism that an audit takes texts to."""
+"""An encoder with added noise as a mechanism, so that an audit can use texts as inputs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from . import encoders
 from .layers import NoiseLayer
 
 _MAX_REMEMBERED_TEXTS: Final = 10_000
-"""Texts whose vectors are remembered."""
+"""Largest number of texts whose vectors are stored."""
 _DEFAULT_FORWARD_TRIALS: Final = 4_000
-"""Trials by default where every output costs a forward pass."""
+"""Default number of trials if every output needs a forward pass."""
 
 
 class _TextMemory(NamedTuple):
-    """Memory of a text: its vector, or the mean of its encodings, and the checks."""
+    """Stored results for one text: its vector, or the mean of its encodings, and the checks."""
 
     vector: Any
     randomness: encoders.Randomness
@@ -37,28 +37,28 @@ class _TextMemory(NamedTuple):
 
 @suggest_arguments
 class EncoderMechanism:
-    """Texts to noisy vectors: `(text, size, rng) -> outputs`, what `mechanism` makes.
+    """Mechanism from texts to noisy vectors: `(text, size, rng) -> outputs`, made by `mechanism`.
 
-    A text is encoded once, by itself, and the noise is drawn `size` times: in another batch a
-    vector has other last bits. An encoder that is random itself runs for every draw. Before its
-    first draw a text is encoded 64 times, to see if the encoder is random, and in batches of other
-    texts. Vectors of at most 10,000 texts are remembered until an audit begins after parameters or
-    buffers have changed, or a remembered text, encoded anew, has another vector.
+    A text is encoded once and alone, because in another batch the last bits of a vector differ; the
+    noise is drawn `size` times. A random encoder runs for every draw. Before its first draw, a text
+    is encoded 64 times, to see if the encoder is random, and in batches with other texts. Vectors
+    of at most 10,000 texts are stored. They are deleted at the start of an audit if parameters or
+    buffers have changed, or if a new encoding of a stored text differs.
 
     Args:
-        encoder: from texts to vectors.
-        noise: a module that adds noise to rows, or None.
-        name: what reports call it.
-        claim: the epsilon that it claims, or None.
-        delta: the delta of the claim.
-        probe: texts that share batches with those of an audit.
-        rounding: largest distance of two vectors, relative to their norm, that is rounding; None
-            is 1e-5, for bfloat16 and float16 .05.
+        encoder: encoder from texts to vectors.
+        noise: module that adds noise to rows, or None.
+        name: name in reports.
+        claim: claimed epsilon. Defaults to no claim.
+        delta: delta of the claim.
+        probe: texts that are in a batch with those of an audit.
+        rounding: largest distance of two vectors, relative to their norm, that counts as rounding.
+            Defaults to 1e-5, or to .05 for bfloat16 and float16.
     """
 
     thread_safe = False
     encodes_once = True
-    """True: a call does not take the time that encoding takes."""
+    """True: encoding takes place only once per text, not in each call."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class EncoderMechanism:
     ) -> None:
         self.encoder, self.noise, self.name = encoder, noise, name
         self.claim, self.delta, self.rounding = claim, delta, rounding
-        # Shorter and longer ones than most texts of an audit, with which they share a batch.
+        # Texts for common batches, shorter or longer than most texts of an audit.
         self._companions = encoders.probe_texts(encoder, probe)[1::3]
         self._learnt: OrderedDict[str, _TextMemory] = OrderedDict()
         self._digest = ""
@@ -85,7 +85,7 @@ class EncoderMechanism:
         return (*map(id, things), self.name, self.claim, self.delta)
 
     def __eq__(self, other: object) -> bool:
-        """Return True for the same objects with the same claim: audits of them can be added."""
+        """Return True for the same objects with the same claim; such audits can be merged."""
         return isinstance(other, EncoderMechanism) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
@@ -93,31 +93,31 @@ class EncoderMechanism:
 
     @property
     def device_type(self) -> str:
-        """The kind of device that it runs on, such as "cpu" or "cuda"."""
+        """Type of the device on which it runs, such as "cpu" or "cuda"."""
         return str(self.encoder.device.type)
 
     @property
     def torch_threads(self) -> int | None:
-        """Threads of torch's in a block: one where only noise is drawn, else what torch is set."""
+        """Number of torch threads in a block: 1 if only noise is drawn, None for the default."""
         return None if self.default_trials else 1
 
     @property
     def default_trials(self) -> int | None:
-        """4,000 where every output costs a forward pass, of a random encoder; else None."""
+        """4,000 for a random encoder, where every output needs a forward pass; otherwise None."""
         is_random = any(learnt.randomness.is_random for learnt in self._learnt.values())
         return _DEFAULT_FORWARD_TRIALS if is_random or self.encoder.random else None
 
     def default_trials_on(self, pair: Pair) -> int | None:
-        """Return 4,000 if the encoder is random on a text of the pair, else None."""
+        """Return 4,000 if the encoder is random on a text of the pair, otherwise None."""
         return _DEFAULT_FORWARD_TRIALS if self._is_random_on(pair) else None
 
     def _is_random_on(self, pair: Pair) -> bool:
         return any(self.random(text_of("x", text)) for text in (pair.x, pair.x_prime))
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism itself; what it remembers is forgotten if the encoder has changed.
+        """Return the mechanism itself; delete the stored vectors if the encoder has changed.
 
-        An audit calls this once, before its first draw.
+        An audit calls this method once, before its first draw.
         """
         parts = (self.encoder.transform, *self.encoder.modules)
         digest = encoders.state_digest(part for part in parts if isinstance(part, torch.nn.Module))
@@ -127,7 +127,7 @@ class EncoderMechanism:
         return self
 
     def _has_new_vector(self) -> bool:
-        """Return True if a remembered text, encoded anew, has another vector, or a random one."""
+        """Return True if a new encoding of a stored text differs, or if encodings are random."""
         if not self._learnt:
             return False
         text, learnt = next(reversed(self._learnt.items()))
@@ -150,30 +150,30 @@ class EncoderMechanism:
         return numpy_of(self.tensor(x, size, rng))
 
     def tensor(self, x: str, size: int, rng: np.random.Generator) -> Any:
-        """Draw the same as a tensor, on the device where the encoder runs."""
+        """Draw noisy vectors of one text as a tensor, on the device of the encoder."""
         text, size = text_of("x", x), check_size(size, 1)
         if self.random(text):
             with seeded_globals(rng), warnings.catch_warnings():
-                # Rows that became zeros are told of by `notes_on`, not in every block.
+                # `notes_on` reports rows that became zeros; do not warn in every block.
                 warnings.simplefilter("ignore", AssumptionWarning)
                 return self._noisy(self.encoder([text] * size))
         rows = self._learn(text).vector.expand(size, -1)
         if not isinstance(self.noise, NoiseLayer):
-            # A module of somebody else's may write to its input.
+            # A user's module may write to its input.
             rows = rows.clone()
         with seeded_torch(rng):
             return self._noisy(rows)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Draw a noisy vector of each text, with fresh noise at every call.
+        """Draw a noisy vector of each text, with new noise at every call.
 
         Args:
-            texts: strings, none of them empty; they are encoded in one batch.
-            rng: None takes entropy of the operating system; an int or a Generator repeats the
-                noise.
+            texts: non-empty strings; they are encoded in one batch.
+            rng: None to use entropy of the operating system; an integer or a Generator to repeat
+                the noise.
 
         Returns:
-            Shape `(len(texts), width)`.
+            An array of shape `(len(texts), width)`.
         """
         rows, source = list(texts_of("texts", texts)), np.random.default_rng(seed_of(rng))
         with seeded_globals(source), warnings.catch_warnings():
@@ -190,14 +190,14 @@ class EncoderMechanism:
         return noisy
 
     def random(self, text: str) -> bool:
-        """Return True if the encoder itself is random: calls differ, or draw numbers."""
+        """Return True if the encoder is random: two calls differ, or a call draws numbers."""
         return self._learn(text).randomness.is_random
 
     def _learn(self, text: str) -> _TextMemory:
         if text not in self._learnt:
             randomness = encoders.probe_randomness(self.encoder, text, self.rounding)
             others = [companion for companion in self._companions if companion != text]
-            # Without a transform, which may enlarge rounding.
+            # Check it without a transform, because a transform may enlarge rounding errors.
             bare = self.encoder if self.encoder.transform is None else self.encoder.inside
             is_repeated = not randomness.is_random
             batches = encoders.check_batches(
@@ -210,14 +210,14 @@ class EncoderMechanism:
         return self._learnt[text]
 
     def _run(self, text: str) -> Any:
-        # A seed of its own: what is learnt of an encoder is the same in every audit.
+        # Use a fixed seed, so that the results about an encoder are the same in every audit.
         with quiet_seed(0):
             return self.encoder([text])[0]
 
     def clean(self, x: str | Sequence[str]) -> npt.NDArray[np.float64]:
-        """Compute the vector before the noise, shape `(width,)`; of a random encoder a mean.
+        """Compute the vector before the noise, shape `(width,)`; a mean for a random encoder.
 
-        Texts are encoded in one batch, once each, shape `(len(x), width)`.
+        A list of texts is encoded in one batch, once each, shape `(len(x), width)`.
         """
         if not isinstance(x, str):
             return encoders.tensor_to_array(self.encoder(list(texts_of("x", x))))
@@ -228,17 +228,17 @@ class EncoderMechanism:
 
         Args:
             pair: two texts.
-            delta: in [0, 1).
+            delta: delta in [0, 1).
 
         Returns:
-            The loss, or None where the encoder is random or the noise is not one of dpcore's.
+            The loss, or None if the encoder is random or the noise is not one of dpcore's layers.
         """
         if not isinstance(self.noise, NoiseLayer) or self._is_random_on(pair):
             return None
         return self.noise.loss(self.clean(pair.x), self.clean(pair.x_prime), delta)
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """List what a reader of an audit should know of two texts."""
+        """List notes on two texts for the reader of an audit."""
         texts = [text_of("x", pair.x), text_of("x", pair.x_prime)]
         learnt = [self._learn(text) for text in texts]
         notes = [f"batches: {max(learnt, key=lambda of_text: of_text.batches.distance).batches}"]
@@ -277,33 +277,33 @@ def mechanism(
     probe: Any = None,
     rounding: float | None = None,
 ) -> EncoderMechanism:
-    """Make a mechanism whose inputs are texts from an encoder and the noise behind it.
+    """Make a mechanism with texts as inputs from an encoder and a noise module.
 
-    Attacks know the vectors of both texts; the report shows the texts, and the exact loss of the
-    pair where the noise is one of `dpcore.torch`.
+    Attacks know the vectors of both texts. The report shows the texts, and the exact loss of the
+    pair if the noise is one of `dpcore.torch`.
 
     Args:
-        encoder: see `PrivateEncoder`; it may be random, in train mode too: then it runs for every
-            draw, attacks know the mean of 64 runs, no exact loss is stated, and audits count 4,000
-            trials unless they are given more.
-        noise: a module that adds noise to rows of shape `(size, width)`, or None for an encoder
-            that does so itself.
-        device: where encoder and noise are moved first. None leaves them where they are.
-        probe: texts (or a dictionary, whose keys count) that the encoder is tried with. None takes
-            built-in ones of 1 to 40 words.
+        encoder: encoder, see `PrivateEncoder`. It may be random, also in train mode. It then runs
+            for every draw, attacks know the mean of 64 runs, no exact loss is stated, and audits
+            count 4,000 trials by default.
+        noise: module that adds noise to rows of shape `(size, width)`, or None for an encoder
+            that adds the noise itself.
+        device: device to which encoder and noise are first moved. Defaults to no move.
+        probe: texts (or a dictionary with texts as keys) with which the encoder is tested. Defaults
+            to built-in texts of 1 to 40 words.
         rounding: largest distance between two encodings of one text, relative to the vector's
-            norm. None is 1e-5, for bfloat16 and float16 .05.
+            norm. Defaults to 1e-5, or to .05 for bfloat16 and float16.
 
     Returns:
         The mechanism `(text, size, rng) -> outputs` of shape `(size, width)`.
 
     Raises:
-        TypeError: if the encoder is of no such kind, or the noise no module.
-        ValueError: if the device is missing, a batch norm mixes the rows, or the vector of a text
-            changes with the other texts of its batch.
+        TypeError: if the encoder has no such type, or the noise is not a module.
+        ValueError: if the device is missing, if a batch norm mixes the rows, or if the vector of a
+            text changes with the other texts of its batch.
 
     Source:
-        Habernal (2021), section 4 (the mechanism that an encoder with noise is).
+        Habernal (2021), section 4 (an encoder with noise as a mechanism).
 
     Example:
         >>> import dpcore
@@ -331,10 +331,10 @@ def mechanism(
 
 
 def device_of(device: Any) -> Any:
-    """Return a device of this machine.
+    """Check that this machine has a device; return it.
 
     Raises:
-        ValueError: if torch does not know it, or the machine does not have it.
+        ValueError: if torch does not know the device, or the machine does not have it.
     """
     try:
         place = torch.device(device)

@@ -1,7 +1,7 @@
-"""Records of the calls in a run of a module, and each call run again on copies of its inputs.
+"""Records of the calls in a run of a module, and repetitions of each call on copies of its inputs.
 
-`torch.nn.Module.__call__` is exchanged for the time of a run, as torch's own tracer does: hooks,
-subclasses and modules that are nowhere registered are seen, and the user's objects are not changed.
+`torch.nn.Module.__call__` is replaced during a run, as torch's own tracer does. Therefore hooks,
+subclasses and unregistered modules are recorded, and the user's objects are not changed.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _ATOMIC_TYPES: Final = (bool, int, float, complex, str, bytes, type(None))
 _CODE_TYPES: Final = (torch.nn.Module, type, FunctionType, BuiltinFunctionType, ModuleType)
 
 _LIVE_CHILD_SEED: Final = 2**32
-"""Seeds a child that runs where its outputs were to be replayed; no replay has it."""
+"""Seed for a child that runs instead of being replayed; no replay uses this seed."""
 Key = Callable[[Any], Any]
 
 
 def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
-    """Return a copy that no later operation changes, or the value itself if it has no copy.
+    """Return a copy that later operations cannot change, or the value itself if it has no copy.
 
     Args:
-        value: tensors in any containers; modules are left as they are.
-        memo: copies that were made already.
+        value: tensors in any containers; modules are not copied.
+        memo: copies that exist already.
     """
     memo = {} if memo is None else memo
     if isinstance(value, (*_ATOMIC_TYPES, torch.nn.Module)):
@@ -55,14 +55,14 @@ def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
         try:
             copied = copy.deepcopy(value, memo)
         except Exception:
-            # A generator, a lock, an open file: it is handed on as it was.
+            # Generators, locks and open files have no copy: return the value itself.
             copied = value
     memo[id(value)] = copied
     return copied
 
 
 def list_leaves(value: Any) -> list[Any]:
-    """List the tensors, arrays, numbers and texts in any containers and objects, in their order."""
+    """List the tensors, arrays, numbers and texts in any containers and objects, in order."""
     leaves: list[Any] = []
     held: dict[int, Any] = {}
 
@@ -70,7 +70,7 @@ def list_leaves(value: Any) -> list[Any]:
         if isinstance(item, (*_ATOMIC_TYPES, torch.Tensor, np.ndarray, np.generic)):
             leaves.append(item)
         elif id(item) not in held and not isinstance(item, _CODE_TYPES):
-            # Held, so that no other object gets its number meanwhile.
+            # Keep a reference, so that no other object gets the same id.
             held[id(item)] = item
             leaves.append(type(item).__name__)
             if isinstance(item, Mapping):
@@ -98,14 +98,14 @@ def _list_parts(whole: Any) -> list[Any]:
 
 
 def are_equal(left: Any, right: Any) -> bool:
-    """Return True if two leaves, or lists of them, are equal; NaN equals NaN."""
+    """Return True if two leaves, or lists of leaves, are equal; NaN equals NaN."""
     if type(left) is not type(right):
         return False
     if isinstance(left, list):
         pairs = zip(left, right, strict=False)
         return len(left) == len(right) and all(are_equal(*pair) for pair in pairs)
     if isinstance(left, torch.Tensor) and left.is_nested:
-        # A nested tensor has neither a shape nor a comparison of its own.
+        # A nested tensor has no shape and no comparison.
         return bool(right.is_nested) and are_equal(list(left.unbind()), list(right.unbind()))
     if isinstance(left, torch.Tensor):
         if left.device != right.device:
@@ -117,24 +117,24 @@ def are_equal(left: Any, right: Any) -> bool:
     if isinstance(left, (torch.Tensor, np.ndarray)):
         if left.shape != right.shape or left.dtype != right.dtype:
             return False
-        # NaN is not equal to itself: it exists in arrays of objects, too.
+        # NaN is not equal to itself, also in arrays of objects.
         return bool(((left == right) | ((left != left) & (right != right))).all())
     return bool(left == right or (left != left and right != right))
 
 
 @dataclass(eq=False)
 class Call:
-    """One call of a module, as it happened.
+    """One recorded call of a module.
 
     Args:
-        module: what was called.
-        key: tells it from other modules.
-        args: its positional arguments before the call, cloned.
-        kwargs: its keyword arguments, too.
-        children: the calls that it made.
-        outputs: what it returned, cloned.
-        written: numbers of the tensors among its arguments that it wrote to, and what they were
-            after the call.
+        module: called module.
+        key: key that identifies the module.
+        args: copies of its positional arguments before the call.
+        kwargs: copies of its keyword arguments before the call.
+        children: calls that it made.
+        outputs: copy of its return value.
+        written: indices of the argument tensors that it wrote to, with their values after the
+            call.
     """
 
     module: Any
@@ -146,7 +146,7 @@ class Call:
     written: dict[int, Any] = field(default_factory=dict)
 
     def everything(self) -> Iterator[Call]:
-        """Yield this call and all calls within it, in the order in which they began."""
+        """Yield this call and all calls within it, in the order of their start."""
         yield self
         for child in self.children:
             yield from child.everything()
@@ -154,24 +154,24 @@ class Call:
 
 @dataclass(frozen=True)
 class Replay:
-    """One call run again.
+    """One repeated call.
 
     Args:
-        stages: all that shows its randomness: what it returned; its arguments, which it may have
-            written to; and for every call that it made what that was and was given.
-        drawn: generators that moved: "torch", "numpy", "python".
+        stages: values that show its randomness. First its return value, then its arguments, to
+            which it may have written, then module and arguments of each call that it made.
+        drawn: generators that were used: "torch", "numpy", "python".
     """
 
     stages: list[Any]
     drawn: tuple[str, ...]
 
     def same(self, other: Replay) -> bool:
-        """Return True if both did the same."""
+        """Return True if two repetitions have equal values at all stages."""
         return are_equal(list_leaves(self.stages), list_leaves(other.stages))
 
 
 def name_modules(module: Any) -> Key:
-    """Return the modules' keys: their number; of those made on the way, the class."""
+    """Return a function that identifies a module: by id, or by class if it is not registered."""
     registered = {id(part) for part in module.modules()}
     return lambda part: id(part) if id(part) in registered else type(part).__qualname__
 
@@ -179,14 +179,14 @@ def name_modules(module: Any) -> Key:
 def record_calls(
     module: Any, key: Key, check: Callable[[Any], None], args: Any, kwargs: dict[str, Any]
 ) -> Call:
-    """Run a module once and write down every call.
+    """Run a module once and record every call.
 
     Args:
-        module: the module, in the mode that it is in.
-        key: tells modules apart.
-        check: raises for a module that is not to be called.
-        args: its positional arguments.
-        kwargs: its keyword arguments.
+        module: the module, in its present mode.
+        key: function that identifies modules.
+        check: function that raises an error for a module that must not be called.
+        args: positional arguments of the module.
+        kwargs: keyword arguments of the module.
     """
     stack = [Call(None, None, (), {})]
 
@@ -203,7 +203,7 @@ def record_calls(
             places = [k for k, now in enumerate(after) if not are_equal(before[k], now)]
             call.written = {place: copy_value(after[place]) for place in places}
         call.outputs = copy_value(outputs)
-        # Not before: a call that raises, and whose parent goes on, has nothing to replay.
+        # Only now: a call that raises an error that its parent catches cannot be replayed.
         stack[-1].children.append(call)
         return outputs
 
@@ -214,15 +214,15 @@ def record_calls(
 
 
 def replay_call(call: Call, key: Key, seed: int) -> Replay:
-    """Run one call again on its inputs, while its children return what they returned.
+    """Repeat one call on its inputs, while its children return their recorded outputs.
 
-    A parent that needs more of a child than its outputs makes the children run, each from a
-    generator of its own that is the same in every replay.
+    If a parent needs more of a child than its outputs, the children run. Each child then has its
+    own generator, with the same seed in every replay.
 
     Args:
-        call: the call.
-        key: tells modules apart, as in the record.
-        seed: of the global generators.
+        call: recorded call.
+        key: function that identifies modules, as in the record.
+        seed: seed of the global generators.
     """
     try:
         return _replay_call(call, key, seed, False)
@@ -236,7 +236,7 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
 
     def called(inner: Callable[..., Any], part: Any, args: Any, kwargs: Any, depth: int) -> Any:
         if depth != 1:
-            # The call itself, or what a child that runs calls in its turn.
+            # This is the call itself, or a call that a running child makes.
             return inner(part, *args, **kwargs)
         handed.append(copy_value((key(part), args, kwargs)))
         if waiting[key(part)]:
@@ -255,7 +255,7 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
 
 
 def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
-    """Return the calls of each module, in their order."""
+    """Group calls by the key of their module, in order."""
     groups: defaultdict[Any, list[Call]] = defaultdict(list)
     for call in calls:
         groups[call.key].append(call)
@@ -263,7 +263,7 @@ def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
 
 
 def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
-    """Return what a child returned, and write what it wrote to its arguments."""
+    """Return the recorded outputs of a child, and write its recorded changes to its arguments."""
     leaves = list_leaves((args, kwargs))
     for place, now in child.written.items():
         if place < len(leaves) and isinstance(now, torch.Tensor):
@@ -273,16 +273,17 @@ def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
 
 @contextmanager
 def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
-    """Pass every call of a module in this thread through a function, with the calls around it.
+    """Replace every module call in this thread by a function, which can make the original call.
 
     Args:
-        called: `(call, module, args, kwargs, depth)`, where `depth` counts the calls around it.
+        called: function `(call, module, args, kwargs, depth)`. `depth` is the number of calls that
+            enclose this one.
     """
     inner, here, depth = torch.nn.Module.__call__, threading.get_ident(), 0
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal depth
-        # The part of a noise layer that learns is code of the layer.
+        # The learnt part of a noise layer counts as code of the layer.
         if threading.get_ident() != here or isinstance(self, LearntScale):
             return inner(self, *args, **kwargs)
         depth += 1
@@ -300,9 +301,9 @@ def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
 
 @contextmanager
 def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
-    """Restore buffers at the end, and whenever the function that this yields is called.
+    """Restore buffers at the end, and at every call of the function that this yields.
 
-    Running averages and power iterations move in train mode: that is not a randomness.
+    Running averages and power iterations change buffers in train mode, which is not randomness.
     """
     held = [
         (part, name, buffer, buffer.detach().clone())
@@ -327,7 +328,7 @@ def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def eval_mode(module: Any) -> Iterator[None]:
-    """Set eval mode for a while, and then restore the mode of every part: modes may differ."""
+    """Set eval mode within a block, and then restore the mode of every part."""
     parts = [(part, part.training) for part in module.modules()]
     module.eval()
     try:

@@ -1,4 +1,4 @@
-"""An encoder of texts with private vectors: bounded, then noisy; its claim is checked."""
+"""A text encoder with private vectors: bounded, with added noise, and with a checked claim."""
 
 from __future__ import annotations
 
@@ -34,31 +34,33 @@ from .serialization import load_encoder, save_encoder
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain, count_zeroed, fitted_steps
 
 _ROWS_PER_BLOCK: Final = 256
-"""Rows that are compared with all others at once: 12 MB of distances at 11,657 rows."""
+"""Rows that are compared with all others at once; for 11,657 rows, 12 MB of distances."""
 _DISTANCE_SLACK: Final = 1e-4
-"""Relative difference that float32 sums of up to 2^20 terms stay well below (measured: 1e-6)."""
+"""Relative difference that float32 sums of up to 2^20 terms do not reach (measured: 1e-6)."""
 
 Noise = Literal["laplace", "gaussian", "l2_laplace", "best"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""The noises that a `PrivateEncoder` makes by itself, by name."""
+"""Names of the noises that a `PrivateEncoder` can make."""
 LEAST_SIGNAL: Final = 0.02
-"""Share of signal in a vector's energy below which no utility is to be expected. A rule of thumb:
-it was not measured."""
+"""Share of signal in a vector's energy below which the vectors are probably not useful. This is a
+rule of thumb without a measurement."""
 _EPSILON_SLACK = 1e-9
-"""Relative slack of the check of a scale: a rounding of it is not a false claim."""
+"""Relative slack in the check of a scale, because a rounded scale is not a false claim."""
 
 
 def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, int]:
-    """Return the places of the two rows with the largest distance.
+    """Return the indices of the two rows with the largest distance.
 
-    Float32 rules pairs out, with a margin for its rounding; float64 decides among the rest.
+    Float32 distances rule out most pairs, with a margin for rounding. Float64 distances decide
+    among the remaining pairs.
 
     Args:
-        rows: a tensor, shape `(size, width)`, at least two rows.
+        rows: tensor of shape `(size, width)` with at least two rows.
         norm: "l1" or "l2".
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        progress: True to show a progress bar. Defaults to long work on a terminal or in a notebook.
 
     Returns:
+        Two indices, the smaller one first.
         Two places, the smaller one first.
 
     Example:
@@ -67,7 +69,7 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
     """
     choice("norm", norm, ("l1", "l2"))
     rows = rows.detach().double()
-    # What all rows have in common would only cost digits.
+    # Subtract the mean, because a part common to all rows would only reduce the precision.
     rows = rows - rows.mean(dim=0)
     few = rows.float()
     order = 1.0 if norm == "l1" else 2.0
@@ -89,50 +91,50 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
 
 @suggest_arguments
 class PrivateEncoder(Shown):
-    """Texts to vectors with noise, epsilon-private for any two texts.
+    """Encoder from texts to noisy vectors that are epsilon-private for any two texts.
 
-    ``encode(text) = transform(encoder(text)) + noise``. The transform brings every vector into a
-    bounded set, the noise is made for the two members of it that are farthest apart, so that the
-    claim needs no assumption about encoder or texts. It covers one encoding of one text: k
-    encodings of a text cost k epsilon, and the texts that the encoder was trained on are not
-    covered at all. Of a function that returns arrays or lists the vectors are taken as float32, for
-    the last bits of noisy float64 give the clean vector away (Mironov, 2012); tensors keep their
-    dtype.
+    ``encode(text) = transform(encoder(text)) + noise``. The transform maps every vector into a
+    bounded set. The noise is calibrated to the two members of this set with the largest distance,
+    so the claim needs no assumption on encoder or texts. The claim covers one encoding of one text:
+    k encodings of a text cost k epsilon. It does not cover the texts that the encoder was trained
+    on. Arrays and lists that a function returns are converted to float32: the last bits of noisy
+    float64 reveal the clean vector (Mironov, 2012). Tensors keep their dtype.
 
     Args:
         encoder: a SentenceTransformer; a pair `(model, tokenizer)` of transformers, or a triple
             with "mean" (the default) or "cls"; a torch module or any function of a list of texts
             that returns vectors, shape `(texts, width)`; a function of one text that returns one
-            vector; a feature-extraction pipeline of transformers, whose mean over the tokens
-            is taken; or a dictionary from texts to vectors. In eval mode.
+            vector; a feature-extraction pipeline of transformers, whose token vectors are averaged;
+            or a dictionary from texts to vectors. Modules must be in eval mode.
         transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
-            `dpcore.sensitivity`), a module of your own with a method `range(dim)`, or a list of
-            such in order, with `Project` before the last: ``[Project(rows, 8), Clip("l2", 1.0)]``.
-        epsilon: the claim, in (0, 1e300].
-        delta: of the claim, in (0, 1) for Gaussian noise and 0 for the others.
+            `dpcore.sensitivity`), your own module with a method `range(dim)`, or a list of
+            these in order. `Project` may be in a list, but not as the last transform:
+            ``[Project(rows, 8), Clip("l2", 1.0)]``.
+        epsilon: claimed epsilon, in (0, 1e300].
+        delta: claimed delta, in (0, 1) for Gaussian noise and 0 for other noise.
         noise: "laplace" (scale = L1 diameter / epsilon), "gaussian" (analytic, L2 diameter),
-            "l2_laplace" (L2 diameter / epsilon), "best" (of these the one with the least expected
-            squared error, see `calibration.noise_errors`; no text has a part in the choice), or a
-            noise layer of your own scale, which is checked.
-        strict: refuse noise that does not give the claim; False keeps the claim as somebody makes
-            it and shows the true epsilon beside it.
-        probe: texts (or a dictionary, whose keys count) that the encoder is tried with: each must
-            have the same vector by itself and in any batch. None takes built-in ones of 1 to 40
-            words.
+            "l2_laplace" (L2 diameter / epsilon), "best", or a noise layer with your own scale,
+            which is checked. "best" chooses the noise with the smallest expected squared error, see
+            `calibration.noise_errors`; the choice uses no text.
+        strict: True to refuse noise that does not satisfy the claim. False keeps the claim as it
+            was made and shows the true epsilon next to it.
+        probe: texts (or a dictionary with texts as keys) with which the encoder is tested. Each
+            text must have the same vector alone and in any batch. Defaults to built-in texts of 1
+            to 40 words.
         rounding: largest distance between two encodings of one text, relative to the vector's
-            norm. None is 1e-5, for bfloat16 and float16 .05.
+            norm. Defaults to 1e-5, or to .05 for bfloat16 and float16.
 
     Attributes:
-        batches: what the check of batches found.
-        errors: expected squared error of a vector under each noise that "best" chose from, by name;
-            empty where the noise was given.
-        counted: texts encoded so far ("texts"), and those that were cut ("cut").
-        worst: the last pair that `worst_pair` found, with its exact loss, or None before.
+        batches: result of the check of batches.
+        errors: expected squared error of a vector under each noise that "best" compared, by name;
+            empty if the noise was chosen otherwise.
+        counted: number of texts encoded so far ("texts"), and of truncated texts ("cut").
+        worst: last pair that `worst_pair` returned, with its exact loss, or None before.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range, an encoder is in train mode or mixes its texts, or
-            the noise does not give the claim: the message shows the two vectors on which it fails.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a value is out of range; if an encoder is in train mode or mixes its texts;
+            if the noise does not satisfy the claim (the message shows two vectors that prove it).
 
     Source:
         Dwork and Roth (2014), theorem 3.6 (Laplace); Balle and Wang (2018), theorem 8 (Gaussian);
@@ -185,51 +187,51 @@ class PrivateEncoder(Shown):
 
     @property
     def width(self) -> int:
-        """Numbers in a vector, behind the transform."""
+        """Number of entries of a vector, after the transform."""
         assert self.encoder.width is not None
         domain = self.domain
         return domain.dim if has_all(domain, "dim") else self.encoder.width
 
     @property
     def domain(self) -> Any:
-        """The set in which vectors end up before the noise."""
+        """Set that contains every vector after the transform, before the noise."""
         return self.transform.range(self.encoder.width)
 
     @property
     def public(self) -> tuple[str, ...]:
-        """Transforms that were fitted on rows, with the number of these; no claim covers them."""
+        """Transforms fitted on rows, with the number of rows; no claim covers these rows."""
         steps = ((type(step).__name__, step.public_rows) for step in fitted_steps(self.transform))
         return tuple(name if rows is None else f"{name} on {rows:,} rows" for name, rows in steps)
 
     @property
     def claim(self) -> float:
-        """The epsilon claimed, at `delta`."""
+        """Claimed epsilon, at `delta`."""
         return self.epsilon
 
     @property
     def real(self) -> RealEpsilon | None:
-        """Epsilon that the noise really gives for any two texts, or None without a known law."""
+        """Epsilon that the noise really gives for any two texts, or None for an unknown law."""
         law = self.noise.description
         return None if law is None else real_epsilon(law, self.domain)
 
     @property
     def true_epsilon(self) -> float:
-        """The epsilon that the noise really gives for any two texts, at `delta`; inf without any.
+        """Epsilon that the noise really gives for any two texts, at `delta`; inf if unbounded.
 
-        It follows from transform and noise, and is not a claim of somebody.
+        It is computed from the transform and the noise, and does not depend on the claim.
         """
         real = self.real
         if real is None:
             return np.inf
-        # Pure epsilon holds at every delta.
+        # A pure epsilon holds at every delta.
         return real.value if real.mu is None or self.delta == 0.0 else real.epsilon(self.delta)
 
     @property
     def _given(self) -> bool:
-        """True if the noise gives what is claimed, whatever a learnt epsilon comes to."""
+        """True if the noise satisfies the claim, for any value that a learnt epsilon can take."""
         noise, epsilon = self.noise, self.true_epsilon
         if noise.sensitivity is not None:
-            # Learnt noise is of a law whose epsilon is proportional to the one that is learnt.
+            # For learnt noise, the true epsilon is proportional to the learnt epsilon.
             limit = np.inf if noise.cap is None else noise.cap / noise.sensitivity
             epsilon *= noise.scale * limit
         return bool(epsilon <= self.epsilon * (1.0 + _EPSILON_SLACK))
@@ -259,7 +261,7 @@ class PrivateEncoder(Shown):
         """Encode and transform without the noise; the result is not private.
 
         Args:
-            texts: strings, none of them empty.
+            texts: non-empty strings.
 
         Returns:
             A tensor of shape `(len(texts), width)` on the encoder's device.
@@ -270,26 +272,26 @@ class PrivateEncoder(Shown):
         return self.encoder.with_transform(self.transform)(texts_read)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Draw private vectors, with fresh noise at every call.
+        """Draw private vectors, with new noise at every call.
 
-        Encoding one text k times costs k epsilon.
+        k encodings of one text cost k epsilon.
 
         Args:
-            texts: strings, none of them empty.
-            rng: None takes entropy of the operating system; an int or a Generator repeats the
-                noise, which is then known to whoever knows it.
+            texts: non-empty strings.
+            rng: None to use entropy of the operating system; an integer or a Generator to repeat
+                the noise. A person who knows this integer or Generator also knows the noise.
 
         Returns:
-            Shape `(len(texts), width)`, in the precision of the encoder.
+            An array of shape `(len(texts), width)`, in the precision of the encoder.
 
         Raises:
-            TypeError: if `texts` is one string, or holds anything but strings.
-            ValueError: if a text is empty, or the encoder returns what it should not.
+            TypeError: if `texts` is one string, or holds objects other than strings.
+            ValueError: if a text is empty, or the encoder returns invalid vectors.
         """
         source = _read_generator(rng)
         texts_read = texts_of("texts", texts, fewest=0)
         with seeded_torch(source), torch.no_grad():
-            # Within, for an encoder may be random, too.
+            # Encode inside the seeded block, because an encoder may also be random.
             rows = self.clean(texts_read)
             private = numpy_of(self.noise(rows) if texts_read else rows)
         self.counted["texts"] += len(texts_read)
@@ -299,19 +301,20 @@ class PrivateEncoder(Shown):
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
         """Find the two texts with the largest exact loss of all pairs.
 
-        It is computed from the declared noise, not certified; no two texts at all have more than
-        `true_epsilon`.
+        The loss is computed from the declared noise and is not certified. The loss of any two texts
+        is at most `true_epsilon`.
 
         Args:
             texts: at least two different strings.
-            progress: show a bar. None shows it for long work on a terminal or in a notebook.
+            progress: True to show a progress bar. Defaults to long work on a terminal or in a
+                notebook.
 
         Returns:
-            The pair of texts. The encoder remembers it for its `str`.
+            The pair of texts. The encoder stores it for `str`.
 
         Raises:
-            TypeError: if `texts` is one string, or holds anything but strings.
-            ValueError: if a text is empty, or all are equal.
+            TypeError: if `texts` is one string, or holds objects other than strings.
+            ValueError: if a text is empty, or all texts are equal.
         """
         candidates = list(dict.fromkeys(texts_of("texts", texts, fewest=0)))
         if len(candidates) < 2:
@@ -330,22 +333,22 @@ class PrivateEncoder(Shown):
     def measure_signal(
         self, texts: Sequence[str] | None = None
     ) -> tuple[float, float, float] | None:
-        """Measure how large vectors are, beside the noise.
+        """Measure the size of the vectors compared with the noise.
 
         Args:
-            texts: strings, none of them empty. None takes the probe texts.
+            texts: non-empty strings. Defaults to the probe texts.
 
         Returns:
-            The root mean square of an entry without noise, that of the noise, and the share of the
-            first in the energy (the sum of squares) of a vector, or None where no law of the noise
-            is known.
+            Three numbers: the root mean square of an entry without noise, the root mean square of
+            the noise, and the share of signal in the energy (the sum of squares) of a noisy vector.
+            None if the law of the noise is unknown.
         """
         some = self.probe if texts is None else texts_of("texts", texts)
         factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}
         if (factor := factors.get(type(self.noise.description).__name__)) is None:
             return None
         with quiet_seed(0), warnings.catch_warnings():
-            # Rows that a copy makes zero are neither reported nor counted.
+            # A copy of the transform counts the rows of zeros, and no warning reports them.
             warnings.simplefilter("ignore", AssumptionWarning)
             rows = self.encoder.with_transform(copy.deepcopy(self.transform))(some)
         entry = float(rows.double().square().mean().sqrt())
@@ -353,14 +356,14 @@ class PrivateEncoder(Shown):
         return entry, noise, entry**2 / (entry**2 + noise**2)
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism that an audit tests; each text is encoded once."""
+        """Return the mechanism for an audit; it encodes each text only once."""
         name = f"PrivateEncoder({self._arguments})"
         clean = self.encoder.with_transform(self.transform)
         rest = self.epsilon, self.delta, self.probe, self.rounding
         return EncoderMechanism(clean, self.noise, name, *rest)
 
     def to(self, device: Any) -> PrivateEncoder:
-        """Move encoder and noise to a device of this machine."""
+        """Move the encoder, the transform and the noise to a device of this machine."""
         for part in (self.encoder, self.transform, self.noise):
             part.to(device_of(device))
         return self
@@ -373,12 +376,12 @@ class PrivateEncoder(Shown):
 
     @property
     def worst_found(self) -> str:
-        """The exact loss of the worst pair, as `repr` shows it; empty where there is none."""
+        """Exact loss of the worst pair as text for `repr`; empty if there is no such pair."""
         loss = None if self.worst is None else self.worst[1]
         return "" if loss is None else f"; exact loss of the worst pair {loss:.6g}"
 
     def __repr__(self) -> str:
-        """Return the arguments, and the largest loss that `worst_pair` has found so far."""
+        """Return the arguments, and the exact loss of the last pair from `worst_pair`."""
         return f"PrivateEncoder({self._arguments}{self.worst_found})"
 
     @property
@@ -386,21 +389,21 @@ class PrivateEncoder(Shown):
         return f"PrivateEncoder of {self.encoder.name}"
 
     def _lines(self) -> list[Row]:
-        """List what is claimed, what is true, for whom, and what was encoded so far."""
+        """List the claim, the true epsilon, the texts they cover, and the numbers so far."""
         return list_rows(self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Write config.json and, of what is torch's, safetensors; see `from_pretrained`.
+        """Write config.json, and safetensors for torch's objects; see `from_pretrained`.
 
         Args:
-            folder: made if it is missing.
+            folder: path of a folder, which is made if it is missing.
 
         Returns:
             The folder.
 
         Raises:
-            TypeError: if the folder is not a path, or transform or noise a class of your own.
-            OSError: if it cannot be written.
+            TypeError: if the folder is not a path, or transform or noise is a user's own class.
+            OSError: if the folder cannot be written.
         """
         return save_encoder(self, folder)
 
@@ -413,33 +416,33 @@ class PrivateEncoder(Shown):
         device: Any = None,
         probe: Any = None,
     ) -> PrivateEncoder:
-        """Load the encoder that `save_pretrained` wrote; no pickle is read, no network is used.
+        """Load an encoder that `save_pretrained` wrote, without pickle and without network.
 
         Args:
-            folder: a folder of this machine.
-            encoder: the function, dictionary or module, where that is what was saved: of a module
-                the weights are written, others are not written.
-            device: where it is moved. None is the CPU.
-            probe: texts that the encoder is tried with, which are not saved. None takes built-in
-                ones.
+            folder: path of a folder on this machine.
+            encoder: the function, dictionary or module, if one of these was saved. Only the weights
+                of a module are saved in the folder.
+            device: device to which the encoder is moved. Defaults to the CPU.
+            probe: texts with which the encoder is tested; they are not saved. Defaults to built-in
+                texts.
 
         Raises:
-            OSError: if the folder is missing, or no config.json in it.
-            ValueError: if a key is unknown or missing, a file could hold a pickle, or an encoder
-                is needed that was not given.
+            OSError: if the folder is missing, or contains no config.json.
+            ValueError: if a key is unknown or missing, if a file could hold a pickle, or if an
+                encoder is needed but missing.
         """
         return load_encoder(cls, folder, encoder, device, probe)
 
 
 def _read_generator(rng: Rng) -> np.random.Generator:
-    """Return a Generator unchanged, one from a seed, or one of 128 bits of system entropy."""
+    """Return a given Generator, or make one from a seed or from 128 bits of system entropy."""
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(None if rng is None else seed_of(rng))
 
 
 def transform_of(transform: Any) -> Any:
-    """Convert a transform to a module; those of `dpcore.sensitivity` have a twin here."""
+    """Convert a transform, also one of `dpcore.sensitivity`, to a module of torch."""
     twins: dict[type, Any] = {
         sensitivity.Clip: lambda own: Clip(own.norm, own.radius),
         sensitivity.MinMax: lambda own: MinMax(),
@@ -469,7 +472,7 @@ def chain_of(transform: Any) -> Any:
 
 
 def _false_claim_error(private: PrivateEncoder) -> ValueError:
-    """Make the error for noise that does not give the claim, with two vectors that show it."""
+    """Make the error for noise that does not satisfy the claim, with two vectors that prove it."""
     at = f" at delta {private.delta:g}" if private.delta else ""
     noise, domain, real = private.noise, private.domain, private.real
     text = message("noise", f"enough for epsilon {private.epsilon:g}{at} on {domain!r}", noise)
@@ -483,7 +486,7 @@ def _false_claim_error(private: PrivateEncoder) -> ValueError:
 
 
 def list_rows(private: PrivateEncoder) -> list[Row]:
-    """List what there is to know of an encoder, as (label, text)."""
+    """List all facts about an encoder as rows (label, text)."""
     delta = f", delta {private.delta:g}" if private.delta else ""
     public = private.public
     return [

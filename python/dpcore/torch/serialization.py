@@ -1,4 +1,4 @@
-"""A private encoder in a folder: config.json and safetensors, no file that could run code."""
+"""Private encoders in folders: config.json and safetensors, without files that could run code."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ _TRANSFORM_CLASSES: Final = (*TRANSFORMS, Project)
 _CODE_SUFFIXES: Final = {
     ".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".npy", ".joblib", ".py",
 }  # fmt: skip
-"""Suffixes of files that other loaders unpickle or import."""
+"""Suffixes of files that other loaders would unpickle or import."""
 _FILES_OF_WORDS: Final = {
     "tokenizer.json", "vocab.json", "added_tokens.json", "special_tokens_map.json",
 }  # fmt: skip
-"""Files of an encoder that hold words of texts, and no settings."""
+"""Files of an encoder that hold words of texts and not settings."""
 _DOTTED_NAME: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 _LOADED_PACKAGES: Final = ("sentence_transformers.", "torch.nn.")
-"""Packages of classes that the settings of an encoder may name: its loaders import them."""
+"""Packages whose classes the settings of an encoder may name; its loaders import these classes."""
 _ENCODER_WEIGHTS_FILE: Final = "encoder.safetensors"
 _DIRECTIONS_FILE: Final = "transform.safetensors"
-"""The arrays of a `Project`."""
+"""File with the arrays of a `Project`."""
 _ENCODER_FOLDER: Final = "encoder"
 
 
 def _class_word(cls: type) -> str:
-    """Return the word by which config.json names the class of a layer or a transform."""
+    """Return the class name of a layer or a transform in config.json."""
     return cls.__name__.removesuffix("Layer")
 
 
 def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
-    """Write an encoder, see `PrivateEncoder.save_pretrained`."""
+    """Write an encoder to a folder; see `PrivateEncoder.save_pretrained`."""
     chain = private.transform
     steps = list(chain) if isinstance(chain, TransformChain) else None
     config = {
@@ -83,11 +83,11 @@ def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
 
 
 def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
-    """Write config.json into a folder, which is made if it is missing.
+    """Write config.json into a folder, and make the folder if it is missing.
 
     Raises:
         TypeError: if the folder is not a path.
-        OSError: if it is a file, or cannot be written.
+        OSError: if the path is a file, or the folder cannot be written.
     """
     place = _require_folder_path(folder)
     if place.exists() and not place.is_dir():
@@ -105,16 +105,16 @@ def _encoder_words(encoder: Encoder) -> dict[str, Any]:
 
 
 def describe_layer(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
-    """Convert a layer or a transform to its class name and its arguments."""
+    """Describe a layer or a transform by its class name and its arguments."""
     if type(module) not in kinds:
         raise mistyped(name, "one of dpcore.torch, to be saved", module)
     return {"class": _class_word(type(module)), **_layer_arguments(module)}
 
 
 def _layer_arguments(module: Any) -> dict[str, Any]:
-    """Return the arguments that a layer or a transform is made with."""
+    """Return the arguments from which a layer or a transform can be made again."""
     if isinstance(module, Project):
-        # Its arrays, seed and number of rows are filled in from safetensors.
+        # Its arrays, seed and number of rows are read from safetensors afterwards.
         return {"rows": "random", "dim": module.dim, "width": module.width, "rng": 0}
     if isinstance(module, Clip):
         centre = {} if module.center is None else {
@@ -147,7 +147,7 @@ def _write_encoder(encoder: Encoder, place: Path) -> None:
 def load_encoder(
     cls: type[PrivateEncoder], folder: str | PathLike[str], encoder: Any, device: Any, probe: Any
 ) -> PrivateEncoder:
-    """Read an encoder of a class, see `PrivateEncoder.from_pretrained`."""
+    """Read an encoder from a folder; see `PrivateEncoder.from_pretrained`."""
     place, config = read_config(folder, FORMAT, _CONFIG_KEYS)
     words = config["encoder"]
     text_encoder = _load_text_encoder(place, words, encoder)
@@ -164,7 +164,7 @@ def load_encoder(
     if private.encoder.width != words["width"]:
         raise invalid("encoder", f"of width {words['width']}, as saved", private.encoder.width)
     if flag("chosen", config["chosen"]):
-        # What `noise="best"` chose from follows from the claim and the transform.
+        # The claim and the transform determine the errors that `noise="best"` compared.
         private.errors = noise_errors(private.domain, private.epsilon, private.delta)
     return private if device is None else private.to(device_of(device))
 
@@ -192,24 +192,24 @@ def _require_folder_path(folder: Any) -> Path:
 def read_config(
     folder: str | PathLike[str], format: str, keys: Set[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """Read config.json of a folder without files that could run code.
+    """Read config.json of a folder, and check that no file in the folder could run code.
 
     Args:
-        folder: a folder of this machine.
-        format: what its key "format" must say.
-        keys: those that it must have, all of them and no others.
+        folder: path of a folder on this machine.
+        format: required value of its key "format".
+        keys: required keys; other keys are an error.
 
     Returns:
-        The folder, and what config.json holds.
+        The folder, and the content of config.json.
 
     Raises:
         TypeError: if the folder is not a path.
-        OSError: if the folder is missing, or no config.json in it.
-        ValueError: if that is not JSON of this format, or a file could hold a pickle or code.
+        OSError: if the folder is missing, or contains no config.json.
+        ValueError: if the file is not JSON of this format, or a file could hold a pickle or code.
     """
     place = _require_folder_path(folder)
     if not place.is_dir():
-        # A name of some hub is no folder, and nothing is fetched.
+        # The name of a model on a hub is not a folder, and nothing is downloaded.
         raise FileNotFoundError(f"folder must be one that save_pretrained wrote, got {place}")
     file = place / "config.json"
     if not file.is_file():
@@ -278,7 +278,7 @@ _LOCAL: Final[dict[str, Any]] = {"local_files_only": True, "trust_remote_code": 
 
 
 def _refuse_other_names(value: Any) -> None:
-    """Refuse settings that name code which a loader would import."""
+    """Raise an error for settings that name code which a loader would import."""
     if isinstance(value, dict):
         if "auto_map" in value:
             raise ValueError("auto_map, which names code")
@@ -295,7 +295,7 @@ def _refuse_other_names(value: Any) -> None:
 
 
 def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
-    """Make a layer or a transform from its class name and its arguments."""
+    """Make a layer or a transform from its description in config.json."""
     if not isinstance(words, dict):
         raise mistyped(f"{name} in config.json", "an object", words)
     classes = {_class_word(cls): cls for cls in kinds}

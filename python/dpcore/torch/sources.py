@@ -1,7 +1,7 @@
-"""Sources of randomness in a module, and their inputs.
+"""Sources of randomness in a module, and the inputs of these sources.
 
-Every call in a run of the module is run again, with two seeds. A recorded call is also a mechanism
-on rows, which take the place of its input, a batch.
+The module runs once, and every call in this run is repeated with two seeds. A recorded call can
+also be used as a mechanism on rows, which replace the batch in its input.
 """
 
 from __future__ import annotations
@@ -40,18 +40,19 @@ from .module_calls import (
 Varying = tuple[int, tuple[int, ...]]
 
 NUMBERS: Final = 1024
-"""Numbers of an output that an inspection looks at: 1,536 draws of more would fill the memory."""
+"""Largest number of output entries that an inspection uses: more would not fit in memory."""
 _MAX_BATCH_NUMBERS: Final = 2**22
-"""Numbers of the input that go through the module at a time."""
+"""Largest number of input entries that go through the module at a time."""
 
 _MAX_TRIED_SEEDS: Final = 32
-"""Seeds tried with a call that draws numbers, while all outputs are equal: rare noise."""
+"""Seeds tried for a call that draws numbers but has equal outputs: its noise may be rare."""
 
 
 def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
-    """Find the place of the tensor argument that the noise is for, or None if there is none.
+    """Find the index of the tensor argument to which noise applies, or None if there is none.
 
-    It is the one to which noise is added, else the first floating point one, else the first.
+    It is the tensor to which noise is added. Without such a tensor, it is the first floating point
+    tensor, or otherwise the first tensor.
     """
     tensors = list_tensors((call.args, call.kwargs))
     places = [place for place, tensor in enumerate(tensors) if not tensor.is_nested]
@@ -65,18 +66,19 @@ def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) ->
 class Rows(torch.nn.Module):
     """A module that takes a batch of rows and runs one recorded call on them.
 
-    The main input is the batch. Every other tensor that is as long as the recorded batch gives its
-    first row to all; all else is as recorded. The calls within it run; sources among them run in
-    eval mode, if that takes their noise, or else return the first row of what they returned.
+    The batch replaces the main input. If another tensor has the length of the recorded batch, its
+    first row is repeated for all rows; all other arguments are as recorded. The calls within this
+    call also run. Sources among them run in eval mode if that removes their noise; otherwise they
+    return the first row of their recorded outputs.
 
     Args:
-        call: the call.
-        key: tells modules apart, as in the record.
-        kinds: of the sources, by the number of their calls.
-        varying: at which stage of a replay its randomness shows, and the numbers of the tensors
-            there; of all if empty.
-        place: number of the main input among the tensors in the arguments.
-        axis: of the batch, None for 1 where the module says `batch_first=False`, else 0.
+        call: recorded call.
+        key: function that identifies modules, as in the record.
+        kinds: kind of each source, by the id of its call.
+        varying: stage of a replay at which outputs vary, and the indices of the tensors that vary
+            there; an empty tuple means all tensors.
+        place: index of the main input among the tensors in the arguments.
+        axis: axis of the batch, or None for 1 if the module has `batch_first=False`, otherwise 0.
     """
 
     def __init__(
@@ -86,7 +88,7 @@ class Rows(torch.nn.Module):
         """Find the main input and its first row."""
         super().__init__()
         self.module, self.training = call.module, call.module.training
-        # In a list, or torch would take them for modules of this one.
+        # In a list, because torch would otherwise register the modules as parts of this one.
         self._held: Any = [call, key, kinds]
         self._varying = varying
         if place is None:
@@ -104,7 +106,7 @@ class Rows(torch.nn.Module):
         if self.axis >= max(1, main.ndim):
             raise invalid("axis", f"below {main.ndim}, the dimensions of the input", axis)
         x = main if self._alone else main.select(self.axis, 0)
-        # numpy has no bfloat16; float32 holds its values exactly.
+        # numpy has no bfloat16, but float32 represents its values exactly.
         self.x = x.float() if x.dtype == torch.bfloat16 else x
 
     def __repr__(self) -> str:
@@ -116,19 +118,19 @@ class Rows(torch.nn.Module):
         return bool(self.x.numel() > NUMBERS or self.x.dtype != self._main[0].dtype)
 
     def clean(self, x: Any) -> Any:
-        """Return what the noise is added to: x as the module gets it, cut to the outputs in use."""
+        """Return the vector to which noise is added: the input, cut to the used outputs."""
         return x.detach().to(self._main[0].dtype).reshape(-1)[:NUMBERS].double().cpu()
 
     @property
     def plain(self) -> bool:
-        """True if the call uses no children and no floating point parameters."""
+        """True if the call uses neither child modules nor floating point parameters."""
         held = [
             parameter for parameter in self.module.parameters() if parameter.is_floating_point()
         ]
         return not (self._held[0].children or held)
 
     def additive(self) -> bool:
-        """Return True if the noise is added to the input: outputs then move as far as the input."""
+        """Return True if noise is added to the input: outputs then shift as far as the input."""
         if not self.x.is_floating_point():
             return False
         step = 1.0 + float(self.x.abs().max())
@@ -145,7 +147,7 @@ class Rows(torch.nn.Module):
             return self(point.unsqueeze(0).repeat(2, *(1 for _ in point.shape)))
 
     def forward(self, batch: Any) -> Any:
-        """Compute outputs on a batch of rows, shape `(size, numbers)`."""
+        """Compute the outputs of a batch of rows, shape `(size, numbers)`."""
         at_once = max(2, _MAX_BATCH_NUMBERS // max(1, self.x.numel()))
         return torch.cat([self._some(part) for part in batch.split(at_once)])
 
@@ -169,14 +171,14 @@ class Rows(torch.nn.Module):
         return self._numbers(chosen, size)
 
     def _repeated(self, tensor: Any, size: int) -> Any:
-        """Repeat the first row of a tensor as long as the recorded batch; copy any other tensor."""
+        """Repeat the first row of a tensor with the batch's length; copy any other tensor."""
         axis, fits = self.axis, not (self._alone or tensor.is_nested or tensor.ndim <= self.axis)
         if fits and tensor.shape[axis] == self._main[0].shape[axis]:
             return tensor.narrow(axis, 0, 1).repeat_interleave(size, axis)
         return tensor.clone()
 
     def _called(self, size: int, handed: list[Any]) -> Any:
-        """Handle calls within this one; those that it makes itself are recorded."""
+        """Return a handler for the calls within this call; it also records their inputs."""
         call, key, kinds = self._held
         waiting = group_by_key(list(call.everything())[1:])
 
@@ -194,7 +196,7 @@ class Rows(torch.nn.Module):
         return called
 
     def _numbers(self, tensors: list[Any], size: int) -> Any:
-        """Return the numbers that vary, one line for each of the `size` rows."""
+        """Return the numbers that vary, with one line for each of the `size` rows."""
         axis = 0 if self._alone else self.axis
         rows = [
             tensor.movedim(axis, 0).reshape(size, -1)
@@ -209,21 +211,21 @@ class Rows(torch.nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class NoiseSource(Shown):
-    """One call of a module whose outputs are random although its input is fixed.
+    """One call of a module with random outputs for a fixed input.
 
     Args:
-        path: dotted path of the module, "" for the model itself, or None for a module that is no
+        path: dotted path of the module, "" for the model itself, or None if the module is not a
             registered part of the model.
-        call: which call of this module it is, from 1.
-        calls: how often the module was called.
+        call: number of this call among the calls of the module, from 1.
+        calls: number of calls of the module.
         module: the module.
-        args: the positional arguments of the call, as they were.
-        kwargs: the keyword arguments, too.
-        input: the tensor among them that the noise is added to, or else the first floating point
-            one, or else the first, or None if there is none.
-        kind: "dropout" (torch's own), "train mode" (gone in eval mode, as dropout is), or "noise".
-        draws: generators that moved: "torch", "numpy", "python"; empty for a generator, or
-            another state, of the module's own.
+        args: positional arguments, as they were at the call.
+        kwargs: keyword arguments, as they were at the call.
+        input: tensor argument to which noise is added; otherwise the first floating point tensor,
+            or else the first tensor, or None if there is no tensor.
+        kind: "dropout" (torch's own), "train mode" (absent in eval mode, like dropout) or "noise".
+        draws: generators that were used: "torch", "numpy", "python". Empty if the module has its
+            own generator or another state.
     """
 
     path: str | None
@@ -239,30 +241,30 @@ class NoiseSource(Shown):
 
     @property
     def name(self) -> str:
-        """The path, with the number of the call where there are several."""
+        """Path of the module, with the number of the call if there are several calls."""
         place = self.path or ("(root)" if self.path == "" else f"({type(self.module).__name__})")
         return f"{place}, call {self.call} of {self.calls}" if self.calls > 1 else place
 
     def inspect(
         self, rng: Rng = None, *, axis: int | None = None, **options: Any
     ) -> structure.Inspection:
-        """Look for faults in the structure of this call, on the first row of its input.
+        """Search for structural faults in this call, on the first row of its input.
 
-        The row is repeated along the batch. Other tensors that are as long as the batch give their
-        first row, too. Calls within this one run, but those that are sources themselves in eval
-        mode or, if that does not quieten them, as they ran in the record. Looked at are the first
-        1,024 numbers that vary, of what is returned or else of what is handed to a child.
+        The row is repeated along the batch. If another tensor has the length of the batch, its
+        first row is repeated too. Calls within this call run. Those that are sources themselves run
+        in eval mode or, if their noise remains, return their recorded outputs. The search uses the
+        first 1,024 numbers that vary in the return value, or otherwise in the inputs of a child.
 
-        The vector behind the noise is the input, where outputs move with it as far as it does.
+        If the outputs shift as far as the input, the clean vector (without noise) is the input.
         Otherwise it is not known, and checks that need it (``one_sided``, ``atom``, ``off_centre``)
-        are made only if `clean` gives it. Integers, such as tokens, are compared with no other
-        inputs unless `others` gives some.
+        run only if `clean` gives it. Integers, such as tokens, are compared with other inputs only
+        if `others` gives some.
 
         Args:
-            rng: None, an int in [0, 2**63) or a numpy Generator.
-            axis: of the batch. None takes 1 where the module says ``batch_first=False``, else 0.
-                An input of one dimension is one row.
-            **options: those of `dpcore.structure.inspect`: draws, clean, others, skip,
+            rng: None, an integer in [0, 2**63) or a numpy Generator.
+            axis: axis of the batch. Defaults to 1 if the module has ``batch_first=False``,
+                otherwise 0. An input of one dimension is one row.
+            **options: options of `dpcore.structure.inspect`: draws, clean, others, skip,
                 false_alarm.
 
         Returns:
@@ -270,8 +272,8 @@ class NoiseSource(Shown):
 
         Raises:
             TypeError: if the call has no tensor among its arguments.
-            ValueError: if an option is out of range, or the outputs have no row for each of the
-                input, or a batch norm mixes the rows.
+            ValueError: if an option is out of range, if the outputs do not have one row for each
+                input row, or if a batch norm mixes the rows.
         """
         rows = self._rows(axis)
         seed = seed_of(rng)
@@ -282,7 +284,7 @@ class NoiseSource(Shown):
                 options["clean"] = rows.clean if rows.partial else None
             elif self.draws or rows.partial or not rows.plain:
                 options["clean"] = False
-        # Also numpy's and Python's generators: the layers of an audit are given torch's alone.
+        # Also seed numpy's and Python's generators: `inspect` seeds only torch's.
         with seeded_globals(make_generator(seed, SAMPLE, 2, 0)):
             return structure.inspect(rows, rows.x, rng=seed, **options)
 
@@ -301,15 +303,15 @@ class NoiseSource(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseSources(Shown, Sequence[NoiseSource]):
-    """The sources of noise in one run of a module, in the order of the calls: a sequence.
+    """Sequence of the noise sources in one run of a module, in the order of the calls.
 
     Args:
-        sources: the sources.
-        model: what was run: the name of its class.
+        sources: sources of noise.
+        model: name of the class of the module.
         mode: "train" or "eval".
-        calls: module calls in the run.
-        uncalled: paths of modules without children that were never called: fused kernels, as those
-            of `TransformerEncoder` in eval mode, read parameters and skip modules and their noise.
+        calls: number of module calls in the run.
+        uncalled: paths of modules without children that were not called. Fused kernels (such as
+            `TransformerEncoder` in eval mode) read parameters but skip modules and their noise.
     """
 
     sources: tuple[NoiseSource, ...]
@@ -325,15 +327,15 @@ class NoiseSources(Shown, Sequence[NoiseSource]):
     def __getitem__(self, index: slice) -> tuple[NoiseSource, ...]: ...
 
     def __getitem__(self, index: int | slice) -> NoiseSource | tuple[NoiseSource, ...]:
-        """Return the source of that number, from 0."""
+        """Return the source with this index, from 0."""
         return self.sources[index]
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of sources."""
         return len(self.sources)
 
     def __str__(self) -> str:
-        """Return a line of counts and one line for each source."""
+        """Return a line with counts and one line for each source."""
         count = {0: "no source", 1: "1 source"}.get(len(self), f"{len(self)} sources")
         calls = f"{self.calls} module call{'s' if self.calls > 1 else ''}"
         lines = [f"{count} of noise among {calls} ({self.model} in {self.mode} mode)"]
@@ -347,31 +349,32 @@ class NoiseSources(Shown, Sequence[NoiseSource]):
 
 
 def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
-    """Find where randomness enters a module: in which of the calls in it, and on what input.
+    """Find where randomness enters a module: in which calls, and on which inputs.
 
-    The module runs once, as it is, without gradients, and every call of a module within it is
-    written down with copies of its inputs and outputs. Then each call runs again on its own input
-    with two seeds, while the calls that it makes return what they returned. A call whose outputs
-    then differ, or what it hands on to its children, is a source: one behind another, or inside
-    it, is found all the same. Calls that draw numbers without effect are tried with 32 seeds.
+    The module runs once, in its present mode and without gradients. Every module call in this run
+    is recorded, with copies of its inputs and outputs. Then each call is repeated on its own input
+    with two seeds, while the calls that it makes return their recorded outputs. The call is a
+    source if its outputs, or the inputs of its child calls, then differ. In this way, a source is
+    also found if it follows another source or is inside it. If a call draws numbers without effect,
+    it is repeated with 32 seeds.
 
-    Generators and buffers are left as they were. What a module keeps elsewhere, such as a counter,
-    is not put back, and tells it from a deterministic one: then `draws` is empty. Code that calls
-    ``child.forward(x)`` is part of the parent. Kernels of a device that add up in any order (CUDA)
-    count as random: ask torch for deterministic ones.
+    The state of generators and buffers is restored. Any other state of a module, such as a counter,
+    is not restored; it makes the module a source with empty `draws`. Code that calls
+    ``child.forward(x)`` counts as part of the parent. On a device with an arbitrary order of sums
+    (CUDA), kernels count as random: select deterministic kernels in torch.
 
     Args:
         module: a `torch.nn.Module`, in train or eval mode.
-        *inputs: what it is called with.
-        **kwargs: by keyword.
+        *inputs: positional arguments of its call.
+        **kwargs: keyword arguments of its call.
 
     Returns:
-        The `NoiseSources`: a sequence of `NoiseSource`; ``str`` is a table.
+        The `NoiseSources`: a sequence of `NoiseSource`; ``str`` gives a table.
 
     Raises:
         TypeError: if `module` is not a module.
-        ValueError: if it, or a part of it, is compiled (``torch.compile``, ``torch.jit``): its
-            calls cannot be seen; or if all input tensors are empty.
+        ValueError: if the module or a part of it is compiled (``torch.compile``, ``torch.jit``),
+            because its calls cannot be observed; or if all input tensors are empty.
 
     Example:
         >>> import torch
@@ -388,10 +391,10 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
     """
     if not isinstance(module, torch.nn.Module):
         raise mistyped("module", "a torch.nn.Module", module)
-    # All of them before a long run, and those that no module has registered when they are called.
+    # Check registered modules before the run, and unregistered modules when they are called.
     tensors = list_tensors((inputs, kwargs))
     if tensors and not any(tensor.numel() for tensor in tensors):
-        # Nothing random can be seen in outputs without a number.
+        # Outputs without a number cannot show randomness.
         raise invalid(
             "inputs", "tensors with at least one number", [tuple(x.shape) for x in tensors]
         )
@@ -428,7 +431,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
 
 
 def _require_uncompiled(name: str, module: Any) -> None:
-    """Refuse a module whose calls cannot be seen."""
+    """Raise an error for a module whose calls cannot be observed."""
     if (
         isinstance(module, torch.jit.ScriptModule)
         or has_all(module, "_orig_mod")
@@ -443,7 +446,7 @@ def _require_uncompiled(name: str, module: Any) -> None:
 def _find_differing_runs(
     call: Call, key: Key, put_back: Callable[[], None]
 ) -> tuple[Replay, Replay] | None:
-    """Find two runs of a call that differ, or return None."""
+    """Find two runs of a call that differ; return None if all runs agree."""
 
     def run(seed: int) -> Replay:
         put_back()
@@ -468,7 +471,7 @@ def _classify_source(call: Call, key: Key, put_back: Callable[[], None]) -> str:
 
 
 def _find_varying_tensors(first: Replay, other: Replay) -> tuple[int, tuple[int, ...]]:
-    """Find the first stage with tensors that differ, and their numbers in it."""
+    """Find the first stage with tensors that differ, and the indices of these tensors."""
     for stage, both in enumerate(zip(first.stages, other.stages, strict=False)):
         pairs = enumerate(zip(*map(list_tensors, both), strict=False))
         if places := tuple(place for place, pair in pairs if not are_equal(*pair)):

@@ -1,6 +1,6 @@
-"""Transforms of `dpcore.sensitivity`, which bring rows into a bounded set, as modules.
+"""Modules for the transforms of `dpcore.sensitivity`, which map rows into a bounded set.
 
-A projection and a centre are fitted on public rows, which no claim covers.
+A projection and a centre are fitted on public rows; no claim covers these rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NORM_ORDERS = {"l1": 1, "l2": 2, "linf": float("inf")}
 
 
 class _FittedTransform(torch.nn.Module):
-    """A transform with buffers of float64, which follow it to a device and are never cast."""
+    """A transform with float64 buffers, which move with it to a device and are never cast."""
 
     public_rows: int | None
 
@@ -48,28 +48,28 @@ class _FittedTransform(torch.nn.Module):
 class Clip(_FittedTransform):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
 
-    Rows lie along the last dimension. Norms are taken in float64, of what has been rounded to the
-    dtype of x: no row that is moved ends up outside, and clipping twice has no further effect. A
-    zero row is a member of the ball.
+    Rows lie along the last dimension. Norms are computed in float64 after rounding to the dtype of
+    x. No row that is moved is outside afterwards, and clipping twice has no further effect. A zero
+    row is a member of the ball.
 
-    With a centre c it is ``(x - c) min(1, radius / norm(x - c))``: the ball lies around c, and rows
-    are returned relative to it, so that no addition rounds one out of `range`. To add c again
-    after the noise costs no privacy.
+    With a centre c, the transform is ``(x - c) min(1, radius / norm(x - c))``: the ball lies around
+    c. Rows are returned relative to c, because the addition of c could round a row out of `range`.
+    After the noise, c can be added without privacy cost.
 
     Args:
         norm: "l1", "l2" or "linf".
         radius: radius of the ball, in the units of x, in (0, 1e300].
-        center: public rows, shape `(n, dim)`, whose mean is taken, or a centre made from
-            such, shape `(dim,)`. None is the origin.
-        public_rows: number of public rows that a centre of shape `(dim,)` was made from, or None if
-            it is not known.
+        center: public rows, shape `(n, dim)`, whose mean is the centre; or a centre computed
+            from public rows, shape `(dim,)`. Defaults to the origin.
+        public_rows: number of public rows from which a centre of shape `(dim,)` was computed, or
+            None if it is not known.
 
     Attributes:
-        center: the centre, a buffer of float64, shape `(dim,)`; or None.
+        center: centre, a buffer of float64, shape `(dim,)`, or None.
 
     Raises:
-        TypeError: if `norm` is not a string, `radius` not a number, or `center` no array.
-        ValueError: if one of them is out of range, or `center` not finite.
+        TypeError: if `norm` is not a string, `radius` not a number, or `center` not an array.
+        ValueError: if an argument is out of range, or `center` is not finite.
 
     Source:
         Abadi et al. (2016), algorithm 1.
@@ -117,18 +117,18 @@ class Clip(_FittedTransform):
             x: finite numbers, shape `(..., dim)`; float64, float32, bfloat16 or float16.
 
         Returns:
-            A tensor of the same shape and dtype; without a centre x itself where no row is
-            outside.
+            A tensor with the same shape and dtype. Without a centre, it is x itself if every row
+            is inside.
 
         Raises:
-            TypeError: if x is not a tensor of these.
-            ValueError: if it has no dimension, no entries, an entry is not finite, or rows do not
-                have the length of the centre.
+            TypeError: if x is not such a tensor.
+            ValueError: if x has no dimension or no entries, if an entry is not finite, or if rows
+                do not have the length of the centre.
         """
         rows = _check_rows(x)
         if self.center is not None:
             self._check_width("x", x.shape[-1], self.center.numel(), tuple(x.shape))
-            # Rounded before it is clipped: nothing is rounded outside afterwards.
+            # Round before clipping: later rounding could move a row outside.
             x = _cast_like(rows - self.center.to(rows.device), x)
             rows = _check_rows(x)
         outside = _row_norms(rows.detach(), self.norm) > self.radius
@@ -137,13 +137,13 @@ class Clip(_FittedTransform):
         return _cast_like(_shrink_rows(rows, outside, self.norm, self.radius, x), x)
 
     def range(self, dim: int) -> Ball:
-        """Return the ball around the origin in which rows of `dim` entries end up."""
+        """Return the ball around the origin that contains clipped rows of `dim` entries."""
         if self.center is not None:
             self._check_width("dim", dim, self.center.numel(), dim)
         return Ball(self.norm, self.radius, dim)
 
     def extra_repr(self) -> str:
-        """Return the parameters, as `repr` shows them."""
+        """Return the parameters for `repr`."""
         shown = f"norm={self.norm!r}, radius={self.radius!r}"
         if self.center is None:
             return shown
@@ -153,33 +153,33 @@ class Clip(_FittedTransform):
 
 @suggest_arguments
 class Project(_FittedTransform):
-    """Project rows onto few directions, before `Clip`: ``directions (x - mean)``.
+    """Project rows onto a small number of directions, before `Clip`: ``directions (x - mean)``.
 
-    Noise grows with the number of entries. The directions in which public texts of the same kind
-    differ most keep most of what texts differ in. Directions have length 1 and are perpendicular,
-    so that no two rows end up farther apart in L2 than they were. It does not bound the rows: a
-    `Clip`, `MinMax` or `Normalise` follows.
+    Noise grows with the number of entries. The directions of largest variance among public texts of
+    the same kind keep most of the differences of texts. The directions have length 1 and are
+    perpendicular, so the L2 distance of two rows does not increase. A projection does not bound the
+    rows: a `Clip`, `MinMax` or `Normalise` must follow.
 
     Args:
-        rows: vectors of public texts, shape `(n, width)`, whose principal directions are
-            taken and the mean is subtracted; or "random" for directions that nothing was fitted
-            on. A claim does not cover these rows: they must be public.
+        rows: vectors of public texts, shape `(n, width)`, or "random". The mean of the vectors is
+            subtracted, and their principal directions are used. A claim does not cover these rows:
+            they must be public. Random directions are not fitted on any rows.
         dim: number of directions, at most `width` and n.
-        width: numbers in a vector of the encoder; only for "random".
-        rng: of random directions: None (fresh entropy, recorded), an int in [0, 2**63) or a
-            Generator.
+        width: number of entries of the encoder's vectors; only for "random".
+        rng: randomness of random directions: None (new entropy, recorded), an integer in
+            [0, 2**63) or a Generator.
 
     Attributes:
-        directions: a buffer of float64, shape `(dim, width)`.
-        mean: a buffer of float64, shape `(width,)`; zeros for random directions.
+        directions: directions, a buffer of float64, shape `(dim, width)`.
+        mean: mean, a buffer of float64, shape `(width,)`; zeros for random directions.
         shares: share of the rows' variance in each direction, shape `(dim,)`; NaN for random ones.
         public_rows: n, or None for random directions.
-        seed: of random directions, or None of others.
+        seed: seed of random directions, or None for fitted directions.
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or given where it has no meaning.
+        TypeError: if an argument has the wrong type, or is not allowed together with the others.
         ValueError: if `dim` is above the width or the number of rows, an entry is not finite, or
-            the rows do not vary in `dim` directions.
+            the rows vary in fewer than `dim` directions.
 
     Source:
         Pearson (1901), principal directions.
@@ -249,8 +249,8 @@ class Project(_FittedTransform):
             A tensor of the same dtype, shape `(..., dim)`.
 
         Raises:
-            TypeError: if x is not a tensor of these.
-            ValueError: if its rows have another length, or an entry is not finite.
+            TypeError: if x is not such a tensor.
+            ValueError: if rows have another length than `width`, or an entry is not finite.
         """
         rows = _check_rows(x)
         self._check_width("x", x.shape[-1], self.width, tuple(x.shape))
@@ -263,17 +263,17 @@ class Project(_FittedTransform):
         return self.dim
 
     def get_extra_state(self) -> Any:
-        """Return the number of public rows and the seed, -1 if missing, as a tensor on the CPU."""
+        """Return the number of public rows and the seed (-1 if missing), as a tensor on the CPU."""
         numbers = [-1 if number is None else number for number in (self.public_rows, self.seed)]
         return torch.tensor(numbers, dtype=torch.int64, device="cpu")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take over a saved number of rows and seed; an error for what is not such a tensor."""
+        """Set the saved number of rows and the seed; raise an error if the state does not fit."""
         numbers = layers.read_state(self, state, self.get_extra_state(), "a Project")
         self.public_rows, self.seed = (None if number < 0 else number for number in numbers)
 
     def extra_repr(self) -> str:
-        """Return the parameters and the rows or seed of the directions, as `repr` shows them."""
+        """Return the parameters and the origin of the directions, for `repr`."""
         shown = f"dim={self.dim}, width={self.width}"
         if self.public_rows is None:
             return f"{shown}, random directions of seed {self.seed}"
@@ -281,39 +281,39 @@ class Project(_FittedTransform):
 
 
 def count_zeroed(transform: Any) -> int:
-    """Return the number of rows that a transform has made zeros so far; 0 if it makes none."""
+    """Return the number of rows that a transform has replaced by zeros so far."""
     return transform.zeroed if has_all(transform, "zeroed") else 0
 
 
 @suggest_arguments
 class TransformChain(torch.nn.Sequential):
-    """Transforms one after the other; the last one bounds the rows.
+    """Several transforms in order; the last one bounds the rows.
 
     Args:
-        steps: transforms with a method `range(dim)`, and before the last of them `Project`.
+        steps: transforms with a method `range(dim)`; any but the last may also be a `Project`.
     """
 
     def __init__(self, steps: Iterable[Any]) -> None:
         super().__init__(*steps)
 
     def range(self, dim: int) -> Any:
-        """Return the set in which rows that had `dim` entries end up."""
+        """Return the set that contains the transformed rows of `dim` entries."""
         for step in list(self)[:-1]:
             dim = step.dim_of(dim) if isinstance(step, Project) else step.range(dim).dim
         return self[-1].range(dim)
 
     @property
     def zeroed(self) -> int:
-        """Number of rows that its steps have made zeros so far."""
+        """Number of rows that the transforms have replaced by zeros so far."""
         return sum(map(count_zeroed, self))
 
     def __repr__(self) -> str:
-        """Return the steps in order, on one line."""
+        """Return the transforms in order, on one line."""
         return f"[{', '.join(map(repr, self))}]"
 
 
 def fitted_steps(transform: Any) -> list[Any]:
-    """Return the steps of a transform that were fitted on rows, which must be public."""
+    """Return the transforms of a chain that were fitted on rows; these rows must be public."""
     steps = transform if isinstance(transform, TransformChain) else [transform]
     return [
         step
@@ -325,15 +325,15 @@ def fitted_steps(transform: Any) -> list[Any]:
 
 @suggest_arguments
 class MinMax(torch.nn.Module):
-    """Shift and scale each row to smallest entry 0 and largest 1: ``(x - min) / (max - min)``.
+    """Shift and scale each row to minimum 0 and maximum 1: ``(x - min) / (max - min)``.
 
-    Both are exact after rounding. A constant row (0/0) becomes zeros, which `zeroed` counts and an
-    `AssumptionWarning` reports. It lies outside of `range`, whose sensitivities cover it all the
-    same: all entries of a member are within [0, 1] and one of them is 0, so that it is at most
-    dim - 1 away in L1, sqrt(dim - 1) in L2 and 1 in Linf.
+    Both values are exact after rounding. A constant row (0/0) becomes zeros, which `zeroed` counts
+    and an `AssumptionWarning` reports. It lies outside of `range`, but the sensitivities of `range`
+    still hold for it. The entries of a member are in [0, 1], and one of them is 0. Its distance
+    from zeros is therefore at most dim - 1 in L1, sqrt(dim - 1) in L2 and 1 in Linf.
 
     Attributes:
-        zeroed: how many rows have become zeros since the module was made.
+        zeroed: number of rows that have become zeros since the module was made.
 
     Source:
         Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
@@ -360,8 +360,8 @@ class MinMax(torch.nn.Module):
             A tensor of the same shape and dtype.
 
         Raises:
-            TypeError: if x is not a tensor of these.
-            ValueError: if its rows have fewer than two entries, or an entry is not finite.
+            TypeError: if x is not such a tensor.
+            ValueError: if rows have fewer than two entries, or an entry is not finite.
         """
         rows = _check_rows(x)
         if rows.shape[-1] == 1:
@@ -370,14 +370,14 @@ class MinMax(torch.nn.Module):
         low, high = rows.amin(-1, keepdim=True), rows.amax(-1, keepdim=True)
         constant = (low == high).detach()
         self.zeroed += _warn_of_zero_rows(constant, "constant (max - min = 0)")
-        # A quarter of everything has the same quotients, and a range that does not overflow.
+        # Division by 4 does not change the quotients, and the range does not overflow.
         quarter = torch.ones_like(low).masked_fill(torch.maximum(-low, high).detach() > 1e300, 0.25)
         bottom = low * quarter
         width = torch.where(constant, 1.0, high * quarter - bottom)
         return _cast_like((rows * quarter - bottom) / width, x)
 
     def range(self, dim: int) -> MinMaxRows:
-        """Return the set in which rows of `dim` entries end up; raise ValueError for one entry."""
+        """Return the set that contains scaled rows of `dim` entries; one entry is an error."""
         return MinMaxRows(dim)
 
 
@@ -385,20 +385,21 @@ class MinMax(torch.nn.Module):
 class Normalise(torch.nn.Module):
     """Divide each row by its norm: ``x / norm(x)``.
 
-    After rounding the norm, taken in float64, is at most 1, so that rounding does not add to the
-    distance of two rows, at most 2 in this norm. A zero row (0/0) stays zero, which `zeroed` counts
-    and an `AssumptionWarning` reports. It lies outside of `range`, whose sensitivities cover it
-    all the same: its distance from any member is half the largest distance of two.
+    After rounding, the norm in float64 is at most 1. Rounding therefore does not increase the
+    largest distance of two rows, which is 2 in this norm. A zero row (0/0) stays zero, which
+    `zeroed` counts and an `AssumptionWarning` reports. It lies outside of `range`, but the
+    sensitivities of `range` still hold for it. Its distance from a member is half of the largest
+    distance of two members.
 
     Args:
         norm: "l1", "l2" or "linf".
 
     Attributes:
-        zeroed: how many zero rows have been seen since the module was made.
+        zeroed: number of zero rows since the module was made.
 
     Raises:
         TypeError: if `norm` is not a string.
-        ValueError: if it is none of the three.
+        ValueError: if `norm` is not one of the three.
 
     Example:
         >>> Normalise("l2")(torch.tensor([3.0, -4.0]))
@@ -422,8 +423,8 @@ class Normalise(torch.nn.Module):
             A tensor of the same shape and dtype.
 
         Raises:
-            TypeError: if x is not a tensor of these.
-            ValueError: if it has no dimension, no entries, or an entry is not finite.
+            TypeError: if x is not such a tensor.
+            ValueError: if x has no dimension or no entries, or if an entry is not finite.
         """
         rows = _check_rows(x)
         zero = (rows.detach() == 0.0).all(-1, keepdim=True)
@@ -431,16 +432,16 @@ class Normalise(torch.nn.Module):
         return _cast_like(_shrink_rows(rows, ~zero, self.norm, 1.0, x), x)
 
     def range(self, dim: int) -> Sphere:
-        """Return the unit sphere of the norm, on which rows of `dim` entries end up."""
+        """Return the unit sphere of the norm, which contains normalised rows of `dim` entries."""
         return Sphere(dim, self.norm)
 
     def extra_repr(self) -> str:
-        """Return the parameters, as `repr` shows them."""
+        """Return the parameters for `repr`."""
         return f"norm={self.norm!r}"
 
 
 class _StraightThroughRounding(torch.autograd.Function):
-    """Rounded numbers in place of exact ones, with the gradients of these."""
+    """A function that returns rounded numbers, with the gradient of the exact numbers."""
 
     @staticmethod
     def forward(ctx: Any, exact: Any, rounded: Any) -> Any:
@@ -454,7 +455,7 @@ class _StraightThroughRounding(torch.autograd.Function):
 
 
 def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[np.float64]:
-    """Check public rows, or a centre made from such, and return them in float64."""
+    """Check public rows, or a centre computed from public rows, and return float64 numbers."""
     shapes = " or ".join({1: "(dim,)", 2: "(n, dim)"}[axes] for axes in dims)
     requirement = f"an array of finite numbers of shape {shapes}"
     if isinstance(value, torch.Tensor):
@@ -472,18 +473,18 @@ def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[n
 
 
 def _principal_directions(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
-    """Compute the `dim` directions of largest variance, and the share of each."""
+    """Compute the `dim` directions of largest variance, and their shares of the variance."""
     centred = rows - mean
-    # Of many rows the small factor has the same directions.
+    # If there are many rows, the small QR factor has the same directions.
     _, sizes, directions = np.linalg.svd(np.linalg.qr(centred, mode="r"), full_matrices=False)
-    # Smaller ones are rounding of the mean.
+    # Smaller singular values are rounding errors of the mean.
     least = np.finfo(np.float64).eps * max(rows.shape) * max(float(sizes[0]), np.abs(rows).max())
     rank = int((sizes > least).sum())
     if rank < dim:
         requirement = f"rows that vary in {dim} directions at least"
         raise errors.invalid("rows", requirement, f"{len(rows)} rows that vary in {rank}")
     directions = directions[:dim]
-    # The sign of a direction is a matter of the routine: the largest entry is positive.
+    # Make the largest entry positive, because the sign of a direction depends on the routine.
     largest = np.take_along_axis(directions, np.abs(directions).argmax(1)[:, None], 1)
     return directions * np.sign(largest), sizes[:dim] ** 2 / (sizes**2).sum()
 
@@ -508,46 +509,46 @@ def _cast_like(rows: Any, x: Any) -> Any:
 
 
 def _warn_of_zero_rows(wrong: Any, what: str) -> int:
-    """Warn of rows that become zeros, and count them."""
+    """Warn about rows that become zeros, and return their number."""
     count = int(wrong.sum())
     if count:
         message = (
             f"{count} of {wrong.numel()} rows are {what} and became zeros: they lie outside of the "
             "transform's range, within its sensitivity"
         )
-        # The caller of the module, above its forward and two functions of torch.
+        # The stack level of the module's caller, above `forward` and two functions of torch.
         warnings.warn(message, errors.AssumptionWarning, stacklevel=6)
     return count
 
 
 def _row_norms(rows: Any, norm: str) -> Any:
-    """Compute the norm of each row of float64, its last dimension kept; no square overflows."""
+    """Compute the norm of each row of float64 without overflow; keep the last dimension."""
     parts, power = _scale_by_power_of_two(rows)
     if norm == "l2":
-        # Not torch's norm, which rounds other sums of two squares than all else does.
+        # torch's norm rounds a sum of two squares differently from other routines.
         return parts.square_().sum(-1, keepdim=True).sqrt_() * power
     return torch.linalg.vector_norm(parts, _NORM_ORDERS[norm], dim=-1, keepdim=True) * power
 
 
 def _scale_by_power_of_two(rows: Any) -> Any:
-    """Divide rows by a power of two, which is exact, to entries up to 2; return it as well."""
+    """Divide rows exactly by a power of two, so that entries are at most 2; return both."""
     largest = rows.detach().abs().amax(-1, keepdim=True)
     power = torch.where(largest == 0.0, 1.0, largest / (2.0 * torch.frexp(largest).mantissa))
     return rows / power, power
 
 
 def _shrink_rows(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any:
-    """Scale the rows in `moved` to norm `radius`, rounded to the dtype of x and never outside."""
-    # Sums in another order differ by 2 (dim - 2) half units in the last place at most: this far
-    # inside, none finds a row outside. With 2^-42 at most, `Sphere` finds them all on it.
+    """Scale the rows in `moved` to norm `radius`; round to the dtype of x, but never outside."""
+    # Sums in another order differ by at most 2 (dim - 2) half units in the last place. With this
+    # slack, no order puts a row outside. With at most 2^-42, `Sphere` accepts all rows.
     slack = min(max(rows.shape[-1] - 2, 0) * 2.0**-52, 2.0**-42)
     limit, target = radius * (1.0 - slack), radius * (1.0 - 2.0 * slack)
     parts, _ = _scale_by_power_of_two(rows)
     lengths = torch.linalg.vector_norm(parts, _NORM_ORDERS[norm], dim=-1, keepdim=True)
-    # Rows that stay must not be divided by 0, or their gradients are NaN.
+    # Do not divide the rows that stay by 0, because their gradients would be NaN.
     exact = torch.where(moved, parts / torch.where(moved, lengths, 1.0) * target, rows)
     rounded = exact.detach().to(x.dtype)
-    # Towards 0: in 32 and 16 bits that is all, and in 64 the last bits may ask for some steps.
+    # Round towards 0. In 32 and 16 bits this suffices; in 64 bits a few more steps may be needed.
     rounded = _next_towards_zero(rounded, rounded.to(torch.float64).abs() > exact.detach().abs())
     while bool((over := moved & (_row_norms(rounded.to(torch.float64), norm) > limit)).any()):
         rounded = _next_towards_zero(rounded, over)
@@ -555,7 +556,7 @@ def _shrink_rows(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any
 
 
 def _next_towards_zero(x: Any, where: Any) -> Any:
-    """Move the floats that `where` selects to the next one towards 0."""
-    # Its bits are those of the integer below.
+    """Move the floats selected by `where` to the next float towards 0."""
+    # The bits of the next float are the bits of the next lower integer.
     bits = x.view(_INTEGER_DTYPES[x.element_size()])
     return (bits - (where & (x != 0.0)).to(bits.dtype)).view(x.dtype)

@@ -1,8 +1,8 @@
-"""Audits of trainings: one noisy step, one run with canaries, and processes for many runs.
+"""Audits of trainings: one noisy step, one run with canaries, and a process pool for many runs.
 
-They see a training as it is done: `OpacusStep` clips and draws with the objects of Opacus, and any
-other code fits as a plain function. Only `OpacusStep` and `language_model_losses` need further
-packages: `pip install dpcore[dpsgd]`, `pip install transformers`.
+The audits use the training code as it is. `OpacusStep` clips and draws with the objects of Opacus;
+any other code can be passed as a function. Only `OpacusStep` and `language_model_losses` need
+further packages: `pip install dpcore[dpsgd]`, `pip install transformers`.
 """
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ __all__ = ["OpacusStep", "audit_run", "audit_step", "language_model_losses", "ma
 
 
 def __dir__() -> list[str]:
-    """Return its public names; what it imports is not shown."""
+    """List the public names; imported names are left out."""
     return [*__all__]

@@ -1,7 +1,7 @@
-"""The audit of one training run by canaries, and processes for many trainings.
+"""The audit of one training run by canaries, and a process pool for many trainings.
 
-Canaries are included by coins, trained on, and guessed. Each process has one torch thread and makes
-the model once.
+Coins decide which canaries are included in the training; the audit then guesses them. Each process
+of the pool uses one torch thread, and makes the model only once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..suggestions import suggest_arguments
 Losses = Callable[[Any], Any]
 Fit = Callable[[Any], Losses]
 _INCLUSION_STREAM_KEY: Final = 0x636F696E
-"""Separates the coins of inclusion from those that decide ties, with the same seed."""
+"""Key that gives the coins of inclusion other random numbers than the coins that decide ties."""
 _NO_PROOF_REMARK: Final = (
     "a small leak does not prove that the training adds noise: fit_without_noise= trains the same "
     "recipe without noise, for comparison"
@@ -42,16 +42,16 @@ _NO_PROOF_REMARK: Final = (
 
 
 def check_function(name: str, requirement: str, value: Any, arguments: int) -> None:
-    """Check that a value can be called with so many arguments.
+    """Check that a value can be called with a given number of arguments.
 
     Args:
-        name: what the message calls the value.
-        requirement: what the message asks for.
-        value: a function, or an object that can be called.
+        name: name of the value in the message.
+        requirement: requirement that the message states.
+        value: function, or another object that can be called.
         arguments: number of arguments of a call.
 
     Raises:
-        TypeError: if it cannot.
+        TypeError: if the value cannot be called in this way.
     """
     if not callable(value):
         raise mistyped(name, requirement, value)
@@ -62,19 +62,19 @@ def check_function(name: str, requirement: str, value: Any, arguments: int) -> N
     except TypeError:
         raise mistyped(name, requirement, value) from None
     except ValueError:
-        # A function written in C need not show its arguments.
+        # A function written in C may hide its arguments.
         return
 
 
 def count_records(name: str, records: Any) -> int:
-    """Count records of a kind that allows one to be left out and others to be added.
+    """Count records; check that their type allows leaving one out and adding others.
 
     Args:
-        name: what the message calls them.
+        name: name of the records in the message.
         records: a list, a range, a numpy array or a torch tensor.
 
     Raises:
-        TypeError: if they are of another kind; the message says how to make a list of them.
+        TypeError: if the records have another type; the message states how to make a list.
     """
     is_frame = has_all(records, "iloc")
     is_array = has_all(records, "shape") and bool(records.shape) and not is_frame
@@ -93,19 +93,19 @@ def count_records(name: str, records: Any) -> int:
 
 
 def read_numbers(name: str, requirement: str, value: Any) -> npt.NDArray[np.float64]:
-    """Read real numbers in any shape, those of tensors without gradient and device.
+    """Read real numbers in any shape; drop the gradient and the device of tensors.
 
     Args:
-        name: what the message calls the value.
-        requirement: what the message asks for.
+        name: name of the value in the message.
+        requirement: requirement that the message states.
         value: numbers, an array, a tensor, or a list of these.
 
     Returns:
         The numbers as float64.
 
     Raises:
-        TypeError: if it does not hold real numbers.
-        ValueError: if its rows differ in length, or entries of it are masked.
+        TypeError: if the value does not hold real numbers.
+        ValueError: if rows differ in length, or entries are masked.
     """
     if isinstance(value, list | tuple):
         value = [numpy_of(part) if is_tensor(part) else part for part in value]
@@ -128,43 +128,43 @@ def audit_run(
     fit_without_noise: Fit | None = None,
     rng: Rng = None,
 ) -> OutputsAudit:
-    """Train once with canaries and certify a lower bound on epsilon from the right guesses.
+    """Train once with canaries, and certify a lower bound on epsilon from the correct guesses.
 
-    Each canary is put among the records by its own fair coin. The training runs once; the score of
-    a canary is minus its loss. The canaries with the highest scores are guessed to be in, as many
-    with the lowest to be out. How many are guessed is fixed before the training, as the theorem
-    requires.
+    A separate fair coin decides for each canary if it is put among the records. The training runs
+    once. The score of a canary is minus its loss. The canaries with the highest scores are guessed
+    to be in, and the same number with the lowest scores to be out. The number of guesses is fixed
+    before the training, as the theorem requires.
 
     Args:
-        fit: a function that trains on records and returns a function `records -> losses`, one loss
-            a record: of torch, Opacus, scikit-learn, JAX, a command, anything. It must not know
-            which records are canaries, and draws its own randomness.
-        records: the other records: a list, a numpy array or a torch tensor.
-        canaries: records made for the audit, of the same kind: best such that no other record has
-            their gradient. Each is used by chance one half.
-        guesses: canaries that are guessed: a number, a share (a float up to 1.0), or (in, out).
-        claim: epsilon that somebody claims, a curve of `dpcore.claims`, or None.
+        fit: function that trains on records and returns a function `records -> losses`, with one
+            loss per record. Any code is possible: torch, Opacus, scikit-learn, JAX, a command. It
+            must not know which records are canaries, and uses its own randomness.
+        records: other records: a list, a numpy array or a torch tensor.
+        canaries: records made for the audit, of the same type as `records`. They work best if no
+            other record has the same gradient. Each is included with probability one half.
+        guesses: canaries to guess: a number, a share (a float up to 1.0), or numbers (in, out).
+        claim: claimed epsilon, a curve of `dpcore.claims`, or None.
         delta: delta of the claim, in [0, 1).
-        bound: "one_run" (the default) or, for a claim made of the Gaussian mechanism,
+        bound: "one_run" (the default) or, for a claim on the Gaussian mechanism,
             "one_run_fdp".
         confidence: probability that the bound holds.
-        fit_without_noise: the same recipe with its noise left out. It is trained on the same
-            records once more, and the report says how much the same canaries show there. Where
-            that is no more, they do not describe the noise.
-        rng: what throws the coins: None, a seed, or a numpy Generator. `fit` draws its own.
+        fit_without_noise: the same training without noise. It also runs on the same records, and
+            the report states what the same canaries show there. If they show no more than in the
+            training with noise, they give no information on the noise.
+        rng: randomness of the coins: None, a seed, or a numpy Generator. `fit` does not use it.
 
     Returns:
-        The `OutputsAudit` of one run, with `auc` beside `ceiling`.
+        The `OutputsAudit` of one run, with `auc` in addition to `ceiling`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if an argument is out of range, there are fewer than 2 canaries, or losses are
             NaN, all equal or not one for each canary.
 
     Warns:
-        AssumptionWarning: before the training starts, if so many guesses cannot refute the claim
-            even if all are right, or canaries are equal to each other or to a record; afterwards
-            if the number of included canaries is not what fair coins give.
+        AssumptionWarning: before the training, if this number of guesses cannot refute the claim
+            even if all are correct, or if canaries equal each other or a record. After it, if the
+            number of included canaries is implausible for fair coins.
 
     Source:
         Steinke, Nasr and Jagielski (2023), algorithm 1 and theorem 5.2; Mahloujifar, Melis and
@@ -205,30 +205,31 @@ def audit_run(
 
 @suggest_arguments
 def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32) -> Losses:
-    """Make the losses of records that `audit_run` asks for, of a causal model of transformers.
+    """Make the function `records -> losses` for `audit_run` from a causal model of transformers.
 
     The loss of a record is the mean of ``-ln P(token | tokens before it)``, from its second token
-    on. It is computed in eval mode, without gradients, by the weights that the model has at the
-    time of the call. Every token counts: no record is truncated.
+    on. It is computed in eval mode, without gradients, with the weights of the model at the time of
+    the call. Every token counts: records are never truncated.
 
     Args:
-        model: a causal language model of the package transformers, such as `GPT2LMHeadModel`, also
-            as Opacus wraps it.
-        tokenizer: its tokenizer, for records that are texts. Defaults to records of token numbers.
+        model: a causal language model of the package transformers, such as `GPT2LMHeadModel`,
+            possibly wrapped by Opacus.
+        tokenizer: tokenizer of the model, for records that are texts. Defaults to records of token
+            numbers.
         batch: number of records that go through the model at a time.
 
     Returns:
-        A function `records -> losses`: records are texts, lists of token numbers, or the rows of
+        A function `records -> losses`. Records are texts, lists of token numbers, or the rows of
         an array or tensor; losses have shape `(n,)`.
 
     Raises:
-        TypeError: if the model is of another kind (masked, or with an encoder), or `tokenizer`
-            cannot be called; in the call, if a record is not of token numbers.
+        TypeError: if the model has another type (masked, or with an encoder), or `tokenizer`
+            cannot be called; in the call, if a record does not hold token numbers.
         ValueError: if `batch` is below 1; in the call, if a record has fewer than 2 tokens or more
-            than the model takes.
+            than the model accepts.
 
     Source:
-        Carlini et al. (2019), section 3: the log-perplexity of a canary, here per token.
+        Carlini et al. (2019), section 3: log-perplexity of a canary, here per token.
 
     Example:
         The last line of a `fit` is ``return language_model_losses(model)``.
@@ -238,7 +239,7 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
         TypeError: model must be a causal language model of transformers, got 'gpt2'
     """
     kind = "a causal language model of transformers"
-    # Opacus wraps a model, and shows none of its attributes.
+    # Opacus wraps a model and hides its attributes.
     model = getattr(model, "_module", model)
     if not (has_all(model, "can_generate", "config", "modules") and model.can_generate()):
         raise mistyped("model", kind, model)
@@ -256,7 +257,7 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
         losses = [_mean_losses(*_run_tokens(model, part)) for part in parts]
         return np.concatenate([np.empty(0), *losses])
 
-    # In a causal model the first logits do not depend on the second token.
+    # In a causal model, the first logits do not depend on the second token.
     logits, *_ = _run_tokens(model, [np.array([0, 0]), np.array([0, 1])])
     if not np.allclose(*logits[:, 0].cpu().numpy()):
         raise mistyped("model", f"{kind}, whose logits do not depend on later tokens", model)
@@ -266,7 +267,7 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
 def _read_tokens(place: int, record: Any, limit: int | None) -> npt.NDArray[np.int64]:
     """Read the token numbers of one record."""
     name = f"record {place}"
-    # numpy makes no numbers of a text, which has no number of tokens without a tokenizer.
+    # numpy reads no numbers from a text; its token numbers need a tokenizer.
     tokens = np.asarray(numpy_of(record) if is_tensor(record) else record)
     if tokens.dtype.kind not in "iu" or tokens.ndim != 1:
         raise mistyped(name, "a list of token numbers (tokenizer= reads texts)", record)
@@ -278,7 +279,7 @@ def _read_tokens(place: int, record: Any, limit: int | None) -> npt.NDArray[np.i
 
 
 def _run_tokens(model: Any, sequences: list[npt.NDArray[np.int64]]) -> tuple[Any, Any, Any]:
-    """Return logits, tokens and what a token is, of one batch that is filled up on the right."""
+    """Return logits, tokens and a mask of real tokens, for one batch with padding on the right."""
     import torch
 
     sizes = np.array([sequence.size for sequence in sequences])
@@ -295,7 +296,7 @@ def _run_tokens(model: Any, sequences: list[npt.NDArray[np.int64]]) -> tuple[Any
     finally:
         for module, mode in modes:
             module.training = mode
-    # In float32 also where the model is not: 16 bits make the losses of canaries equal.
+    # Use float32 for any model: with 16 bits, the losses of different canaries become equal.
     return logits.float(), tokens, is_token
 
 
@@ -312,7 +313,7 @@ def _mean_losses(logits: Any, tokens: Any, is_token: Any) -> npt.NDArray[np.floa
 def _guess_canaries(
     fit: Fit, batch: Any, canaries: Any, included: npt.NDArray[np.bool_], rules: dict[str, Any]
 ) -> OutputsAudit:
-    """Train, score the canaries by their losses, and guess."""
+    """Train, score the canaries by their losses, and guess which are included."""
     scores = -_check_losses(fit(batch), canaries, included.size)
     report = audit_outputs(scores, label=included, source=False, **rules)
     auc = _compute_auc(scores[included], scores[~included])
@@ -335,7 +336,7 @@ def _check_losses(losses: Any, canaries: Any, many: int) -> npt.NDArray[np.float
 
 
 def _compute_auc(inside: npt.NDArray[np.float64], outside: npt.NDArray[np.float64]) -> float | None:
-    """Compute the share of pairs in which the included canary scores higher, ties as one half."""
+    """Compute the share of pairs in which the included canary scores higher; a tie counts 1/2."""
     if not inside.size or not outside.size:
         return None
     ranked = np.sort(outside)
@@ -356,14 +357,14 @@ def _compare_without_noise(other: OutputsAudit) -> str:
 
 
 def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
-    """Check all rules on perfect scores, and whether these refute the claim."""
+    """Check the arguments with perfect scores; return a remark if these cannot refute the claim."""
     requested = rules["guesses"]
     first = (
         requested[0] if isinstance(requested, tuple) and len(requested) == 2 else (many + 1) // 2
     )
     inside = np.arange(many) < first
     with warnings.catch_warnings():
-        # Of perfect guesses; the coins are not thrown yet.
+        # The warnings would concern perfect guesses, before the coins are tossed.
         warnings.simplefilter("ignore", AssumptionWarning)
         best = audit_outputs(inside.astype(float), label=inside, source=False, **rules)
     if not best.undecided:
@@ -378,7 +379,7 @@ def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
-    """Describe canaries that are equal, or that occur among the records."""
+    """Describe canaries that are equal to each other or to a record."""
     mine = Counter(key for key in map(fingerprint_input, canaries) if _is_read(key))
     equal = sum(times for times in mine.values() if times > 1)
     prints = {fingerprint_input(record) for record in records}
@@ -391,7 +392,7 @@ def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
 
 
 def _is_read(key: Any) -> bool:
-    """Return True if a fingerprint stands for the whole content: None stands for what was not."""
+    """Return True if a fingerprint covers the whole content; None marks unread content."""
     return all(map(_is_read, key)) if isinstance(key, tuple) else key is not None
 
 
@@ -411,7 +412,7 @@ def _count_canaries(records: Any, canaries: Any) -> int:
 
 
 def _join_canaries(records: Any, canaries: Any, places: npt.NDArray[np.int_]) -> Any:
-    """Return the records and the included canaries, of the kind that the records are."""
+    """Return the records together with the included canaries, as an object of the same type."""
     if isinstance(records, list):
         return records + [canaries[place] for place in places]
     if isinstance(records, np.ndarray):
@@ -425,23 +426,22 @@ def make_pool(
 ) -> ProcessPoolExecutor:
     """Make an executor of processes for `dpcore.audit(dpcore.repeat(train), ..., executor=pool)`.
 
-    torch and the libraries of numpy get one thread in each: several that share the cores are
-    slower than one. The processes are started afresh (spawn), for a fork of a process in which
-    torch has run may deadlock; so what is trained must be importable from a module.
-
-    The processes start at once, while the audit tries the mechanism in this process.
+    torch and the libraries of numpy get one thread in each process, because several threads that
+    share the cores are slower. The processes are started anew (spawn), because the fork of a
+    process in which torch has run may deadlock. Therefore the training function must be importable
+    from a module. The processes start at once, while the audit tests the mechanism in this process.
 
     Args:
-        processes: number of processes. None is the number of cores.
-        prepare: a function without arguments, importable from a module, that each process calls
-            once, and this one too, in which an audit tries the mechanism: to load the data, say,
-            or to make the model that `train` copies.
+        processes: number of processes. Defaults to the number of cores.
+        prepare: function without arguments, importable from a module, for example to load data or
+            to make a model that `train` copies. Each process calls it once. This process calls it
+            too, because the audit tests the mechanism here. Defaults to no function.
 
     Returns:
         The executor; close it with `with`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if `processes` is below 1.
 
     Example:

@@ -1,11 +1,11 @@
 """The audit of one noisy step: the sum of clipped gradients, with and without one record.
 
-The audit reads columns of the sum: a few numbers that show what millions of weights hide. Under
-isotropic noise the projection on the line between the two clean sums is sufficient: no other
-statistic of the sum distinguishes the two inputs better (a linear functional of a Gaussian vector,
-Dong, Roth and Su, 2022, section 2.3). Faulty noise is not isotropic. One draw that is added to
-every weight cancels from the difference of two coordinates, and a tensor that got no noise shows on
-its own part of the line. So these are columns too.
+The audit reads the sum, a vector of millions of weights, by columns: a small number of linear
+functions. Under isotropic noise, the projection on the line between the two clean sums is
+sufficient: no statistic of the sum distinguishes the two inputs better (Dong, Roth and Su, 2022,
+section 2.3, on linear functionals of Gaussian vectors). Faulty noise is not isotropic. If one draw
+is added to every weight, it cancels in the difference of two coordinates. If a tensor gets no
+noise, its own part of the line shows it. Therefore these differences and parts are columns too.
 """
 
 from __future__ import annotations
@@ -41,63 +41,63 @@ from .run import check_function, count_records, read_numbers
 Vector = npt.NDArray[np.float64]
 
 _require_module: Final = partial(require_module, who="OpacusStep", install="'dpcore[dpsgd]'")
-"""Import of a module of Opacus, or of torch, when it is first needed."""
+"""Import a module of Opacus or torch when it is first needed."""
 
 _OWN_FUNCTION_ADVICE: Final = "for others give audit_step a function (records, rng) -> vector"
 
 _REFUSED_OPTIMIZERS: Final = ("AdaClip", "Distributed", "FSDP")
-"""Parts of names of optimizers whose clipping norm changes, or that draw in another process."""
+"""Parts of names of optimizers that change the clipping norm or draw in another process."""
 
 _BATCH_SUM_TOLERANCE: Final = 1e-3
-"""Relative difference of two sums of one batch that is put down to rounding."""
+"""Relative difference of two sums of one batch that counts as rounding."""
 
 _MAX_COORDINATE_COLUMNS: Final = 6
-"""Coordinates that are columns: those in which the two sums differ most."""
+"""Number of coordinates that are columns: those with the largest differences of the two sums."""
 
 _MAX_TENSOR_COLUMNS: Final = 32
-"""Tensors whose part of the line is a column: those with the largest parts."""
+"""Largest number of tensors with a column: those with the largest parts of the line."""
 _PILOT_DRAWS: Final = 200
-"""Draws whose mean stands for the clean sum of a function that has no `clean`."""
+"""Draws whose mean replaces the clean sum of a function without `clean`."""
 _DRAWS_PER_RECORD: Final = 8
-"""Draws a record, where the record to leave out is chosen without `clean`."""
+"""Draws per record, if the record to leave out is chosen without `clean`."""
 _DRAWS_PER_BLOCK: Final = 256
-"""Draws in a block: of 1 ms each, a bar moves and Ctrl-C is heard four times a second."""
+"""Draws in a block; if one takes 1 ms, the bar and Ctrl-C are handled four times a second."""
 _CLIP_TOLERANCE: Final = 1e-3
-"""Share of clip by which sums of float32 may be too far apart."""
+"""Share of clip by which rounding in float32 may increase the distance of the sums."""
 _MIN_CLIP_SHARE: Final = 0.9
-"""Distance in clips below which a longer gradient would show more."""
+"""Share of clip; if the distance is below it, a note advises a longer gradient."""
 _PILOT_STREAM_KEY: Final = 0x73746570
-"""Separates the pilot's random numbers from those of the audit with the same seed."""
+"""Key that gives the pilot other random numbers than the audit with the same seed."""
 
 
 @suggest_arguments
 class OpacusStep:
-    """The noisy sum of clipped gradients that one step of Opacus makes, undivided.
+    """The undivided noisy sum of clipped gradients in one step of Opacus.
 
-    Per-sample gradients (for ghost clipping: their clipped sum) are computed once for a batch. Each
-    draw clips and adds noise anew, with the methods of the optimizer itself, so that a subclass
-    with a fault shows it. The optimizer makes no step, its accountant counts none, and weights,
-    gradients, generators and modes are left as they were. Dropout is off; whatever else is random
-    in the model is refused, for its noise is not the noise of the claim.
+    Per-sample gradients (for ghost clipping, their clipped sum) are computed once for a batch. Each
+    draw clips and adds new noise with the methods of the optimizer itself, so a fault in a subclass
+    is visible. The optimizer makes no step and its accountant counts no step. Weights, gradients,
+    generators and modes are restored. Dropout is turned off. A model with other randomness is
+    refused, because such noise is not the noise of the claim.
 
     Args:
-        model: the module that `opacus.PrivacyEngine.make_private` returned, or an
-            `opacus.GradSampleModule` (for ghost clipping its class for fast gradient clipping).
-        optimizer: Opacus' optimizer of it: flat, per-layer or ghost clipping in one process.
-        losses: a function of model and records that returns one loss a record, a tensor of shape
+        model: module that `opacus.PrivacyEngine.make_private` returned, or an
+            `opacus.GradSampleModule` (for ghost clipping, its class for fast gradient clipping).
+        optimizer: Opacus' optimizer of the model, with flat, per-layer or ghost clipping in one
+            process.
+        losses: function of model and records that returns one loss per record, a tensor of shape
             `(n,)`.
-        gradients: in place of `losses`, the gradients of n records, shape `(n, P)` with the P
-            weights of the optimizer in its order. Records are then row numbers, `range(n)`. Large
-            and opposed rows show what natural records do not. Not for ghost clipping, which has no
-            gradient of a record.
+        gradients: gradients of n records, in place of `losses`, shape `(n, P)` with the P weights
+            of the optimizer in its order. Records are then row numbers, `range(n)`. Large rows of
+            opposite sign can show faults that natural records do not. Not for ghost clipping.
 
     Raises:
         ModuleNotFoundError: if opacus is not installed.
-        TypeError: if an argument is of the wrong kind; if Opacus does not wrap the model.
+        TypeError: if an argument has the wrong type, or Opacus does not wrap the model.
         ValueError: if the gradients have the wrong shape or are not finite.
 
     Source:
-        Abadi et al. (2016), algorithm 1, the sum before it is divided; Yousefpour et al. (2021)
+        Abadi et al. (2016), algorithm 1, the sum before division; Yousefpour et al. (2021)
         (Opacus); Bu et al. (2022) (ghost clipping).
     """
 
@@ -132,7 +132,7 @@ class OpacusStep:
 
         Args:
             records: the batch.
-            rng: seeds all generators that the draw uses.
+            rng: generator that seeds all generators of the draw.
 
         Returns:
             The sum, shape `(P,)`.
@@ -146,7 +146,7 @@ class OpacusStep:
             records: the batch.
 
         Returns:
-            The sum, shape `(P,)`, or None where the clipping of the optimizer is random itself.
+            The sum, shape `(P,)`, or None if the clipping of the optimizer is random.
         """
         return self.prepare(records).clean
 
@@ -157,12 +157,12 @@ class OpacusStep:
             records: the batch.
 
         Returns:
-            The batch: called with `size` and `rng` it yields noisy sums.
+            The batch. A call with `size` and `rng` yields noisy sums.
 
         Raises:
             TypeError: if the losses are not a tensor.
-            ValueError: if the batch is empty; if the losses are not one finite number a record,
-                or are others at a second call; if a gradient is not finite or missing.
+            ValueError: if the batch is empty; if the losses are not one finite number per record,
+                or differ at a second call; if a gradient is not finite or is missing.
         """
         size = _batch_size(records)
         with self._left_as_found():
@@ -182,7 +182,7 @@ class OpacusStep:
         ]
 
     def _backward(self, records: Any, size: int) -> list[Any]:
-        """Compute per-sample gradients, or for ghost clipping their clipped sum."""
+        """Compute per-sample gradients or, for ghost clipping, their clipped sum."""
         for parameter in self._parameters:
             parameter.grad = parameter.grad_sample = parameter.summed_grad = None
         losses = self._losses(records, size)
@@ -230,7 +230,7 @@ class OpacusStep:
 
     @contextmanager
     def _left_as_found(self) -> Iterator[None]:
-        """Put back gradients, attributes of weights and optimizer, buffers and modes."""
+        """Restore gradients, attributes of weights and optimizer, buffers and modes."""
         parameters = [(part, part.grad, dict(vars(part))) for part in self.model.parameters()]
         optimizer = dict(vars(self.optimizer))
         modules = [(part, part.training) for part in self.model.modules()]
@@ -240,9 +240,9 @@ class OpacusStep:
         try:
             for part, _ in modules:
                 part.training = not isinstance(part, dropout)
-            # Not from the seed of any draw: the same for every batch.
+            # Use a fixed seed, so that every batch has the same random numbers.
             with seeded_globals(np.random.default_rng(0)), warnings.catch_warnings():
-                # Inputs need no gradient here, and Opacus' hooks need none of them.
+                # Opacus' hooks do not need the gradients of inputs, which are missing here.
                 warnings.filterwarnings("ignore", "Full backward hook is firing")
                 yield
         finally:
@@ -262,26 +262,26 @@ class PreparedBatch:
     """The gradients of one batch, from which noisy sums are drawn.
 
     Args:
-        step: whose optimizer clips and adds noise.
-        held: per-sample gradients of each tensor, or for ghost clipping their clipped sum.
+        step: step whose optimizer clips and adds noise.
+        held: per-sample gradients of each tensor or, for ghost clipping, their clipped sum.
     """
 
     def __init__(self, step: OpacusStep, held: list[Any]) -> None:
         self._step, self._held, self.sizes = step, held, step.sizes
         with step._left_as_found():
             first, second = self._clip(), self._clip()
-        # A clipping that is random itself has no clean sum.
+        # If the clipping is random, there is no clean sum.
         self.clean = first if np.array_equal(first, second) else None
 
     def __call__(self, size: int, rng: np.random.Generator) -> Iterator[Vector]:
-        """Yield noisy sums, each clipped and drawn anew.
+        """Yield noisy sums, each with new clipping and new noise.
 
         Args:
             size: number of draws.
-            rng: seeds the generators of Python, numpy, torch and the optimizer.
+            rng: generator that seeds the generators of Python, numpy, torch and the optimizer.
 
         Yields:
-            Sums, shape `(P,)` each.
+            Sums, each of shape `(P,)`.
         """
         step = self._step
         with step._left_as_found(), seeded_globals(rng), _seeded_own(step.optimizer, rng):
@@ -291,14 +291,14 @@ class PreparedBatch:
                 yield _join_tensors([parameter.grad for parameter in step._parameters])
 
     def _clip(self) -> Vector:
-        """Let the optimizer clip and sum; return its sum."""
+        """Let the optimizer clip and sum the gradients; return the sum."""
         step = self._step
         for parameter, value in zip(step._parameters, self._held, strict=True):
             parameter.summed_grad = None
             if step._ghost:
                 parameter.grad = value.clone()
             else:
-                # A new tensor object: Opacus marks those that a step has used.
+                # Make a new tensor object, because Opacus marks the objects that a step has used.
                 parameter.grad_sample = value.view_as(value)
         (step.optimizer.accumulate if step._ghost else step.optimizer.clip_and_accumulate)()
         return _join_tensors([parameter.summed_grad for parameter in step._parameters])
@@ -306,7 +306,7 @@ class PreparedBatch:
 
 @contextmanager
 def _seeded_own(optimizer: Any, rng: np.random.Generator) -> Iterator[None]:
-    """Seed the generator that the optimizer has, if any, and put it back."""
+    """Seed the optimizer's own generator, if there is one, and restore its state."""
     generator = optimizer.generator
     if generator is None or optimizer.secure_mode:
         # A cryptographic generator has no seed.
@@ -333,7 +333,7 @@ def _batch_size(records: Any) -> int:
 
 
 def _refuse_changes(held: list[Any], again: list[Any]) -> None:
-    """Refuse a model that is random: its sums differ from call to call."""
+    """Raise an error for a random model, whose sums differ between calls."""
     for own, other in zip(held, again, strict=True):
         scale = float(own.abs().max()) if own.numel() else 0.0
         if scale and float((own - other).abs().max()) > _BATCH_SUM_TOLERANCE * scale:
@@ -370,7 +370,7 @@ def _check_module(model: Any) -> None:
 
 
 def _check_kind(model: Any, ghost: bool) -> None:
-    """Check that the model computes what the optimizer takes."""
+    """Check that the model computes the gradients that the optimizer needs."""
     kind = _require_module("opacus.grad_sample").GradSampleHooksFastGradientClipping
     if ghost != isinstance(model, kind):
         expected = "GradSampleModuleFastGradientClipping" if ghost else "GradSampleModule"
@@ -383,13 +383,13 @@ Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Linear columns of a sum of gradients, measured from the clean sum without the record.
+    """Linear columns of a sum of gradients, relative to the clean sum without the record.
 
     Args:
-        origin: the clean sum without the record, shape `(P,)`.
-        line: clean sum with the record minus that without it, shape `(P,)`.
-        parts: first and last coordinate (exclusive) of the tensors that have a column.
-        coordinates: numbers of the coordinates that are columns.
+        origin: clean sum without the record, shape `(P,)`.
+        line: clean sum with the record minus clean sum without the record, shape `(P,)`.
+        parts: first and last coordinate (exclusive) of each tensor that has a column.
+        coordinates: indices of the coordinates that are columns.
         contrasts: pairs of coordinates whose difference is a column.
     """
 
@@ -401,7 +401,7 @@ class Columns:
 
     @property
     def length(self) -> float:
-        """Distance of the two clean sums."""
+        """Distance of the two clean sums in L2."""
         return float(np.linalg.norm(self.line))
 
     def project(self, total: Vector) -> Vector:
@@ -411,7 +411,7 @@ class Columns:
             total: a sum of gradients, shape `(P,)`.
 
         Returns:
-            Projection on the line, each tensor's part of it, coordinates, contrasts.
+            Projection on the line, each tensor's part of the projection, coordinates, contrasts.
         """
         moved = total - self.origin
         columns = [moved @ self.line / self.length]
@@ -438,15 +438,15 @@ class Columns:
 
 
 def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Columns | None:
-    """Choose the columns by the two clean sums.
+    """Choose the columns from the two clean sums.
 
     Args:
-        total: the clean sum with the record, shape `(P,)`.
-        without: the clean sum without it, shape `(P,)`.
-        sizes: numbers of weights of the tensors, in their order; they add up to P.
+        total: clean sum with the record, shape `(P,)`.
+        without: clean sum without the record, shape `(P,)`.
+        sizes: number of weights of each tensor, in order; they add up to P.
 
     Returns:
-        The columns, or None where the two sums are equal.
+        The columns, or None if the two sums are equal.
 
     Example:
         >>> columns = choose_columns(np.array([3.0, -1.0, 0.5]), np.zeros(3), [2, 1])
@@ -476,12 +476,12 @@ def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Colu
 def _choose_contrasts(line: Vector, largest: list[int]) -> tuple[tuple[int, int], ...]:
     """Choose pairs of coordinates whose clean difference is not 0.
 
-    Neighbours among the largest, and the largest against the smallest of all, which has the
-    opposite sign or moves little: equal noise on both cancels, and the record does not.
+    The pairs are consecutive ones of the largest coordinates, the maximum with the minimum, and the
+    largest with the one nearest to 0. Equal noise cancels in a difference; the record does not.
     """
     extremes = int(line.argmax()), int(line.argmin())
     candidates = [*pairwise(largest), extremes, (largest[0], int(np.abs(line).argmin()))]
-    # Each pair once, in whichever order.
+    # Use each pair once, in either order.
     contrasts: dict[frozenset[int], tuple[int, int]] = {}
     for first, other in candidates:
         if line[first] != line[other]:
@@ -500,44 +500,43 @@ def audit_step(
     trials: int | float | str = 10_000,
     rng: Rng = None,
 ) -> Audit:
-    """Audit one noisy step of DP-SGD, as the code draws it.
+    """Audit one noisy step of DP-SGD with the draws of the code itself.
 
-    The step is the noisy sum of clipped gradients, before it is divided by the batch size. The pair
-    is the batch with one record and without it. With noise of standard deviation sigma clip on each
-    weight, and a record that moves the sum by clip at most, one step without sampling is GDP with
-    mu = 1/sigma, and this is the claim. A training of many steps with sampling may keep a smaller
-    claim, which this audit does not test.
+    The step is the noisy sum of clipped gradients, before division by the batch size. The pair is
+    the batch with one record and the batch without it. If the noise has standard deviation
+    sigma * clip on each weight, and a record changes the sum by at most clip, one step without
+    sampling is GDP with mu = 1/sigma. This is the claim. A training of many steps with sampling may
+    satisfy a smaller claim, which this audit does not test.
 
-    The sum is read in a few columns, chosen before anything is counted: the projection on the line
-    between the clean sums, sufficient for noise that is the same in all directions; and, since
-    faults hide from that line, each tensor's part of it, the coordinates that move most, and
-    differences of two of them.
+    The audit reads the sum in a small number of columns, chosen before any counting. The first is
+    the projection on the line between the clean sums, which is sufficient for isotropic noise.
+    Other columns show faults that the line hides: each tensor's part of the line, the coordinates
+    with the largest differences, and differences of two coordinates.
 
     Args:
-        step: an `OpacusStep`, or a function `(records, rng) -> sum` that draws from the numpy
-            Generator `rng`, or from the global generators of Python, numpy or torch, which are
-            seeded from it. The sum is a vector, shape `(P,)`, or a list of arrays, one a tensor. A
-            function may have a method `clean(records)`, the sum without noise; otherwise the mean
-            of a pilot stands for it, and the report has no exact loss.
-        records: the batch, 2 records or more: a list, a range, a numpy array or a torch tensor.
+        step: an `OpacusStep`, or a function `(records, rng) -> sum`. It draws from the numpy
+            Generator `rng`, or from the global generators of Python, numpy or torch, which `rng`
+            seeds. The sum is a vector, shape `(P,)`, or a list of arrays, one per tensor. A
+            function may have a method `clean(records)` that returns the sum without noise.
+            Otherwise a pilot's mean replaces it, and the report has no exact loss.
+        records: batch of at least 2 records: a list, a range, a numpy array or a torch tensor.
         sigma: claimed noise multiplier: standard deviation of the noise divided by `clip`.
-        clip: claimed largest Euclidean norm of a record's part of the sum. For per-layer clipping
+        clip: claimed largest Euclidean norm of a record's part of the sum. For per-layer clipping,
             the norm of the list of norms.
-        left_out: number of the record that x' lacks. None takes the one that moves the clean sum
-            most.
-        trials: draws on each side that are counted; a further eighth, at least 1,024, chooses the
-            event.
-        rng: seeds all draws: None, a seed, or a numpy Generator.
+        left_out: index of the record that x' lacks. Defaults to the record that changes the clean
+            sum most.
+        trials: counted draws per side; a further eighth, at least 1,024, chooses the event.
+        rng: seed of all draws: None, a seed, or a numpy Generator.
 
     Returns:
-        The `Audit`: of two `StepBatch`, with the exact loss of the
-        clean sums under the claimed noise, and notes on how far the two sums are apart.
+        The `Audit` of two `StepBatch` objects, with the exact loss of the clean sums under the
+        claimed noise, and notes on the distance of the two sums.
 
     Raises:
         ModuleNotFoundError: if an `OpacusStep` is made without opacus.
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if sigma or clip is not above 0; if there are fewer than 2 records; if sums are
-            not finite or change their shape; if the two sums are equal; if the step or its
+            not finite, change their shape or are equal for both batches; if the step or its
             `clean` gives another sum for the same records and seed; if the step changes its
             records in place.
 
@@ -576,11 +575,11 @@ def audit_step(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StepBatch(Record, word="StepBatch"):
-    """The batch of a step, by its size: stands for the records in reports and files.
+    """The batch of a step by its size, which represents the records in reports and files.
 
     Args:
         records: number of records.
-        left_out: number of the record that it lacks, or None.
+        left_out: index of the record that the batch lacks, or None.
     """
 
     records: int
@@ -589,14 +588,14 @@ class StepBatch(Record, word="StepBatch"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisySum(Shown):
-    """The columns of a noisy sum as a mechanism, which `audit_step` makes.
+    """The columns of a noisy sum as a mechanism; `audit_step` makes it.
 
     Args:
-        name: shown in reports.
-        batches: draws of the batch and of the batch without a record.
-        columns: which columns.
+        name: name in reports.
+        batches: draws of the batch, and of the batch without a record.
+        columns: columns of the sum.
         noise: claimed sigma and clip.
-        remarks: facts for the reader of a report.
+        remarks: notes for the reader of a report.
     """
 
     name: str
@@ -606,7 +605,7 @@ class NoisySum(Shown):
     remarks: tuple[str, ...]
     thread_safe: ClassVar[bool] = False
     encodes_once: ClassVar[bool] = True
-    """A call does not take the time that the gradients take."""
+    """True: gradients are computed only once, not in each call."""
 
     def __repr__(self) -> str:
         return self.name
@@ -625,7 +624,7 @@ class NoisySum(Shown):
         return np.array([self.columns.project(total) for total in self.batches[x](size, rng)])
 
     def clean(self, x: StepBatch) -> Vector:
-        """Return the columns without noise, or of the pilot's mean.
+        """Return the columns of the clean sum, or of the pilot's mean.
 
         Args:
             x: one of the two batches.
@@ -639,10 +638,10 @@ class NoisySum(Shown):
 
         Args:
             pair: the two batches.
-            delta: of the claim.
+            delta: delta of the claim.
 
         Returns:
-            Epsilon at this delta, rounded down; inf where delta is 0. None without a clean sum.
+            Epsilon at this delta, rounded down; inf if delta is 0. None without a clean sum.
         """
         if any(batch.clean is None for batch in self.batches.values()):
             return None
@@ -651,7 +650,7 @@ class NoisySum(Shown):
         return gdp_epsilon(mu, delta) if delta > 0.0 else math.inf
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return facts for the reader of a report.
+        """Return notes for the reader of a report.
 
         Args:
             pair: the two batches.
@@ -662,7 +661,7 @@ class NoisySum(Shown):
 def _make_noisy_sum(
     step: Step, records: Any, size: int, left_out: int | None, noise: tuple[float, float], seed: int
 ) -> NoisySum:
-    """Choose the record and the columns, on a pilot where there is no clean sum."""
+    """Choose the record and the columns, from pilot draws if there is no clean sum."""
     prepare = step.prepare if isinstance(step, OpacusStep) else partial(OwnBatch, step)
     batch = prepare(records)
     chosen = _choose_record(prepare, records, size, seed) if left_out is None else left_out
@@ -698,10 +697,10 @@ def _describe_distance(columns: Columns, clip: float, is_clean: bool) -> str:
 
 
 class OwnBatch:
-    """One batch of a step that is a function: draws and the clean sum.
+    """One batch of a step that is a function: its draws and its clean sum.
 
     Args:
-        step: the function; its method `clean` is used if there is one.
+        step: function of the step; its method `clean` is used if there is one.
         records: the batch.
     """
 
@@ -722,7 +721,7 @@ class OwnBatch:
 
         Args:
             size: number of draws.
-            rng: seeds the global generators too.
+            rng: generator of the draws, which also seeds the global generators.
 
         Raises:
             ValueError: if the step has changed its records.
@@ -747,16 +746,16 @@ Batch = PreparedBatch | OwnBatch
 
 
 def _find_sum(batch: Batch, draws: int, seed: int) -> Vector:
-    """Return the clean sum, or the mean of a pilot where there is none.
+    """Return the clean sum, or the mean of pilot draws if there is no clean sum.
 
-    The pilots of all batches have the same random numbers, so that noise that is added cancels
-    from the difference of two means.
+    The pilots of all batches have the same random numbers, so added noise cancels in the
+    difference of two means.
     """
     if batch.clean is not None:
         return batch.clean
 
     def draw_sum(number: int) -> Vector:
-        # One generator a draw: a draw may take more numbers of it for one batch than for another.
+        # One generator per draw: the number of random numbers in a draw may depend on the batch.
         return next(iter(batch(1, np.random.default_rng((seed, _PILOT_STREAM_KEY, number)))))
 
     if not np.allclose(draw_sum(0), draw_sum(0), rtol=_CLIP_TOLERANCE):
@@ -766,12 +765,12 @@ def _find_sum(batch: Batch, draws: int, seed: int) -> Vector:
 
 
 def _choose_record(prepare: Callable[[Any], Batch], records: Any, size: int, seed: int) -> int:
-    """Return the number of the record that moves the sum most."""
+    """Return the index of the record that changes the sum most."""
     total = _find_sum(prepare(records), _DRAWS_PER_RECORD, seed)
 
     def measure_move(number: int) -> float:
         without = _find_sum(prepare(_leave_out(records, number)), _DRAWS_PER_RECORD, seed)
-        # Sums of two lengths are refused later, where the message can name both.
+        # Sums of different lengths are refused later, when the message can name both.
         same = len(total) == len(without)
         return float(np.linalg.norm(total - without)) if same else math.inf
 
@@ -779,7 +778,7 @@ def _choose_record(prepare: Callable[[Any], Batch], records: Any, size: int, see
 
 
 def _leave_out(records: Any, number: int) -> Any:
-    """Return the records without one, of the same kind."""
+    """Return the records without one record, as an object of the same type."""
     rest = [place for place in range(len(records)) if place != number]
     if isinstance(records, list | range):
         return [records[place] for place in rest]
@@ -787,7 +786,7 @@ def _leave_out(records: Any, number: int) -> Any:
 
 
 def _flatten_tensors(output: Any, name: str) -> tuple[Vector, tuple[int, ...]]:
-    """Return a sum as one vector, and the numbers of weights of its tensors."""
+    """Return a sum as one vector, and the number of weights of each tensor."""
     parts = output if isinstance(output, list | tuple) else [output]
     if parts and all(isinstance(part, Real) for part in parts):
         parts = [np.asarray(parts)]
