@@ -22,10 +22,31 @@ from ..mechanisms.declarations import mechanism_attribute
 from ..packages import imported_attribute
 from .diffprivlib import DiffPrivLib
 from .opendp import OpenDP
+from .released import (
+    EpsilonFunction,
+    FittedModel,
+    LocalClient,
+    NoiseAdder,
+    SQLQuery,
+    TumultMeasurement,
+)
 from .scipy import Adapter, ScipyNoise
 from .torch import TorchModule, TorchNoise
 
-__all__ = ["DiffPrivLib", "OpenDP", "ScipyNoise", "TorchModule", "TorchNoise", "adapt"]
+__all__ = [
+    "DiffPrivLib",
+    "EpsilonFunction",
+    "FittedModel",
+    "LocalClient",
+    "NoiseAdder",
+    "OpenDP",
+    "SQLQuery",
+    "ScipyNoise",
+    "TorchModule",
+    "TorchNoise",
+    "TumultMeasurement",
+    "adapt",
+]
 
 
 def __dir__() -> list[str]:
@@ -36,6 +57,12 @@ def __dir__() -> list[str]:
 _ADAPTED_CLASSES: tuple[tuple[str, str, type[Adapter]], ...] = (
     ("opendp.mod", "Measurement", OpenDP),
     ("diffprivlib.mechanisms.base", "DPMachine", DiffPrivLib),
+    ("diffprivlib.validation", "DiffprivlibMixin", FittedModel),
+    ("pydp.algorithms.numerical_mechanisms", "NumericalMechanism", NoiseAdder),
+    ("pipeline_dp.dp_computations", "AdditiveMechanism", NoiseAdder),
+    ("pure_ldp.core", "FreqOracleClient", LocalClient),
+    ("ldp_toolbox.protocols.base", "BaseProtocol", LocalClient),
+    ("tmlt.core.measurements.base", "Measurement", TumultMeasurement),
     ("scipy.stats.distributions", "rv_frozen", ScipyNoise),
     ("scipy.stats._multivariate", "multi_rv_frozen", ScipyNoise),
     ("scipy.stats._distribution_infrastructure", "UnivariateDistribution", ScipyNoise),
@@ -63,8 +90,10 @@ def adapt(obj: Any) -> Any:
         obj: any object.
 
     Returns:
-        An adapter `(x, size, rng) -> outputs` for an OpenDP measurement, a diffprivlib mechanism,
-        a distribution of scipy or torch (additive noise) or a torch module, or None for the rest.
+        An adapter `(x, size, rng) -> outputs` for a measurement of OpenDP or tmlt-core, a mechanism
+        or a model of diffprivlib, noise of python-dp or pipeline-dp, a client of pure-ldp or
+        ldp-toolbox, a distribution of scipy or torch (additive noise) or a torch module, or None
+        for the rest.
 
     Raises:
         TypeError: if it is a family of scipy's distributions, without parameters.

@@ -64,6 +64,8 @@ class OpenDP(Adapter):
             what `measurement.map(d_in)` says, if that is an epsilon or an (epsilon, delta), and
             `curve` is its `claims.ZCDP`, if that is a rho.
         catch: a class of exceptions, or several, that are outcomes; see `dpcore.repeat`.
+        ask: function of the queryable that an interactive measurement returns, which asks it and
+            returns the output. Defaults to none: the output is what the measurement returns.
 
     Source:
         Gaboardi, Hay and Vadhan (2020), A Programming Framework for OpenDP.
@@ -85,6 +87,7 @@ class OpenDP(Adapter):
     measurement: Any
     d_in: Any = None
     catch: type[Exception] | Catch = ()
+    ask: Callable[[Any], Any] | None = None
 
     wrapped: ClassVar[tuple[str, ...]] = ("a measurement of OpenDP", "input_metric")
     reproducible: ClassVar[bool] = False
@@ -197,10 +200,11 @@ class OpenDP(Adapter):
         Raises:
             ValueError: if the answers have several shapes.
         """
-        measurement = self.measurement
+        measurement, ask = self.measurement, self.ask
+        release = measurement if ask is None else lambda value: ask(measurement(value))
         argument = _convert_argument(x, str(measurement.input_carrier_type))
         answers, catch = AnswerKeeper(repr(self)), catch_of(self.catch)
-        keep_answers(answers, measurement, argument, size, catch)
+        keep_answers(answers, release, argument, size, catch)
         return collect_answers(answers, catch)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -211,13 +215,16 @@ class OpenDP(Adapter):
             tuple(sorted(mod.GLOBAL_FEATURES)),
             self.d_in,
             self.catch,
+            self.ask,
         )
 
 
-def _rebuild_measurement(text: str, features: tuple[str, ...], d_in: Any, catch: Catch) -> OpenDP:
+def _rebuild_measurement(
+    text: str, features: tuple[str, ...], d_in: Any, catch: Catch, ask: Callable[[Any], Any] | None
+) -> OpenDP:
     mod = import_module("opendp.mod")
     mod.enable_features(*features)
-    return OpenDP(mod.deserialize(text), d_in, catch)
+    return OpenDP(mod.deserialize(text), d_in, catch, ask)
 
 
 def _convert_argument(x: Any, carrier: str) -> Any:

@@ -218,7 +218,7 @@ def dim_of(pair: Pair) -> int:
 
 def _list_candidates(mechanism: Any, pair: Any) -> PairCandidates:
     if pair is None:
-        return PairCandidates((_get_default_pair(mechanism),))
+        return PairCandidates(_get_default_pairs(mechanism))
     if isinstance(pair, Search):
         return PairCandidates((), pair)
     if isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], Pair):
@@ -233,8 +233,8 @@ def _list_candidates(mechanism: Any, pair: Any) -> PairCandidates:
     return PairCandidates(several)
 
 
-def _get_default_pair(mechanism: Any) -> Pair:
-    """Return the mechanism's own pair, or 0 and 1 for the package's noises and subclasses."""
+def _get_default_pairs(mechanism: Any) -> tuple[Pair, ...]:
+    """Return the mechanism's own pairs, or 0 and 1 for the package's noises and subclasses."""
     make = mechanism_attribute(mechanism, "default_pair")
     if make is None and not isinstance(mechanism, Native):
         # 0 against 1 may be no neighbours, or as near as makes every mechanism pass.
@@ -244,9 +244,10 @@ def _get_default_pair(mechanism: Any) -> Pair:
         )
         raise invalid("pair", requirement, None)
     default = zeros_ones(1) if make is None else make()
-    if not isinstance(default, Pair):
-        raise mistyped("default_pair()", "a Pair", default)
-    return default
+    pairs = default if isinstance(default, tuple) else (default,)
+    if not pairs or not all(isinstance(pair, Pair) for pair in pairs):
+        raise mistyped("default_pair()", "a Pair or a tuple of Pairs", default)
+    return pairs
 
 
 def choose_pair(

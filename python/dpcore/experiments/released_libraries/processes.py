@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -122,10 +123,8 @@ def _read_limit(path: Path) -> float:
 def _end_process(process: subprocess.Popen[bytes]) -> None:
     """End a process and those that it started, such as a Java machine."""
     if hasattr(os, "killpg"):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
     elif process.poll() is None:
         process.kill()
     process.wait()

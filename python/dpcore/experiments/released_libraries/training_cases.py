@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from .cases import Case, import_attribute
+from .cases import Case
 
 _TEXTBOOK: Final = (
     "Dwork and Roth (2014), theorem 3.6: Laplace noise of scale sensitivity / epsilon"

@@ -1,0 +1,355 @@
+"""Mechanisms of other released packages, called once for each output."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..claims.renyi import ZCDP
+from ..errors import invalid, mistyped
+from ..mechanisms.answers import AnswerKeeper
+from ..mechanisms.callables import collect_answers, keep_answers
+from ..packages import has_all
+from ..records import Pair
+from ..report.shown import dotted_name
+from .scipy import Adapter, unwrap_scalar
+
+_MAX_VALUES: Final = 45
+"""Values of a local client at most whose pairs (990) are all tried."""
+
+
+class ObjectCalls(Adapter):
+    """Base class of adapters that call their object once for each output.
+
+    The object draws from its own randomness, which no seed of an audit repeats.
+    """
+
+    __slots__ = ()
+
+    reproducible: ClassVar[bool] = False
+    default_trials: ClassVar[int] = 10_000
+
+    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+        """Return the function that makes one output of x."""
+        raise NotImplementedError(f"{type(self).__name__} makes no outputs")
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Make `size` outputs of `x`.
+
+        Args:
+            x: an input that the object accepts.
+            size: number of outputs.
+            rng: not used.
+
+        Returns:
+            Outputs of shape `(size, ...)`; an object array if they have no common shape.
+        """
+        answers = AnswerKeeper(repr(self))
+        keep_answers(answers, self._prepare_call(x), x, size, ())
+        return collect_answers(answers, ())
+
+    def __repr__(self) -> str:
+        value = getattr(self, self.__match_args__[0])  # type: ignore[attr-defined]
+        name = dotted_name(value) if inspect.isroutine(value) else type(value).__name__
+        return f"{type(self).__name__}({name})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NoiseAdder(ObjectCalls):
+    """An object with `add_noise(value)`, such as a mechanism of python-dp or pipeline-dp.
+
+    Args:
+        mechanism: the object. Its epsilon, delta and sensitivity are read where it states them.
+
+    Example:
+        dpcore finds such an object and its claim::
+
+            from pydp.algorithms.numerical_mechanisms import LaplaceMechanism
+
+            dpcore.audit(LaplaceMechanism(1.0, 1.0), trials=10**5)
+    """
+
+    mechanism: Any
+
+    wrapped: ClassVar[tuple[str, ...]] = ("an object with add_noise", "add_noise")
+
+    @property
+    def _root(self) -> Any:
+        """The object that states epsilon: pipeline-dp holds one of python-dp."""
+        inner = getattr(self.mechanism, "_mechanism", None)
+        return self.mechanism if inner is None or has_all(self.mechanism, "epsilon") else inner
+
+    @property
+    def stated(self) -> tuple[float, float] | None:
+        """The (epsilon, delta) of the object, or None if it states none."""
+        if not has_all(self._root, "epsilon"):
+            return None
+        return float(self._root.epsilon), float(getattr(self._root, "delta", 0.0))
+
+    @property
+    def norm(self) -> str:
+        """The norm of the sensitivity: "l1", or "l2" for a mechanism with a delta."""
+        return "l2" if self.stated is not None and self.stated[1] else "l1"
+
+    @property
+    def sensitivity(self) -> float | None:
+        """The distance of two inputs in the claim, or None if the object does not state it."""
+        for name in ("sensitivity", "l1_sensitivity", "l2_sensitivity"):
+            value = getattr(self.mechanism, name, None)
+            value = value() if callable(value) else value
+            if value is not None:
+                return float(value)
+        return None
+
+    def default_pair(self) -> Pair:
+        """Return 0 and the sensitivity, shape `(1,)` each.
+
+        Raises:
+            ValueError: if the object states no sensitivity.
+        """
+        if self.sensitivity is None:
+            raise invalid("pair", f"given for {self.name}, which states no sensitivity", None)
+        return Pair(np.zeros(1), np.full(1, self.sensitivity))
+
+    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+        return lambda value: self.mechanism.add_noise(unwrap_scalar(value))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LocalClient(ObjectCalls):
+    """A client of local privacy: an object with `privatise(value)` or `obfuscate(value)`.
+
+    Any two values are neighbours. Without a pair, an audit chooses among all pairs of values.
+
+    Args:
+        client: the object. Its `epsilon` is the claim.
+        values: the values that a user can have. Defaults to 1, ..., d for a client of pure-ldp
+            and to 0, ..., k - 1 for one of ldp-toolbox.
+
+    Example:
+        dpcore finds such a client, its claim and its pairs::
+
+            from pure_ldp.frequency_oracles.direct_encoding import DEClient
+
+            dpcore.audit(DEClient(epsilon=1.0, d=4), trials=10**5)
+    """
+
+    client: Any
+    values: Sequence[Any] | None = None
+
+    wrapped: ClassVar[tuple[str, ...]] = (
+        "an object with privatise or obfuscate", "privatise", "obfuscate",
+    )  # fmt: skip
+
+    @property
+    def stated(self) -> tuple[float, float] | None:
+        """The (epsilon, 0) of the client, or None if it has no epsilon."""
+        return (float(self.client.epsilon), 0.0) if has_all(self.client, "epsilon") else None
+
+    def default_pair(self) -> tuple[Pair, ...]:
+        """Return all pairs of values.
+
+        Raises:
+            ValueError: if the values are not known, or more than 45.
+        """
+        values = self.values
+        if values is None and (size := getattr(self.client, "d", None)) is not None:
+            values = range(1, int(size) + 1)
+        if values is None and (size := getattr(self.client, "k", None)) is not None:
+            values = range(int(size))
+        if values is None or not 2 <= len(values) <= _MAX_VALUES:
+            requirement = f"2 to {_MAX_VALUES} values, or a pair for the audit"
+            raise invalid(f"values of {self.name}", requirement, values)
+        return tuple(Pair(*values) for values in combinations(values, 2))
+
+    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+        name = "privatise" if has_all(self.client, "privatise") else "obfuscate"
+        release = getattr(self.client, name)
+        return lambda value: release(unwrap_scalar(value))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EpsilonFunction(ObjectCalls):
+    """A function `f(x, epsilon=...)`, such as a tool of diffprivlib.
+
+    Args:
+        function: the function. Its arguments, or its own defaults, state epsilon and delta.
+        arguments: keyword arguments of each call. Defaults to none.
+
+    Example:
+        >>> import numpy as np
+        >>> def noisy_sum(x, epsilon=0.5):
+        ...     return sum(x) + np.random.laplace(scale=1 / epsilon)
+        >>> EpsilonFunction(noisy_sum, {"epsilon": 2.0}).claim
+        2.0
+    """
+
+    function: Callable[..., Any]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    wrapped: ClassVar[tuple[str, ...]] = ("a function with an epsilon", "__call__")
+
+    @property
+    def stated(self) -> tuple[float, float] | None:
+        """The (epsilon, delta) of the arguments or of the defaults, or None."""
+        parameters = inspect.signature(self.function).parameters
+        values = {key: parameter.default for key, parameter in parameters.items()}
+        values |= self.arguments
+        epsilon, delta = values.get("epsilon"), values.get("delta", 0.0)
+        if not isinstance(epsilon, (int, float)):
+            return None
+        return float(epsilon), float(delta) if isinstance(delta, (int, float)) else 0.0
+
+    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+        return lambda value: self.function(value, **self.arguments)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FittedModel(ObjectCalls):
+    """A model with `fit`, such as one of diffprivlib; its fitted attributes are the output.
+
+    Each output is made by a copy of the model that is fitted to a copy of the data.
+
+    Args:
+        model: the model, not fitted. Its `epsilon` is the claim.
+        attributes: names of the attributes that are released, dotted for parts. Defaults to all
+            numeric attributes whose names end with "_" and do not begin with "_".
+
+    Example:
+        The input is the tuple of arguments of `fit`::
+
+            from diffprivlib.models import GaussianNB
+
+            model = GaussianNB(epsilon=1.0, bounds=(0.0, 1.0))
+            dpcore.audit(model, ((rows, labels), (rows, other_labels)), trials=10**4)
+    """
+
+    model: Any
+    attributes: Sequence[str] = ()
+
+    wrapped: ClassVar[tuple[str, ...]] = ("a model with fit", "fit")
+
+    @property
+    def stated(self) -> tuple[float, float] | None:
+        """The (epsilon, delta) of the model, or None if it has no epsilon."""
+        if not has_all(self.model, "epsilon"):
+            return None
+        return float(self.model.epsilon), float(getattr(self.model, "delta", 0.0))
+
+    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+        if not isinstance(x, (tuple, list)):
+            raise mistyped("x", "the tuple of arguments of fit", x)
+        return self._fit_model
+
+    def _fit_model(self, data: Any) -> npt.NDArray[Any]:
+        model = copy.deepcopy(self.model)
+        model.fit(*copy.deepcopy(data))
+        names = self.attributes or [
+            name for name in sorted(vars(model)) if name.endswith("_") and not name.startswith("_")
+        ]
+        values = [np.asarray(_get_part(model, name)) for name in names]
+        numbers = [value.ravel() for value in values if value.dtype.kind in "biuf"]
+        if not numbers or (self.attributes and len(numbers) < len(values)):
+            raise invalid("attributes", f"numeric attributes of {type(model).__name__}", names)
+        return np.concatenate(numbers)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SQLQuery(ObjectCalls):
+    """A query of smartnoise-sql: the rows that a private reader returns, without the header.
+
+    Args:
+        make_reader: makes the private reader of a table, `make_reader(x)`.
+        query: the query.
+        example: a table on which the cost of the query is computed: the claim. Defaults to none.
+
+    Example:
+        The reader's `get_privacy_cost` brings the claim::
+
+            def make_reader(frame):
+                return snsql.from_df(frame, metadata=metadata, privacy=privacy)
+
+            query = dpcore.adapters.SQLQuery(make_reader, "SELECT COUNT(*) FROM a.b", frame)
+            dpcore.audit(query, (frame, frame[1:]), claim=query.stated[0], delta=query.stated[1])
+    """
+
+    make_reader: Callable[[Any], Any]
+    query: str
+    example: Any = None
+
+    wrapped: ClassVar[tuple[str, ...]] = ("a function that makes a reader", "__call__")
+
+    @property
+    def stated(self) -> tuple[float, float] | None:
+        """The (epsilon, delta) of `get_privacy_cost`, or None without an example."""
+        if self.example is None:
+            return None
+        epsilon, delta = self.make_reader(self.example).get_privacy_cost(self.query)
+        return float(epsilon), float(delta)
+
+    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+        reader = self.make_reader(x)
+        return lambda value: [tuple(row) for row in list(reader.execute(self.query))[1:]]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TumultMeasurement(ObjectCalls):
+    """A measurement of tmlt-core.
+
+    Args:
+        measurement: the measurement, which is called with an input of its domain.
+        d_in: distance of the two inputs in its input metric, for its privacy function. Defaults
+            to 1.
+
+    Example:
+        dpcore finds a measurement and its claim::
+
+            from tmlt.core.measurements.noise_mechanisms import AddLaplaceNoise
+
+            dpcore.audit(AddLaplaceNoise(NumpyFloatDomain(), 1), (0.0, 1.0), trials=10**5)
+    """
+
+    measurement: Any
+    d_in: Any = 1
+
+    wrapped: ClassVar[tuple[str, ...]] = ("a measurement of tmlt-core", "privacy_function")
+
+    @property
+    def stated(self) -> tuple[float, float] | None:
+        """The value of the privacy function: (epsilon, 0) or (epsilon, delta), else None."""
+        if "ZCDP" in str(type(self.measurement.output_measure).__name__).upper():
+            return None
+        loss = self.measurement.privacy_function(self.d_in)
+        epsilon, delta = loss if isinstance(loss, tuple) else (loss, 0.0)
+        return _round_up(epsilon), _round_up(delta)
+
+    @property
+    def curve(self) -> ZCDP | None:
+        """The zCDP of the privacy function, if the measure is rho."""
+        if "ZCDP" not in str(type(self.measurement.output_measure).__name__).upper():
+            return None
+        rho = _round_up(self.measurement.privacy_function(self.d_in))
+        return ZCDP(rho) if math.isfinite(rho) else None
+
+    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+        return lambda value: self.measurement(unwrap_scalar(value))
+
+
+def _round_up(number: Any) -> float:
+    """Return an exact number of tmlt-core, or a plain one, as a float that is not smaller."""
+    to_float = getattr(number, "to_float", None)
+    return float(number) if to_float is None else float(to_float(round_up=True))
+
+
+def _get_part(model: Any, name: str) -> Any:
+    for part in name.split("."):
+        model = getattr(model, part)
+    return model
