@@ -207,9 +207,8 @@ class TEM(MetricExponential):
 class SanTextPlus(MetricMechanism, TableMechanism):
     """SanText+: replaces sensitive words always, and other words with probability p.
 
-    The new words are always sensitive words. The claim covers only outputs that are sensitive
-    words. A word that is not sensitive and is kept
-    reveals itself: its loss against any other word is infinite.
+    The new words are always sensitive words, and the claim covers only them. If a word that is not
+    sensitive is kept, it reveals itself: its loss against any other word is infinite.
 
     Args:
         vectors: the words and their vectors.

@@ -390,7 +390,7 @@ class TableMechanism(WordMechanism):
             pair: two words, or two texts of n words.
 
         Returns:
-            Losses of shape `(size,)`: ln of the probability on x over the probability on x'; 0 for an output
+            ln of the probability on x over the probability on x', shape `(size,)`; 0 for an output
             that is impossible under the two inputs.
 
         Raises:

@@ -77,7 +77,7 @@ class NoisyMechanism(MetricMechanism):
         return out
 
     def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Ints, Floats]:
-        """Return the words nearest to noisy vectors, and squared distances; ties go to the lowest."""
+        """Return the words nearest to noisy vectors, and squared distances; ties: lowest number."""
         queries, points = np.arange(len(noisy)), len(noisy) + np.arange(len(self.vectors))
         return nearest_words(noisy, self.vectors.vectors, queries, points, depth)
 
