@@ -1,5 +1,4 @@
-"""Likelihood of noisy vectors over clean vectors, for an attacker who knows the noise of an
-encoder."""
+"""Likelihood of noisy vectors over clean vectors, for an attacker who knows the noise."""
 
 from __future__ import annotations
 

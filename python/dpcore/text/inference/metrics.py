@@ -166,8 +166,7 @@ class Ranking:
     threshold: float
 
     def weigh(self, scores: Vectors) -> Vectors:
-        """Return a weight for each score: its rank (ties count half), or 1 at or above the
-        threshold."""
+        """Return a weight for each score: its rank (ties count half), or 1 from the threshold on."""
         if self.measure in ("auc", CORRELATION):
             return compute_mid_ranks(scores)
         return (scores >= self.threshold).astype(np.float64)
@@ -353,8 +352,7 @@ class Judge:
         return self._resampled_f1([answers], self._f1_of)
 
     def top(self, ranks: Ints) -> Measured:
-        """Compute the share of texts with the true value among the first `TOP`, with exact
-        limits."""
+        """Compute the top-5 share: texts with the true value among the first `TOP` values."""
         return self._share(ranks <= TOP)
 
     def mean(self, values: Any) -> Measured:
@@ -447,8 +445,7 @@ class Judge:
         self, rows: Any, statistic: Callable[[Any], Any], mean: bool = False,
         expand: Callable[[Any], Any] | None = None
     ) -> Measured:  # fmt: skip
-        """Compute a percentile bootstrap interval for a statistic of row sums or means (Efron,
-        1979).
+        """Compute a percentile bootstrap interval (Efron, 1979) from sums or means of rows.
 
         If rows are expanded, the limits are shifted by the difference between the statistic and its
         bootstrap mean. The reason is the macro F1: for values with few texts, it is lower in
@@ -617,8 +614,7 @@ def _measure_share(right: Flags, confidence: float) -> Measured:
 
 
 def _measure_gap(first: Flags, second: Flags, confidence: float) -> Measured:
-    """Compute the difference of two shares (Newcombe, 1998, method 10, with exact limits of
-    each)."""
+    """Compute the difference of two shares, with limits from Newcombe (1998), method 10."""
     first_share, other = _measure_share(first, confidence), _measure_share(second, confidence)
     gap = first_share.value - other.value
     low = gap - math.hypot(first_share.value - first_share.low, other.high - other.value)

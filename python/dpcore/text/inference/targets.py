@@ -258,7 +258,7 @@ def floor_answers(
 
 
 def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
-    """Number the cells in the order of their sorted names.
+    """Assign numbers to cells.
 
     Returns:
         The number of cells in train; the cell number of each training text; and the cell number of
@@ -272,7 +272,7 @@ def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
 def floor_scores(
     truth: Any, cells: Any, asked: Any, statistic: Callable[[Any], Any] = np.mean
 ) -> npt.NDArray[np.float64]:
-    """Return for each text the share of positive training texts in its cell.
+    """Return, for each text, the share of positive training texts in its cell.
 
     Args:
         truth: true values of the training texts, 0 or 1, or numbers, shape (n, 1).
