@@ -166,7 +166,7 @@ class Ranking:
     threshold: float
 
     def weigh(self, scores: Vectors) -> Vectors:
-        """Return a weight for each score: its rank (ties count half), or 1 from the threshold on."""
+        """Return a weight for each score: its rank (ties count half), or 1 from the threshold."""
         if self.measure in ("auc", CORRELATION):
             return compute_mid_ranks(scores)
         return (scores >= self.threshold).astype(np.float64)
