@@ -285,14 +285,15 @@ def redact(
 
 @suggest_arguments
 def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -> float:
-    """Compute the exact delta of random masks between two texts of one length.
+    """Compute the exact delta of random masks between two texts of the same length.
 
-    If all places at which the texts differ are masked, the outputs have one law; otherwise no
-    output is possible on both sides. So (epsilon, delta) holds for one delta, whatever epsilon:
-    ``1 - p^k`` where each word is masked independently, and ``1 - C(n-k, m-k) / C(n, m)`` where m
-    of n words are. The value is for the style "mask", whose places and length are visible; for
-    the other styles it is an upper limit. A policy that always masks the same words has delta 0
-    if these places are among them, and 1 otherwise.
+    If all places at which the texts differ are masked, the output has the same law on the two
+    texts. Otherwise, the outputs on the two texts are disjoint. Therefore the delta is the same for
+    every epsilon. It is ``1 - p^k`` if each word is masked independently, and
+    ``1 - C(n-k, m-k) / C(n, m)`` if exactly m of n words are masked. The value is exact for the
+    style "mask", whose outputs show the places and the length. For the other styles it is an upper
+    bound. A policy that always masks the same words has delta 0 if these words include all
+    differing places, and delta 1 otherwise.
 
     Args:
         p: share of masked words, in [0, 1].
@@ -476,10 +477,10 @@ def link_redacted(
     the link is wrong.
 
     Args:
-        originals: texts, at least two.
-        redacted: texts after redaction, which may be empty.
-        truth: row of the original of each redacted text, or None if `redacted` has one text for
-            each original, in their order.
+        originals: at least two texts.
+        redacted: texts after redaction; they may be empty.
+        truth: row of the original of each redacted text. By default, `redacted` has one text for
+            each original, in the same order.
         by: form of agreement. "places": the number of words agrees, and each kept word is at the
             same place (for the style "mask"). "kept_places": each kept word is at the same place
             from the start; the number of words is ignored. "bag": the kept words occur in the
@@ -586,8 +587,7 @@ class _PlaceIndex:
         self.words = np.array([word for numbers in rows for word in numbers])
 
     def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
-        """Return the rows of the originals with these words at these places, and with this
-        length."""
+        """Return the originals with these words at these places and with this length."""
         last = places[-1] if places else -1
         candidates = np.flatnonzero(self.sizes > last if size is None else self.sizes == size)
         for place, number in zip(places, ids, strict=True):

@@ -107,8 +107,7 @@ class SweepPoint(Record, word="SweepPoint"):
     )
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
-        """Return a figure for each split, shape (splits, ...); "null" has shape (permutations, 2,
-        2)."""
+        """Return a figure of each split, shape (splits, ...); of "null": (permutations, 2, 2)."""
         errors.choice("name", name, FIGURES)
         figures = [getattr(split_figures, name) for split_figures in self.splits]
         return np.concatenate(figures) if name == "null" else np.array(figures)
@@ -420,8 +419,7 @@ class _StudySplit:
     def _measure_levels(
         self, policy: Any, shares: Sequence[float]
     ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
-        """Fit a policy if necessary, and yield level, figures and share of the work for each
-        level."""
+        """Fit a policy if necessary; yield level, figures and share of the work for each level."""
         study, parts = self.study, self.parts
         if masking.policy_attribute(policy, "needs_fit") and not policy.is_fitted:
             sides = (parts.policy[study.truth[parts.policy] == side] for side in (1, 0))
