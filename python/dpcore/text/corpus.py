@@ -490,7 +490,7 @@ class Vocabulary(Shown):
         """Create a vocabulary from texts: most frequent words first, ties in alphabetical order.
 
         Args:
-            texts: a list of strings, or a `Corpus`, of which only the training part is read.
+            texts: a list of strings, or a `Corpus` (only its training part is read).
             unknown: as in the class.
             min_count: smallest number of occurrences of a word.
             max_size: largest number of words, without the reserved names. None keeps all words.

@@ -78,8 +78,8 @@ class TfidfSVD(Shown):
         """Fit the words, their weights and the directions.
 
         Args:
-            corpus: a `Corpus`, of which only the training part is read (all texts without a split),
-                or a list of strings.
+            corpus: a `Corpus` or a list of strings. Only the training part of a `Corpus` is read,
+                or all texts if it has no split.
             allow_fewer: True allows fewer than `dim` directions if there are fewer texts or words
                 than `dim`. A vector then has that many dimensions.
 

@@ -274,7 +274,7 @@ def infer(
             more than 30 s.
         rng: None (fresh entropy, which is recorded), an int in [0, 2**63) or a Generator.
         progress: True shows a progress bar over the attackers, and messages about steps longer than
-            30 s. False shows nothing. None shows the bar on a terminal. The time of encoders is
+            30 s. False shows neither. None shows the bar on a terminal. The time of encoders is
             estimated from 8 training texts, and from 64 if these are slow.
 
     Returns:

@@ -539,10 +539,10 @@ def fit(
         rate: "searched" chooses learning rate and clip of private training by short trainings on
             `public`, with the same noise and number of steps. The search starts from `lr` and
             `clip`. "fixed" uses `lr` and `clip`.
-        public: public texts for the search, at least 100: a list of strings, or a `Corpus`, of
-            which only the training part is read. At most 400 texts compare the settings. The others
-            are read as far as the steps need them. The vocabulary is the one of `start`, or the
-            words that occur twice in the public texts. Epsilon does not cover the public texts.
+        public: at least 100 public texts for the search: a list of strings, or a `Corpus` (only its
+            training part is read). At most 400 texts compare the settings. The training steps read
+            as many of the other texts as they need. The words are from `start`, or are the words
+            that occur twice in the public texts. Epsilon does not cover the public texts.
         length: largest number of words of a text that are read, at least 2.
         start: model whose weights are the start, trained on public texts.
         masked: token that replaces masked words.

@@ -51,7 +51,7 @@ def search_plan(
 
     Args:
         public: public texts.
-        texts: number of private texts. The search uses nothing else about them.
+        texts: number of private texts, which is the only information on them that the search uses.
         plan: plan of the private training.
         start: `NextWordModel` whose weights are the start, or None.
         rows: converter of the private training, for its length and mask.

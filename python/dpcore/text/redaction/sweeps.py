@@ -84,8 +84,8 @@ class SweepPoint(Record, word="SweepPoint"):
         level: requested share of masked words, or None for a policy without levels.
         splits: figures of each split.
         divergence: divergence estimate with error bars, beliefs and certified lower bounds.
-        epsilon: three values of epsilon at the sweep's delta. They compare two corpora and
-            guarantee nothing for a record.
+        epsilon: three values of epsilon at the sweep's delta. They compare two corpora and are not
+            a guarantee for a record.
         attack: the attack on the set, with intervals and floors.
         linkages: linkage of the test documents to all originals, by length and places for the style
             "mask", and by the bag of kept words.

@@ -375,8 +375,8 @@ class ADePTModel(TextSystem):
         With the same seed, variants that clip in the same norm have the same weights.
 
         Args:
-            corpus: a `Corpus`, of which only the training part is read (all texts without a split),
-                or a list of strings. No epsilon covers these texts.
+            corpus: a `Corpus` or a list of strings. Only the training part of a `Corpus` is read,
+                or all texts if it has no split. No epsilon covers these texts.
             epochs: number of passes over the texts.
             batch: number of texts per step.
             lr: learning rate of Adam in the first step. It decreases linearly to a tenth. Gradients

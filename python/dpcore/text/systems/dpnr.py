@@ -169,8 +169,8 @@ class TextClassifier(Labelling, Saved):
         the conversion is done only once.
 
         Args:
-            corpus: a `Corpus` with labels, of which only the training part is read (all texts
-                without a split).
+            corpus: a `Corpus` with labels. Only its training part is read, or all texts if it has
+                no split.
 
         Returns:
             Input of `fit` for models with the same `unknown`, `min_count` and reserved number.
@@ -442,8 +442,8 @@ class DPNR(TextSystem, TextClassifier):
         """Train extractor and classifier by stochastic gradient descent on the cross entropy.
 
         Args:
-            corpus: a `Corpus` with labels, of which only the training part is read (all texts
-                without a split); or the result of `prepare`.
+            corpus: a `Corpus` with labels, or the result of `prepare`. Only the training part of a
+                `Corpus` is read, or all texts if it has no split.
             schedule: the training noise. None means no noise and no masked words ("not robust").
                 `schedules.Constant(epsilon)` means the noise of one epsilon ("robust"). Other
                 schedules change the noise over the epochs ("adaptive"). Any function
@@ -542,8 +542,7 @@ class DPNR(TextSystem, TextClassifier):
         return math.nan if self.real is None else self.real.value
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """Compute the vectors without noise and without masks of word dropout; they are not
-        private.
+        """Compute the vectors without noise and word dropout; they are not private.
 
         Args:
             texts: strings that are not empty.

@@ -167,8 +167,7 @@ def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray
 
 
 def make_layers(width: int, outputs: int, layers: int = 2) -> Any:
-    """Create layers from vectors to scores, with `_HIDDEN_UNITS` rectified units per hidden
-    layer."""
+    """Create layers from vectors to scores, with hidden layers of rectified units."""
     widths = [width, *[_HIDDEN_UNITS] * layers]
     hidden = [
         part
@@ -223,7 +222,7 @@ def descend_loss(loss: Any, *optimisers: Any) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Modules that are trained.
+    """Modules of the system that are trained.
 
     Args:
         coder: encoder and decoder of texts.
@@ -461,8 +460,8 @@ class DPTextModel(TextSystem, Labelling):
         """Train the encoder, the decoder, the classifier and the discriminator.
 
         Args:
-            corpus: a `Corpus` with labels and the attribute, of which only the training part is
-                read (all texts without a split). No epsilon covers these texts.
+            corpus: a `Corpus` with labels and the attribute. Only its training part is read, or all
+                texts if it has no split. No epsilon covers these texts.
             epochs: number of passes over the texts.
             batch: number of texts per step.
             lr: learning rate of Adam; a learned epsilon has ten times this rate.

@@ -120,7 +120,7 @@ class WordDropout(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Units(Shown):
-    """The words and word pairs of texts, text after text, each with the words that it covers.
+    """Words and word pairs of texts, text after text, with the words that each unit covers.
 
     Args:
         ids: numbers of the units, int64, shape `(units,)`.
@@ -293,7 +293,7 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recipe(Shown):
-    """Length and rates of a training, or None for what a system does not have.
+    """Length and rates of a training; None for settings that a system does not have.
 
     Attributes:
         epochs: number of passes over the texts. None chooses a number from 5 to 35 that gives about
@@ -555,7 +555,7 @@ def _descend_gradient(loss: Any, weights: Any, rate: float) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared(Shown):
-    """Texts of a corpus as `TextClassifier.prepare` encodes them.
+    """Texts of a corpus in the encoding of `TextClassifier.prepare`.
 
     Attributes:
         part: training texts with labels.

@@ -262,7 +262,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         Args:
             vectors: the words and their vectors.
             epsilon: privacy parameter per unit of Euclidean distance, above 0.
-            texts: a list of strings, or a `Corpus`, of which only the training part is read.
+            texts: a list of strings, or a `Corpus` (only its training part is read).
             share: share of the words of `vectors` that become sensitive, in (0, 1].
             p: probability that a word that is not sensitive is replaced.
 
