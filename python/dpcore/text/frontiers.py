@@ -275,7 +275,7 @@ def frontier(
         corpus: a `Corpus` with a split and labels.
         epsilons: claimed values of epsilon for any two texts, ascending, in (0, 1e300].
         dims: ascending numbers of dimensions. The last may be None, which keeps all dimensions of
-            the encoder without a projection. A single None means the same.
+            the encoder, without a projection; `[None]` is also allowed.
         public: public texts that are not in the corpus, or their vectors, shape `(n, width)`. They
             should be similar to the corpus: directions of other kinds of texts are not better than
             random directions. For rewriters, this is a `lm.NextWordModel`, or texts to fit such a

@@ -254,9 +254,9 @@ def infer(
             held-out training texts.
         measure: measure that chooses and tests the attacker: "auc", "true-positive rate" (at 1 %
             false positives), "balanced accuracy", "accuracy" or "f1". It is tested at the whole
-            significance level. With None, the first three are each tested at a third of the level.
-            With None the measure is accuracy for more than two values, and F1 for several
-            attributes. It is always "correlation" for a number.
+            significance level. None takes the first three for an attribute of two values, each
+            tested at a third of the level. None takes accuracy for more than two values, and F1 for
+            several attributes. For a number, the measure is always "correlation".
         vectors: vectors computed elsewhere, one row for each text of the corpus, shape (n, d), in
             place of `encode`.
         neighbours: meaning of neighbours in the encoder's claim: "any two texts", for which a bound

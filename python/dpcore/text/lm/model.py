@@ -226,7 +226,7 @@ class NextWordModel(FitPlan):
                 texts. A model of redacted texts knows only the redacted training texts, so pass the
                 original texts. A model from a folder does not know its training texts.
             confidence: confidence of the interval, which is from resampling of texts.
-            rng: source of the resampling: None, an int seed or a numpy Generator.
+            rng: randomness of the resampling: None, an int seed or a numpy Generator.
 
         Returns:
             The perplexity, with those of the unigram and the uniform law on the same texts.

@@ -169,7 +169,7 @@ def draw_weights(network: Network, rng: Generator) -> None:
 
     Args:
         network: the network; the padding row remains zero.
-        rng: source of the weights.
+        rng: generator for the weights.
     """
     with seeded_torch(rng), torch.no_grad():
         for name, weight in network.named_parameters():
@@ -232,7 +232,7 @@ def learn_plain(
         rows: training texts as numbers.
         valid: validation texts, which choose the epoch and the rate.
         plan: plan of the training.
-        rng: source of the order and the dropout.
+        rng: generator for the order of the texts and the dropout.
         progress: whether a progress bar is shown.
 
     Returns:
@@ -282,7 +282,7 @@ def learn_private(
         network: network with a `DPLSTM` and its initial weights.
         rows: training texts as numbers.
         plan: plan of the training, with its noise.
-        rng: source of the batches and the noise.
+        rng: generator for the batches and the noise.
         progress: whether a progress bar is shown.
 
     Returns:

@@ -494,7 +494,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         Args:
             sensitive: texts that are not empty.
             safe: texts of the other set.
-            rng: source of the initial weights and the batches: None, an int seed or a numpy
+            rng: randomness of the initial weights and the batches: None, an int seed or a numpy
                 Generator.
 
         Returns:

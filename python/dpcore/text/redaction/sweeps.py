@@ -71,13 +71,21 @@ _DOCUMENT_NOTE: Final = (
 class SweepPoint(Record, word="SweepPoint"):
     """Measurements of one policy at one level.
 
-    `mean`, `sd` and `values` read figures of all splits. "masked" is the share of masked words.
-    "accuracy", "auc" and "true_positive_rate" (at 5 % false positives) are measures of the attack
-    on the set. "boosted_trees" is the accuracy of scikit-learn's trees on vectors. "counts_only" is
-    the accuracy of the better of two attackers that know only the numbers of masks and words.
-    "utility" and "utility_floor" are macro-F1 on the labels of the safe set; NaN without labels.
-    "divergence" has shape (2, 2): KL and D_2 in nats, of sensitive from safe and of safe from
-    sensitive. "null" is the same for permuted labels. All other figures are from the first split.
+    `mean`, `sd` and `values` return these figures of all splits:
+
+    - "masked": share of masked words;
+    - "accuracy", "auc" and "true_positive_rate" (at 5 % false positives): measures of the attack on
+      the set;
+    - "boosted_trees": accuracy of scikit-learn's boosted trees on vectors;
+    - "counts_only": accuracy of the better of two attackers that know only the numbers of masks and
+      words;
+    - "utility" and "utility_floor": macro-F1 on the labels of the safe set, and of the most
+      frequent label; NaN without labels;
+    - "divergence": shape (2, 2), KL and D_2 in nats, of sensitive from safe and of safe from
+      sensitive;
+    - "null": the same for permuted labels.
+
+    All other figures are from the first split.
 
     Attributes:
         policy: name of the policy.

@@ -217,7 +217,7 @@ def train_autoencoder(
         transform: function that bounds the vectors.
         rows: numbers and sizes of the training texts, from `WordNumbers`.
         recipe: epochs, batch size and rates.
-        rng: source of the order and the dropout.
+        rng: generator for the order of the texts and the dropout.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
 

@@ -307,7 +307,7 @@ class TextClassifier(Labelling, Saved):
 
         Args:
             texts: strings that are not empty.
-            rng: source of the noise, as in `encode`.
+            rng: seed or generator of the noise, as in `encode`.
 
         Returns:
             A label for each text, shape `(len(texts),)`.
@@ -456,8 +456,8 @@ class DPNR(TextSystem, TextClassifier):
             decay: factor of the learning rate after every epoch.
             pair: True finds the worst pair of training texts after the training, which `print`
                 shows.
-            rng: source of the initial weights, order, noise and masks: None (fresh entropy, which
-                is recorded), an int in [0, 2**63) or a Generator.
+            rng: randomness of the initial weights, the order, the noise and the masks: None (fresh
+                entropy, which is recorded), an int in [0, 2**63) or a Generator.
             device: device of the training and of the model, such as "cuda". None means the CPU.
             progress: True shows a progress bar, False shows no bar. None shows a bar for long work
                 on a terminal or in a notebook.

@@ -256,7 +256,7 @@ def train_adversarially(
         labels: codes of their labels, int64.
         attribute: codes of their attribute, int64.
         recipe: epochs, batch size and rates.
-        rng: source of the order and the noise.
+        rng: generator for the order of the texts and the noise.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
 
@@ -616,7 +616,7 @@ class DPTextModel(TextSystem, Labelling):
 
         Args:
             texts: strings that are not empty.
-            rng: source of the noise, as in `encode`.
+            rng: seed or generator of the noise, as in `encode`.
 
         Returns:
             A label for each text, shape `(len(texts),)`.

@@ -256,7 +256,7 @@ class Labelling:
 
         Args:
             corpus: texts with labels, such as `corpus.test`.
-            rng: source of the noise, as in `encode`.
+            rng: seed or generator of the noise, as in `encode`.
 
         Raises:
             TypeError: if `corpus` is not a `Corpus`.

@@ -411,7 +411,7 @@ def run_epochs(
         run_epoch: function that trains for an epoch, counted from 1, and returns the mean loss.
         epochs: number of epochs.
         weights: tensors that are trained.
-        rng: source of the seed of torch's default generator.
+        rng: generator that seeds torch's default generator.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
         patience: largest number of consecutive epochs without a new smallest loss. Then the
@@ -479,7 +479,7 @@ def train_classifier(
         schedule: schedule of the training noise, with an epsilon for each epoch or batch, or None
             without noise. See `text.schedules`.
         recipe: epochs, batch size and rates.
-        rng: source of the order, the noise and the masks.
+        rng: generator for the order of the texts, the noise and the masks.
         adversary: object that trains against the extractor, or None. It has `weights`, which it
             trains. `step(rows, batch)` is its training step on detached vectors of the texts at the
             places `batch`. `penalty(rows, batch)` is added to the loss and must not change the

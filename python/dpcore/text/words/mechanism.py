@@ -486,7 +486,7 @@ class TableMechanism(WordMechanism):
 
     @cached_property
     def _prepare_last(self) -> Callable[[bytes], _PreparedRows]:
-        """Function that prepares rows for numbers in bytes; it stores the rows of its last call."""
+        """Function that prepares rows for a byte string of numbers; it caches its last result."""
         return lru_cache(maxsize=1)(self._prepare)
 
     def _prepare(self, key: bytes) -> _PreparedRows:

@@ -77,7 +77,10 @@ class NoisyMechanism(MetricMechanism):
         return out
 
     def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Ints, Floats]:
-        """Return the words nearest to noisy vectors, and squared distances; ties: lowest number."""
+        """Return the words nearest to noisy vectors, and their squared distances.
+
+        In a tie, the word with the lower number comes first.
+        """
         queries, points = np.arange(len(noisy)), len(noisy) + np.arange(len(self.vectors))
         return nearest_words(noisy, self.vectors.vectors, queries, points, depth)
 
