@@ -86,7 +86,7 @@ def read_ascending(
         name: name of the argument.
         values: value of the argument.
         read: function that checks one number, from its name and value.
-        needs: required type, and required property of the numbers, for messages.
+        needs: requirements on the type and on the numbers, for error messages.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise errors.mistyped(name, needs[0], values)

@@ -118,10 +118,10 @@ def share_interval(
 ) -> tuple[float, float]:
     """Compute an interval of the share of outputs that are linked to the true document.
 
-    If each output is linked or not, this is the interval of Clopper and Pearson. If tied candidates
-    share an output, the count is a sum of independent numbers in [0, 1]. Such a sum exceeds a whole
-    number with at most e times the probability for a binomial number. Therefore the sum is rounded
-    outwards and the error of each end is divided by e.
+    Without ties, each link is correct or wrong, and this is the interval of Clopper and Pearson. If
+    tied candidates share an output, the count is a sum of independent numbers in [0, 1]. Such a sum
+    exceeds a whole number with at most e times the probability for a binomial number. Therefore the
+    sum is rounded outwards and the error of each end is divided by e.
 
     Args:
         right: sum over the outputs of the probability that the output is linked to the true

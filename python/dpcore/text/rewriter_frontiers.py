@@ -59,7 +59,8 @@ class RewriterRow(Record, word="RewriterRow"):
         similarity: mean cosine between the vectors of each test text and of its rewrite.
         perplexity: perplexity of the rewritten test texts under the public model. It is None
             without such a model, or if no word of the texts can be predicted.
-        linkages: linkage of the rewritten test texts to all original test texts, by words first.
+        linkages: linkage of the rewritten test texts to all original test texts, first by the
+        method "words".
         empty: number of texts that are empty after rewriting.
     """
 

@@ -47,7 +47,7 @@ class _FixedSchedule(Record):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
 
     def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
-        """Return the epsilon of an epoch in 1 to `epochs`; `rng` is not used."""
+        """Return the epsilon of an epoch (from 1 to `epochs`); `rng` is not used."""
         return self._at(*_check_epoch(epoch, epochs))
 
     def _at(self, epoch: int, epochs: int) -> float:
@@ -201,7 +201,7 @@ class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
     """
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-        """Draw the epsilon of an epoch in 1 to `epochs`, with a numpy Generator."""
+        """Draw the epsilon of an epoch (from 1 to `epochs`) with a numpy Generator."""
         return self._draw(epoch, epochs, rng, self.low, self.high)
 
     def __str__(self) -> str:
@@ -229,7 +229,7 @@ class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
     """
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-        """Draw the epsilon of an epoch in 1 to `epochs`, with a numpy Generator."""
+        """Draw the epsilon of an epoch (from 1 to `epochs`) with a numpy Generator."""
         drawn = math.exp(self._draw(epoch, epochs, rng, *map(math.log, (self.low, self.high))))
         # The rounding of exp and log may give a value just outside the range.
         return min(max(drawn, self.low), self.high)

@@ -1,7 +1,7 @@
 """Corpora of sentences generated from templates, for tests and for use without data files.
 
-A template is a sentence with blanks in braces. A blank is filled with a word from the list with the
-name of the blank. Templates and words are in templates.json.
+A template is a sentence with blanks in braces. A blank is filled with a word from the list that has
+the same name as the blank. Templates and words are in templates.json.
 """
 
 from __future__ import annotations

@@ -615,7 +615,7 @@ def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
 
 
 def choose_encodings(estimator: Any) -> str:
-    """Return the encodings for the training of an estimator: "all", "one each epoch" or "one".
+    """Choose the encodings that an estimator learns from: "all", "one each epoch" or "one".
 
     Regressions, trees and the nearest mean learn from all encodings, and a network from a fresh
     encoding in each epoch. Nearest neighbours learn from one encoding. An estimator that compares

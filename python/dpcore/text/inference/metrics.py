@@ -356,7 +356,7 @@ class Judge:
         return self._share(ranks <= TOP)
 
     def mean(self, values: Any) -> Measured:
-        """Compute the mean of a number per text, such as an error or a rank, from shape (n,)."""
+        """Compute the mean of an array with one number per text, such as an error or a rank."""
         return self._resampled(values[:, np.newaxis], lambda sums: sums[..., 0], True)
 
     def correlation(self, scores: Vectors) -> Measured:

@@ -183,7 +183,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def certified_leak(self) -> bool:
-        """True if the counts of the certified audit show a leak at half of the allowed error.
+        """True if the counts of the certified audit show a leak at half of the allowed error rate.
 
         The test of the floors uses the other half. Together, the two tests are wrong with
         probability at most 1 - `confidence`.

@@ -115,7 +115,7 @@ class NextWordModel(FitPlan):
     up to any word except the last. The target of a context is the next word.
 
     Args:
-        vocabulary: numbers of the words.
+        vocabulary: mapping from words to numbers.
         length: largest number of words of a text that are read; further words are cut.
         masked: token that replaces masked words.
         hidden: number of entries of a state.

@@ -68,7 +68,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         """Compute the scores of the next word.
 
         Args:
-            ids: numbers of the words, padded, with the longest text first, shape `(n, longest)`.
+            ids: padded word numbers, with the longest text first, shape `(n, longest)`.
             sizes: number of words of each text, at least 1, in descending order.
 
         Returns:
@@ -93,7 +93,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         """Yield, for each text, the states and the log probabilities of the next word.
 
         Args:
-            rows: numbers of the words of each text.
+            rows: word numbers of each text.
 
         Yields:
             States, shape `(contexts, hidden)`, and natural logarithms, shape `(contexts, V)`. A
@@ -184,7 +184,7 @@ def record_losses(model: Any, rows: Rows, words: int) -> Any:
 
     Args:
         model: a `Network`, or Opacus' wrapper of it.
-        rows: numbers of the words of each text, for at least one text.
+        rows: word numbers of each text, for at least one text.
         words: number V of the network.
 
     Returns:

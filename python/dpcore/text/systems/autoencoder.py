@@ -49,7 +49,7 @@ class WordNumbers:
     """Converter from texts to rows of numbers, cut after `longest` words.
 
     Args:
-        vocabulary: numbers of words, with `RESERVED` and a token for unknown words.
+        vocabulary: mapping from words to numbers, with `RESERVED` and a token for unknown words.
         longest: largest number of words of a text that are read.
     """
 
@@ -163,7 +163,7 @@ class Decoder(torch.nn.Module):
 
         Args:
             vectors: vectors of the texts, shape `(n, width)`.
-            ids: numbers of the words before each place, shape `(n, places)`.
+            ids: word numbers before each place, shape `(n, places)`.
 
         Returns:
             Scores, shape `(n, places, words)`.
@@ -267,7 +267,7 @@ def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: fl
     Args:
         decoder: decoder from vectors to texts.
         vectors: vectors of the texts, shape `(n, width)`.
-        ids: numbers of the words, padded, shape `(n, longest)`.
+        ids: padded word numbers, shape `(n, longest)`.
         sizes: number of words of each text.
         dropout: share of the decoder's input words that are replaced by "<unk>".
     """
@@ -290,7 +290,8 @@ class ADePTModel(TextSystem):
     clipping and without noise.
 
     An epsilon covers one rewrite of one text by the fitted weights, against any other text. For k
-    rewrites it is multiplied by k. The texts on which the weights were fitted are not covered.
+    rewrites, epsilon is multiplied by k. The texts on which the weights were fitted are not
+    covered.
 
     Args:
         epsilon: claimed epsilon, in (0, 1e300].
@@ -523,8 +524,8 @@ class ADePTModel(TextSystem):
     def rewrite(self, texts: Sequence[str], *, rng: Rng = None) -> list[str]:
         """Rewrite texts, with fresh noise in every call.
 
-        An epsilon covers one rewrite of one text, against any other text. For k rewrites of a text
-        it is multiplied by k. The texts on which the model was fitted are not covered.
+        An epsilon covers one rewrite of one text, against any other text. For k rewrites of a text,
+        epsilon is multiplied by k. The texts on which the model was fitted are not covered.
 
         Args:
             texts: strings that are not empty.

@@ -354,7 +354,8 @@ class DPNR(TextSystem, TextClassifier):
     repair.
 
     An epsilon covers one encoding of one text by the fitted weights, against any other text. For k
-    encodings it is multiplied by k. The texts on which the weights were fitted are not covered.
+    encodings, epsilon is multiplied by k. The texts on which the weights were fitted are not
+    covered.
 
     Args:
         dim: number d of entries of a vector, at least 2. None means 32; with an `extractor` it must

@@ -54,7 +54,7 @@ class BagCoder:
     """Mean over word vectors, and a linear decoder that scores the most frequent words.
 
     Args:
-        vocabulary: numbers of words, the most frequent first.
+        vocabulary: mapping from words to numbers, with the most frequent word first.
         dim: number of entries of a vector.
         words: number of words that the decoder knows.
 
@@ -62,7 +62,7 @@ class BagCoder:
         encoder: module from texts to vectors.
         decoder: module from noisy vectors to scores of words.
         sparse: True if the encoder has sparse gradients.
-        rows: function from texts to the numbers of their words.
+        rows: function from texts to word numbers.
         vectors: function from a batch of such numbers to vectors.
     """
 
@@ -95,7 +95,7 @@ class LSTMCoder:
     """The last state of an LSTM, and a second LSTM that decodes it to a text, as in ADePT.
 
     Args:
-        vocabulary: numbers of words, with `RESERVED` and a token for unknown words.
+        vocabulary: mapping from words to numbers, with `RESERVED` and a token for unknown words.
         dim: number of entries of a vector, which must be even.
         words: largest number of words of a text that are read.
     """
@@ -365,8 +365,8 @@ class DPTextModel(TextSystem, Labelling):
     mean over words, without word pairs. Its decoder is linear, and its loss is the mean cross
     entropy of the most frequent words of the text. Alternatively, encoder and decoder are the LSTMs
     of ADePT. The discriminator has two hidden layers of 128 units. Noise is drawn in every training
-    step. All parts learn by Adam. A learned epsilon has ten times the learning rate, and is never
-    below .001 or its initial value, whichever is smaller. Vectors are clipped in L1.
+    step. All parts learn by Adam. A learned epsilon has ten times the learning rate. It stays at or
+    above .001, or its initial value if that is smaller. Vectors are clipped in L1.
 
     Args:
         epsilon: claimed epsilon, or initial value of a learned epsilon; in (0, 1e300].

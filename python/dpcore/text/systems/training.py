@@ -169,8 +169,8 @@ class Bag(torch.nn.Module):
     vector of zeros, with a warning.
 
     Args:
-        vocabulary: numbers of words and word pairs. If `dropout` maps words to number 0, this
-            number must be reserved.
+        vocabulary: mapping from words and word pairs to numbers. If `dropout` maps words to number
+            0, this number must be reserved.
         dim: number of entries of a vector.
         dropout: masking of words in every call. None masks no words.
 

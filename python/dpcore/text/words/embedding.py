@@ -210,8 +210,8 @@ class Embedding(Record):
 
         Args:
             path: a text file of GloVe (a word and its numbers per line) or of word2vec (the same
-                after a first line with the numbers of words and of entries), or a `.js` file as in
-                `word_vectors`.
+                after a first line that states how many words and entries there are), or a `.js`
+                file as in `word_vectors`.
             limit: largest number of words to read from the start of the file, or None for all.
             normalise: True divides each vector by its Euclidean length.
 
@@ -289,7 +289,7 @@ class Embedding(Record):
         """Compute the Euclidean distances of some words to all words.
 
         Args:
-            numbers: numbers of the words, shape `(n,)`.
+            numbers: word numbers, shape `(n,)`.
 
         Returns:
             Distances of shape `(n, V)`; exactly 0 from a word to itself. Short distances are

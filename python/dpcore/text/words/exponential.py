@@ -36,7 +36,7 @@ _MAPPING_NAMES: Final[tuple[Mapping, ...]] = get_args(Mapping)
 _MAX_EPSILON_RATIO: Final = 2.0**40
 """Largest ratio of two values of epsilon. Beyond it a loss counts as unreachable."""
 _COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
-"""Numbers of words and of draws per word, from which shares are counted if there is no table."""
+"""Number of words, and of draws per word, to count shares if there is no table."""
 _N_TIMED_WORDS: Final = 2**16
 _EPSILON_PRECISION: Final = 1e-9
 """Relative width of the last interval of the search for epsilon."""
@@ -105,7 +105,7 @@ class MetricExponential(MetricMechanism, TableMechanism):
         """Compute the largest loss of each word against any other word, in the worse direction.
 
         Args:
-            numbers: numbers of the words, shape `(n,)`.
+            numbers: word numbers, shape `(n,)`.
 
         Returns:
             Losses in nats, shape `(n,)`.

@@ -125,7 +125,7 @@ class WordMechanism(Record):
         """Replace each of several words by one random output.
 
         Args:
-            numbers: numbers of the words, shape `(n,)`.
+            numbers: word numbers, shape `(n,)`.
             rng: None, an int seed or a numpy Generator.
 
         Returns:
@@ -503,7 +503,7 @@ class TableMechanism(WordMechanism):
         return thresholds, entries, slots
 
     def _read_pair(self, pair: Pair) -> list[Ints]:
-        """Return the numbers of the words of the two inputs."""
+        """Return the word numbers of the two inputs."""
         pair = errors.instance("pair", pair, Pair)
         inputs = (("x", pair.x), ("x_prime", pair.x_prime))
         return [np.array(self._read_words(*own_input)[1]) for own_input in inputs]
@@ -703,7 +703,7 @@ def link(
 def read_word_numbers(
     name: str, mechanism: WordMechanism, texts: Sequence[Any], unknown: str
 ) -> list[list[int]]:
-    """Return the numbers of the words of each text."""
+    """Return the word numbers of each text."""
     if not isinstance(texts, (list, tuple)):
         raise errors.mistyped(name, "a list of texts or of lists of words", texts)
     rows = []
