@@ -48,9 +48,9 @@ class TextRows(Shown):
         return len(self.vocabulary) - len(self.vocabulary.reserved)
 
     def encode(self, texts: Sequence[str]) -> tuple[Rows, int]:
-        """Return the word numbers of each text, and the number of texts that were cut.""" rows =
-        [np.fromiter(self._numbers(text), np.int64) for text in texts] return [row[: self.length]
-        for row in rows], sum(len(row) > self.length for row in rows)
+        """Return the word numbers of each text, and the number of texts that were cut."""
+        rows = [np.fromiter(self._numbers(text), np.int64) for text in texts]
+        return [row[: self.length] for row in rows], sum(len(row) > self.length for row in rows)
 
     def _numbers(self, text: str) -> Iterator[int]:
         """Yield the numbers of a text; text between mask tokens is split by the tokeniser."""
