@@ -27,11 +27,11 @@ _FILE_KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "f
 class TfidfSVD(Shown):
     """Encoder of texts: TF-IDF weights of words, projected on the `dim` strongest directions.
 
-    A word that occurs k times in a text and in m of n training texts has the weight
-    ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``. Each row has L2 norm 1 before the projection. Words
-    are defined as in scikit-learn: runs of two or more letters or digits, in lower case. The vector
-    of a text does not depend on the batch. The fitted directions do not depend on the number of
-    threads. The encoder is not private: its words and weights come from the training texts.
+    A word that occurs k times in a text and in m of n training texts has the weight ``(1 + ln k) (1
+    + ln((1 + n) / (1 + m)))``. Each row has L2 norm 1 before the projection. Words are defined as
+    in scikit-learn: runs of two or more letters or digits, in lower case. The vector of a text does
+    not depend on the batch, and the fitted directions do not depend on the number of threads, bit
+    for bit. The encoder is not private: its words and weights come from the training texts.
 
     Args:
         dim: number of dimensions of a vector, at least 1.

@@ -29,7 +29,7 @@ _RATE_DIVISOR: Final = 4.0
 DIVERGED_WORD_LOSS: Final = 1e4
 """Largest loss per word of a training that has not diverged. The uniform law has a loss of ln V."""
 _PATIENCE_EPOCHS: Final = 4
-"""Number of consecutive epochs without a lower validation loss, after which the rate is 1/256."""
+"""Consecutive epochs without a lower loss, after which the rate is 1/256 of its initial value."""
 _BATCHES_PER_POOL: Final = 25
 """Number of batches that are sorted by length together, to reduce padding."""
 _RECORDS_PER_CHUNK: Final = 64

@@ -42,7 +42,7 @@ _LAST_RATE_SHARE: Final = 0.1
 """Learning rate of the last step divided by the rate of the first step."""
 Variant = Literal["published", "scaled", "l1", "gaussian"]
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
-"""Noise for the L2 distance on every entry, as published, and three repairs."""
+"""Laplace noise calibrated to the L2 distance, as published, and three repairs."""
 
 
 class WordNumbers:
@@ -530,7 +530,7 @@ class ADePTModel(TextSystem):
         Args:
             texts: strings that are not empty.
             rng: None takes entropy of the operating system. An int or a Generator repeats the
-                noise. Then everyone who knows it also knows the noise.
+                noise. Anyone who knows this int or Generator can compute the noise.
 
         Returns:
             A rewrite of each text, with words joined by blanks; some may be empty.

@@ -54,7 +54,7 @@ SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 
 
 class TextClassifier(Labelling, Saved):
-    """Base class of text extractors with a linear classifier that are trained together.
+    """Base class of models with a text extractor and a linear classifier, trained together.
 
     The extractor is a trained `Bag` of words and word pairs, or any encoder with fixed weights. (A
     `TfidfSVD` that is not fitted is fitted first.)

@@ -329,7 +329,7 @@ class TextSystem(Saved, Shown):
         Args:
             texts: strings that are not empty.
             rng: None takes entropy of the operating system. An int or a Generator repeats the
-                noise. Then everyone who knows it also knows the noise.
+                noise. Anyone who knows this int or Generator can compute the noise.
 
         Returns:
             float32 vectors, shape `(len(texts), d)`.

@@ -37,10 +37,10 @@ _QUADRATURE_WEIGHTS: Final = (
 class NoisyMechanism(MetricMechanism):
     """Base class: noise with density proportional to ``exp(-epsilon norm2(z))``, then a near word.
 
-    The noise satisfies the claim without the later steps, and the later steps can only lower the
-    loss. In more than one dimension the output probabilities are not known. Then there is no table,
-    and the figures of texts are upper bounds from the noise, or counts of draws. With
-    one-dimensional vectors, the constructor returns an instance of a subclass that is a table.
+    The noise already satisfies the claim, and the later steps can only lower the loss. In more than
+    one dimension the output probabilities are not known. Then there is no table, and the figures of
+    texts are upper bounds from the noise, or counts of draws. With one-dimensional vectors, the
+    constructor returns an instance of a subclass that is a table.
     """
 
     def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
