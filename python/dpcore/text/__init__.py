@@ -1,6 +1,7 @@
-"""Texts: corpora, vocabularies, encoders, and what an attacker infers from encoded texts.
+"""Texts: corpora, vocabularies, encoders, and attacks that infer attributes from encoded texts.
 
-Imported without torch and without scikit-learn; names that need them say what to install.
+The package can be imported without torch and without scikit-learn. Names that need one of them
+raise an error that states what to install.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 _TORCH_NAMES = ("ADePTModel", "Bag", "DPNR", "DPTextModel", "WordDropout")
-"""Names that need torch: not among those of `import *`, which would fail without it."""
+"""Names that need torch. They are not exported by `import *`, which would fail without torch."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
-"""Corpora of texts with labels, attributes and a split; random splits; words as numbers.
+"""Corpora of texts with labels, attributes and a split; random splits; numbers for words.
 
-`split` keeps equal texts in one part.
+`split` keeps equal texts in the same part.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ..streams import Rng, seed_of
 from ..suggestions import suggest_arguments
 
 SPLITS: Final = ("train", "valid", "test")
-"""The names of the parts: fitted on, chosen on, evaluated on."""
+"""Names of the parts: models are fitted on "train", chosen on "valid" and evaluated on "test"."""
 
 Column = npt.NDArray[Any]
-"""One value a text: int64 or strings, of attributes float64 too; read-only."""
+"""One value per text: int64 or strings, for attributes also float64; read-only."""
 
 Tokeniser = Callable[[str], Sequence[str]]
 Ids = npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ _WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def training_texts(value: Any) -> tuple[str, ...]:
-    """Return the texts that may be fitted on: the train part of a split `Corpus`, else all."""
+    """Return the texts for fitting: the training part of a split `Corpus`, otherwise all texts."""
     if isinstance(value, Corpus) and value.split is not None:
         return tuple(value.train)
     return texts_of("texts", value)
@@ -55,7 +55,7 @@ def _check_column(name: str, values: Any, size: int, *, fractions: bool = False)
     if len(entries) != size:
         raise invalid(name, requirement, f"{len(entries):,} values")
     for row, value in enumerate(entries):
-        # What stands for a missing value in tables, looked at by name: <NA> answers no comparison.
+        # Missing values of tables are recognised by name, because <NA> cannot be compared.
         if str(value) in ("None", "nan", "<NA>", "NaT") and not isinstance(value, str):
             raise invalid(f"{name}[{row}]", "known: leave out texts without one", value)
         if not isinstance(value, kinds):
@@ -85,28 +85,29 @@ def _list_values(column: Column) -> str:
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class Corpus(Shown):
-    """Texts, and what is known of each.
+    """Texts with their labels, attributes, groups and split.
 
-    Iteration and an integer index give texts; a slice, a mask or an array of rows gives a Corpus
-    of these rows. Two are equal when texts, labels, attributes, groups and split are, whatever the
-    origin.
+    Iteration and an integer index give texts. A slice, a mask or an array of rows gives a Corpus of
+    these rows. Two corpora are equal if their texts, labels, attributes, groups and split are
+    equal. The origin is not compared.
 
     Args:
-        texts: the texts, a list of strings; kept as a tuple.
-        labels: what is to be predicted: an integer or a string for each text, or None without.
-        attributes: what is to be kept private: name -> column, each with an integer (0 and 1 for
-            "has it not" and "has it"), another number, such as an age, or a string for each text.
-        split: "train", "valid" or "test" for each text, or None before it is split (`text.split`).
-        origin: where the texts come from, as tables and pictures show it.
-        groups: the author, or another group, of each text, an integer or a string: `text.split`
-            keeps the texts of one in one part. None without.
+        texts: list of strings; stored as a tuple.
+        labels: labels to predict, an integer or a string for each text, or None without labels.
+        attributes: private attributes, a mapping from name to column. A column has a value for each
+            text: an integer (0 and 1 for "no" and "yes"), another number such as an age, or a
+            string.
+        split: "train", "valid" or "test" for each text, or None before the split (`text.split`).
+        origin: source of the texts, as shown in tables and figures.
+        groups: author of each text, or another group, as an integer or a string. `text.split` keeps
+            the texts of a group in the same part. None means no groups.
         dropped: number of rows that `read(missing="drop")` left out.
 
     Raises:
-        TypeError: if the texts are one string, an entry is none, or a column holds anything but
-            integers or strings (of attributes also other numbers).
-        ValueError: if no text is given, one is empty, lengths differ, a value is missing (None,
-            NaN), or a split has another name.
+        TypeError: if `texts` is a single string, an entry is not a string, or a column has values
+            that are neither integers nor strings (attributes may also have other numbers).
+        ValueError: if there are no texts, a text is empty, lengths differ, a value is missing
+            (None, NaN), or a split has an unknown name.
 
     Example:
         >>> corpus = Corpus(
@@ -132,7 +133,7 @@ class Corpus(Shown):
     dropped: int = 0
 
     def __post_init__(self) -> None:
-        """Check and freeze all columns."""
+        """Check all columns and make them read-only."""
         texts = texts_of("texts", self.texts)
         size, columns = len(texts), {} if self.attributes is None else self.attributes
         if not isinstance(columns, Mapping):
@@ -156,17 +157,17 @@ class Corpus(Shown):
 
     @property
     def train(self) -> Corpus:
-        """The texts to fit on."""
+        """Training part: the texts for fitting."""
         return self._part("train")
 
     @property
     def valid(self) -> Corpus:
-        """The texts to choose on."""
+        """Validation part: the texts for choosing among models."""
         return self._part("valid")
 
     @property
     def test(self) -> Corpus:
-        """The texts to evaluate on."""
+        """Test part: the texts for evaluation."""
         return self._part("test")
 
     def _part(self, name: str) -> Corpus:
@@ -181,7 +182,8 @@ class Corpus(Shown):
         """Return the column of an attribute.
 
         Raises:
-            ValueError: if the corpus has none of that name; the message lists those it has.
+            ValueError: if the corpus has no attribute with that name; the message lists its
+                attributes.
         """
         if not self.attributes:
             raise invalid("attribute", "in the corpus, which has no attributes", name)
@@ -197,7 +199,7 @@ class Corpus(Shown):
         return iter(self.texts)
 
     def __getitem__(self, rows: Any) -> Any:
-        """Return the text of one row, or the Corpus of several: a slice, a mask or an array."""
+        """Return the text of one row, or the Corpus of several rows."""
         if isinstance(rows, (int, np.integer)) and not isinstance(rows, bool):
             return self.texts[int(rows)]
         if isinstance(rows, (str, bytes)):
@@ -223,7 +225,7 @@ class Corpus(Shown):
         return tuple(self.texts), *listed, *(name for name, _ in self._columns())
 
     def __eq__(self, other: object) -> bool:
-        """Return True for equal texts, labels, attributes, groups and split in the same order."""
+        """Return True if all columns and texts are equal, in the same order; ignore the origin."""
         if not isinstance(other, Corpus):
             return NotImplemented
         return self._content() == other._content()
@@ -233,12 +235,12 @@ class Corpus(Shown):
         return hash(self._content())
 
     def __reduce__(self) -> tuple[type[Corpus], tuple[Any, ...]]:
-        """Rebuild through the constructor: pickled arrays would come back writeable."""
+        """Rebuild through the constructor, because pickled arrays would be writeable again."""
         fields = self.texts, self.labels, dict(self._columns()), self.split, self.origin
         return type(self), (*fields, self.groups, self.dropped)
 
     def __repr__(self) -> str:
-        """Format number of texts, labels, attributes, groups, part sizes, origin, dropped rows."""
+        """Format the sizes, labels, attributes, groups, origin and number of dropped rows."""
         size, names = len(self), list(self.attributes or ())
         parts = [f"{size:,} text{'s' if size != 1 else ''}"]
         if self.labels is not None:
@@ -259,7 +261,7 @@ class Corpus(Shown):
 
 
 def likeness(text: str) -> str:
-    """Return a text without letter case and white space: texts that share it count as equal.
+    """Normalise letter case and white space of a text; texts with the same result count as equal.
 
     Example:
         >>> likeness("A  Goal ") == likeness("a goal")
@@ -278,28 +280,28 @@ def split(
 ) -> Corpus:
     """Split a corpus at random into train, valid and test; equal texts stay together.
 
-    A text that occurs k times is one group of k rows: groups are shuffled and laid end to end,
-    and each goes to the part in which its middle lies. So a part misses its share by at most half
-    a group at either end, whatever the labels; texts are equal that differ only in letter case
-    or white space. No class is balanced.
+    Texts that differ only in letter case or white space count as equal. A text that occurs k times
+    is a group of k rows. The groups are shuffled and placed one after another, and each group goes
+    to the part that contains its midpoint. A boundary between two parts is therefore at most half a
+    group away from its exact place. Labels are not balanced.
 
     Args:
-        corpus: the texts; a split that it has is replaced.
-        shares: of train, valid and test, at least 0, adding up to 1; or a mapping from the names
-            of some of them.
-        rng: None, an int or a Generator; the origin of the result names the seed.
-        group: the author, or another group, of each text: no group comes into two parts, so that
-            groups which share a text stay together. The name of an attribute, or a column with a
-            value for each text. None takes the groups of the corpus (`read(group=)`) where it has
-            some.
+        corpus: the texts. An existing split is replaced.
+        shares: shares of train, valid and test, each at least 0, with sum 1; or a mapping from some
+            of these names to shares.
+        rng: None, an int or a Generator. The origin of the result states the seed.
+        group: author of each text, or another group: the name of an attribute, or a column with a
+            value for each text. A group is never divided between two parts, so groups that share a
+            text stay together. None takes the groups of the corpus (`read(group=)`), if it has
+            groups.
 
     Returns:
-        The corpus in its order, with a split.
+        The corpus with a split, in its original order.
 
     Raises:
-        TypeError: if `corpus` is none, or shares are not numbers.
-        ValueError: if shares do not add up to 1, or a part would be left without a text, as
-            where one group is every text.
+        TypeError: if `corpus` is not a Corpus, or shares are not numbers.
+        ValueError: if the sum of the shares is not 1, or a part would have no text, for example
+            because one group contains all texts.
 
     Example:
         >>> corpus = Corpus([f"text {i % 50}" for i in range(100)])
@@ -317,7 +319,7 @@ def split(
 
 
 def _group_column(corpus: Corpus, group: Any) -> Any:
-    """Return the group of each text, or None where there is none."""
+    """Return the group of each text, or None without groups."""
     if group is None:
         return corpus.groups
     if isinstance(group, str):
@@ -333,16 +335,16 @@ def parts_of(
     rng: np.random.Generator,
     column: Column | None = None,
 ) -> list[str]:
-    """Return the part of every text, for shares of train, valid and test.
+    """Return the part of each text, from the shares of train, valid and test.
 
-    Equal texts are in one part, and texts with equal values of the column.
+    Equal texts, and texts with equal values of the column, are in the same part.
     """
     group = _number_components(texts, column)
     sizes = np.bincount(group)
     order = rng.permutation(len(sizes))
     middle = np.empty(len(sizes))
     middle[order] = np.cumsum(sizes[order]) - sizes[order] / 2
-    # A share of 0 gets no text, even where rounding leaves one.
+    # A share of 0 gets no text, even if rounding would assign one.
     kept = [name for name, share in zip(SPLITS, shares, strict=True) if share > 0]
     ends = np.cumsum([share for share in shares if share > 0])[:-1] * len(texts)
     part = [kept[i] for i in np.searchsorted(ends, middle, side="right")[group]]
@@ -362,7 +364,7 @@ def parts_of(
 
 
 def _number_components(texts: Sequence[str], column: Column | None) -> npt.NDArray[np.int64]:
-    """Return the number of the component of each text: texts that are equal or of one group."""
+    """Return the component number of each text; equal texts and texts of a group are joined."""
     number: dict[str, int] = {}
     alike = np.array([number.setdefault(likeness(text), len(number)) for text in texts])
     if column is None:
@@ -394,10 +396,10 @@ def _read_shares(shares: Any) -> list[float]:
 
 
 def split_text(tokenise: Tokeniser, text: str) -> list[str]:
-    """Return the words that a function makes of a text.
+    """Return the words of a text under a given tokeniser.
 
     Raises:
-        TypeError: if they are not strings.
+        TypeError: if the words are not strings.
     """
     words: Any = tokenise(text)
     is_list = isinstance(words, Iterable) and not isinstance(words, str)
@@ -409,7 +411,7 @@ def split_text(tokenise: Tokeniser, text: str) -> list[str]:
 
 @suggest_arguments
 def words_of(text: str) -> list[str]:
-    """List the words of a text, in lower case: runs of letters and digits, inner apostrophes kept.
+    """Return the words of a text in lower case: runs of letters and digits, with inner apostrophes.
 
     Example:
         >>> words_of("The coach's 3rd win, at last!")
@@ -421,21 +423,23 @@ def words_of(text: str) -> list[str]:
 @suggest_arguments
 @dataclass(frozen=True)
 class Vocabulary(Shown):
-    """Numbers for words, and an explicit choice of what becomes of unknown words.
+    """Mapping from words to numbers, with an explicit treatment of unknown words.
 
-    Numbers begin with the reserved names in their order ("<pad>" is 0), then comes "<unk>" where
-    unknown words have a token, then the words. An embedding needs `len(vocabulary)` rows. A word
-    of a text that is spelt as a reserved name gets its number; `words_of` yields none.
+    The reserved names have the first numbers, in their order ("<pad>" is 0). If unknown words have
+    a token, "<unk>" is the next number. The words follow. An embedding needs `len(vocabulary)`
+    rows. A word of a text that is spelt like a reserved name gets the number of that name;
+    `words_of` never returns such a word.
 
     Args:
-        words: the words, or n-grams joined by blanks, each once.
-        unknown: "drop" leaves unknown words out; "token" puts the number of "<unk>" for each.
-        reserved: names of numbers that no word has.
-        ngrams: 1 for words; n for all runs of 1 to n words: all single words first, then pairs.
-        tokenise: from a text to its words.
+        words: the words, or n-grams joined by blanks, without repetition.
+        unknown: "drop" leaves unknown words out; "token" gives each of them the number of "<unk>".
+        reserved: names of the numbers that are not used for words.
+        ngrams: 1 for words; n for all runs of 1 to n words, with all single words first, then
+            pairs.
+        tokenise: function from a text to its words.
 
     Raises:
-        ValueError: if a word comes twice or is reserved, or an argument is outside its range.
+        ValueError: if a word is repeated or reserved, or an argument is out of range.
 
     Example:
         >>> v = Vocabulary.from_texts(["a goal", "a late goal"], unknown="token", min_count=2)
@@ -483,16 +487,16 @@ class Vocabulary(Shown):
         ngrams: int = 1,
         tokenise: Tokeniser = words_of,
     ) -> Vocabulary:
-        """Make a vocabulary of the words of texts, most frequent first, ties in alphabetical order.
+        """Create a vocabulary from texts: most frequent words first, ties in alphabetical order.
 
         Args:
-            texts: a list of strings, or a `Corpus`, whose train part is read.
-            unknown: as for the class.
-            min_count: how often a word must occur.
-            max_size: most words that are kept, reserved names not counted. None keeps all.
-            reserved: as for the class.
-            ngrams: as for the class.
-            tokenise: as for the class.
+            texts: a list of strings, or a `Corpus` (only its training part is read).
+            unknown: as in the class.
+            min_count: smallest number of occurrences of a word.
+            max_size: largest number of words, without the reserved names. None keeps all words.
+            reserved: as in the class.
+            ngrams: as in the class.
+            tokenise: as in the class.
 
         Raises:
             ValueError: if no word is left.
@@ -512,31 +516,31 @@ class Vocabulary(Shown):
         return cls(often[:max_size], unknown, reserved, ngrams, tokenise)
 
     def __len__(self) -> int:
-        """Return how many numbers there are, including the reserved ones."""
+        """Return the size of the vocabulary, including the reserved names."""
         return len(self._ids)
 
     def __contains__(self, word: object) -> bool:
-        """Return True for a word that has its own number."""
+        """Return True if the word has its own number."""
         return word in self._ids
 
     def __repr__(self) -> str:
-        """Return the number of words, and the choice for all others."""
+        """Return a line with the number of words and the treatment of unknown words."""
         kind = "words" if self.ngrams == 1 else f"runs of 1 to {self.ngrams} words"
         return f"Vocabulary({len(self.words):,} {kind}; unknown={self.unknown!r})"
 
     def encode(self, texts: Any, *, empty: Literal["error", "keep"] = "error") -> list[Ids]:
-        """Return the numbers of the words of every text.
+        """Convert each text to the numbers of its words.
 
         Args:
             texts: a list of strings.
-            empty: what becomes of a text without any number (all its words unknown and dropped):
-                "error", or "keep" for an array of no entries.
+            empty: treatment of a text without numbers (all its words are unknown and dropped):
+                "error" raises an error, "keep" returns an empty array.
 
         Returns:
-            For each text an int64 array, one entry a word that is not dropped.
+            An int64 array for each text, with one entry for each word that is not dropped.
 
         Raises:
-            ValueError: if a text is left without a number and `empty` is "error".
+            ValueError: if a text has no numbers and `empty` is "error".
         """
         choice("empty", empty, ("error", "keep"))
         codes = []
@@ -549,14 +553,14 @@ class Vocabulary(Shown):
         return codes
 
     def spans(self, text: str) -> tuple[list[int], list[tuple[int, int]], int]:
-        """Return the numbers of a text's units, and which words each of them covers.
+        """Return the numbers of words and n-grams of a text, and the words that each covers.
 
         Args:
             text: a string.
 
         Returns:
-            Numbers as `encode` gives them; for each the places of its first word and of the word
-            after its last; and how many words the text has, known or not.
+            The numbers, as in `encode`; for each number, the place of its first word and the place
+            after its last word; and the number of words of the text, known and unknown.
 
         Raises:
             TypeError: if the text is not a string.
@@ -576,10 +580,10 @@ class Vocabulary(Shown):
         return ids, places, len(words)
 
     def decode(self, ids: Iterable[Any]) -> list[str]:
-        """Join the words of every row of numbers by blanks; reserved names are left out.
+        """Convert rows of numbers to texts: words joined by blanks, without reserved names.
 
         Raises:
-            ValueError: if a number is none of this vocabulary.
+            ValueError: if a number is not in this vocabulary.
         """
         names = list(self._ids)
         texts = []
@@ -599,7 +603,7 @@ class Vocabulary(Shown):
         return split_text(self.tokenise, text)
 
     def _units(self, words: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Yield every run of words, with the places of its first word and behind its last."""
+        """Yield each run of words with the places of its first word and after its last word."""
         for length in range(1, self.ngrams + 1):
             for start in range(len(words) - length + 1):
                 yield " ".join(words[start : start + length]), (start, start + length)

@@ -1,4 +1,4 @@
-"""Tables of figures over levels: their reports, and how their levels are read and measured."""
+"""Tables of figures over levels: their reports, and functions that read and measure levels."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ _ASCENDING: Final = "a list of numbers", "ascending, one at least"
 
 
 class FigureTable(Result):
-    """Base class of results that are a table, with answers to questions and notes.
+    """Base class of results in the form of a table, with answers to questions and notes.
 
-    A subclass has `_title`, `_list_rows` (of the table, the header first) and `_list_notes`.
+    A subclass defines `_title`, `_list_rows` (the rows of the table, with the header first) and
+    `_list_notes`.
     """
 
     __slots__ = ()
 
     _ROW_NAME: ClassVar[str] = "{}"
-    """Name of a row in the report, made from its first cells."""
+    """Format of the name of a row in the report, from its first cells."""
     _LEFT: ClassVar[tuple[int, ...]] = (0,)
-    """Columns of the printed table that are set flush left."""
+    """Columns of the printed table that are left-aligned."""
 
     _list_rows: Callable[[], list[tuple[str, ...]]]
     _list_notes: Callable[[], list[str]]
 
     def _list_answers(self) -> list[Row]:
-        """List the questions that the table answers, and the answers."""
+        """List pairs of a question and the answer from the table."""
         return []
 
     def __str__(self) -> str:
-        """Return the table, the answers, and notes."""
+        """Return the table, the answers and the notes."""
         lines = [f"{question} {answer}" for question, answer in self._list_answers()]
         lines += [f"note: {note}" for note in self._list_notes()]
         wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
@@ -60,17 +61,17 @@ class FigureTable(Result):
 
 
 def format_number(value: float, digits: int, mark: str = "") -> str:
-    """Format a figure of a table; a dash stands for NaN."""
+    """Format a number of a table; NaN becomes a dash."""
     return "-" if np.isnan(value) else f"{value:.{digits}f}{mark}"
 
 
 def format_measured(figure: Measured, mark: str = "") -> tuple[str, str]:
-    """Format a figure and its interval for two columns of a table."""
+    """Format a value and its interval for two columns of a table."""
     return f"{figure.value:.3f}{mark}", f"{figure.low:.2f}-{figure.high:.2f}"
 
 
 def format_attack(attack: Inference | None) -> tuple[str, str]:
-    """Format the score of an attack for two columns; an exclamation mark is "above the floor"."""
+    """Format the score of an attack for two columns; "!" marks a score above the floor."""
     if attack is None:
         return "-", "-"
     return format_measured(attack.outcome.score[1], "!" if attack.above_floor else "")
@@ -82,10 +83,10 @@ def read_ascending(
     """Read an argument that holds ascending numbers.
 
     Args:
-        name: of the argument.
-        values: what was passed.
-        read: check of one number, by its name and value.
-        needs: requirements on the type and on the numbers.
+        name: name of the argument.
+        values: value of the argument.
+        read: function that checks one number, from its name and value.
+        needs: requirements on the type and on the numbers, for error messages.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise errors.mistyped(name, needs[0], values)
@@ -96,10 +97,10 @@ def read_ascending(
 
 
 def collect_until_interrupt(items: Iterator[_Item]) -> tuple[list[_Item], bool]:
-    """Collect items up to Ctrl-C, which propagates before the first item.
+    """Collect items until Ctrl-C; before the first item, the interrupt is raised.
 
     Returns:
-        The items, and True if Ctrl-C came.
+        The items, and True if Ctrl-C stopped the collection.
     """
     collected = list[_Item]()
     try:
@@ -113,7 +114,7 @@ def collect_until_interrupt(items: Iterator[_Item]) -> tuple[list[_Item], bool]:
 
 
 def finish_panels(picture: Any, panels: Sequence[Any], legend: Any = None) -> Figure:
-    """Thin the axes of a picture, and add the legend of one panel below all; return the figure."""
+    """Adjust the axes of a figure, add a legend below all panels, and return the figure."""
     for panel in panels:
         panel.title.set(fontsize="medium")
         drawing.thin_axes(panel)

@@ -1,4 +1,4 @@
-"""The frontier of a private encoder: what its vectors are good for and what they give away."""
+"""The frontier of a private encoder: how useful its vectors are, and what they disclose."""
 
 from __future__ import annotations
 
@@ -29,31 +29,34 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RADIUS_QUANTILE: Final = 0.25
-"""Of the distances of public rows from their mean: the radius at which vectors are clipped. On
-SNIPS quantiles of .1 to .5 give the same utility within .02, larger ones less."""
+"""Quantile of the distances of public rows from their mean. The quantile is the radius at which
+vectors are clipped. On SNIPS, quantiles from .1 to .5 give the same utility within .02; larger
+quantiles give a lower utility."""
 
 _TEXTS_PER_UPDATE: Final = 256
-"""Texts that are encoded between two movements of the progress bar."""
+"""Number of texts that are encoded between two updates of the progress bar."""
 _PROJECTION_DIRECTIONS: Final = ("principal", "random")
 _NOISE_NAMES: Final = ("best", "laplace", "l2_laplace", "gaussian")
-"""Those that `PrivateEncoder` makes for a claim; its module is not imported, for it needs torch."""
+"""Noises that `PrivateEncoder` can calibrate. Its module is not imported here, because it needs
+torch."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record, word="FrontierCell"):
-    """Figures of private vectors at one epsilon in one number of dimensions.
+    """Figures of private vectors at one epsilon and one number of dimensions.
 
     Attributes:
-        epsilon: the claim for any two texts; inf for vectors without noise.
-        dim: numbers in a released vector.
-        noise: the noise with its scale, in words; "none" without.
-        radius: at which vectors are clipped; NaN where they are not.
-        utility: how well the main label is predicted from the vectors of the test texts.
-        attack: what is inferred of the private attribute, or None where none was named.
-        worst_loss: exact loss of the two texts of the corpus that are farthest apart, at `delta`;
-            inf without noise.
-        signal: share of the energy of a vector that is not a noise; 1 without noise.
+        epsilon: claimed epsilon for any two texts; inf for vectors without noise.
+        dim: number of dimensions of a released vector.
+        noise: the noise with its scale, in words; "none" without noise.
+        radius: radius at which vectors are clipped; NaN without clipping.
+        utility: prediction of the main label from the vectors of the test texts.
+        attack: inference of the private attribute, or None without a private attribute.
+        worst_loss: exact loss at `delta` between the two texts of the corpus with the largest
+            distance; inf without noise.
+        signal: share of the energy of a noisy vector that comes from the clean vector; 1 without
+            noise.
     """
 
     epsilon: float
@@ -67,15 +70,16 @@ class FrontierCell(Record, word="FrontierCell"):
 
     @property
     def attack_score(self) -> Measured | None:
-        """The area under the attacker's ROC curve; the accuracy of more values than two.
+        """Score of the attack: the area under the ROC curve if the attribute has two values.
 
-        Of a number it is the correlation, or None where there is no attack.
+        The score is the accuracy if the attribute has more values, and the correlation if it is
+        numeric. It is None without an attack.
         """
         return None if self.attack is None else self.attack.outcome.score[1]
 
     @property
     def certified(self) -> float:
-        """The certified lower bound on epsilon; NaN where no bound can be certified."""
+        """Certified lower bound on epsilon; NaN if no bound can be certified."""
         return np.nan if self.attack is None else read_certificate(self.attack)
 
     def __repr__(self) -> str:
@@ -89,22 +93,23 @@ class FrontierCell(Record, word="FrontierCell"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
-    """Utility and attack against epsilon and the number of dimensions; made by `frontier`.
+    """Utility and attack at each epsilon and number of dimensions; created by `frontier`.
 
-    ``found[8.0, 16]`` is the cell at epsilon 8 in 16 dimensions, ``found[inf, 16]`` the one without
-    noise.
+    ``found[8.0, 16]`` is the cell at epsilon 8 in 16 dimensions, and ``found[inf, 16]`` is the cell
+    without noise in 16 dimensions.
 
     Attributes:
-        cells: in the order of dimensions, each without noise first, then by epsilon.
+        cells: figures in the order of the dimensions. For each dimension, the cell without noise
+            comes first, then the cells in the order of epsilon.
         attribute: name of the private attribute, or None.
-        sizes: texts of train, valid and test.
+        sizes: numbers of texts of train, valid and test.
         public: number of public rows.
         directions: "principal" or "random".
-        delta: of every claim.
-        confidence: of each interval and certificate by itself.
-        seed: repeats the frontier.
-        partial: True if Ctrl-C ended it after some of its cells.
-        seconds: time taken; not compared.
+        delta: delta of every claim.
+        confidence: confidence of each interval and of each certificate separately.
+        seed: seed that repeats the frontier.
+        partial: True if Ctrl-C stopped the run after some of the cells.
+        seconds: run time; ignored in comparisons.
     """
 
     _INSTEAD: ClassVar[str] = "cells, or frontier[epsilon, dim]"
@@ -124,23 +129,23 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """The numbers of dimensions, in their order."""
+        """Numbers of dimensions, in their order."""
         return tuple(dict.fromkeys(cell.dim for cell in self.cells))
 
     @property
     def floor(self) -> float:
-        """The share of the most frequent main label."""
+        """Share of the most frequent main label."""
         return self.cells[0].utility.floors[0].accuracy
 
     def of(self, dim: int) -> tuple[FrontierCell, ...]:
-        """Return the cells of a number of dimensions, the one without noise last."""
+        """Return the cells for one number of dimensions by epsilon; the last has no noise."""
         if dim not in self.dims:
             raise errors.invalid("dim", f"one of {', '.join(map(str, self.dims))}", dim)
         cells = [cell for cell in self.cells if cell.dim == dim]
         return tuple(sorted(cells, key=lambda cell: cell.epsilon))
 
     def __getitem__(self, key: tuple[float, int]) -> FrontierCell:
-        """Return the cell at an epsilon in a number of dimensions."""
+        """Return the cell at an epsilon and a number of dimensions."""
         epsilon, dim = key
         cells = {cell.epsilon: cell for cell in self.of(dim)}
         if epsilon not in cells:
@@ -164,7 +169,7 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         return [_FRONTIER_HEADER, *map(_list_figures, self.cells)]
 
     def _list_answers(self) -> list[Row]:
-        """Return a sentence on the utility, and one on the attack, for every epsilon."""
+        """Return sentences on the utility and on the attack, with a figure for every epsilon."""
         claims = sorted({cell.epsilon for cell in self.cells} - {np.inf})
         by = {epsilon: [c for c in self.cells if c.epsilon == epsilon] for epsilon in claims}
         useful, inferred = [], []
@@ -244,65 +249,74 @@ def frontier(
     rng: Rng = None,
     progress: bool | None = None,
 ) -> Any:
-    """Measure what private vectors, or rewritten texts, are good for and what they disclose.
+    """Measure the utility and the disclosure of private vectors, or of rewritten texts.
 
-    Every text is encoded once. For each number of dimensions the vectors are projected on
-    directions of the public rows, centred on their mean and clipped at the first quartile of their
-    distances from it (`RADIUS_QUANTILE`), so that no fit uses private texts. For each
-    epsilon a `dpcore.torch.PrivateEncoder` adds noise. Classifiers of the main label, and attackers
-    on the attribute, are trained on the noisy vectors of train, chosen on validation, and tested
-    once, by `dpcore.text.inference.infer`.
+    Every text is encoded once. For each number of dimensions, the vectors are projected on
+    directions of the public rows. Then they are centred on the mean of the public rows and clipped
+    at the first quartile of the distances of the public rows from this mean (`RADIUS_QUANTILE`).
+    Therefore no fit uses private texts. For each epsilon, a `dpcore.torch.PrivateEncoder` adds
+    noise. Classifiers of the main label and attackers on the attribute are trained on the noisy
+    vectors of the training texts, chosen on the validation texts, and tested once, by
+    `dpcore.text.inference.infer`.
 
-    Rewriters (text -> text) are compared in one table, a row for each and one for the texts
-    themselves. Every text is rewritten once. The table has the accuracy of the main label, BLEU and
-    similarity, perplexity, the attack on the attribute by words and characters of the rewritten
-    texts, the share of test texts that are linked to their originals, and the certified epsilon.
+    Rewriters (text -> text) are compared in one table. It has a row for each rewriter and a row for
+    the original texts. Every text is rewritten once. The table has the accuracy on the main label,
+    BLEU and similarity, perplexity, and the score of an attack on the attribute that reads words
+    and characters of the rewritten texts. It also has the share of test texts that are linked to
+    their originals, and the certified epsilon.
 
     Args:
-        encoder: whatever `dpcore.torch.PrivateEncoder` takes; not random. Or a rewriter, a list or
-            a dictionary of rewriters by name: a `Rewriter`, a word mechanism, an `ADePTModel`, a
-            policy of redaction that has no levels, `redaction.policy_mechanism(policy, level)`,
-            and in a list or dictionary also functions, as `Rewriter` takes them. Rewriters have
-            their own claims: they take no `epsilons`, `dims`, `directions`, `delta` and `noise`.
+        encoder: an encoder that `dpcore.torch.PrivateEncoder` accepts, without randomness; or a
+            rewriter, or a list or dictionary of rewriters. Rewriters are a `Rewriter`, a word
+            mechanism, an `ADePTModel`, a redaction policy without levels, and
+            `redaction.policy_mechanism(policy, level)`. A list or dictionary may also contain
+            functions, as `Rewriter` accepts them. Rewriters have their own claims, so `epsilons`,
+            `dims`, `directions`, `delta` and `noise` are not allowed with them.
         corpus: a `Corpus` with a split and labels.
-        epsilons: ascending claims for any two texts, in (0, 1e300].
-        dims: ascending numbers of dimensions; None, as the last of them, is all of the encoder's,
-            without a projection.
-        public: texts that are public, none of them in the corpus, or their vectors, shape
-            `(n, width)`. They should be of the same kind as the corpus: directions of other texts
-            are not better than random ones. Of rewriters a `lm.NextWordModel`, or texts to fit
-            one, for perplexity. None omits it.
-        directions: "principal" directions of the public rows, or "random" ones, for comparison.
-        label: the attribute of the corpus that is the main task. None takes the labels.
-        attribute: the private attribute, or None for utility only.
-        delta: of every claim, in [0, 1).
-        noise: "best", "laplace", "l2_laplace" or "gaussian", see `PrivateEncoder`.
-        attackers: on the attribute, as `infer` takes them. Defaults to the usual ones, among them
-            the likelihood over the clean vectors of the training texts. Of rewriters objects with
-            `fit(texts, truth)` and `scores(texts)`, or estimators of scikit-learn for texts; None
-            are logistic regressions on words and on characters.
-        similarity: of rewriters, an encoder as `infer` takes it, whose cosines are the similarity.
+        epsilons: claimed values of epsilon for any two texts, ascending, in (0, 1e300].
+        dims: ascending numbers of dimensions. The last may be None, which keeps all dimensions of
+            the encoder, without a projection; `[None]` is also allowed.
+        public: public texts that are not in the corpus, or their vectors, shape `(n, width)`. They
+            should be similar to the corpus: directions of other kinds of texts are not better than
+            random directions. For rewriters, this is a `lm.NextWordModel`, or texts to fit such a
+            model, for the perplexity. None omits the perplexity.
+        directions: "principal" for directions of the public rows, or "random" for random
+            directions, as a comparison.
+        label: attribute of the corpus that is the main label. None takes the labels.
+        attribute: private attribute, or None to measure only the utility.
+        delta: delta of every claim, in [0, 1).
+        noise: "best", "laplace", "l2_laplace" or "gaussian"; see `PrivateEncoder`.
+        attackers: attackers on the attribute, as `infer` takes them. Defaults to the usual
+            attackers, including the likelihood attacker over the clean vectors of the training
+            texts. For rewriters, these are objects with `fit(texts, truth)` and `scores(texts)`, or
+            scikit-learn estimators for texts. Their default is logistic regression on words and on
+            characters.
+        similarity: for rewriters, an encoder as in `infer`; its cosines are the similarity.
             Defaults to TF-IDF weights of words.
-        by: of rewriters, a method of `link` or a list of methods. Defaults to "words", and for each
-            kind of rewriter the method that knows it: "likelihood" for word mechanisms with a
-            table, "encoding" for others and for `ADePTModel`, "places" for redaction.
-        confidence: of each interval and certificate by itself.
+        by: for rewriters, a method of `link` or a list of methods. Defaults to "words" and, for
+            each kind of rewriter, the method that knows the mechanism. This method is "likelihood"
+            for word mechanisms with a table, "encoding" for other word mechanisms and `ADePTModel`,
+            and "places" for redaction.
+        confidence: confidence of each interval and of each certificate separately.
         rng: None, an int seed or a numpy Generator.
-        progress: a bar: True, False or None (where somebody is looking).
+        progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal.
 
     Returns:
-        The `Frontier`, of rewriters the `RewriterFrontier`. Where Ctrl-C ends it after the first
-        cell or row, those so far.
+        The `Frontier`, or the `RewriterFrontier` for rewriters. If Ctrl-C stops the run after the
+        first cell or row, it has the cells or rows measured so far.
 
     Raises:
-        ModuleNotFoundError: without scikit-learn; for encoders and public texts without torch.
+        ModuleNotFoundError: if scikit-learn is missing, or torch is missing for encoders or public
+            texts.
         TypeError: if an argument is of the wrong kind.
-        ValueError: if an argument does not fit encoders, or rewriters; epsilons or dims are not
-            ascending or out of range; the corpus lacks a part or a column; public texts are among
-            those of the corpus; or the encoder is random or mixes its texts.
+        ValueError: if an argument does not apply to encoders, or to rewriters; epsilons or dims are
+            not ascending or out of range; the corpus lacks a part or a column; public texts are
+            also in the corpus; or the encoder is random, or the vector of a text depends on the
+            other texts of a batch.
 
     Source:
-        Chaudhuri, Monteleoni and Sarwate (2011) and Balle and Wang (2018) for the noises.
+        Chaudhuri, Monteleoni and Sarwate (2011) and Balle and Wang (2018) for the noise
+        distributions.
 
     Example:
         >>> from importlib.util import find_spec
@@ -362,7 +376,7 @@ def _measure_cells(
     study: Study, vectors: dict[str, Any], chains: Sequence[Any], epsilons: Sequence[float],
     noise: tuple[str, float], seed: int, bar: Progress,
 ) -> Iterator[FrontierCell]:  # fmt: skip
-    """Measure every number of dimensions, each without noise first."""
+    """Measure each number of dimensions, first without noise and then at each epsilon."""
     from ..torch import PrivateEncoder
 
     kind, delta = noise
@@ -379,13 +393,13 @@ def _measure_cells(
 
 
 def make_transforms(public: Any, dim: int | None, directions: str, seed: int) -> list[Any]:
-    """Make the transforms of public rows: a projection, and a clip around their mean.
+    """Create transforms from public rows: a projection, and clipping around their mean.
 
     Args:
         public: vectors of public texts, float32, shape `(n, width)`.
-        dim: number of directions, or None for no projection.
+        dim: number of directions, or None without a projection.
         directions: "principal" or "random".
-        seed: of random directions.
+        seed: seed of random directions.
     """
     import torch
 
@@ -404,18 +418,19 @@ def make_transforms(public: Any, dim: int | None, directions: str, seed: int) ->
 def measure_release(
     study: Study, private: Any, seeds: Sequence[int], farthest: dict[str, Any], noisy: bool = True
 ) -> tuple[FrontierCell, Any]:
-    """Release every text of a study once, and measure the vectors.
+    """Release every text of a study once, and measure the released vectors.
 
     Args:
-        study: the texts, and who attacks.
-        private: a `PrivateEncoder` of them.
-        seeds: of the noise, of the classifiers and of the attackers.
-        farthest: vectors of the farthest two texts by kind of noise, filled here: for other claims
-            of the same transform they are the same two.
-        noisy: False leaves the noise out.
+        study: the texts and the attackers.
+        private: a `PrivateEncoder` of the texts.
+        seeds: seeds of the noise, of the classifiers and of the attackers.
+        farthest: clean vectors of the two texts with the largest distance, for each kind of noise.
+            This function fills the dictionary. The two texts are the same for other claims of the
+            same transform.
+        noisy: False releases the vectors without noise.
 
     Returns:
-        The figures, and the rows that were released.
+        The figures, and the released rows.
     """
     texts = study.corpus.texts
     if not noisy:
@@ -439,7 +454,7 @@ def measure_release(
 
 
 def _read_delta(noise: Any, delta: Any) -> float:
-    """Check the noise by its name, and that it can have this delta, before a text is encoded."""
+    """Check, before a text is encoded, the name of the noise and that it supports this delta."""
     errors.choice("noise", noise, _NOISE_NAMES)
     level = errors.delta_level(delta)
     if noise == "gaussian" and level == 0.0:
@@ -467,14 +482,15 @@ def _read_dim(name: str, value: Any) -> int:
 def _encode_texts(
     encoder: Any, corpus: Corpus, public: Any, most: Sequence[int | None], bar: Progress
 ) -> tuple[dict[str, Any], Any]:
-    """Encode every text of the corpus once, and the public ones where they are texts.
+    """Encode every text of the corpus once, and the public texts if they are not vectors.
 
     Args:
-        encoder: from texts to vectors.
+        encoder: function from texts to vectors.
         corpus: the private texts.
-        public: texts, or vectors of such.
-        most: the largest number of dimensions, or None for all; checked before texts are encoded.
-        bar: says what encoding is going to take.
+        public: public texts, or their vectors.
+        most: list with the largest number of dimensions, or with None for all; checked before texts
+            are encoded.
+        bar: progress bar, which shows the expected time of the encoding.
     """
     import torch
 
@@ -506,7 +522,7 @@ def _encode_texts(
 
 
 def _read_public_rows(public: Any, width: int) -> Any:
-    """Return public vectors as float32, a copy."""
+    """Return public vectors as a float32 copy."""
     requirement = f"finite vectors of shape (n, {width}), or a list of texts"
     rows = np.array(errors.numeric("public", requirement, public), np.float32)
     if rows.ndim != 2 or rows.shape[1] != width or not np.isfinite(rows).all():
@@ -530,12 +546,12 @@ def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
 
 
 def _draw_frontier(report: Frontier, ax: Any) -> Figure:
-    """Draw utility, attack (where there is one), and loss, each against epsilon."""
+    """Draw the utility, the attack (if there is one) and the loss, each against epsilon."""
     with_attack = report.attribute is not None
     picture = drawing.get_canvas(ax, drawing.relative_size(1.6 if with_attack else 1.3, 0.62))
     panels = picture.subplots(1, 2 + with_attack).ravel()
     for place, dim in enumerate(report.dims):
-        # The cell without noise is measured first: it is always there.
+        # The cell without noise is measured first, so it always exists.
         noisy, clean = report.of(dim)[:-1], report.of(dim)[-1]
         hue, name = drawing.cycle_colour(place), f"{dim} dimensions"
         _draw_measured(panels[0], noisy, [c.utility.accuracy for c in noisy], hue, name)

@@ -1,4 +1,4 @@
-"""Ranks of the true document among candidates, by scores of an attacker."""
+"""Rank the true document of each output among candidates, by the scores of an attacker."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ from ..records import Floats, Ints, Record
 from ..suggestions import suggest_arguments
 
 _MAX_SCORES: Final = 2**23
-"""Scores that are held at once, 8 bytes each."""
+"""Number of scores in memory at once, 8 bytes each."""
 
 Score = Callable[[Ints], Floats]
-"""From numbers of outputs to scores of all different candidates, shape `(outputs, candidates)`."""
+"""Function from row numbers of outputs to scores, of shape `(outputs, different candidates)`."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinkedOutputs(Record, word="LinkedOutputs"):
-    """Ranks of the true document of each output, by one score.
+    """Ranks of the true document of each output under one score.
 
     Args:
-        by: what the candidates were ranked by.
-        floor: share that is right by always naming the most frequent candidate.
-        ranks: rank of the truth among different candidates, from 1, shape `(n,)`. Ties have the
-            mean of their ranks. NaN where the truth is not a candidate.
-        shares: probability that the first candidate is the truth, shape `(n,)`. A name is drawn
-            among ties. 0 where the score excludes the truth.
-        guesses: row of a candidate of the highest score, shape `(n,)`.
-        confidence: of the interval.
+        by: name of the score that ranked the candidates.
+        floor: share of correct links of an attacker who always names the most frequent candidate.
+        ranks: rank of the true document among the different candidates, from 1, shape `(n,)`. Tied
+            candidates get the mean of their ranks. The rank is NaN if the true document is not a
+            candidate.
+        shares: probability that the attacker names the true document, shape `(n,)`. The attacker
+            draws among candidates that tie for the first rank. The probability is 0 if the score
+            excludes the true document.
+        guesses: row number of a candidate with the highest score, shape `(n,)`.
+        confidence: confidence of the interval.
 
     Raises:
         ValueError: if the arrays differ in shape, or a number is out of range.
@@ -78,17 +80,17 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def right(self) -> int:
-        """Number of outputs that were linked to the truth, rounded where ties share."""
+        """Number of outputs linked to the true document, rounded if ties share an output."""
         return round(float(self.shares.sum()))
 
     @property
     def share(self) -> float:
-        """Share of the outputs that were linked to the truth."""
+        """Share of the outputs linked to the true document."""
         return self.right / self.texts
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Interval of the share, both ends at `confidence` together; see `share_interval`."""
+        """Interval of the share; `confidence` holds for its two ends together."""
         has_parts = bool(((self.shares > 0.0) & (self.shares < 1.0)).any())
         return share_interval(float(self.shares.sum()), self.texts, self.confidence, has_parts)
 
@@ -99,7 +101,7 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def median_rank(self) -> float:
-        """Median rank of the truth; NaN where no truth is a candidate."""
+        """Median rank of the true document; NaN if no true document is a candidate."""
         ranks = self.ranks[~np.isnan(self.ranks)]
         return float(np.median(ranks)) if ranks.size else np.nan
 
@@ -114,17 +116,19 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 def share_interval(
     right: float, outputs: int, confidence: float, has_parts: bool = False
 ) -> tuple[float, float]:
-    """Compute an interval of the share of outputs that are linked to the truth.
+    """Compute an interval of the share of outputs that are linked to the true document.
 
-    Of whole outputs it is Clopper and Pearson's. Where ties share an output, the sum of independent
-    numbers in [0, 1] exceeds a whole number with at most e times the probability of a binomial
-    number, so that the sum is rounded outwards and the error of each end is divided by e.
+    Without ties, each link is correct or wrong, and this is the interval of Clopper and Pearson. If
+    tied candidates share an output, the count is a sum of independent numbers in [0, 1]. Such a sum
+    exceeds a whole number with at most e times the probability for a binomial number. Therefore the
+    sum is rounded outwards and the error of each end is divided by e.
 
     Args:
-        right: sum of the probabilities of the outputs to be linked to the truth.
+        right: sum over the outputs of the probability that the output is linked to the true
+            document.
         outputs: number of outputs.
-        confidence: of both ends together.
-        has_parts: True if a probability is neither 0 nor 1.
+        confidence: confidence of the two ends together.
+        has_parts: True if some probability is neither 0 nor 1.
 
     Source:
         Bentkus (2004), On Hoeffding's inequalities.
@@ -144,7 +148,7 @@ def share_interval(
 
 
 def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:
-    """Return the row of the first candidate of each key, and the number of its key for each."""
+    """Return the row of the first candidate of each key, and the key number of each candidate."""
     numbers: dict[Hashable, int] = {}
     groups = [numbers.setdefault(key, len(numbers)) for key in keys]
     firsts = dict[int, int]()
@@ -159,15 +163,15 @@ def rank_truth(
     """Rank the true candidate of each output.
 
     Args:
-        keys: a key for each candidate, equal for those that count as one.
-        truth: row of a candidate for each output; -1 where the truth is not among them.
-        score: scores of the candidates of different keys, in the order of their first rows. The
-            highest is the first; -inf excludes a candidate.
-        by: what the score is, in words.
-        confidence: of the interval.
+        keys: a key for each candidate. Candidates with equal keys count as the same candidate.
+        truth: row of the true candidate of each output; -1 if it is not among the candidates.
+        score: function that scores the candidates of different keys, in the order of their first
+            rows. The highest score has rank 1. The score -inf excludes a candidate.
+        by: name of the score.
+        confidence: confidence of the interval.
 
     Raises:
-        ValueError: if a score is NaN, or the shape of scores is another.
+        ValueError: if a score is NaN, or the scores have a wrong shape.
     """
     firsts, groups = list_first_rows(keys)
     copies = np.bincount(groups)
@@ -199,8 +203,8 @@ def read_truth(truth: Any, outputs: int, candidates: int) -> Ints:
     """Return the row of the true candidate of each output.
 
     Raises:
-        TypeError: if they are not whole numbers.
-        ValueError: if there is not one for each output, or one is not a row.
+        TypeError: if the row numbers are not whole numbers.
+        ValueError: if the number of entries is not the number of outputs, or an entry is not a row.
     """
     if truth is None:
         if outputs != candidates:

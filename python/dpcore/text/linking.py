@@ -1,4 +1,4 @@
-"""Linkage: which of several candidate documents did the output of a mechanism come from?
+"""Linkage: find the candidate document that an output of a mechanism came from.
 
 The attacker knows the mechanism and all candidates, but not the noise.
 """
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 LinkageMethod = Literal["likelihood", "encoding", "words", "places", "kept_places", "bag"]
 _ROUNDING: Final = 1e-5
-"""Distance of an entry from the clean one that is rounding, relative to the largest clean entry."""
+"""Largest rounding error of an entry, relative to the largest clean entry."""
 _LAWS: Final = (Laplace, Gaussian, L2Laplace, DPTextNoise)
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
-    """Share of outputs that were linked to the documents that they came from; made by `link`.
+    """Share of outputs that were linked to their own documents; created by `link`.
 
-    ``report["words"]`` has the figures of the ranking by words.
+    ``report["words"]`` has the figures of the method "words".
 
     Attributes:
         name: name of the mechanism.
         candidates: number of candidates.
-        linkages: ranks by each method, in the order in which the methods were named.
+        linkages: ranks and shares of each method, in the order of `by`.
     """
 
     _INSTEAD: ClassVar[str] = "linkages, or report[by]"
@@ -112,37 +112,38 @@ def link(
     truth: Any = None,
     confidence: float = 0.95,
 ) -> DocumentLinkage:
-    """Rank candidate documents for each output of a mechanism, and count how often the first is it.
+    """Rank candidate documents for each output, and count how often the true one is first.
 
     The attacker knows the mechanism and all candidates, but not the noise. Equal candidates count
-    as one, and ties share. The method is fixed before anything is looked at: of several methods
-    each is reported, and the best of them is not chosen.
+    as one candidate, and tied candidates share an output. The methods are fixed before the outputs
+    are seen. If there are several methods, each is reported; the best method is not selected.
 
     Args:
-        mechanism: a word mechanism, a `PrivateEncoder`, a trained text system, its rewriter, a
-            redaction policy, a function that rewrites texts, or None where it is not known.
-        candidates: texts, at least two.
-        outputs: rewritten texts, some of which may be empty, or noisy vectors, shape `(n, d)`.
-        by: what candidates are ranked by, or a list of several. "likelihood" is the exact law of
-            the outputs: the table of a word mechanism, or known noise on vectors that are
-            themselves the outputs. "encoding" is the L2 distance of clean vectors from the noisy
-            vector, or from the vector of the rewritten text without noise; for word mechanisms the
-            sum over places of the distances of words. "words" is the number of words in common,
-            relative to the mean number of words of both texts. "places", "kept_places" and "bag"
-            are those of `redaction.link_redacted`. A function `(output, candidate) -> score` is
-            higher for a likelier candidate.
-        truth: row of the true candidate of each output, or -1 where it is not among them. Defaults
-            to the order of the outputs, one for each candidate.
-        confidence: of each interval.
+        mechanism: a word mechanism, a `PrivateEncoder`, a trained text system, the rewriter of such
+            a system, a redaction policy, or a function that rewrites texts. None means that the
+            mechanism is not known.
+        candidates: at least two texts.
+        outputs: rewritten texts, some of which may be empty; or noisy vectors, shape `(n, d)`.
+        by: the method that ranks the candidates, or a list of methods. "likelihood" is the exact
+            law of the outputs: the table of a word mechanism, or the known noise if the noisy
+            vectors are the outputs. "encoding" is the L2 distance between clean vectors and the
+            noisy vector, or the vector of the rewritten text without noise. For word mechanisms it
+            is the sum over places of the distances of words. "words" is the number of common words,
+            divided by the mean number of words of the two texts. "places", "kept_places" and "bag"
+            are the methods of `redaction.link_redacted`. A function `(output, candidate) -> score`
+            returns a higher score for a likelier candidate.
+        truth: row of the true candidate of each output, or -1 if it is not a candidate. By default,
+            output i belongs to candidate i.
+        confidence: confidence of each interval.
 
     Returns:
-        The ranks and shares by each method.
+        Ranks and shares for each method.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there are fewer than two candidates or no output, `truth` does not fit, or a
-            method does not fit the mechanism: the law of a rewritten text is not known, because a
-            decoder follows the noise.
+        ValueError: if there are fewer than two candidates or no outputs, `truth` has wrong entries,
+            or a method does not apply to the mechanism. For example, "likelihood" does not apply to
+            texts that a decoder writes after the noise, because their law is not known.
 
     Source:
         Neyman and Pearson (1933), for the likelihood; Krishna, Gupta and Dupuy (2021), appendix C,
@@ -187,14 +188,14 @@ def _name_mechanism(mechanism: Any) -> str:
 
 
 def _find_model(mechanism: Any) -> Any:
-    """Return the model whose method a mechanism is, or the mechanism."""
+    """Return the model that owns the method of a mechanism, or the mechanism itself."""
     function = mechanism.rewrite if isinstance(mechanism, Rewriter) else mechanism
     is_method = isinstance(function, MethodType) and not isinstance(owner_of(function), type)
     return owner_of(function) if is_method else function
 
 
 def _read_outputs(outputs: Any) -> list[str] | Floats:
-    """Return rewritten texts, or noisy vectors as an array."""
+    """Return rewritten texts as a list, or noisy vectors as an array."""
     if isinstance(outputs, (str, bytes)):
         raise errors.mistyped("outputs", "a list of texts or an array of vectors", outputs)
     if is_tensor(outputs) or np.asarray(outputs).dtype.kind in "fiub":
@@ -217,12 +218,12 @@ def _read_outputs(outputs: Any) -> list[str] | Floats:
 
 
 class _LinkingAttacker:
-    """Scores of candidates, by each method.
+    """Attacker who scores candidates by each method.
 
     Args:
-        mechanism: the mechanism, or the model whose method it is.
+        mechanism: the mechanism, or the model that owns its method.
         texts: the candidates.
-        outputs: texts, or an array of vectors.
+        outputs: rewritten texts, or an array of vectors.
     """
 
     def __init__(self, mechanism: Any, texts: Sequence[str], outputs: list[str] | Floats) -> None:
@@ -232,7 +233,7 @@ class _LinkingAttacker:
         self.different = [texts[row] for row in list_first_rows(self.keys)[0]]
 
     def prepare(self, method: Any) -> tuple[Sequence[Hashable], Score]:
-        """Return keys of the candidates, and the score of those of different keys."""
+        """Return the keys of the candidates, and a score for the different keys."""
         if callable(method):
             return self.keys, lambda rows: np.array(
                 [
@@ -266,7 +267,8 @@ class _LinkingAttacker:
         sizes = np.array([len(key) for key in different])
 
         def score(rows: Ints) -> Floats:
-            # A mechanism replaces each word by one, so that other lengths have probability 0.
+            # A word mechanism replaces each word by one word, so a text of another length has
+            # probability 0.
             scores = np.full((len(rows), len(different)), -np.inf)
             lengths = np.array([len(answers[row]) for row in rows])
             for length in set(lengths.tolist()) & set(sizes.tolist()):
@@ -293,7 +295,7 @@ class _LinkingAttacker:
         if not self.is_text:
             vectors, is_empty = np.asarray(self.outputs), np.zeros(len(self.outputs), np.bool_)
         else:
-            # An empty rewrite has no vector: all candidates tie.
+            # An empty rewrite has no vector, so all candidates tie.
             is_empty = np.array([not text.strip() for text in self.outputs])
             vectors = np.zeros((len(is_empty), clean.shape[1]))
             if not is_empty.all():
@@ -310,7 +312,7 @@ class _LinkingAttacker:
 
 
 def _read_score(value: Any) -> float:
-    """Check what a user's score returned and return it."""
+    """Check the score that a user's function returned, and return it as a float."""
     requirement = "a number, -inf for a candidate that is excluded"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise errors.mistyped("by(output, candidate)", requirement, value)
@@ -330,7 +332,7 @@ def _encode_clean(model: Any, texts: Sequence[str]) -> Floats:
 
 
 def _find_law(model: Any, is_text: bool) -> Any:
-    """Return the law of the noise of vectors, or raise an error that states why none is exact."""
+    """Return the law of the noise on vectors, or raise an error if no exact law is known."""
     requirement, name = "'encoding', 'words' or a function", type(model).__name__
     if is_text:
         reason = "the law of a rewritten text is not known (a decoder follows the noise)"
@@ -348,7 +350,7 @@ def _find_law(model: Any, is_text: bool) -> Any:
 def _score_noise(law: Any, output: Floats, clean: Floats) -> npt.NDArray[np.float64]:
     """Return the log density of an output around each clean vector, up to a constant.
 
-    Without a law it is the L2 distance, below 0.
+    Without a law, return the negative L2 distance.
     """
     noise = output - clean
     if isinstance(law, Laplace):
@@ -358,8 +360,8 @@ def _score_noise(law: Any, output: Floats, clean: Floats) -> npt.NDArray[np.floa
     if not isinstance(law, DPTextNoise):
         scale = law.scale if isinstance(law, L2Laplace) else 1.0
         return np.asarray(-np.linalg.norm(noise, axis=1) / scale)
-    # Noise is never negative; "zero" leaves half of the entries unchanged, which outputs in floats
-    # show as far as the encoder rounds.
+    # The noise is never negative. The variant "zero" leaves half of the entries unchanged.
+    # Floating-point outputs show which entries are unchanged, up to the rounding of the encoder.
     rounding = _ROUNDING * max(float(np.abs(clean).max()), np.finfo(np.float64).tiny)
     entries = -noise / law.scale
     if law.nan == "zero":
@@ -368,9 +370,10 @@ def _score_noise(law: Any, output: Floats, clean: Floats) -> npt.NDArray[np.floa
 
 
 def _score_common_words(candidates: Sequence[str], outputs: Any) -> Score:
-    """Score candidates by words in common, counted as often as both have them.
+    """Score candidates by the number of common words, with repetitions.
 
-    Dice's coefficient: without the lengths, a long candidate would tie with the output itself.
+    The score is Dice's coefficient. Without the lengths, a long candidate could tie with the output
+    itself.
     """
     places: dict[tuple[str, int], list[int]] = defaultdict(list)
     sizes = np.zeros(len(candidates))

@@ -1,4 +1,4 @@
-"""Readers of texts: tables, files with a text a line, folders, and frames of pandas.
+"""Readers of texts: tables, files with one text per line, folders, and pandas data frames.
 
 Errors name the file, its origin and the line.
 """
@@ -29,29 +29,29 @@ from ..suggestions import suggest_arguments
 from .corpus import Corpus
 
 _NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-"""A number in letters; a leading zero makes a code of it."""
+"""Pattern of a number. A string with a leading zero is a code, not a number."""
 _MAX_EXACT_INTEGER: Final = 2.0**53
-"""Size up to which every whole number is a float."""
+"""Size up to which every whole number has an exact float."""
 _TABLE_KINDS: Final = ("csv", "tsv", "jsonl")
 SUFFIXES: Final = {end: kind for end, kind in FILE_KINDS.items() if kind in _TABLE_KINDS}
-"""Ends of names, and the kind of table that they stand for."""
+"""Endings of file names, and the kind of table for each."""
 _SPLIT_NAMES: Final = {
     "train": "train", "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
     "test": "test",
 }  # fmt: skip
-"""Names of files and folders, and the parts of a split that they stand for."""
+"""Names of files and folders, and the part of a split for each."""
 Kind = Literal["csv", "tsv", "jsonl", "lines", "folder"]
-"""`KINDS` as a type."""
+"""Type of the entries of `KINDS`."""
 _COLUMN_ARGUMENTS: Final = "text, label, attributes and group"
 KINDS: Final = (*_TABLE_KINDS, "lines", "folder")
-"""Kinds of files and folders that `read` reads."""
+"""Kinds of files and folders that `read` supports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One text as a reader found it; a label or an attribute in letters may be a number yet.
+    """One text as a reader found it; a label or attribute may still be a number in a string.
 
-    `empty` is the place of an empty cell, such as "line 3 of a.csv, column 'age'".
+    `empty` names the place of an empty cell, such as "line 3 of a.csv, column 'age'".
     """
 
     text: str
@@ -63,12 +63,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The bytes of a file or of a member of an archive.
+    """Content of a file or of an archive member.
 
     Args:
-        name: what messages call it.
-        origin: where such a file is from.
-        content: the bytes.
+        name: name in messages.
+        origin: source of the file.
+        content: bytes of the file.
     """
 
     name: str
@@ -76,28 +76,29 @@ class File:
     content: bytes
 
     def error(self, line: int, requirement: str, problem: object) -> ValueError:
-        """Return the error that states what a line must be, and what it is."""
+        """Return the error that states the requirement on a line and the problem found."""
         return about(ValueError(message(self.place(line), requirement, problem)), "path")
 
     def place(self, line: int) -> str:
-        """Return the name of a line in messages: its number and its file."""
+        """Return the description of a line in messages: its number and its file."""
         return f"line {line:,} of {self.full_name}"
 
     @property
     def full_name(self) -> str:
-        """Name and origin."""
+        """Name and origin of the file."""
         return f"{self.name} ({self.origin})" if self.origin else self.name
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the number and text of every line, without its end.
+        """Yield the number and text of every line, without its line ending.
 
-        Lines end only at a line feed: what else Python takes for an end stands inside real texts.
+        Only a line feed ends a line, because texts can contain the other characters that Python
+        treats as line ends.
         """
         for number, line in enumerate(self.content.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
             yield number, self.decoded(number, line).removesuffix("\r")
 
     def decoded(self, number: int, line: bytes) -> str:
-        """Decode the text of a line; raise an error where it is not UTF-8."""
+        """Decode the text of a line, or raise an error if the line is not UTF-8."""
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -105,11 +106,11 @@ class File:
             raise self.error(number, "text in UTF-8", part) from None
 
     def filled(self) -> Iterator[tuple[int, str]]:
-        """Yield the number and text of every line that holds more than white space."""
+        """Yield the number and text of every line that is not blank."""
         return ((number, line) for number, line in self.lines() if line.strip())
 
     def text(self, line: int, value: object) -> str:
-        """Return a text without the white space around it; raise an error if it is empty then."""
+        """Return a text without surrounding white space, or raise an error if it is then empty."""
         if not isinstance(value, str) or not value.strip():
             raise self.error(line, "a text that is not empty", value)
         return value.strip()
@@ -119,7 +120,7 @@ def open_file(path: Path, origin: str = "") -> File:
     """Read a file.
 
     Raises:
-        FileNotFoundError: if there is none; the message says what it is and where it is from.
+        FileNotFoundError: if the file is missing; the message states its purpose and its source.
     """
     what = f"a file of texts{f' from {origin}' if origin else ''}"
     if not path.is_file():
@@ -131,16 +132,17 @@ def open_file(path: Path, origin: str = "") -> File:
 
 
 def missing_file(path: Path, requirement: str) -> FileNotFoundError:
-    """Make the error for a path at which there is no file."""
+    """Return the error for a missing file."""
     return about(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
 def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
-    """Return numbers where all values are numbers, whole ones as integers; else all as found.
+    """Convert values to numbers if all values are numbers; otherwise return them unchanged.
 
     Args:
         values: strings and numbers, as a reader found them.
-        fractions: whether numbers that are not whole count; labels with a point are names.
+        fractions: True also accepts numbers that are not whole. Labels with a decimal point are
+            names.
     """
     numbers = list(map(_read_number, values))
     if any(value is None for value in numbers):
@@ -151,7 +153,7 @@ def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[
 
 
 def _read_number(value: Any) -> Any:
-    """Return the number that a value is, or None."""
+    """Return the number that a value represents, or None."""
     if not isinstance(value, str):
         return value
     if _NUMBER_PATTERN.fullmatch(value) is None or len(value) >= 19:
@@ -163,7 +165,7 @@ def _read_number(value: Any) -> Any:
 def _drop_empty(
     rows: list[tuple[str | None, Row]], missing: str, origin: str
 ) -> list[tuple[str | None, Row]]:
-    """Return the rows without an empty cell; one error for all of them unless they are dropped."""
+    """Return the rows without an empty cell, or raise one error for all rows with an empty cell."""
     empty = [row.empty for _, row in rows if row.empty]
     if empty and missing == "error":
         text = (
@@ -177,7 +179,7 @@ def _drop_empty(
 def corpus_of(
     parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str, missing: str = "error"
 ) -> Corpus:
-    """Collect the rows of all parts in one Corpus, without a split if a part has no name."""
+    """Collect the rows of all parts in one Corpus; it has no split if a part has no name."""
     every = [(name, row) for name, part_rows in parts for row in part_rows]
     kept = _drop_empty(every, missing, origin)
     if not kept:
@@ -203,14 +205,14 @@ def corpus_of(
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns of a table by their meaning.
+    """Columns of a table by their role.
 
     Args:
-        text: the column of the texts: a name of the header, or a position from 0 in a file
-            without one. None is "text".
-        label: the column of the labels. None is "label" where there is a header and it has that.
-        attributes: the columns of the private attributes.
-        group: the column of the authors, or of other groups.
+        text: column of the texts: a name in the header, or a position from 0 in a file without a
+            header. None means "text".
+        label: column of the labels. None means "label" if the header has this name.
+        attributes: columns of the private attributes.
+        group: column of the authors, or of other groups.
     """
 
     text: str | int | None = None
@@ -219,7 +221,7 @@ class Layout:
     group: str | int | None = None
 
     def __post_init__(self) -> None:
-        """Check that the columns are all named, or all counted."""
+        """Check that the columns are given either all by name or all by position."""
         if isinstance(self.attributes, str):
             raise mistyped("attributes", "a list of columns, not a single string", self.attributes)
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -235,12 +237,12 @@ class Layout:
 
     @property
     def counted(self) -> bool:
-        """True for positions, which files without a header have."""
+        """True if columns are given by position, because the file has no header."""
         return any(isinstance(column, int) for _, column in self.named)
 
     @property
     def named(self) -> list[tuple[str, str | int | None]]:
-        """The arguments of `read` and their columns."""
+        """Pairs of an argument of `read` and its column."""
         some = [("text", self.text), ("label", self.label), ("group", self.group)]
         return [*some, *(("attributes", column) for column in self.attributes)]
 
@@ -250,12 +252,12 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
 
     Args:
         file: the file.
-        kind: "csv" (quotes may hold commas and line feeds), "tsv" (no quoting: a line is a row,
-            and a quote is a letter) or "jsonl" (one object a line).
-        layout: which column is what.
+        kind: "csv" (quoted cells may contain commas and line feeds), "tsv" (without quoting: each
+            line is a row, and a quote is an ordinary character) or "jsonl" (one object per line).
+        layout: roles of the columns.
 
     Raises:
-        ValueError: if a column is missing, or a row has more or fewer fields than the first.
+        ValueError: if a column is missing, or a row has more or fewer fields than the first row.
     """
     if kind == "jsonl" and layout.counted:
         raise invalid("text", "a name: objects have no positions", layout.text)
@@ -265,15 +267,15 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
 
 
 def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[Any, Any]]]) -> Any:
-    """Yield the rows of a table, given the cells of each by column.
+    """Yield the rows of a table, from cells by column.
 
     Args:
-        name: what messages call the table.
-        layout: which column is what.
-        rows: the place of each row, as messages call it, and its cells.
+        name: name of the table in messages.
+        layout: roles of the columns.
+        rows: pairs of the description of a row in messages, and its cells.
 
     Raises:
-        ValueError: if a column is missing; the message lists those that are there.
+        ValueError: if a column is missing; the message lists the existing columns.
     """
     columns = list(dict.fromkeys(chain.from_iterable(values for _, values in rows)))
     if layout.label is None and not layout.counted and layout.text != "label":
@@ -287,7 +289,7 @@ def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[A
 
 
 def _require_columns(name: str, layout: Layout, columns: Sequence[Any]) -> None:
-    """Raise an error that names a missing column, and those that are there."""
+    """Raise an error that names a missing column and the existing columns."""
     for argument, column in layout.named:
         column = "text" if argument == "text" and column is None else column
         if column is not None and column not in columns:
@@ -353,12 +355,12 @@ def _is_empty(cell: Any) -> bool:
     """Return True for a cell without a value: None, NaN, <NA>, NaT, or white space."""
     if isinstance(cell, str):
         return not cell.strip()
-    # By name: <NA> answers no comparison.
+    # Recognised by name, because <NA> cannot be compared.
     return str(cell) in ("None", "nan", "<NA>", "NaT")
 
 
 def read_lines(file: File) -> Iterator[Row]:
-    """Yield a text for each line; lines of white space are skipped."""
+    """Yield one text for each line, and skip blank lines."""
     return (Row(file.text(number, line)) for number, line in file.filled())
 
 
@@ -366,13 +368,13 @@ def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterab
     """Yield the parts of a folder.
 
     Args:
-        path: a folder with files such as train.csv and test.csv (csv, tsv, jsonl, or txt with a
-            text a line), or with a folder of .txt files for each class, or with folders train and
-            test of such folders.
-        layout: which column of a table is what.
+        path: a folder in one of three forms. It may have files such as train.csv and test.csv (csv,
+            tsv, jsonl, or txt with one text per line). It may have a folder of .txt files for each
+            class. Or it may have folders train and test, each with such folders of classes.
+        layout: roles of the columns of a table.
 
     Raises:
-        ValueError: if it holds none of these, or two files for one part.
+        ValueError: if the folder has none of these forms, or two files for the same part.
     """
     files: dict[str, Path] = {}
     for entry in sorted(path.iterdir()):
@@ -429,36 +431,36 @@ def read(
     group: str | int | None = None,
     missing: Literal["error", "drop"] = "error",
 ) -> Corpus:
-    r"""Read texts from a file or a folder.
+    r"""Read texts from a file, a folder or a pandas data frame.
 
-    Texts are as the file has them, without the white space around them; lines of white space are
-    no texts. Files are read as `dpcore.audit_outputs` reads them: in UTF-8 or what a byte order
-    mark says, plain or packed with gzip, with commas, semicolons or tabs between cells. Labels,
-    groups and attributes are whole numbers where all of a column are; attributes are numbers with
-    a fraction, too, where all of a column are numbers.
+    Texts are returned without surrounding white space, and blank lines are skipped. Files are read
+    as by `dpcore.audit_outputs`: in UTF-8 or the encoding of a byte order mark, plain or compressed
+    with gzip, with commas, semicolons or tabs between cells. The labels, groups or values of an
+    attribute are converted to whole numbers if all values of the column are whole numbers. An
+    attribute is converted to floats if all its values are numbers.
 
     Args:
-        path: a file or a folder, or a frame of pandas.
-        kind: "csv", "tsv", "jsonl", "lines" (a text a line) or "folder" (train, valid and test
-            files of these, or a folder of .txt files for each class). None guesses by the name;
-            the origin of the result says what it took. Public corpora are read by
-            `dpcore.experiments.corpora.read_corpus`.
-        text: for tables, the column of the texts: its name in the header, or its position from 0
-            in a file without one. None is "text".
-        label: for tables, the column of the labels. None is "label" where a header has that.
-        attributes: for tables, the columns to be kept private.
-        group: for tables, the column of the authors, or of other groups, that `split` keeps
-            together.
-        missing: rows with an empty cell in one of these columns are an "error", one for all of
-            them; "drop" leaves them out, and `Corpus.dropped` is their number.
+        path: path of a file or a folder, or a pandas data frame.
+        kind: "csv", "tsv", "jsonl", "lines" (one text per line) or "folder" (train, valid and test
+            files of these kinds, or a folder of .txt files for each class). None chooses the kind
+            by the name, and the origin of the result states the choice. Use
+            `dpcore.experiments.corpora.read_corpus` for public corpora.
+        text: for tables, the column of the texts: its name in the header, or its position from 0 in
+            a file without a header. None means "text".
+        label: for tables, the column of the labels. None means "label" if the header has this name.
+        attributes: for tables, the columns of the private attributes.
+        group: for tables, the column of the authors, or of other groups. `split` keeps the texts of
+            a group together.
+        missing: treatment of rows with an empty cell in one of these columns. "error" raises one
+            error for all these rows. "drop" leaves them out, and `Corpus.dropped` is their number.
 
     Returns:
-        The corpus, split where its files are.
+        The corpus. It has a split if the files of a folder define one.
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line is not what the format asks for, or a cell is empty; the message names
-            file and line. If a column is missing; the message lists those that are there.
+        ValueError: if a line does not have the format or a cell is empty (the message names file
+            and line), or if a column is missing (the message lists the existing columns).
 
     Example:
         >>> import tempfile
@@ -492,7 +494,7 @@ def read(
 
 
 def _read_frame(frame: Any, kind: Any, layout: Layout, missing: str) -> Corpus:
-    """Read a frame of pandas."""
+    """Read a pandas data frame."""
     if kind is not None:
         raise invalid("kind", "left out for a frame", kind)
     places = (f"row {row:,} of the frame" for row in range(len(frame)))
@@ -514,7 +516,7 @@ def _require_kind(kind: Any) -> Any:
 
 
 def _bare_name(path: Path) -> Path:
-    """Return the name of a file without the ending of a packed one."""
+    """Return the name of a file without the ending of a compressed file."""
     return Path(path.name.removesuffix(".gz"))
 
 

@@ -1,4 +1,4 @@
-"""The table of rewriters: what rewritten texts are good for and what they disclose."""
+"""The table of rewriters: how useful rewritten texts are, and what they disclose."""
 
 from __future__ import annotations
 
@@ -35,32 +35,33 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ORIGINALS: Final = "not rewritten"
-"""Name of the row of the texts themselves."""
+"""Name of the row of the original texts."""
 _TEXTS_PER_CALL: Final = 256
 _MAX_FEATURES: Final = 100_000
-"""Words or sequences of characters of an attacker on texts, the most frequent ones."""
+"""Largest number of word or character n-grams in an attacker; the most frequent are kept."""
 _WORD_PATTERN: Final = rf"{re.escape(MASK.lower())}|\w+|[^\w\s]"
-"""Masks, words and signs of texts in lower case."""
+"""Pattern of masks, words and punctuation in lower-case text."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterRow(Record, word="RewriterRow"):
-    """Figures of one rewrite of every text.
+    """Figures of one rewriter, from one rewrite of every text.
 
     Attributes:
         name: name of the rewriter.
-        claim: the claim in words; empty without one.
-        claimed: epsilon of the claim for any two texts; NaN without one.
-        delta: of the claim and the certificate.
-        utility: how well the main label is predicted from the rewritten test texts.
-        attack: what is inferred of the private attribute, or None where none was named.
+        claim: the claim in words; empty without a claim.
+        claimed: claimed epsilon for any two texts; NaN without such a claim.
+        delta: delta of the claim and of the certificate.
+        utility: prediction of the main label from the rewritten test texts.
+        attack: inference of the private attribute, or None without a private attribute.
         bleu: BLEU of the rewritten test texts against the originals, in [0, 1].
-        similarity: mean cosine of the vectors of each test text and its rewrite.
-        perplexity: of the rewritten test texts under the public model, or None without it, or
-            where no word of the texts can be predicted.
-        linkages: of the rewritten test texts among all test texts, by words first.
-        empty: number of texts that became empty.
+        similarity: mean cosine between the vectors of each test text and of its rewrite.
+        perplexity: perplexity of the rewritten test texts under the public model. It is None
+            without such a model, or if no word of the texts can be predicted.
+        linkages: linkage of the rewritten test texts to all original test texts, first by the
+        method "words".
+        empty: number of texts that are empty after rewriting.
     """
 
     name: str
@@ -77,7 +78,7 @@ class RewriterRow(Record, word="RewriterRow"):
 
     @property
     def certified(self) -> float:
-        """Certified lower bound on epsilon for any two texts; NaN without claim or certificate."""
+        """Certified lower bound on epsilon; NaN without a claim or without a certificate."""
         if self.attack is None or not self.claim:
             return np.nan
         return read_certificate(self.attack)
@@ -91,18 +92,19 @@ class RewriterRow(Record, word="RewriterRow"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_frontier/1"):
-    """Utility, likeness, attack and linkage of rewriters; made by `frontier`.
+    """Utility, similarity, attack and linkage of rewriters; created by `frontier`.
 
-    ``report["SanText 4"]`` is the row of a rewriter, ``report["not rewritten"]`` that of the texts.
+    ``report["SanText 4"]`` is the row of a rewriter, and ``report["not rewritten"]`` is the row of
+    the original texts.
 
     Attributes:
-        rows: of the texts themselves, then of each rewriter.
+        rows: row of the original texts, then a row for each rewriter.
         attribute: name of the private attribute, or None.
-        sizes: texts of train, valid and test.
-        confidence: of each interval and certificate by itself.
-        seed: repeats the table, where the rewriters take `rng`.
-        partial: True if Ctrl-C ended it after some of its rows.
-        seconds: time taken; not compared.
+        sizes: numbers of texts of train, valid and test.
+        confidence: confidence of each interval and of each certificate separately.
+        seed: seed that repeats the table, if the rewriters take `rng`.
+        partial: True if Ctrl-C stopped the run after some of the rows.
+        seconds: run time; ignored in comparisons.
     """
 
     _INSTEAD: ClassVar[str] = "rows, or report[name]"
@@ -168,7 +170,7 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
         first = [linked.by for linked in self.rows[0].linkages]
         names = dict.fromkeys([*first, *(own.by for row in self.rows for own in row.linkages)])
         for place, name in enumerate(names):
-            # A marker that is not in every row stands below the others.
+            # A marker that does not occur in every row is drawn below the others.
             shift = 0.0 if name in first else 0.25
             points = [
                 (linked.share, height - shift)
@@ -191,7 +193,7 @@ def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
 
 
 class _RewriterSource(NamedTuple):
-    """The object passed, its function, its claim, and the method of linkage of its kind."""
+    """A rewriter as passed, its function, its claim, and the linkage method for its kind."""
 
     passed: Any
     rewriter: Rewriter
@@ -202,9 +204,9 @@ class _RewriterSource(NamedTuple):
 
 
 def read_rewriters(value: Any) -> dict[str, Any] | None:
-    """Return rewriters by their names, or None for what is an encoder.
+    """Return rewriters by name, or None if the value is an encoder.
 
-    A list or a dictionary of rewriters may hold functions, which are made to a `Rewriter`.
+    In a list or dictionary of rewriters, functions are wrapped in a `Rewriter`.
     """
     if isinstance(value, Mapping):
         is_table = not all(callable(entry) or _is_rewriter(entry) for entry in value.values())
@@ -240,7 +242,7 @@ def _name_rewriter(value: Any) -> str:
 
 
 def _read_source(name: str, value: Any) -> _RewriterSource:
-    """Return a rewriter with its claim and the linking attacker that knows its kind."""
+    """Return a rewriter with its claim and the linkage method for its kind."""
     if isinstance(value, (PolicyMechanism, FrozenPolicy)):
         policy: Any = value.policy if isinstance(value, PolicyMechanism) else value
         level = value.level if isinstance(value, PolicyMechanism) else None
@@ -314,7 +316,7 @@ def _rewrite_texts(
 
 
 def _read_model(public: Any, study: Study, seed: int) -> lm.NextWordModel | None:
-    """Return the public model, or fit it on public texts."""
+    """Return the public language model, or fit one on public texts."""
     if public is None or isinstance(public, lm.NextWordModel):
         return public
     texts = read_public_texts(public, study.corpus.texts)
@@ -327,13 +329,13 @@ def _read_model(public: Any, study: Study, seed: int) -> lm.NextWordModel | None
 
 
 class _RewrittenTexts:
-    """One rewrite of every text of a study.
+    """Measurements of one rewrite of every text of a study.
 
     Args:
-        study: the texts, and what is predicted and inferred.
-        rewrites: one for each text.
-        seed: of the attacks.
-        settings: the public model, the encoder of similarities, and the methods of linkage.
+        study: the texts, the main label and the private attribute.
+        rewrites: one rewritten text for each text.
+        seed: seed of the attacks.
+        settings: public language model, encoder for similarities, and linkage methods.
     """
 
     def __init__(
@@ -347,7 +349,7 @@ class _RewrittenTexts:
         self.tested = [rewrites[place] for place in places]
 
     def measure(self, name: str, source: _RewriterSource) -> RewriterRow:
-        """Measure all figures of the rewrites."""
+        """Measure all figures of the rewritten texts."""
         study, attack = self.study, None
         classifiers = self._list_attackers(is_number=False)
         if study.attribute is not None:
@@ -372,7 +374,7 @@ class _RewrittenTexts:
         )  # fmt: skip
 
     def _list_attackers(self, is_number: bool) -> list[Attacker]:
-        """Return attackers on words and on characters."""
+        """Return attackers that use words and attackers that use characters."""
         extraction, linear, pipeline = (
             require_module(f"sklearn.{name}", "frontier")
             for name in ("feature_extraction.text", "linear_model", "pipeline")
@@ -393,7 +395,7 @@ class _RewrittenTexts:
         return Attacker(TextEstimator(estimator, self.rewrites), name=name)
 
     def _list_users_attackers(self) -> list[Attacker]:
-        """Return the user's attackers of texts."""
+        """Return the user's attackers on texts."""
         passed = self.study.attackers
         entries = passed if isinstance(passed, (list, tuple)) else [passed]
         for entry in entries or [None]:
@@ -404,7 +406,7 @@ class _RewrittenTexts:
         return [self._wrap(entry, type(entry).__name__) for entry in entries]
 
     def _measure_similarity(self) -> float:
-        """Return the mean cosine; 0 for a text that became empty."""
+        """Return the mean cosine; the cosine is 0 for a text that is empty after rewriting."""
         pairs = [(a, b) for a, b in zip(self.originals, self.tested, strict=True) if b.strip()]
         if not pairs:
             return 0.0
@@ -429,9 +431,10 @@ class _RewrittenTexts:
 
 
 def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
-    """Compute BLEU of texts against their originals, in [0, 1], on `words_of` both.
+    """Compute BLEU of texts against their originals, in [0, 1], with words from `words_of`.
 
-    sacrebleu computes it: orders without a match are smoothed by 1/2, 1/4, ... of a match.
+    The package sacrebleu computes it. The first n-gram order without a match counts 1/2 of a match,
+    the next 1/4, and so on.
 
     Source:
         Papineni et al. (2002), section 2.3; Post (2018) for sacrebleu.

@@ -1,7 +1,8 @@
-"""Training schedules: which epsilon the noise of training has in each epoch, or in each batch.
+"""Training schedules: the epsilon of the training noise in each epoch or in each batch.
 
-A schedule is a function (epoch, epochs, rng) -> epsilon; epochs are counted from 1. One that has
-an attribute `every = "batch"` is asked again for each batch, any other once an epoch.
+A schedule is a function (epoch, epochs, rng) -> epsilon, and epochs are counted from 1. If a
+schedule has the attribute `every = "batch"`, it is called for each batch. Otherwise it is called
+once per epoch.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ __all__ = [
 
 
 Schedule = Callable[[int, int, np.random.Generator], float]
-"""`(epoch, epochs, rng) -> epsilon`."""
+"""Function `(epoch, epochs, rng) -> epsilon`."""
 
 Every = Literal["epoch", "batch"]
-"""Period after which a schedule draws anew."""
+"""Period after which a schedule draws a new epsilon."""
 _REDRAW_PERIODS: Final[tuple[Every, ...]] = get_args(Every)
 
 
 class _FixedSchedule(Record):
-    """A schedule without draws: fields of numbers, and an epsilon that follows from them."""
+    """Base class of schedules without random draws, with numeric fields."""
 
     __slots__ = ()
 
@@ -46,7 +47,7 @@ class _FixedSchedule(Record):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
 
     def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
-        """Return the epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
+        """Return the epsilon of an epoch (from 1 to `epochs`); `rng` is not used."""
         return self._at(*_check_epoch(epoch, epochs))
 
     def _at(self, epoch: int, epochs: int) -> float:
@@ -56,14 +57,14 @@ class _FixedSchedule(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Constant(_FixedSchedule, word="text.schedules.Constant"):
-    """The same epsilon in every epoch: robust training.
+    """Schedule with the same epsilon in every epoch, for robust training.
 
     Args:
-        epsilon: of all epochs, in (0, 1e300].
+        epsilon: epsilon of all epochs, in (0, 1e300].
 
     Raises:
-        TypeError: if it is not a number.
-        ValueError: if it is out of range.
+        TypeError: if `epsilon` is not a number.
+        ValueError: if `epsilon` is out of range.
 
     Source:
         Lyu, He and Li (2020), algorithm 1.
@@ -86,14 +87,14 @@ class Constant(_FixedSchedule, word="text.schedules.Constant"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
-    """``start / n`` in epoch n, however many epochs there are: the noise grows with each.
+    """Schedule with ``start / n`` in epoch n, for any number of epochs: the noise grows.
 
     Args:
         start: epsilon of the first epoch, in (0, 1e300].
 
     Raises:
-        TypeError: if it is not a number.
-        ValueError: if it is out of range.
+        TypeError: if `start` is not a number.
+        ValueError: if `start` is out of range.
 
     Source:
         Zouhri and Abecidan (2021), a study of DPNR, algorithm 3: 10/n, and 1/n, which fails.
@@ -116,18 +117,19 @@ class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
-    """From `start` to `end` over all epochs, along a hyperbola, however many there are.
+    """Schedule from `start` to `end` along a hyperbola, stretched over all epochs.
 
-    ``start / (1 + (start / end - 1) t)`` with ``t = (epoch - 1) / (epochs - 1)``, which is 0 for
-    one epoch. `Stretched(10, 2)` is 10 / (1 + 4 t): what 10/n does in five epochs.
+    The epsilon is ``start / (1 + (start / end - 1) t)`` with ``t = (epoch - 1) / (epochs - 1)``; t
+    is 0 if there is only one epoch. `Stretched(10, 2)` is 10 / (1 + 4 t), which equals 10/n if
+    there are five epochs.
 
     Args:
         start: epsilon of the first epoch, in (0, 1e300].
-        end: epsilon of the last one, in (0, 1e300].
+        end: epsilon of the last epoch, in (0, 1e300].
 
     Raises:
-        TypeError: if one is not a number.
-        ValueError: if one, or their ratio, is out of range.
+        TypeError: if an argument is not a number.
+        ValueError: if an argument, or the ratio of the two, is out of range.
 
     Example:
         >>> [round(Stretched(10.0, 2.0)(n, 14), 2) for n in (1, 2, 14)]
@@ -153,7 +155,7 @@ class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _DrawnSchedule(Record):
-    """A schedule that draws its epsilon: the fields and checks of both laws."""
+    """Base class of schedules that draw epsilon at random, with common fields and checks."""
 
     low: float
     high: float
@@ -170,7 +172,7 @@ class _DrawnSchedule(Record):
     def _draw(self, epoch: int, epochs: int, rng: Any, low: float, high: float) -> float:
         _check_epoch(epoch, epochs)
         if not isinstance(rng, np.random.Generator):
-            # A seed would give every epoch the same draw.
+            # With a seed, every epoch would get the same draw.
             raise mistyped("rng", "a Generator", rng)
         return float(rng.uniform(low, high))
 
@@ -182,16 +184,16 @@ class _DrawnSchedule(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
-    """An epsilon drawn uniformly from [low, high]: training for noise that is not known yet.
+    """Schedule that draws epsilon uniformly from [low, high], for training with unknown noise.
 
     Args:
         low: smallest epsilon, in (0, 1e300].
-        high: largest, at least `low`.
-        every: "epoch" or "batch": how often it is drawn.
+        high: largest epsilon, at least `low`.
+        every: period of the draws, "epoch" or "batch".
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if one is out of range, or `every` is unknown.
+        ValueError: if an argument is out of range, or `every` is unknown.
 
     Example:
         >>> round(UniformEpsilon(2.0, 10.0)(1, 14, np.random.default_rng(1)), 4)
@@ -199,7 +201,7 @@ class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
     """
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-        """Draw the epsilon of an epoch, 1 to `epochs`, with a numpy Generator."""
+        """Draw the epsilon of an epoch (from 1 to `epochs`) with a numpy Generator."""
         return self._draw(epoch, epochs, rng, self.low, self.high)
 
     def __str__(self) -> str:
@@ -210,16 +212,16 @@ class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
-    """An epsilon whose logarithm is uniform between those of `low` and `high`.
+    """Schedule that draws ln epsilon uniformly between ln `low` and ln `high`.
 
     Args:
         low: smallest epsilon, in (0, 1e300].
-        high: largest, at least `low`.
-        every: "epoch" or "batch": how often it is drawn.
+        high: largest epsilon, at least `low`.
+        every: period of the draws, "epoch" or "batch".
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if one is out of range, or `every` is unknown.
+        ValueError: if an argument is out of range, or `every` is unknown.
 
     Example:
         >>> round(LogUniformEpsilon(0.5, 10.0)(1, 14, np.random.default_rng(1)), 4)
@@ -227,9 +229,9 @@ class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
     """
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-        """Draw the epsilon of an epoch, 1 to `epochs`, with a numpy Generator."""
+        """Draw the epsilon of an epoch (from 1 to `epochs`) with a numpy Generator."""
         drawn = math.exp(self._draw(epoch, epochs, rng, *map(math.log, (self.low, self.high))))
-        # The roundings of exp and log may lead one step outside.
+        # The rounding of exp and log may give a value just outside the range.
         return min(max(drawn, self.low), self.high)
 
     def __str__(self) -> str:
@@ -238,12 +240,12 @@ class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
 
 
 def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-    """Compute the epsilon that a schedule, one of these or any function, gives to an epoch.
+    """Compute the epsilon of an epoch under a schedule, and check it.
 
     Args:
-        schedule: a function (epoch, epochs, rng) -> epsilon.
-        epoch: which epoch, from 1 to `epochs`.
-        epochs: how many there are.
+        schedule: a schedule of this module, or any function (epoch, epochs, rng) -> epsilon.
+        epoch: number of the epoch, from 1 to `epochs`.
+        epochs: number of epochs.
         rng: a numpy Generator, for schedules that draw.
 
     Returns:
@@ -251,7 +253,7 @@ def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Gener
 
     Raises:
         TypeError: if the schedule cannot be called, or does not return a number.
-        ValueError: if what it returns is not finite and above 0.
+        ValueError: if the returned number is not finite and above 0.
 
     Example:
         >>> epsilon_of(lambda epoch, epochs, rng: 8 / epoch, 2, 5, np.random.default_rng(1))
@@ -268,11 +270,11 @@ def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Gener
 
 
 def every_of(schedule: Schedule) -> str:
-    """Return how often a schedule is asked: "batch" if its attribute `every` says so, else "epoch".
+    """Return the period of a schedule: "batch" if its attribute `every` is "batch", else "epoch".
 
     Raises:
         TypeError: if the schedule cannot be called, or `every` is not a string.
-        ValueError: if `every` is another string.
+        ValueError: if `every` is neither "epoch" nor "batch".
 
     Example:
         >>> every_of(UniformEpsilon(2.0, 10.0, every="batch")), every_of(Constant(5.0))
@@ -284,7 +286,7 @@ def every_of(schedule: Schedule) -> str:
 
 
 def title_of(schedule: Schedule) -> str:
-    """Return one line that names a schedule in tables and pictures.
+    """Return a one-line name of a schedule for tables and figures.
 
     Example:
         >>> title_of(Stretched(10.0, 2.0)), title_of(LogUniformEpsilon(0.5, 10.0, every="batch"))
@@ -294,7 +296,7 @@ def title_of(schedule: Schedule) -> str:
 
 
 def _check_schedule(schedule: Any) -> None:
-    # A class is callable too: `schedules.Constant` for `schedules.Constant(5)`.
+    # A class is callable, too: a user may pass `schedules.Constant` in place of an instance.
     if not callable(schedule) or isinstance(schedule, type):
         requirement = "a function (epoch, epochs, rng) -> epsilon, such as schedules.Constant(5)"
         raise mistyped("schedule", requirement, schedule)

@@ -1,4 +1,4 @@
-"""The corpus of a frontier: what is predicted and inferred from one release of every text."""
+"""The corpus of a frontier: prediction of labels and inference of attributes from a release."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .inference.likelihood import make_likelihood, split_attackers
 from .inference.targets import parts_of
 
 _LABEL_BOOSTING_ROUNDS: Final = 30
-"""Rounds of boosted trees on the main label, each with a tree for every value."""
+"""Number of boosting rounds on the main label; each round has one tree per label."""
 _MAIN_LABEL_NAME: Final = "main label"
 
 
 def read_certificate(attack: Inference) -> float:
-    """Return the certified lower bound on epsilon; NaN where no bound can be certified."""
+    """Return the certified lower bound on epsilon; NaN if no bound can be certified."""
     audit = attack.certified
     if isinstance(audit, str) or audit.counts is None or audit.doubts:
         return np.nan
@@ -32,14 +32,14 @@ def read_certificate(attack: Inference) -> float:
 
 @dataclass(frozen=True)
 class Study:
-    """The corpus of a frontier, its main label as an attribute, and who attacks.
+    """The corpus of a frontier, its main label as an attribute, and the attackers.
 
     Args:
-        corpus: with the labels that are the main task.
-        labelled: the same texts, whose only attribute is that label.
-        attribute: the private one, or None.
-        attackers: on it.
-        confidence: of each interval.
+        corpus: corpus with the main labels.
+        labelled: corpus of the same texts, with the main label as its only attribute.
+        attribute: name of the private attribute, or None.
+        attackers: attackers on the private attribute.
+        confidence: confidence of each interval.
     """
 
     corpus: Corpus
@@ -61,14 +61,15 @@ class Study:
     ) -> Inference:
         """Infer the private attribute from one release of every text.
 
-        No claim is tested: too few texts, or an attribute of many values, certify no bound.
+        No claim is tested, because no bound can be certified from few texts or for an attribute
+        with many values.
 
         Args:
-            rows: a row for each text.
-            delta: of the claim.
-            seed: of the attack.
-            private: the encoder whose noise is in the rows, for the attacker by likelihood.
-            attackers: in place of those of the study.
+            rows: released rows, one for each text.
+            delta: delta of the claim.
+            seed: seed of the attack.
+            private: encoder that added the noise to the rows, for the likelihood attacker.
+            attackers: attackers to use in place of the attackers of the study.
         """
         attackers = attackers or self._list_attackers(rows, private)
         return infer(
@@ -77,7 +78,7 @@ class Study:
         )  # fmt: skip
 
     def _list_attackers(self, rows: Any, private: Any) -> Any:
-        """Return the attackers on vectors, with the likelihood where it is used."""
+        """Return the attackers on vectors, with the likelihood attacker if it is used."""
         others, is_requested = split_attackers(self.attackers)
         if private is None or not (is_requested or self.attackers is None):
             return others
@@ -88,12 +89,12 @@ class Study:
 
 
 def _list_classifiers() -> tuple[Attacker, ...]:
-    """Return the classifiers of the main label, from which validation chooses one."""
+    """Return the classifiers of the main label; validation chooses among them."""
     linear, neighbours, pipeline, scaling, ensemble = (
         require_module(f"sklearn.{name}", "frontier")
         for name in ("linear_model", "neighbors", "pipeline", "preprocessing", "ensemble")
     )
-    # What is lost to a linear classifier may be there for trees: see DPText's half-clean rows.
+    # Trees may find labels that a linear classifier misses, as in the half-clean rows of DPText.
     rounds = {"max_iter": _LABEL_BOOSTING_ROUNDS, "early_stopping": False}
     trees = ensemble.HistGradientBoostingClassifier(**rounds)
     logistic = scaling.StandardScaler(), linear.LogisticRegression(max_iter=200)
@@ -105,7 +106,7 @@ def _list_classifiers() -> tuple[Attacker, ...]:
 
 
 def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> Study:
-    """Check the corpus and the names of its columns, see `frontier`; `level` is the confidence."""
+    """Check a corpus and its column names, see `frontier`; `level` is the confidence."""
     if not isinstance(corpus, Corpus):
         raise errors.mistyped("corpus", "a dpcore.text.Corpus", corpus)
     if label is not None:
@@ -129,7 +130,7 @@ def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: f
 
 
 def read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the public texts, none where vectors were given."""
+    """Return the public texts, or an empty tuple if vectors were passed."""
     if isinstance(public, (str, bytes)) or not has_all(public, "__len__"):
         raise errors.mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
     if not len(public):

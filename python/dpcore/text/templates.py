@@ -1,7 +1,7 @@
-"""Corpora of sentences made from templates, for tests and for use without data files.
+"""Corpora of sentences generated from templates, for tests and for use without data files.
 
-A template is a sentence with blanks in braces; a blank is filled with words of the list of that
-name. Templates and words are in templates.json.
+A template is a sentence with blanks in braces. A blank is filled with a word from the list that has
+the same name as the blank. Templates and words are in templates.json.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..suggestions import suggest_arguments
 from .corpus import Corpus, parts_of
 
 Words = Mapping[str, Sequence[str]]
-"""Name of a blank -> what may stand there."""
+"""Mapping from the name of a blank to the words that may fill it."""
 
 _BLANK_PATTERN: Final = re.compile(r"\{(\w+)\}")
 _ARTICLE_PATTERN: Final = re.compile(r"\b([Aa]) (?=[aeiou])(?!one)")
 
 CLEAR: Final = 0.92
-"""Share of texts that speak of their own topic, and of those whose phrase fits their writer."""
+"""Probability that a text is about its labelled topic, and that its phrase fits its attribute."""
 PEOPLE: Final = ("Alder", "Birk", "Cole", "Dunn", "Eyre")
 """Invented people; the first is named most often."""
 _PERSON_SHARES: Final = (0.42, 0.2, 0.18, 0.11, 0.09)
@@ -39,18 +39,18 @@ _QUOTE_TEMPLATES: Final = [
     "It was {person} who had warned of it.",
 ]
 REPEATED: Final = 0.25
-"""Share of rows that repeat an earlier one."""
+"""Share of rows that repeat an earlier row."""
 CONTRADICTED: Final = 0.4
-"""Share of these whose label is another one."""
+"""Share of repeated rows with a different label."""
 Kind = Literal["topics", "intents", "repeats"]
 _SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
 _GENERATED_ROWS: Final = (100, 10**8)
-"""Fewest and most texts of a corpus, which memory holds."""
+"""Smallest and largest number of texts of a corpus."""
 
 
 @dataclass
 class Drawn:
-    """Texts under way to a corpus: as many labels, and entries of each attribute, as texts."""
+    """Texts generated so far, with a label and an attribute value for each text."""
 
     texts: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ def read_words(kind: str) -> Any:
 
 
 def choose_word(words: Sequence[str], rng: np.random.Generator) -> str:
-    """Choose one of the words, each with the same probability."""
+    """Choose one of the words uniformly."""
     return words[int(rng.integers(len(words)))]
 
 
@@ -79,7 +79,7 @@ def fill_template(
 ) -> tuple[str, dict[str, str]]:
     """Fill the blanks of a template; return the sentence and the words by blank name.
 
-    Two blanks of one name in a row get different words, if the list has them.
+    Two consecutive blanks with the same name get different words, if the list has different words.
 
     Example:
         >>> fill_template("from {city} to {city}", {"city": ["here"] * 2}, np.random.default_rng(1))
@@ -90,7 +90,8 @@ def fill_template(
     def word(match: re.Match[str]) -> str:
         name = match[1]
         choice = choose_word(words[name], rng)
-        # A list of equal words has no other one; eight tries are enough for all that have.
+        # A list of equal words has no different word. For other lists, eight tries suffice in
+        # practice.
         for _ in range(8):
             if choice != taken.get(name):
                 break
@@ -102,7 +103,7 @@ def fill_template(
 
 
 def draw_mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> int:
-    """Return the value with probability `share`, else one of the others with equal probability."""
+    """Return the value with probability `share`, otherwise one of the other values uniformly."""
     if rng.random() < share:
         return value
     return (value + 1 + int(rng.integers(kinds - 1))) % kinds
@@ -118,12 +119,12 @@ _INTENT_WORDS: Final[Words] = {
 
 
 def draw_intents(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw texts of one question; label: the intent; attributes: slots `destination` and `day`."""
+    """Draw one-question texts; label: intent; attributes: the slots `destination` and `day`."""
     drawn, names = Drawn(), list(_QUESTION_TEMPLATES)
     for _ in range(rows):
         intent = choose_word(names, rng)
         text, slots = "", {"destination": ""}
-        # Until the two cities differ.
+        # Repeat until the two cities differ.
         while slots.get("origin", "") == slots.get("destination"):
             question = choose_word(_QUESTION_TEMPLATES[intent], rng)
             text, slots = fill_template(question, _INTENT_WORDS, rng)
@@ -133,20 +134,20 @@ def draw_intents(rows: int, rng: np.random.Generator) -> Drawn:
 
 
 TOPICS: Final = read_words("topics")
-"""Templates of sentences for each topic, and the words for their blanks."""
+"""Sentence templates for each topic, and the words for their blanks."""
 
 _PARENT_PHRASES: Final = read_words("parents")
-"""Phrases of those without and with children, and the words for their blanks."""
+"""Phrases of people without and with children, and the words for their blanks."""
 
 
 def draw_sentence(topic: str, rng: np.random.Generator) -> str:
-    """Draw a sentence on a topic."""
+    """Draw a sentence about a topic."""
     topic_words = TOPICS[topic]
     return fill_template(choose_word(topic_words["templates"], rng), topic_words["words"], rng)[0]
 
 
 def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw texts of two sentences; label: the topic; attribute `parent`: 1 for four in ten."""
+    """Draw texts of two sentences; label: topic; attribute: `parent`, 1 with probability .4."""
     drawn, names = Drawn(), list(TOPICS)
     for _ in range(rows):
         topic, parent = int(rng.integers(len(names))), int(rng.random() < 0.4)
@@ -158,10 +159,11 @@ def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:
 
 
 def draw_repeats(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw texts of two or three sentences, a quarter of them for the second time or later.
+    """Draw texts of two or three sentences, a quarter of which repeat an earlier text.
 
-    Label: the topic, another one in four of ten repetitions. Attributes: 1 for every person that
-    is named, one or two of five.
+    The label is the topic. Four in ten repetitions have a different label. There is an attribute
+    for each of five people: 1 if the text names the person, otherwise 0. A text names one or two
+    people.
     """
     drawn, names = Drawn(), list(TOPICS)
     shares = np.cumsum(_PERSON_SHARES)
@@ -187,29 +189,31 @@ GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
     "intents": draw_intents,
     "repeats": draw_repeats,
 }
-"""Every kind of corpus that is made here."""
+"""Functions for all kinds of generated corpora."""
 
 
 @suggest_arguments
 def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
-    """Make a corpus of sentences from templates: material for tests, and where no data are.
+    """Generate a corpus of sentences from templates, for tests and for use without data.
 
     Args:
-        kind: "topics": messages of two sentences, labels four topics, attribute `parent` (0 or
-            1), which phrases give away; either is wrong in 8 % of the texts, so that no
-            classifier can be much better than .92. "intents": questions to a timetable, labels
-            six intents, attributes the slots `destination` and `day` ("none" where not named).
-            "repeats": a quarter of the texts repeats another one, four in ten of these with
-            another label; attributes five people, 1 where named.
+        kind: kind of corpus. "topics": messages of two sentences with four topics as labels. The
+            attribute `parent` (0 or 1) is revealed by phrases. The topic and the phrase are each
+            wrong in 8 % of the texts, so a classifier cannot be much better than .92. "intents":
+            questions about a timetable with six intents as labels. The attributes are the slots
+            `destination` and `day` ("none" if not named). "repeats": a quarter of the texts repeat
+            another text, and four in ten of these have another label. The attributes are five
+            people, 1 if named.
         rows: number of texts, from 100 to 100,000,000.
-        rng: None, an int or a Generator; the origin of the corpus names the seed.
+        rng: None, an int or a Generator. The origin of the corpus states the seed.
 
     Returns:
-        The corpus, split 80/10/10 with equal texts in one part; the same for the same seed.
+        The corpus, split 80/10/10 with equal texts in the same part. The same seed gives the same
+        corpus.
 
     Raises:
-        TypeError: if `kind` is not a string or `rows` no integer.
-        ValueError: if the kind is missing, or `rows` is outside the range.
+        TypeError: if `kind` is not a string or `rows` is not an integer.
+        ValueError: if the kind is unknown, or `rows` is out of range.
 
     Example:
         >>> corpus = generated("topics", 1000, rng=1)

@@ -1,4 +1,4 @@
-"""The default encoder: TF-IDF and a truncated SVD, fitted on train texts only."""
+"""The default encoder: TF-IDF and a truncated SVD, fitted only on training texts."""
 
 from __future__ import annotations
 
@@ -25,28 +25,27 @@ _FILE_KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "f
 
 @suggest_arguments
 class TfidfSVD(Shown):
-    """Texts to vectors: TF-IDF weights of words, projected to the `dim` strongest directions.
+    """Encoder of texts: TF-IDF weights of words, projected on the `dim` strongest directions.
 
-    A word that occurs k times in a text and in m of n train texts weighs
-    ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``; rows have L2 norm 1 before the projection. Words are
-    scikit-learn's: runs of two or more letters or digits in lower case. A text
-    has the same vector in every batch, bit for bit, and the same texts fit the same directions,
-    however many threads there are. It is not a private encoder: words and weights
-    are those of the train texts.
+    A word that occurs k times in a text and in m of n training texts has the weight ``(1 + ln k) (1
+    + ln((1 + n) / (1 + m)))``. Each row has L2 norm 1 before the projection. Words are defined as
+    in scikit-learn: runs of two or more letters or digits, in lower case. The vector of a text does
+    not depend on the batch, and the fitted directions do not depend on the number of threads, bit
+    for bit. The encoder is not private: its words and weights come from the training texts.
 
     Args:
-        dim: entries of a vector, at least 1.
-        min_count: in how many train texts a word must occur.
+        dim: number of dimensions of a vector, at least 1.
+        min_count: smallest number of training texts that contain a word.
         ngrams: 1 for words; n for all runs of 1 to n words.
-        seed: of the randomised SVD.
+        seed: seed of the randomised SVD.
 
     Raises:
-        TypeError: if one of them is not an integer.
-        ValueError: if one of them is out of range.
+        TypeError: if an argument is not an integer.
+        ValueError: if an argument is out of range.
 
     Source:
         Deerwester et al. (1990), latent semantic analysis; Halko, Martinsson and Tropp (2011) for
-        the randomised SVD; both as in scikit-learn.
+        the randomised SVD; these two as in scikit-learn.
 
     Example:
         >>> from dpcore.text import generated
@@ -69,29 +68,29 @@ class TfidfSVD(Shown):
         self._directions: Floats | None = None
 
     def __repr__(self) -> str:
-        """Format the parameters, and what it was fitted on."""
+        """Format the parameters, and the size of the fitted vocabulary."""
         fitted = "not fitted"
         if self._weights is not None:
             fitted = f"{len(self._weights.vocabulary_):,} words of {self.fitted_on:,} train texts"
         return f"TfidfSVD(dim={self.dim}; {fitted})"
 
     def fit(self, corpus: Any, *, allow_fewer: bool = False) -> TfidfSVD:
-        """Choose words, weights and directions.
+        """Fit the words, their weights and the directions.
 
         Args:
-            corpus: a `Corpus`, whose train part is read (all of it without a split), or a
-                list of strings.
-            allow_fewer: True takes as many directions as there are texts or words where these are
-                fewer than `dim`: a vector then has that many entries.
+            corpus: a `Corpus` or a list of strings. Only the training part of a `Corpus` is read,
+                or all texts if it has no split.
+            allow_fewer: True allows fewer than `dim` directions if there are fewer texts or words
+                than `dim`. A vector then has that many dimensions.
 
         Returns:
             The encoder itself.
 
         Raises:
-            ModuleNotFoundError: without scikit-learn.
+            ModuleNotFoundError: if scikit-learn is missing.
             TypeError: if `allow_fewer` is not a bool.
             ValueError: if there are fewer than `dim` texts or words and `allow_fewer` is False, or
-                no word.
+                no words.
         """
         allow_fewer = flag("allow_fewer", allow_fewer)
         texts = training_texts(corpus)
@@ -99,7 +98,8 @@ class TfidfSVD(Shown):
         try:
             rows = weights.fit_transform(texts)
         except ValueError as error:
-            # scikit-learn says "no terms remain", not what of: no word is frequent enough.
+            # scikit-learn's message is "no terms remain". The reason is that no word is frequent
+            # enough.
             requirement = f"small enough that words are left ({error})"
             raise invalid("min_count", requirement, self.min_count) from None
         most = min(rows.shape)
@@ -108,34 +108,35 @@ class TfidfSVD(Shown):
             raise invalid("dim", f"at most {most}, what the train texts allow ({size})", self.dim)
         decomposition = require_module("sklearn.decomposition", "TfidfSVD")
         if rows.shape[1] == 1:
-            # scikit-learn decomposes two columns at least.
+            # scikit-learn can decompose only matrices of at least two columns.
             self._directions = np.ones((1, 1))
         else:
             from threadpoolctl import threadpool_limits
 
             solver = decomposition.TruncatedSVD(min(self.dim, most), random_state=self.seed)
-            # One thread: with two the last bits differ (6.7e-14 at dim 200) for a tenth of the
-            # time. Equal texts have no variance, of which scikit-learn states shares: 0/0.
+            # One thread is used, because with two threads the last bits differ (by 6.7e-14 at dim
+            # 200) and only a tenth of the time is saved. Equal texts have variance 0, and
+            # scikit-learn divides by it: 0/0.
             with threadpool_limits(1), np.errstate(invalid="ignore"):
                 self._directions = np.ascontiguousarray(solver.fit(rows).components_.T)
         self._weights, self.fitted_on = weights, len(texts)
         return self
 
     def encode(self, texts: Any) -> Floats:
-        """Compute the vectors of texts; a text without any known word has a vector of zeros.
+        """Compute the vectors of texts; a text without a known word has a vector of zeros.
 
         Args:
             texts: a list of strings.
 
         Returns:
-            float64, shape `(len(texts), dim)`; fewer columns where `fit` allowed them.
+            float64 vectors, shape `(len(texts), dim)`, with fewer columns if `fit` allowed them.
 
         Warns:
-            UserWarning: if texts have no known word; it says how many.
+            UserWarning: if texts have no known word; it states their number.
 
         Raises:
-            TypeError: if the texts are one string, or an entry is none.
-            ValueError: if it is not fitted, no text is given, or one is empty.
+            TypeError: if `texts` is a single string, or an entry is not a string.
+            ValueError: if the encoder is not fitted, there are no texts, or a text is empty.
         """
         rows = self.weigh_words(texts)
         unknown = int(np.sum(np.diff(rows.indptr) == 0))
@@ -143,24 +144,24 @@ class TfidfSVD(Shown):
             text = f"{unknown:,} of {rows.shape[0]:,} texts have no known word: their vectors are 0"
             warnings.warn(text, UserWarning, stacklevel=2)
         assert self._directions is not None
-        # Sparse times dense: each row is summed alone, in the order of its words, whatever the
-        # others are. A dense product would round by blocks.
+        # A sparse-dense product sums each row separately, in the order of its words, independently
+        # of the other rows. The rounding of a dense product would depend on its blocks.
         return np.asarray(rows @ self._directions)
 
     __call__ = encode
 
     def weigh_words(self, texts: Any) -> Any:
-        """Return the TF-IDF weights of texts, before the projection.
+        """Compute the TF-IDF weights of texts, before the projection.
 
         Args:
             texts: a list of strings.
 
         Returns:
-            A scipy CSR matrix, shape `(len(texts), len(words))`, rows of L2 norm 1 or 0.
+            A scipy CSR matrix, shape `(len(texts), len(words))`. Its rows have L2 norm 1 or 0.
 
         Raises:
-            TypeError: if the texts are one string, or an entry is not a string.
-            ValueError: if it is not fitted, no text is given, or one is empty.
+            TypeError: if `texts` is a single string, or an entry is not a string.
+            ValueError: if the encoder is not fitted, there are no texts, or a text is empty.
         """
         checked = texts_of("texts", texts)
         if self._weights is None:
@@ -169,18 +170,18 @@ class TfidfSVD(Shown):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of the columns of `weigh_words`, in their order; empty before `fit`."""
+        """Words of the columns of `weigh_words`, in their order; empty before `fit`."""
         return () if self._weights is None else tuple(self._weights.get_feature_names_out())
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Write config.json and model.safetensors.
+        """Write the encoder to config.json and model.safetensors.
 
         Args:
-            folder: made if there is none.
+            folder: folder for the files, created if it is missing.
 
         Raises:
-            ModuleNotFoundError: without safetensors.
-            ValueError: if it is not fitted.
+            ModuleNotFoundError: if safetensors is missing.
+            ValueError: if the encoder is not fitted.
         """
         if self._weights is None or self._directions is None:
             raise invalid("encoder", "fitted before it is saved: encoder.fit(corpus)", self)
@@ -198,16 +199,16 @@ class TfidfSVD(Shown):
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> TfidfSVD:
-        """Read an encoder that `save_pretrained` wrote; its vectors are the same, bit for bit.
+        """Read an encoder that `save_pretrained` wrote; its vectors are identical.
 
         Args:
-            folder: the folder with config.json and model.safetensors.
+            folder: folder with config.json and model.safetensors.
 
         Raises:
-            ModuleNotFoundError: without scikit-learn or safetensors.
+            ModuleNotFoundError: if scikit-learn or safetensors is missing.
             FileNotFoundError: if a file is missing.
-            ValueError: if the configuration is another class's, has unknown or missing keys, or
-                does not fit the arrays.
+            ValueError: if the configuration is for another class, has unknown or missing keys, or
+                does not match the arrays.
         """
         require_module("safetensors.numpy", "from_pretrained")
         config = _read_config(Path(folder))

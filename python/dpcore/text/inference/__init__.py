@@ -1,4 +1,4 @@
-"""Attribute inference from encoded texts: an attacker chosen once, evaluated once."""
+"""Attribute inference from encoded texts: one attacker is chosen, and it is evaluated once."""
 
 from __future__ import annotations
 

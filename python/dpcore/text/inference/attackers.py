@@ -1,4 +1,4 @@
-"""Attackers: calls of an encoder, transforms of its rows, and classifiers fitted on them."""
+"""Attackers: transforms of encoded vectors, classifiers fitted on them, and calls of encoders."""
 
 from __future__ import annotations
 
@@ -37,47 +37,49 @@ from .targets import MANY_VALUES, Target, rank_values
 Vectors = npt.NDArray[np.float64]
 
 _MAX_COMPARED_TEXTS: Final = 8
-"""Texts of train that are encoded in batches of others."""
+"""Number of training texts that are encoded in batches with others."""
 _TIMED_CALL_SIZES: Final = (8, 64)
-"""Texts of the calls that are timed: they separate the time of a text from that of a call."""
+"""Numbers of texts of the timed calls, which separate the time per text from the time per call."""
 ENCODER_STREAM_KEY: Final = 31
-"""Names the streams of encoders among those of a seed; the part of the corpus follows."""
+"""Key of the encoder streams among the random streams of a seed; the number of the part follows."""
 
 _TRAILING_BIT_COUNTS: Final = (8, 16, 29, 40)
-"""Zero bits at the end of a number: of grids, of half types, of float32 (29), of short decimals."""
+"""Numbers of trailing zero bits: of grids, of half types, of float32 (29), of short decimals."""
 CALL_TRANSFORMS: Final = ("call mean subtracted", "rows, call and summaries")
-"""Those in which the score of a text depends on the other texts of its call."""
+"""Transforms for which the score of a text depends on the other texts of its call."""
 _NETWORK_BATCH_SIZE: Final = 200
 _NETWORK_STEPS: Final = 600
-"""Steps of the network: 10 epochs of 11,657 texts, where its F1 has settled."""
+"""Training steps of the network: 10 epochs on 11,657 texts. After them its F1 is stable."""
 _MIN_AND_MAX_ROUNDS: Final = (15, 60)
 _MAX_BOOSTED_TREES: Final = 480
-"""Trees of all rounds; each value takes one a round, and there are 15 rounds at least."""
+"""Largest number of trees over all rounds. Each value needs a tree per round, and there are at
+least 15 rounds."""
 _MAX_TREE_LEAVES: Final = 15
 _MULTICLASS_TREE_BINS: Final = 32
-"""Bins of a column for trees of more than two values, each of which has trees of its own. With 255
-they take five times as long: of 10 values 17.5 CPU seconds at 600 x 384 in place of 3, and find no
-more."""
+"""Number of bins per column for trees on more than two values. Each value has its own trees. With
+255 bins they take five times as long (17.5 CPU seconds in place of 3, for 10 values at 600 x 384)
+and are not more accurate."""
 _ROW_TRANSFORMS: Final = ("raw", "centred", "row minimum subtracted", "norm-scaled")
 _NETWORK_TRANSFORMS: Final = ("raw", "centred")
-"""A network costs as much as twenty logistic regressions."""
+"""A network takes as long as twenty logistic regressions."""
 _RIDGE_PENALTIES: Final = tuple(10.0**power for power in range(-1, 6))
 SCORE_METHODS: Final = ("predict_proba", "decision_function")
 _DIVIDING_SETTINGS: Final = ("early_stopping", "oob_score", "probability", "cv")
-"""Settings with which an estimator of scikit-learn holds training texts back."""
+"""Settings with which a scikit-learn estimator holds out training texts."""
 _COPYING_FAMILIES: Final = ("linear_model", "tree", "ensemble", "discriminant_analysis")
-"""Modules of scikit-learn whose estimators learn from several encodings of a text."""
+"""Modules of scikit-learn with estimators that learn from several encodings of a text."""
 _TREE_TRANSFORM: Final = "rows, call and summaries"
-"""For trees, which choose among many columns; neighbours would drown in them."""
+"""Used for trees, which choose among many columns. Nearest neighbours perform badly with so many
+columns."""
 
 
 def encoder_of(encoder: Any) -> Callable[..., Any]:
-    """Return the function of an encoder: its method `encode` if it has one, else itself.
+    """Return the function of an encoder: its method `encode` if it has one, otherwise itself.
 
-    Of a dictionary from texts to vectors the function that looks texts up.
+    For a dictionary from texts to vectors, return a function that looks up the texts.
 
     Raises:
-        TypeError: if it is neither.
+        TypeError: if the encoder has none of these forms.
     """
     if isinstance(encoder, Mapping):
         return lambda texts: look_up(encoder, texts)
@@ -86,7 +88,7 @@ def encoder_of(encoder: Any) -> Callable[..., Any]:
     if not callable(function) or isinstance(function, type):
         need = "a function list[str] -> array, an object with one, or a dictionary text -> vector"
         raise mistyped("encode", need, encoder)
-    # A method stays one: checks and claims look at its object.
+    # A method is returned unchanged, because checks and claims read its object.
     if method is not None or owner_of(encoder) is not None:
         return function
     wrapped = TextFunction(encoder)
@@ -94,7 +96,7 @@ def encoder_of(encoder: Any) -> Callable[..., Any]:
 
 
 def find_method(owner: Any, *names: str) -> Any:
-    """Return the first method of these names that an object of any class has, or None."""
+    """Return the first of these methods that an object has, or None."""
     return next(filter(callable, (getattr(owner, name, None) for name in names)), None)
 
 
@@ -104,23 +106,25 @@ def vectors_of(
     seed: int,
     places: Sequence[Any] | None = None,
 ) -> list[Vectors]:
-    """Compute the vectors of all texts, each part in a separate call.
+    """Compute the vectors of all texts, with a separate call for each part.
 
-    An encoder with an argument `rng` gets a generator of its own for each call, so that no noise
-    of one part comes again in another.
+    An encoder with an argument `rng` gets a separate generator for each call, so the noise of the
+    parts is independent.
 
     Args:
-        encode: list[str] -> array of shape (n, d).
-        parts: the texts.
-        seed: of the streams.
-        places: the positions of each part's texts in the corpus, for complaints, which quote none.
+        encode: function list[str] -> array of shape (n, d).
+        parts: texts of each part.
+        seed: seed of the random streams.
+        places: positions of each part's texts in the corpus, for error messages, which do not quote
+            texts.
 
     Returns:
-        One array of float64 a part, shape (n, d).
+        A float64 array for each part, shape (n, d).
 
     Raises:
         TypeError: if the encoder does not return real numbers.
-        ValueError: if it returns another number of rows, of changing width, NaN or infinity.
+        ValueError: if the encoder returns a wrong number of rows, rows of changing width, NaN or
+            infinity.
     """
     noisy, made = takes_rng(encode), list[Vectors]()
     for part, texts in enumerate(parts):
@@ -135,29 +139,29 @@ def vectors_of(
 
 
 def make_generator(seed: int, *key: int) -> np.random.Generator:
-    """Make the generator of one stream of a seed."""
+    """Create the generator of one random stream of a seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]]) -> float:
-    """Estimate the time for encoding all texts from one or two small calls, before the first part.
+    """Estimate the time to encode all texts, from one or two small calls.
 
-    Generators are left as they were. A call that fails gives no estimate: the encoder fails again
-    on the first part, whose message is about all of its texts.
+    Random generators are restored afterwards. If a call fails, there is no estimate: the encoder
+    fails again on the first part, with an error message about all its texts.
 
     Args:
-        encode: list[str] -> array of shape (n, d).
-        parts: the texts.
+        encode: function list[str] -> array of shape (n, d).
+        parts: texts of each part.
 
     Returns:
-        Seconds; 0 where it is not known.
+        Seconds; 0 if the time is not known.
     """
     more = {"rng": np.random.default_rng(ENCODER_STREAM_KEY)} if takes_rng(encode) else {}
     sizes, taken = list[int](), list[float]()
     total = sum(map(len, parts))
     with Generators.everywhere():
         for most in _TIMED_CALL_SIZES:
-            # In even steps: the order may go by length.
+            # The texts are taken at even steps, because they may be sorted by length.
             texts = list(parts[0][:: max(1, len(parts[0]) // most)][:most])
             begun = time.perf_counter()
             try:
@@ -168,7 +172,7 @@ def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]])
             taken.append(time.perf_counter() - begun)
             if total * taken[-1] / sizes[-1] <= LONG_SECONDS or sizes[-1] == len(parts[0]):
                 return total * taken[-1] / sizes[-1]
-    # What the first call took more than the second, which has more texts, is its start.
+    # The second call has more texts. If the first call took longer, the excess is start-up time.
     few, many = min(taken), taken[-1]
     each = (many - few) / (sizes[-1] - sizes[0])
     return total * each + len(parts) * max(0.0, few - sizes[0] * each)
@@ -177,22 +181,22 @@ def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]])
 def check_encoder(
     encode: Callable[..., Any], texts: Sequence[str], rounding: float | None, places: Sequence[int]
 ) -> BatchCheck:
-    """Check that a text has the same vector whatever other texts are encoded with it.
+    """Check that the vector of a text does not depend on the other texts of a call.
 
-    Of an object with noise, such as a `PrivateEncoder`, its method `clean` is checked. Generators
-    are left as they were.
+    For an object with noise, such as a `PrivateEncoder`, its method `clean` is checked. Random
+    generators are restored afterwards.
 
     Args:
-        encode: list[str] -> array of shape (n, d).
-        texts: some of different lengths are chosen.
-        rounding: see `rounding_of`.
-        places: their positions in the corpus, for complaints, which quote no text.
+        encode: function list[str] -> array of shape (n, d).
+        texts: texts of the corpus; some texts of different lengths are chosen.
+        rounding: tolerance, see `rounding_of`.
+        places: positions of the texts in the corpus, for error messages, which do not quote texts.
 
     Returns:
-        The `BatchCheck`; of a random encoder the reason why it was not compared.
+        The result of the check; for a random encoder, the reason why it was not checked.
 
     Raises:
-        ValueError: if the vectors change.
+        ValueError: if the vectors depend on the batch.
     """
     clean = mechanism_attribute(owner_of(encode), "clean")
     bare, dtype = clean if callable(clean) else encode, ["float64"]
@@ -216,17 +220,17 @@ def check_encoder(
 def rows_given(
     encode: Any, rows: Any, texts: Sequence[str], places: Sequence[Any]
 ) -> list[Vectors]:
-    """Take rows that were made elsewhere, part by part.
+    """Split vectors that were computed elsewhere into parts.
 
     Args:
-        encode: None, for the rows take its place.
-        rows: one for each text, shape (n, d).
+        encode: must be None, because the vectors replace the encoder.
+        rows: vectors, one row for each text, shape (n, d).
         texts: all texts of the corpus.
-        places: the positions of each part's texts among them.
+        places: positions of each part's texts in the corpus.
 
     Raises:
-        TypeError: if `encode` is given, too, or the rows are not numbers.
-        ValueError: if they are not one for each text, or not finite.
+        TypeError: if `encode` is not None, or the vectors are not numbers.
+        ValueError: if there is not one row for each text, or an entry is not finite.
     """
     if encode is not None:
         raise mistyped("encode", "None where vectors are given", encode)
@@ -235,18 +239,18 @@ def rows_given(
 
 
 def check_vectors(rows: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
-    """Return finite float64 vectors, one for each text; complaints name places and no text."""
+    """Check that vectors are finite, one row per text; error messages give places, not texts."""
     with part_of(name.partition("(")[0]):
         if has_all(rows, "toarray"):
             raise mistyped(name, "a dense array, which .toarray() makes", rows)
         if is_tensor(rows):
-            # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
+            # A tensor may require gradients, be on a device, or have a dtype that numpy lacks.
             rows = rows.detach().cpu().double()
         requirement = f"an array of shape ({len(places)}, d), a row of finite numbers for each text"
         try:
             array = numeric(name, requirement, rows)
         except (TypeError, ValueError) as error:
-            # What an encoder returns may hold its texts.
+            # The message does not quote the returned value, because it may contain texts.
             raise type(error)(message(name, requirement, f"a {type(rows).__name__}")) from None
         if array.ndim != 2 or len(array) != len(places) or array.shape[1] == 0:
             raise invalid(name, requirement, array.shape)
@@ -266,12 +270,12 @@ def keep_rows(vectors: Vectors) -> Vectors:
 
 
 def centre_rows(vectors: Vectors) -> Vectors:
-    """Subtract each row's mean, which removes noise that is one draw for a whole row."""
+    """Subtract the mean of each row; this removes noise that is constant within a row."""
     return np.asarray(vectors - vectors.mean(axis=1, keepdims=True))
 
 
 def subtract_row_minimum(vectors: Vectors) -> Vectors:
-    """Subtract each row's minimum: a row of minimum 0 with one draw of noise becomes clean.
+    """Subtract the minimum of each row; this removes constant noise if the clean minimum is 0.
 
     Example:
         >>> subtract_row_minimum(np.array([[0.0, 1.0, 0.25]]) + 7.0)
@@ -281,13 +285,13 @@ def subtract_row_minimum(vectors: Vectors) -> Vectors:
 
 
 def normalise_rows(vectors: Vectors) -> Vectors:
-    """Divide each row by its L2 norm, which removes a scale of its own; rows of zeros stay."""
+    """Divide each row by its L2 norm, which removes a scale factor of the row; keep zero rows."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(norms > 0.0, norms, 1.0))
 
 
 def subtract_call_mean(vectors: Vectors) -> Vectors:
-    """Subtract the mean of every column: one draw of noise for all texts of a call is gone.
+    """Subtract the mean of each column; this removes noise that all texts of a call share.
 
     Example:
         >>> subtract_call_mean(np.array([[0.0, 2.0], [1.0, 4.0]]) + 7.0)
@@ -298,15 +302,16 @@ def subtract_call_mean(vectors: Vectors) -> Vectors:
 
 
 def summarise_rows(vectors: Vectors) -> Vectors:
-    """Compute what a row shows as a whole: norms, extremes, equal entries, zeros and last bits.
+    """Compute summaries of each row: norms, extremes, equal entries, zeros and last bits.
 
     Args:
         vectors: shape `(n, d)`.
 
     Returns:
-        Shape `(n, 14)`: L1, L2 and largest norm, mean, standard deviation, smallest and largest
-        entry, share of zeros, of negative entries and of entries equal to another of the row, and
-        the shares of entries that end in 8, 16, 29 and 40 zero bits.
+        Summaries of shape `(n, 14)`: the L1, L2 and largest norm; the mean, the standard deviation,
+        and the smallest and largest entry; the shares of zeros, of negative entries, and of entries
+        equal to another entry of the row; and the shares of entries that end in 8, 16, 29 and 40
+        zero bits.
     """
     sizes, width = np.abs(vectors), vectors.shape[1]
     distinct = (np.diff(np.sort(vectors, axis=1), axis=1) != 0.0).sum(axis=1) + 1
@@ -321,7 +326,7 @@ def summarise_rows(vectors: Vectors) -> Vectors:
 
 
 def join_views(vectors: Vectors) -> Vectors:
-    """Join the rows, the columns less their call's mean, and the summaries of the rows."""
+    """Join the rows, the columns minus their mean over the call, and the summaries of the rows."""
     return np.hstack([vectors, subtract_call_mean(vectors), summarise_rows(vectors)])
 
 
@@ -334,26 +339,27 @@ TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
     "row summaries": summarise_rows,
     "rows, call and summaries": join_views,
 }
-"""The transforms by the names that an `Attacker` takes."""
+"""The transforms, by the names that `Attacker` takes."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, repr=False)
 class Attacker(Shown):
-    """A classifier behind a transform.
+    """A classifier after a transform of the vectors.
 
     Args:
-        estimator: with `fit(X, y)` and `predict_proba`, `decision_function` or `predict`, as
-            scikit-learn has them; copied before it is fitted. y holds 0 and 1, or 0, 1, 2, ...
-            for an attribute of more values; of a number, for which it is a regressor, floats.
+        estimator: object with `fit(X, y)` and `predict_proba`, `decision_function` or `predict`, as
+            in scikit-learn. It is copied before fitting. y holds 0 and 1, or 0, 1, 2, ... for an
+            attribute of more than two values. For a number, the estimator is a regressor and y
+            holds floats.
         transform: "raw", "centred", "row minimum subtracted", "norm-scaled", "call mean
-            subtracted", "row summaries", "rows, call and summaries", or a function of the rows,
-            (n, d) -> (n, d').
-        name: what reports call the classifier. None is its class.
+            subtracted", "row summaries", "rows, call and summaries", or a function of the rows, (n,
+            d) -> (n, d').
+        name: name of the classifier in reports. None takes the name of its class.
 
     Raises:
         TypeError: if the estimator or the transform is of the wrong kind.
-        ValueError: if no transform has that name.
+        ValueError: if the name of the transform is unknown.
 
     Example:
         >>> from sklearn.linear_model import LogisticRegression
@@ -392,29 +398,29 @@ class Attacker(Shown):
 
     @property
     def reads_call(self) -> bool:
-        """True where the score of a text depends on the other texts of its call."""
+        """True if the score of a text depends on the other texts of its call."""
         return self.transform in CALL_TRANSFORMS or not isinstance(self.transform, str)
 
     def __str__(self) -> str:
-        """Return the classifier and its transform as text."""
+        """Return the names of the classifier and its transform as text."""
         return f"{self.classifier}, {self.behind}"
 
 
 def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
-    """Return the attackers: those given, an estimator behind each transform, or the usual ones.
+    """Return the attackers: as passed, each estimator with each transform, or the usual ones.
 
     Args:
-        given: None, an `Attacker`, an estimator, or several of both.
-        rows: texts to train on.
-        values: see `usual`.
+        given: None, an `Attacker`, an estimator, or a list of these.
+        rows: number of training texts.
+        values: number of values, see `usual`.
 
     Raises:
-        TypeError: if one of them is neither an attacker nor an estimator.
-        ValueError: if there is none.
+        TypeError: if an entry is neither an attacker nor an estimator.
+        ValueError: if the list is empty.
     """
     if given is None:
         return usual(rows, values)
-    # A pipeline of scikit-learn has a length, too.
+    # A scikit-learn pipeline has a length, too.
     is_single = isinstance(given, (Attacker, type, str)) or has_all(given, "fit")
     if not is_single and not isinstance(given, Iterable):
         raise mistyped("attackers", "estimators, or Attacker objects", given)
@@ -429,20 +435,23 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
 
 @suggest_arguments
 def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
-    """Return the attackers that are tried if none are given, for a number of training texts.
+    """Return the default attackers for a number of training texts.
 
-    Logistic regression on columns that are robustly scaled and the 15 nearest neighbours, each
-    behind the four transforms of rows and on columns less the mean of their call; logistic
-    regression on summaries of the rows; a network of 256 hidden units on rows and on centred rows;
-    and boosted trees, in 60 rounds, on rows, columns less the mean of their call and summaries
-    together; of more values than two on columns in 32 bins, of more than 8 in fewer rounds (15 of
-    32 or more), since each value takes a tree a round.
+    For an attribute with fewer than 50 values, there are four kinds. Logistic regression (on
+    robustly scaled columns) and the 15 nearest neighbours are each combined with the four
+    transforms of rows, and with columns minus their mean over the call. Logistic regression is also
+    applied to summaries of the rows. A network of 256 hidden units is applied to rows and to
+    centred rows. Boosted trees with 60 rounds are applied to rows, columns minus their mean, and
+    summaries together. For more than two values the trees use columns in 32 bins. For more than 8
+    values they use fewer rounds (15 rounds for 32 values or more), because each value needs a tree
+    per round.
 
-    From 50 values on, ridge classification, the 15 neighbours and the nearest mean of a value: they
-    alone take seconds for 1,000 values. Of a number, ridge regression, neighbours and trees.
+    For 50 values or more, the attackers are ridge classification, the 15 nearest neighbours and the
+    nearest mean of a value. Only these take a few seconds for 1,000 values. For a number, the
+    attackers are ridge regression, nearest neighbours and trees.
 
     Args:
-        rows: texts to train on.
+        rows: number of training texts.
         values: number of values of the attribute, or None for a number.
 
     Raises:
@@ -457,12 +466,13 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     )  # fmt: skip
     batch = min(_NETWORK_BATCH_SIZE, rows)
     epochs = min(200, max(10, math.ceil(_NETWORK_STEPS / math.ceil(rows / batch))))
-    # Half of the time, and standardised coordinates need no more digits.
+    # float32 takes half of the time, and standardised coordinates do not need more digits.
     single = scaling.FunctionTransformer(np.float32)
     network = networks.MLPClassifier((256,), max_iter=epochs, batch_size=batch)
 
     def standardise(*models: Any) -> Any:
-        # The inverse hyperbolic sine: a single entry of heavy noise must not set the scale.
+        # The inverse hyperbolic sine limits the influence of a single entry with heavy noise on the
+        # scale.
         return pipeline.make_pipeline(
             scaling.RobustScaler(),
             scaling.FunctionTransformer(np.arcsinh),
@@ -506,9 +516,9 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
 
 
 class NearestMean:
-    """A classifier by the distance to the mean of each value, on standardised columns.
+    """Classifier by the distance to the mean of each value, on standardised columns.
 
-    That of scikit-learn needs two texts of a value, and before 1.6 it gives no scores.
+    The class in scikit-learn needs two texts per value, and it has no scores before version 1.6.
     """
 
     def fit(self, rows: Vectors, truth: Any) -> NearestMean:
@@ -522,12 +532,12 @@ class NearestMean:
         return self
 
     def decision_function(self, rows: Vectors) -> Vectors:
-        """Score every value, shape (n, values); of two the second, shape (n,)."""
+        """Score every value, shape (n, values); for two values only the second, shape (n,)."""
         scores = rows / self._scale @ self._means.T - (self._means**2).sum(axis=1) / 2.0
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
     def predict(self, rows: Vectors) -> Any:
-        """Return the value of the nearest mean."""
+        """Return the value with the nearest mean."""
         scores = self.decision_function(rows)
         places = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         return self.classes_[places]
@@ -535,13 +545,14 @@ class NearestMean:
 
 @dataclass(frozen=True)
 class FittedAttacker:
-    """An attacker that has been fitted.
+    """A fitted attacker.
 
     Args:
         attacker: the attacker.
-        models: one for all attributes, or one for each.
-        target: what is inferred.
-        counts: of one attribute of more than two values, training texts of each.
+        models: one fitted model for all attributes, or one for each attribute.
+        target: the inferred attributes.
+        counts: number of training texts with each value, for one attribute of more than two values;
+            otherwise None.
     """
 
     attacker: Attacker
@@ -550,13 +561,13 @@ class FittedAttacker:
     counts: Ints | None = None
 
     def ranks(self, vectors: Vectors) -> Ints:
-        """Rank all values of one attribute, 1 for the first, shape (n, values).
+        """Rank all values of one attribute, 1 for the highest score, shape (n, values).
 
-        Of equal scores the value that is more frequent in train comes first. Values that train
-        lacks cannot be named: they share the rank after all others.
+        If scores are equal, the value that is more frequent in train comes first. Values that do
+        not occur in train cannot be predicted. They share the rank after all others.
 
         Raises:
-            ValueError: if the classifier or the transform returns NaN or another shape.
+            ValueError: if the classifier or the transform returns NaN or a wrong shape.
         """
         assert self.counts is not None
         rows, model = _apply_transform(self.attacker, vectors), self.models[0]
@@ -570,10 +581,10 @@ class FittedAttacker:
         return ranks
 
     def scores(self, vectors: Vectors) -> Vectors:
-        """Return scores of the positive value, else codes or numbers, shape (n, attributes).
+        """Return scores of the positive value, or codes or numbers, shape (n, attributes).
 
         Raises:
-            ValueError: if the classifier or the transform returns NaN or another shape.
+            ValueError: if the classifier or the transform returns NaN or a wrong shape.
         """
         if self.counts is not None:
             return np.asarray(self.ranks(vectors).argmin(axis=1)[:, np.newaxis], np.float64)
@@ -585,7 +596,7 @@ class FittedAttacker:
         )
 
     def _check(self, scores: Vectors, shape: tuple[int, int], column: str) -> Vectors:
-        """Return finite scores of a shape; raise an error for others."""
+        """Check that scores are finite and have the given shape, and return them."""
         if scores.shape != shape or not np.isfinite(scores).all():
             need = f"one that returns finite scores, one for each text and {column}"
             raise invalid(f"attacker {self.attacker}", need, scores)
@@ -593,7 +604,7 @@ class FittedAttacker:
 
 
 def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
-    """Return scores of known values, shape (n, known): 1 or 0 without a scoring method."""
+    """Return scores of known values, shape (n, known): 1 or 0 without a method for scores."""
     for name in ("decision_function", "predict_proba"):
         if method := find_method(model, name):
             scores = np.asarray(method(rows), np.float64)
@@ -604,12 +615,13 @@ def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
 
 
 def choose_encodings(estimator: Any) -> str:
-    """Return the encodings that an estimator learns from: "all", "one each epoch" or "one".
+    """Choose the encodings that an estimator learns from: "all", "one each epoch" or "one".
 
-    Regressions, trees and the nearest mean learn from all of them, a network from a fresh one in
-    each epoch. Neighbours learn from one. So does an estimator that compares settings on texts
-    which it holds back, because it would learn these from their other encodings. Other classes
-    than those of scikit-learn learn from one, because they may do so, too.
+    Regressions, trees and the nearest mean learn from all encodings, and a network from a fresh
+    encoding in each epoch. Nearest neighbours learn from one encoding. An estimator that compares
+    settings on held-out texts also learns from only one, because it would otherwise know the
+    held-out texts from their other encodings. Classes that are not from scikit-learn learn from one
+    encoding, because they may hold out texts, too.
 
     Example:
         >>> from sklearn.linear_model import LogisticRegression, RidgeCV
@@ -647,15 +659,15 @@ def fit_attacker(
 
     Args:
         attacker: the attacker.
-        vectors: of the training texts, shape (n, d).
-        truth: codes of their attributes, or numbers, shape (n, attributes).
-        target: what is inferred.
-        seed: for estimators that take a `random_state` and were given none.
-        copies: further encodings of the same texts, for estimators that learn from them.
+        vectors: vectors of the training texts, shape (n, d).
+        truth: codes of their values, or numbers, shape (n, attributes).
+        target: the inferred attributes.
+        seed: seed for estimators with a `random_state` that is not set.
+        copies: further encodings of the training texts, for estimators that learn from them.
 
     Raises:
-        TypeError: if it has no `predict` and the attribute more values than two, or classifies
-            where the attribute is a number.
+        TypeError: if the estimator has no `predict` and an attribute has more than two values, or
+            if it is a classifier and the attribute is a number.
     """
     if not target.binary and not find_method(attacker.estimator, "predict"):
         need = "one with predict, for an attribute of more than two values"
@@ -664,7 +676,7 @@ def fit_attacker(
         need = f"a regressor, without {' and '.join(SCORE_METHODS)}, for a number"
         raise mistyped("estimator", need, attacker.estimator)
     used = choose_encodings(attacker.estimator) if copies else "one"
-    # Each encoding is a call of its own, as that of the texts that are attacked.
+    # Each encoding comes from a separate call, like the encoding of the attacked texts.
     encodings = [vectors, *(copies if used != "one" else ())]
     rows = [_apply_transform(attacker, encoding) for encoding in encodings]
     is_joint = _is_network(attacker.estimator) or has_all(attacker.estimator, "learns_several")
@@ -689,12 +701,12 @@ def _apply_transform(attacker: Attacker, vectors: Vectors) -> Vectors:
 
 
 def _find_last_step(estimator: Any) -> Any:
-    """Return the last step of a pipeline, and any other estimator itself."""
+    """Return the last step of a pipeline, or the estimator itself."""
     return estimator.steps[-1][1] if has_all(estimator, "steps") else estimator
 
 
 def _is_network(estimator: Any) -> bool:
-    """Return True for scikit-learn's network, which learns several attributes at once."""
+    """Return True for scikit-learn's network, which learns several attributes at the same time."""
     last = _find_last_step(estimator)
     return type(last).__name__ == "MLPClassifier" and type(last).__module__.startswith("sklearn.")
 
@@ -718,18 +730,18 @@ def _fit_estimator(
 def _fit_epochs(
     estimator: Any, encodings: Sequence[Vectors], truth: npt.NDArray[Any], seed: int
 ) -> Any:
-    """Train a copy of a network on another encoding of the texts in each of its epochs.
+    """Train a copy of a network on another encoding of the texts in each epoch.
 
-    The steps before it in a pipeline are fitted on the first encoding.
+    The earlier steps of its pipeline are fitted on the first encoding.
     """
     model = _clone_estimator(estimator, seed)
     network = _find_last_step(model)
     if network is not model and len(model.steps) > 1:
         front = model[:-1].fit(encodings[0], truth)
         encodings = [front.transform(rows) for rows in encodings]
-    # Values of one attribute, or places of several attributes.
+    # Codes of the values of one attribute, or positions of several attributes.
     classes = np.unique(truth) if truth.ndim == 1 else np.arange(truth.shape[1])
-    # One stream for all epochs: a number would repeat the order of the texts in each of them.
+    # All epochs use one random stream. A number would repeat the order of the texts in each epoch.
     network.random_state = np.random.RandomState(seed % 2**32)
     for epoch in range(network.max_iter):
         rows = encodings[epoch % len(encodings)]
@@ -738,7 +750,7 @@ def _fit_epochs(
 
 
 def _clone_estimator(estimator: Any, seed: int) -> Any:
-    """Copy an estimator of scikit-learn, and set random states that were not given."""
+    """Copy a scikit-learn estimator, and set the random states that are not set."""
     from sklearn.base import clone
 
     model = clone(estimator)
@@ -749,7 +761,7 @@ def _clone_estimator(estimator: Any, seed: int) -> Any:
 
 @contextmanager
 def _ignored_convergence() -> Iterator[None]:
-    """Ignore warnings of weights short of the optimum: they make an attacker as good as any."""
+    """Ignore warnings about convergence: weights short of the optimum are as good for an attack."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
@@ -758,10 +770,10 @@ def _ignored_convergence() -> Iterator[None]:
 
 
 def _predict_scores(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:
-    """Return a model's best answers: probabilities, else decision function, else predictions."""
+    """Return scores of a model: probabilities, else decision function, else predictions."""
     asked = (*SCORE_METHODS, "predict") if binary else ("predict",)
     scores = np.asarray(find_method(model, *asked)(rows), np.float64)
     if width == 1 and scores.ndim == 2 and scores.shape[1] == 2:
-        # The probabilities of both values: that of the second is enough.
+        # For two probabilities, the probability of the second value is enough.
         scores = scores[:, 1:]
     return scores.reshape(len(scores), -1)

@@ -1,4 +1,4 @@
-"""Further encodings of the training texts, which an attacker who owns the encoder can make."""
+"""Further encodings of the training texts by an attacker who can call the encoder."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from .attackers import ENCODER_STREAM_KEY, Vectors, check_vectors, make_generato
 _MAX_COPIES: Final = 10
 _MIN_COPIES: Final = 2
 _MAX_COPIED_NUMBERS: Final = 8_000_000
-"""Numbers in all encodings of the training texts, such as 10 of 2,000 x 384. With so many the
-attackers take 2.0 times the CPU time of one encoding, and 1.6 times with 10 of 3,600 x 64."""
+"""Largest number of entries in all encodings of the training texts, such as 10 of 2,000 x 384. At
+this size, the attackers take 2.0 times the CPU time of one encoding; they take 1.6 times with 10
+encodings of 3,600 x 64."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Encodings(Record, word="Encodings"):
-    """Number of encodings of each training text; other texts are encoded once.
+    """Number of encodings of each training text; validation and test texts are encoded once.
 
     Attributes:
-        copies: the number.
-        reason: why it is 1; empty where it is larger.
+        copies: number of encodings of each training text.
+        reason: reason why `copies` is 1; empty if it is larger.
     """
 
     copies: int
@@ -45,7 +46,8 @@ class Encodings(Record, word="Encodings"):
 def count_copies(vectors: Vectors) -> int:
     """Return the default number of encodings of training texts, from the shape of one encoding.
 
-    It is 10, or as many as have 8 million numbers together, but at least 2.
+    The number is 10, or fewer if the encodings would have more than 8 million entries together, but
+    at least 2.
 
     Example:
         >>> [count_copies(np.zeros(shape)) for shape in ((3600, 64), (6000, 384), (9000, 768))]
@@ -63,22 +65,23 @@ def copy_vectors(
     seconds: float | None,
     copies: int | None,
 ) -> tuple[list[Vectors], Encodings]:
-    """Encode the training texts again, as often as is worth its time.
+    """Encode the training texts again, with a number of encodings that the run time allows.
 
-    Every call gets a generator of its own, so that its noise is fresh.
+    Every call gets its own random generator, so the noise is fresh.
 
     Args:
-        encode: list[str] -> array of shape (n, d).
+        encode: function list[str] -> array of shape (n, d).
         texts: the training texts.
         first: their first encoding, shape (n, d).
-        places: the positions of the texts in the corpus, for complaints.
-        seed: of the streams.
-        seconds: time that the first encoding took, or None where no attacker learns from more.
-        copies: number of encodings, or None for `count_copies`; then it is 1 where the further
-            ones would take more than 30 s.
+        places: positions of the texts in the corpus, for error messages.
+        seed: seed of the random streams.
+        seconds: run time of the first encoding, or None if no attacker learns from several
+            encodings.
+        copies: number of encodings, or None for `count_copies`. With None, the number is 1 if
+            further encodings would take more than 30 s.
 
     Returns:
-        The further encodings, and the number of all with its reason.
+        The further encodings, and the total number with its reason.
 
     Raises:
         ValueError: if `copies` is above 1 for an encoder without `rng`.

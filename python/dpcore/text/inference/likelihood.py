@@ -1,4 +1,4 @@
-"""Likelihood of noisy vectors over clean ones: the attacker who knows the noise of an encoder."""
+"""Likelihood of noisy vectors over clean vectors, for an attacker who knows the noise."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from .targets import Target
 
 _MAX_BLOCK_ENTRIES: Final = 2**21
 _COMPARED_TEXTS: Final = 8
-"""Texts whose clean vectors are computed twice, to see that they are not random."""
+"""Number of texts whose clean vectors are computed twice, to check that they are not random."""
 LIKELIHOOD: Final = "likelihood"
 """Name of the attacker in reports."""
 
 
 def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
-    """Compute the log density of the noise at each output less each clean vector.
+    """Compute the log density of the noise between each output and each clean vector.
 
-    A term that all clean vectors share is left out.
+    A term that is the same for all clean vectors is left out.
 
     Args:
         law: `Laplace`, `Gaussian` or `L2Laplace`.
         outputs: noisy vectors, shape (n, d).
-        clean: shape (m, d).
+        clean: clean vectors, shape (m, d).
 
     Returns:
-        Shape (n, m).
+        Log densities, shape (n, m).
 
     Example:
         >>> measure_density(Laplace(0.5), np.ones((1, 2)), np.array([[0.0, 0.0], [1.0, 2.0]]))
@@ -45,7 +45,7 @@ def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
     from scipy.spatial.distance import cdist
 
     if isinstance(law, Gaussian):
-        # The square of the output is the same for all clean vectors.
+        # The squared norm of the output is the same for all clean vectors.
         squares = (clean**2).sum(axis=1) / 2.0
         return np.asarray((outputs @ clean.T - squares) / law.sigma**2)
     metric = "cityblock" if isinstance(law, Laplace) else "euclidean"
@@ -53,19 +53,20 @@ def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
 
 
 class Likelihood:
-    """A classifier by the likelihood of an output over the clean vectors of the training texts.
+    """Classifier by the likelihood of an output over the clean vectors of the training texts.
 
-    The score of a value is ``log (1/n sum_i p(output - v_i))`` with p the density of the noise and
-    v_i the clean vectors of its n training texts. Of two values the score is that of the second
-    less that of the first. Several attributes, and more values than two, are compared by their
-    posterior odds and probability, which count n, too.
+    The score of a value is ``log (1/n sum_i p(output - v_i))``, where p is the density of the noise
+    and v_i are the clean vectors of its n training texts. For two values, the score is the score of
+    the second value minus the score of the first. For several attributes the score is the log of
+    the posterior odds, and for more than two values it is the log of the posterior probability, up
+    to a constant. These two also depend on the number of training texts of each value.
 
     Args:
-        law: the noise, see `measure_density`.
+        law: law of the noise, see `measure_density`.
         clean: vectors of the training texts without noise, shape (n, d).
 
     Source:
-        Neyman and Pearson (1933); the mean over texts of a value is its marginal density.
+        Neyman and Pearson (1933); the mean over the texts of a value is its marginal density.
 
     Example:
         >>> known = Likelihood(Laplace(0.5), np.array([[0.0], [0.0], [2.0]]))
@@ -74,7 +75,7 @@ class Likelihood:
     """
 
     learns_several = True
-    """True: it learns several attributes at once."""
+    """True, because the class learns several attributes at the same time."""
 
     def __init__(self, law: Any, clean: Vectors) -> None:
         self.law, self.clean = law, clean
@@ -84,7 +85,7 @@ class Likelihood:
         return copy.copy(self)
 
     def fit(self, rows: Any, truth: npt.NDArray[Any]) -> Self:
-        """Remember the values of the training texts; the noisy rows are not used."""
+        """Store the values of the training texts; the noisy rows are not used."""
         self.truth = truth
         self.classes_ = np.unique(truth)
         return self
@@ -104,7 +105,7 @@ class Likelihood:
         )
 
     def decision_function(self, rows: Vectors) -> Vectors:
-        """Score values, shape (n, values), two values, (n,), or attributes, (n, attributes)."""
+        """Score values, (n, values), two values, (n,), or attributes, (n, attributes)."""
         columns = self.truth.T if self.truth.ndim == 2 else self.truth[np.newaxis]
         values = self.classes_.tolist() if len(columns) == 1 else [0, 1]
         groups = [np.flatnonzero(column == value) for column in columns for value in values]
@@ -117,17 +118,17 @@ class Likelihood:
         return np.asarray(scores[:, 0] - np.log(len(groups[1]) / len(groups[0])))
 
     def predict(self, rows: Vectors) -> npt.NDArray[Any]:
-        """Return the likeliest value."""
+        """Return the likeliest value of each output."""
         scores = self.decision_function(rows)
         places = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
         return np.asarray(self.classes_[places])
 
 
 class LikelihoodMean:
-    """A regressor: the mean of a number over the training texts, weighted by their likelihood.
+    """Regressor: the mean of a number over the training texts, weighted by their likelihood.
 
     Args:
-        law: the noise, see `measure_density`.
+        law: law of the noise, see `measure_density`.
         clean: vectors of the training texts without noise, shape (n, d).
     """
 
@@ -139,7 +140,7 @@ class LikelihoodMean:
         return type(self)(self._inner.law, self._inner.clean)
 
     def fit(self, rows: Any, truth: npt.NDArray[Any]) -> Self:
-        """Remember the numbers of the training texts."""
+        """Store the numbers of the training texts."""
         self._inner.fit(rows, truth)
         return self
 
@@ -153,7 +154,7 @@ class LikelihoodMean:
 
 
 def _add_logs(logs: Vectors) -> Vectors:
-    """Return the log of the sum of exponentials of each row; of no columns a very small number."""
+    """Return the log of the row sums of exponentials; a very small number without columns."""
     if not logs.shape[1]:
         return np.full(len(logs), -1e300)
     largest = logs.max(axis=1)
@@ -161,15 +162,15 @@ def _add_logs(logs: Vectors) -> Vectors:
 
 
 class _EncoderAttributes:
-    """Attributes that an encoder with noise may carry, each with its value for one that lacks it.
+    """Attributes that an encoder with noise may have, with the default of each.
 
     Attributes:
-        private: the encoder with noise that a model holds.
-        noise: what is added to clean vectors, a layer or a native noise.
-        description: the native noise that a layer draws.
-        encoder: what makes the clean vectors.
-        random: True if that is random, too.
-        dropout: masks of words, which make it random.
+        private: encoder with noise inside a model.
+        noise: noise that is added to clean vectors: a layer or a native noise.
+        description: native noise that a layer draws.
+        encoder: encoder of the clean vectors.
+        random: True if this encoder is random.
+        dropout: dropout of words, which makes the encoder random.
     """
 
     private = noise = description = encoder = dropout = None
@@ -177,12 +178,12 @@ class _EncoderAttributes:
 
 
 def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
-    """Find the declared noise and the clean vectors of an encoder, or None.
+    """Return the declared noise and the clean vectors of an encoder, or None.
 
-    The encoder is an object with `clean(texts)` and `noise`, a noise layer of `dpcore.torch` or a
-    native noise; a model of `dpcore.text`, which holds such an encoder; or modules of torch in
-    sequence whose last one is a noise layer. An encoder that is random apart from its noise
-    has no clean vectors.
+    The encoder has one of three forms. It is an object with `clean(texts)` and `noise`, which is a
+    noise layer of `dpcore.torch` or a native noise. Or it is a model of `dpcore.text` that contains
+    such an encoder. Or it is a torch sequence of modules with a noise layer at the end. An encoder
+    with other randomness than its noise has no clean vectors.
 
     Args:
         encode: the encoder, or its method.
@@ -199,7 +200,7 @@ def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
     try:
         law = read(noise, "description") or noise
     except NotImplementedError:
-        # A noise layer of the user's own.
+        # A noise layer defined by the user.
         return None
     is_random = read(read(holder, "encoder"), "random") is True or read(owner, "dropout")
     if type(law) not in (Laplace, Gaussian, L2Laplace) or is_random or not callable(clean):
@@ -208,15 +209,15 @@ def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
 
 
 def is_likelihood(attacker: Attacker) -> bool:
-    """Return True for the attacker that `make_likelihood` makes."""
+    """Return True for an attacker from `make_likelihood`."""
     return isinstance(attacker.estimator, (Likelihood, LikelihoodMean))
 
 
 def split_attackers(attackers: Any) -> tuple[Any, bool]:
-    """Separate "likelihood" from attackers, as `infer` takes them.
+    """Separate "likelihood" from the other attackers in the argument of `infer`.
 
     Returns:
-        The others, and True if the likelihood is requested. None stands for the usual attackers.
+        The other attackers, and True if "likelihood" is requested. None means the usual attackers.
 
     Example:
         >>> split_attackers(["likelihood", 1]), split_attackers("likelihood"), split_attackers(1)
@@ -235,14 +236,14 @@ def split_attackers(attackers: Any) -> tuple[Any, bool]:
 def make_likelihood(
     encode: Any, texts: Sequence[str], places: Sequence[int], width: int, target: Target
 ) -> tuple[Attacker, ...]:
-    """Return the attacker by likelihood where the noise of an encoder is known; else none.
+    """Return the likelihood attacker if the noise of an encoder is known, otherwise no attacker.
 
     Args:
         encode: the encoder, or its method.
-        texts: the training texts, which are encoded without noise.
-        places: their positions in the corpus, for complaints.
-        width: of the noisy vectors.
-        target: what is inferred.
+        texts: the training texts, to encode without noise.
+        places: positions of the texts in the corpus, for error messages.
+        width: number of columns of the noisy vectors.
+        target: the inferred attributes.
     """
     noise = find_noise(encode)
     if noise is None:
@@ -254,7 +255,7 @@ def make_likelihood(
     if vectors.shape[1] != width or second.shape[1] != width:
         return ()
     if relative_distances(vectors[compared], second).max() > rounding_of(None, "float16"):
-        # An encoder in train mode: its vectors are random without the noise, too.
+        # An encoder in training mode: its vectors are random even without the noise.
         return ()
     kind = LikelihoodMean if target.is_number else Likelihood
     return (Attacker(kind(law, vectors), name=LIKELIHOOD),)

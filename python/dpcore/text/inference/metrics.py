@@ -1,4 +1,4 @@
-"""Figures of an inference with intervals: accuracy, F1, ranks and correlation; groups of texts."""
+"""Figures of an inference with intervals: accuracy, F1, ranks, correlation; groups of texts."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ from .targets import Target
 _BOOTSTRAP_REPLICATES: Final = 2000
 _BOOTSTRAP_STREAM_KEY: Final = 32
 _PERMUTATION_STREAM_KEY: Final = 33
-"""Name the streams of the bootstrap and of permutations among those of a seed."""
+"""Keys of the streams for bootstrap and permutations among the random streams of a seed."""
 _MAX_PERMUTATIONS: Final = 1999
 _SUFFICIENT_EXCEEDANCES: Final = 200
-"""So many permutations at least as large: the p-value is above a tenth, whatever follows."""
+"""Number of permutations with a sum at least as large, after which sampling stops: then the p-value
+is above a tenth."""
 _MAX_CORRELATION: Final = 1.0 - 1e-12
-"""Fisher's transform of 1 is infinite."""
+"""Largest correlation for Fisher's transform, which is infinite at 1."""
 _MAX_CHUNK_ENTRIES: Final = 2**21
 
 RANKINGS: Final = ("auc", "true-positive rate", "balanced accuracy")
-"""Measures of scores of one attribute of two values, of which validation chooses one."""
+"""Measures of scores for one attribute of two values; validation chooses among them."""
 CORRELATION: Final = "correlation"
-"""The measure of a number: Spearman's."""
+"""Measure for a number: Spearman's correlation."""
 TOP: Final = 5
-"""So many values are named where the true one is to be among them."""
+"""Number of predicted values in the top-5 share, which counts texts with the true value among
+them."""
 FALSE_POSITIVES: Final = 0.01
-"""Share of false positives at which the true-positive rate is taken."""
+"""False-positive rate at which the true-positive rate is measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -46,7 +48,7 @@ class Measured(Record, word="Measured"):
         value: the figure.
         low: lower end of its interval.
         high: upper end of its interval.
-        how: what made the interval.
+        how: method that computed the interval.
     """
 
     value: float
@@ -60,7 +62,7 @@ class Measured(Record, word="Measured"):
 
 
 def answers_of(scores: Vectors, threshold: float | None) -> Ints:
-    """Convert scores to codes: 1 at or above the threshold; without one the scores are codes.
+    """Convert scores to codes: 1 at or above the threshold; without a threshold, scores are codes.
 
     Example:
         >>> answers_of(np.array([[0.1], [0.7]]), 0.5).tolist()
@@ -70,16 +72,16 @@ def answers_of(scores: Vectors, threshold: float | None) -> Ints:
 
 
 def threshold_of(scores: Vectors, truth: Ints, measure: str) -> float:
-    """Find the threshold with the best measure, one for all attributes; of equal ones the middle.
+    """Find the threshold that maximises a measure, the same for all attributes; ties: the middle.
 
-    It lies between two scores; minus infinity answers always yes, infinity never.
+    The threshold lies between two scores. Minus infinity predicts 1 for every text, and infinity
+    predicts 0.
 
     Args:
-        scores: of the positive value, shape (n, attributes).
-        truth: 0 or 1, of the same shape.
+        scores: scores of the positive value, shape (n, attributes).
+        truth: true codes, 0 or 1, in the same shape.
         measure: "accuracy", "f1", "balanced accuracy", "true-positive rate" (the lowest threshold
-            at which at most 1 % of the negative texts are found), or "auc", which has the
-            threshold of accuracy.
+            with at most 1 % false positives), or "auc", which takes the threshold of the accuracy.
 
     Example:
         >>> threshold_of(np.array([[0.125], [0.25], [0.75]]), np.array([[0], [0], [1]]), "accuracy")
@@ -106,26 +108,28 @@ def threshold_of(scores: Vectors, truth: Ints, measure: str) -> float:
         return -np.inf
     above, below = float(ordered[cut - 1]), float(ordered[cut])
     middle = below + (above - below) / 2.0
-    # Of two neighbouring floats the middle may be the lower one, which must stay below.
+    # The midpoint of two adjacent floats may equal the lower one, which must stay below the
+    # threshold.
     return middle if middle > below else above
 
 
 def find_threshold_above(scores: Vectors) -> float:
-    """Return the smallest number above all scores."""
+    """Return the smallest float above all scores."""
     return float(np.nextafter(scores.max(), np.inf))
 
 
 def compare_shares(right: Any, other: Any, tail: float) -> Measured:
-    """Compute how much larger one share of right answers is than another on the same texts.
+    """Compute the difference of two shares of correct answers on the same texts.
 
-    Texts on which just one of the two is right are as good as coins where both are equally good.
-    ``gain = m (2 s - 1) / n`` with s the share of such texts, m of n, on which the first is right;
-    the limits are those of s, given m (McNemar, 1947, exact).
+    Only the texts matter on which exactly one of the two answers is correct, m of n. Let s be the
+    share of these texts on which the first answer is correct. The difference is
+    ``m (2 s - 1) / n``. If the two answers are equally good, each of the m texts is a fair coin.
+    The limits are the exact limits of s, given m (McNemar, 1947).
 
     Args:
-        right: True where the first answer is right, shape (n,).
-        other: the same of the second.
-        tail: error of each limit.
+        right: True for texts on which the first answer is correct, shape (n,).
+        other: the same for the second answer.
+        tail: error probability of each limit.
 
     Example:
         >>> compare_shares(np.ones(8, bool), np.zeros(8, bool), 0.025).value
@@ -138,7 +142,7 @@ def compare_shares(right: Any, other: Any, tail: float) -> Measured:
 
 
 def compute_mid_ranks(values: Vectors, others: Vectors | None = None) -> Vectors:
-    """Compute the ranks of numbers among others, or each other, as shares; ties count half.
+    """Compute the ranks of numbers among others, or among themselves, in [0, 1]; ties count half.
 
     Example:
         >>> compute_mid_ranks(np.array([3.0, 1.0, 3.0, 9.0]))
@@ -151,35 +155,36 @@ def compute_mid_ranks(values: Vectors, others: Vectors | None = None) -> Vectors
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A measure of scores that is a sum of a weight of each score times the truth.
+    """A measure of scores that is a sum over texts of a weight of the score times the truth.
 
     Args:
         measure: one of `RANKINGS`, or `CORRELATION`.
-        threshold: from which a text is found; not used by "auc" and "correlation".
+        threshold: scores at or above it count as positive; not used by "auc" and "correlation".
     """
 
     measure: str
     threshold: float
 
     def weigh(self, scores: Vectors) -> Vectors:
-        """Return a weight for each score: its rank, ties counted half, or 1 from the threshold."""
+        """Return a weight for each score: its rank (ties count half), or 1 from the threshold."""
         if self.measure in ("auc", CORRELATION):
             return compute_mid_ranks(scores)
         return (scores >= self.threshold).astype(np.float64)
 
     def standardise(self, scores: Vectors, truth: Any, cells: Any) -> float:
-        """Return how many standard deviations of a permutation within cells the measure is above.
+        """Return the measure in standard deviations above its mean under permutations within cells.
 
         Args:
-            scores: shape (n,).
-            truth: 0 or 1, or numbers in [0, 1], shape (n,).
-            cells: a number from 0 for each text; truth is permuted among texts of one cell.
+            scores: scores of the texts, shape (n,).
+            truth: true values, 0 or 1, or numbers in [0, 1], shape (n,).
+            cells: cell number of each text, from 0. The truth is permuted among the texts of a
+                cell.
         """
         weights, sizes = self.weigh(scores), np.bincount(cells)
         first, second = (
             values - (np.bincount(cells, values) / sizes)[cells] for values in (weights, truth)
         )
-        # Of a permutation, in each cell.
+        # Sums of squares within each cell, for the variance under permutation.
         spread = np.bincount(cells, first**2) * np.bincount(cells, second**2)
         variance = (spread / np.maximum(1, sizes - 1)).sum()
         surplus = float((weights * second).sum())
@@ -187,17 +192,17 @@ class Ranking:
 
 
 def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple[Any, Any, Any]:
-    """Sum the weights of each group, so that permutations keep the texts of one author together.
+    """Sum the weights in each group, so that permutations keep the texts of one author together.
 
     Args:
-        weights: of the scores, shape (n,).
-        truth: numbers, shape (n,), equal within a group.
-        cells: a number from 0 for each text.
-        groups: a number from 0 for each text, none left out.
+        weights: weights of the scores, shape (n,).
+        truth: true values, shape (n,), equal within a group.
+        cells: cell number of each text, from 0.
+        groups: group number of each text, from 0 without gaps.
 
     Returns:
-        For each group the sum of its weights less the means of their cells, its truth, and its
-        most frequent cell.
+        For each group, the sum of its weights minus the means of their cells; its true value; and
+        its most frequent cell.
 
     Example:
         >>> texts = np.array([0.0, 0.5, 1.0]), np.array([1, 1, 0]), np.zeros(3, int)
@@ -212,17 +217,17 @@ def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple
 
 
 def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> float:
-    """Compute how often the sum of weight times truth is as large with the truth permuted.
+    """Compute the permutation p-value of the sum of weight times truth.
 
-    It is permuted within cells. Where scores do not describe the truth beyond the cell, every
-    permutation is as likely: the p-value holds for any number of texts. It stops where it is
-    certain to be large (Besag and Clifford, 1991).
+    The truth is permuted within cells. If the scores give no information on the truth beyond the
+    cell, all permutations are equally likely. Therefore the p-value is valid for any number of
+    texts. Sampling stops early if the p-value is certainly large (Besag and Clifford, 1991).
 
     Args:
-        weights: of the scores, shape (n,).
-        truth: 0 or 1, or numbers, shape (n,).
-        cells: a number from 0 for each text.
-        seed: of the permutations.
+        weights: weights of the scores, shape (n,).
+        truth: true values, 0 or 1, or numbers, shape (n,).
+        cells: cell number of each text, from 0.
+        seed: seed of the permutations.
 
     Returns:
         A one-sided p-value, at least 1 / 2,000.
@@ -254,14 +259,14 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
 
 @dataclass(frozen=True)
 class Judge:
-    """Compares answers with the truth on texts that were not used for any choice.
+    """Measures of answers against the truth, on texts that were not used for any choice.
 
     Args:
-        truth: codes, or numbers, shape (n, attributes).
-        target: what is inferred.
+        truth: true codes, or numbers, shape (n, attributes).
+        target: the inferred attributes.
         measure: "accuracy" or "f1".
-        confidence: of each interval by itself.
-        seed: of the bootstrap.
+        confidence: confidence of each interval separately.
+        seed: seed of the bootstrap.
     """
 
     truth: Any
@@ -278,17 +283,17 @@ class Judge:
 
     @property
     def ranked_truth(self) -> Any:
-        """Truth that measures compare scores with: 0 or 1; of a number its rank."""
+        """Truth for comparisons with scores: 0 or 1; for a number its rank."""
         truth = self.truth[:, 0]
         return compute_mid_ranks(truth) if self.target.is_number else truth
 
     def auc(self, scores: Vectors) -> Measured:
         """Compute the area under the ROC curve, with ties counted half.
 
-        The limits are those of Newcombe (2006), part 2, method 5.
+        The limits are from Newcombe (2006), part 2, method 5.
 
         Args:
-            scores: of the positive value, shape (n,).
+            scores: scores of the positive value, shape (n,).
         """
         inside, outside = self._placements(scores)
         area, many = float(inside.mean()), (inside.size + outside.size) / 2.0 - 1.0
@@ -303,7 +308,7 @@ class Judge:
         return Measured(area, low, high, "Newcombe")
 
     def auc_gain(self, scores: Vectors, floor: Vectors) -> Measured:
-        """Compute the area under the ROC curve less that of other scores (DeLong et al., 1988)."""
+        """Compute the difference of two areas under the ROC curve (DeLong et al., 1988)."""
         pairs = zip(self._placements(scores), self._placements(floor), strict=True)
         inside, outside = (own - other for own, other in pairs)
         gain = float(inside.mean())
@@ -312,18 +317,18 @@ class Judge:
         return Measured(gain, max(-1.0, gain - reach), min(1.0, gain + reach), "DeLong")
 
     def _placements(self, scores: Vectors) -> tuple[Vectors, Vectors]:
-        """Compute shares of the other value's texts with lower scores (of negatives: higher)."""
+        """Compute, for each positive, the share of negatives below, and vice versa."""
         none, some = (scores[self.truth[:, 0] == code] for code in (0, 1))
         return compute_mid_ranks(some, none), 1.0 - compute_mid_ranks(none, some)
 
     def tail(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
-        """Compute the shares of positive and negative texts from a threshold, with exact limits."""
+        """Compute true- and false-positive rates at a threshold, with exact limits."""
         is_above = scores >= threshold
         hits, wrong = (self._share(is_above[self.truth[:, 0] == code]) for code in (1, 0))
         return hits, wrong
 
     def balanced_accuracy(self, answers: Ints) -> Measured:
-        """Average the shares of right answers among the texts of either value (Newcombe, 1998)."""
+        """Compute the mean of the accuracies on the two values (Newcombe, 1998)."""
         right = answers[:, 0] == self.truth[:, 0]
         first, other = (self._share(right[self.truth[:, 0] == code]) for code in (0, 1))
         value = (first.value + other.value) / 2.0
@@ -335,7 +340,7 @@ class Judge:
         return _measure_share(right, self.confidence)
 
     def accuracy(self, answers: Ints) -> Measured:
-        """Compute the share of right answers: with exact limits, or as the mean over attributes."""
+        """Compute the share of correct answers, with exact limits, or the mean over attributes."""
         right = (answers == self.truth).sum(axis=1)
         if self.target.several:
             width = len(self.target.names)
@@ -343,30 +348,30 @@ class Judge:
         return self._share(right)
 
     def f1(self, answers: Ints) -> Measured:
-        """Compute F1 of the positive value, micro over attributes or macro over values."""
+        """Compute F1: for the positive value, micro over attributes, or macro over values."""
         return self._resampled_f1([answers], self._f1_of)
 
     def top(self, ranks: Ints) -> Measured:
-        """Compute the share of texts whose value is among the first `TOP`, with exact limits."""
+        """Compute the top-5 share: texts with the true value among the first `TOP` values."""
         return self._share(ranks <= TOP)
 
     def mean(self, values: Any) -> Measured:
-        """Compute the mean of one number for each text, shape (n,), such as an error or a rank."""
+        """Compute the mean of an array with one number per text, such as an error or a rank."""
         return self._resampled(values[:, np.newaxis], lambda sums: sums[..., 0], True)
 
     def correlation(self, scores: Vectors) -> Measured:
-        """Compute Spearman's correlation with the truth; 0 of constants.
+        """Compute Spearman's correlation with the truth; it is 0 for constants.
 
-        The limits are those of Bonett and Wright (2000).
+        The limits are from Bonett and Wright (2000).
 
         Args:
-            scores: shape (n,).
+            scores: predicted numbers, shape (n,).
         """
         ranks = [compute_mid_ranks(values) for values in (scores, self.truth[:, 0])]
         first, second = (values - values.mean() for values in ranks)
         scale = math.sqrt(float(first @ first) * float(second @ second))
         coefficient = float(first @ second) / scale if scale > 0.0 else 0.0
-        # Three texts or fewer have no interval but the whole range.
+        # For three texts or fewer, the interval is the whole range.
         spread = math.sqrt((1.0 + coefficient**2 / 2.0) / max(1e-9, len(scores) - 3.0))
         reach = NormalDist().inv_cdf(1.0 - self._tail) * spread
         middle = math.atanh(max(-_MAX_CORRELATION, min(_MAX_CORRELATION, coefficient)))
@@ -376,9 +381,10 @@ class Judge:
         )
 
     def gain(self, answers: Ints, floor: Ints) -> Measured:
-        """Measure how much better answers are than a floor's on the same texts.
+        """Compute the difference between the measure of answers and of a floor, on the same texts.
 
-        Accuracy: a sign test (`compare_shares`). F1: both on the same resampled texts.
+        For accuracy, the interval is from a sign test (`compare_shares`). For F1, the two measures
+        use the same bootstrap samples.
         """
         if self.measure == "f1":
             return self._resampled_f1(
@@ -395,7 +401,8 @@ class Judge:
     def _cells(self, truth: Ints, answers: Ints) -> Any:
         """Count true positives, false positives and false negatives, shape (n, 3 * groups).
 
-        Micro: one group, a sum over all attributes; macro: one for each value, a sparse matrix.
+        For micro F1 there is one group, the sum over all attributes. For macro F1 there is a group
+        for each value, in a sparse matrix.
         """
         if self.target.binary:
             actual, predicted = truth == 1, answers == 1
@@ -408,7 +415,7 @@ class Judge:
         rows = np.concatenate([np.flatnonzero(right), np.repeat(np.flatnonzero(~right), 2)])
         wrong = np.stack([3 * predicted[~right] + 1, 3 * actual[~right] + 2], axis=1).ravel()
         columns = np.concatenate([3 * actual[right], wrong])
-        # A code beyond the values is a text of no group, as of an intent with a single text.
+        # A code beyond the values belongs to no group, for example an intent with only one text.
         width = 3 * len(self.target.values[0])
         is_possible = columns < width
         ones, places = (
@@ -421,7 +428,7 @@ class Judge:
         return _mean_f1(sums.reshape(*sums.shape[:-1], -1, 3))
 
     def _resampled_f1(self, answers: Sequence[Ints], statistic: Callable[[Any], Any]) -> Measured:
-        """Resample a statistic of the cells of one answer, or of several side by side."""
+        """Compute a bootstrap interval for a statistic of the cells of one or several answers."""
         if self.target.binary:
             rows = np.hstack([self._cells(self.truth, predicted) for predicted in answers])
             return self._resampled(rows, statistic)
@@ -438,14 +445,15 @@ class Judge:
         self, rows: Any, statistic: Callable[[Any], Any], mean: bool = False,
         expand: Callable[[Any], Any] | None = None
     ) -> Measured:  # fmt: skip
-        """Resample a statistic of sums (or means) over rows: percentile bootstrap (Efron, 1979).
+        """Compute a percentile bootstrap interval (Efron, 1979) from sums or means of rows.
 
-        Where rows are expanded, limits are moved by what the statistic's mean differs from it: a
-        macro F1 of values that have few texts is lower in samples that lack some of these.
+        If rows are expanded, the limits are shifted by the difference between the statistic and its
+        bootstrap mean. The reason is the macro F1: for values with few texts, it is lower in
+        samples that lack some of these texts.
         """
         kinds, times = np.unique(rows, axis=0, return_counts=True)
         kinds, size = expand(kinds) if expand else kinds, len(rows) if mean else 1
-        # Texts drawn with replacement: so many of each kind of row.
+        # Drawing texts with replacement gives multinomial counts of the different rows.
         rng = make_generator(self.seed, _BOOTSTRAP_STREAM_KEY)
         value, replicates = float(statistic(times @ kinds / size)), list[Any]()
         step = max(1, _MAX_CHUNK_ENTRIES // max(kinds.shape))
@@ -463,7 +471,7 @@ class Judge:
 
 
 def _bisect_limit(reaches: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Find the limit of an interval between a value in it and one that may be out of it."""
+    """Find a limit of an interval by bisection between a value inside and a value outside."""
     if reaches(outside):
         return outside
     for _ in range(50):
@@ -473,7 +481,7 @@ def _bisect_limit(reaches: Callable[[float], bool], inside: float, outside: floa
 
 
 def _mean_f1(cells: Any) -> Any:
-    """Compute the mean F1 from (..., groups, 3); a group that does not occur is left out."""
+    """Compute the mean F1 from shape (..., groups, 3); groups that do not occur are left out."""
     doubled_hits, wrong = 2.0 * cells[..., 0], cells[..., 1] + cells[..., 2]
     whole = doubled_hits + wrong
     each = np.divide(doubled_hits, whole, out=np.zeros_like(doubled_hits), where=whole > 0)
@@ -482,15 +490,15 @@ def _mean_f1(cells: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Group(Record, word="Group"):
-    """The test texts of one value of an attribute.
+    """Figures of the test texts with one value of an attribute.
 
     Attributes:
         attribute: name of the attribute.
         value: its value.
-        texts: how many test texts have it.
-        attack: share of them whose value is inferred.
-        main: share of them whose main label is predicted, or None.
-        gap: `main` here less `main` of all other test texts, or None.
+        texts: number of test texts with this value.
+        attack: share of these texts with a correct inference.
+        main: share of these texts with a correct prediction of the main label, or None.
+        gap: `main` of these texts minus `main` of all other test texts, or None.
     """
 
     attribute: str
@@ -504,14 +512,14 @@ class Group(Record, word="Group"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MainTask(Record, word="MainTask"):
-    """Accuracy of the main label, predicted from the vectors.
+    """Accuracy of a prediction of the main label from the vectors.
 
     Attributes:
-        attacker: the chosen attacker, or the first of all, whichever is better on validation; here
-            it learns the label.
-        accuracy: share of test texts whose label is predicted.
+        attacker: the attacker that learned the label. It is the chosen attacker or the first of all
+            attackers, whichever is better on validation.
+        accuracy: share of test texts with a correct prediction.
         majority: share of test texts that have the most frequent label of train.
-        gain: `accuracy` less `majority`, on the same texts.
+        gain: `accuracy` minus `majority`, on the same texts.
     """
 
     attacker: str
@@ -521,7 +529,7 @@ class MainTask(Record, word="MainTask"):
 
     @property
     def at_floor(self) -> bool:
-        """True where the labels are not shown to be predicted better than by the majority."""
+        """True if the prediction is not shown to be better than the majority."""
         return self.gain.low <= 0.0
 
 
@@ -532,22 +540,23 @@ def main_task(
     confidence: float,
     seed: int,
 ) -> tuple[Flags | None, MainTask | None]:
-    """Predict the main labels of the test texts by classifiers of attackers.
+    """Predict the main labels of the test texts with the classifiers of attackers.
 
-    Each label is separated from all others, which every classifier of two values can do, and the
-    highest score is the prediction.
+    Each label is separated from all others, because every classifier supports two values. The
+    prediction is the label with the highest score.
 
     Args:
-        attackers: estimators and transforms, which learn the label: first the chosen attacker,
-            then others that may do better.
-        vectors: of the texts of train, valid and test.
-        labels: their main labels, or None.
-        confidence: of each interval.
-        seed: of the estimators.
+        attackers: estimators and transforms that learn the label. The first is the chosen attacker;
+            others follow, which may be better.
+        vectors: vectors of the texts of train, valid and test.
+        labels: main labels of train, valid and test, or None.
+        confidence: confidence of each interval.
+        seed: seed of the estimators.
 
     Returns:
-        Which labels the first attacker predicts, and the record of the one that is best on
-        validation, the first of equal ones. Both are None where train has no two labels.
+        A mask of the test texts with a correct prediction by the first attacker, and the record of
+        the best attacker on validation (the first in a tie). The two are None if train has fewer
+        than two labels.
     """
     if labels is None:
         return None, None
@@ -571,18 +580,18 @@ def main_task(
 def groups_of(
     target: Target, truth: Ints, answers: Ints, main: Flags | None, confidence: float
 ) -> tuple[Group, ...]:
-    """Return a group for each value; for several attributes, for each one's positive value only.
+    """Return a group for each value; for several attributes, only for the positive values.
 
     Args:
-        target: what is inferred.
-        truth: codes of the test texts, shape (n, attributes).
-        answers: what the attacker answers, of the same shape.
-        main: which main labels are predicted rightly, or None.
-        confidence: of each interval by itself.
+        target: the inferred attributes.
+        truth: true codes of the test texts, shape (n, attributes).
+        answers: codes predicted by the attacker, in the same shape.
+        main: mask of the texts with a correct prediction of the main label, or None.
+        confidence: confidence of each interval separately.
     """
     groups = []
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
-        # A number has no values, so that it has no groups.
+        # A number has no values, so it has no groups.
         right = answers[:, column] == truth[:, column]
         for code, value in enumerate(values):
             here = truth[:, column] == code
@@ -605,7 +614,7 @@ def _measure_share(right: Flags, confidence: float) -> Measured:
 
 
 def _measure_gap(first: Flags, second: Flags, confidence: float) -> Measured:
-    """Subtract two shares (Newcombe, 1998, method 10, with the exact limits of each)."""
+    """Compute the difference of two shares, with limits from Newcombe (1998), method 10."""
     first_share, other = _measure_share(first, confidence), _measure_share(second, confidence)
     gap = first_share.value - other.value
     low = gap - math.hypot(first_share.value - first_share.low, other.high - other.value)

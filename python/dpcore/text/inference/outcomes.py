@@ -1,4 +1,4 @@
-"""Outcomes of an inference, a class for each kind of attribute: its figures and their texts."""
+"""Outcomes of an inference: a class of figures and report texts for each kind of attribute."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from .metrics import TOP, Measured
 
 _NOT_MEASURED: Final = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
 Bar = tuple[str, Measured, list[float]]
-"""Line of a picture: its name, the figure, and that of each floor."""
+"""Bar of a chart: its name, its figure, and the figure of each floor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Floor(Record, word="Floor"):
-    """Inference without any encoding; learnt on train, evaluated on test.
+    """Best inference without vectors; learned on train, evaluated on test.
 
     Attributes:
-        name: "majority", or "majority given the main label"; of a number "median", ...
-        accuracy: of the most frequent values; NaN of a number.
-        f1: of the answers that make the best F1 on train; NaN of a number.
-        gain: the attacker's measure less the floor's, on the same texts; of a measure of scores
-            the gain in area under the ROC curve; of a number how much smaller his mean absolute
-            error is.
-        p_value: how often the truth, permuted among texts (authors, see `Inference.authors`) that
-            the floor does not distinguish, gives as large a measure, or None where the measure is
-            accuracy or F1.
-        level: the p-value up to which the floor counts as beaten.
-        top: of more values than two, share of texts whose value is among the five most frequent;
-            else None.
+        name: "majority", or "majority given the main label"; for a number "median", ...
+        accuracy: accuracy of the most frequent values; NaN for a number.
+        f1: F1 of the answers with the best F1 on train; NaN for a number.
+        gain: measure of the attacker minus the measure of the floor, on the same texts. For
+            measures of scores, it is the gain in area under the ROC curve. For a number, it is the
+            decrease of the mean absolute error.
+        p_value: probability that a permutation of the truth gives a measure at least as large. The
+            truth is permuted among texts that the floor does not distinguish (or among authors, see
+            `Inference.authors`). None if the measure is accuracy or F1.
+        level: largest p-value at which the floor counts as beaten.
+        top: share of texts with their value among the five most frequent values, for more than two
+            values; otherwise None.
         mean_rank: mean rank of the true value by frequency, or None.
-        error: mean absolute error of the median of a number, or None.
+        error: mean absolute error of the median, for a number; otherwise None.
     """
 
     name: str
@@ -51,21 +51,22 @@ class Floor(Record, word="Floor"):
 
     @property
     def beaten(self) -> bool:
-        """True where the p-value is at most its level, or the interval of `gain` lies above 0."""
+        """True if the p-value is at most `level`, or if the interval of `gain` lies above 0."""
         return self.gain.low > 0.0 if self.p_value is None else self.p_value <= self.level
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfMeasure(Record, word="OfMeasure"):
-    """One measure of three: what it chose on validation, and its one test.
+    """One of three measures: its choice on validation, and its single test.
 
     Attributes:
         measure: "auc", "true-positive rate" or "balanced accuracy".
-        attacker: name of the classifier that does best by this measure on validation.
-        transform: what it does to the rows first.
-        threshold: of its score, chosen on validation; not used by "auc".
-        figure: the measure on test; of the true-positive rate the share of positive texts found.
+        attacker: name of the best classifier by this measure on validation.
+        transform: transform that is applied to the rows before the classifier.
+        threshold: threshold of the score, from validation; not used by "auc".
+        figure: the measure on test. For the true-positive rate, it is the share of positive texts
+            found.
         floors: the floors, with p-values of this measure.
     """
 
@@ -80,16 +81,15 @@ class OfMeasure(Record, word="OfMeasure"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scores(Record, word="Scores"):
-    """Measures of how well scores separate the texts of an attribute of two values.
+    """Measures of the separation by scores, for an attribute of two values.
 
     Attributes:
         auc: area under the ROC curve.
-        balanced_accuracy: mean of the shares of right answers of either value.
-        found: share of the positive texts from the threshold at which 1 % of the negative texts
-            of validation are found.
-        wrong: share of the negative texts from that threshold.
+        balanced_accuracy: mean of the accuracies on the texts with each value.
+        found: true-positive rate at the threshold with 1 % false positives on validation.
+        wrong: false-positive rate at that threshold.
         found_alone: share of the positive texts above all negative texts of validation.
-        wrong_alone: share of the negative texts there.
+        wrong_alone: share of the negative texts above all negative texts of validation.
     """
 
     auc: Measured
@@ -105,15 +105,15 @@ class Scores(Record, word="Scores"):
 class RankFigures(Record, word="RankFigures"):
     """Ranks of the true value among all values, in the order of the attacker's scores.
 
-    Of equal scores the value that is more frequent in train comes first. A value that train lacks
-    can never be named: its texts are wrong, and their rank is the one after all known values.
-    Top-1 is the accuracy.
+    If scores are equal, the value that is more frequent in train comes first. A value that does not
+    occur in train can never be predicted. Its texts count as wrong, and their rank is one after all
+    known values. The top-1 share is the accuracy.
 
     Attributes:
-        top: share of texts whose value is among the first five.
+        top: share of texts with their true value among the first five values.
         mean_rank: mean rank of the true value, from 1.
         known: number of values in train.
-        unknown_texts: number of test texts whose value train lacks.
+        unknown_texts: number of test texts with a value that does not occur in train.
     """
 
     top: Measured
@@ -124,13 +124,13 @@ class RankFigures(Record, word="RankFigures"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfAttribute(Record, word="OfAttribute"):
-    """One attribute of several.
+    """Figures of one of several attributes.
 
     Attributes:
-        name: of the attribute.
-        positive: the value that F1 is about.
-        accuracy: of the attacker, with exact limits.
-        f1: of the attacker.
+        name: name of the attribute.
+        positive: the value for which F1 is computed.
+        accuracy: accuracy of the attacker, with exact limits.
+        f1: F1 of the attacker.
         majority: accuracy of the majority.
     """
 
@@ -143,11 +143,12 @@ class OfAttribute(Record, word="OfAttribute"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ValueFigures(Record):
-    """Figures of any inference of values.
+    """Base class of outcomes for attributes with values.
 
     Attributes:
-        accuracy: share of right answers; the mean over several attributes.
-        f1: of the positive value; micro over several attributes, macro over more values than two.
+        accuracy: share of correct answers; the mean over several attributes.
+        f1: F1 of the positive value; micro over several attributes, macro over more than two
+            values.
     """
 
     accuracy: Measured
@@ -155,16 +156,16 @@ class ValueFigures(Record):
 
     @property
     def summary(self) -> str:
-        """The figures in one line."""
+        """Accuracy and F1 in one line."""
         return f"accuracy {self.accuracy}, F1 {self.f1}"
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """The name of the figure that tables show, and the figure."""
+        """Name and value of the figure for tables."""
         return "accuracy", self.accuracy
 
     def list_shares(self, f1_kind: str) -> list[Row]:
-        """List accuracy and F1 as rows of a report; `f1_kind` states which F1 it is."""
+        """List accuracy and F1 as rows of a report; `f1_kind` describes the F1."""
         return [
             ("accuracy", f"{self.accuracy} ({self.accuracy.how})"),
             ("F1", f"{self.f1} ({self.f1.how}; {f1_kind})"),
@@ -176,7 +177,7 @@ class ValueFigures(Record):
         return f"accuracy {floor.accuracy:.4f}, best F1 {floor.f1:.4f}", by
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """List the figures that a picture shows."""
+        """List the bars of a chart."""
         return [
             ("accuracy", self.accuracy, [floor.accuracy for floor in floors]),
             ("F1", self.f1, [floor.f1 for floor in floors]),
@@ -188,10 +189,10 @@ class TwoValues(ValueFigures, word="TwoValues"):
     """Outcome for one attribute of two values.
 
     Attributes:
-        threshold: of the score, chosen on validation.
+        threshold: threshold of the score, from validation.
         figures: measures of the scores.
-        measures: the three measures, each of which has its own attacker and is tested at a third of
-            the level; () where one measure is tested at the whole level.
+        measures: the three measures, each with its own attacker and tested at a third of the level;
+            () if a single measure is tested at the whole level.
     """
 
     threshold: float
@@ -200,7 +201,7 @@ class TwoValues(ValueFigures, word="TwoValues"):
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """The area under the ROC curve, with its name."""
+        """Area under the ROC curve, with its name."""
         return "AUC", self.figures.auc
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
@@ -217,7 +218,7 @@ class TwoValues(ValueFigures, word="TwoValues"):
         return [*rows, *self.list_shares(f"of {names[0]} = {values[0][1]}")]
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """List the figures that a picture shows."""
+        """List the bars of a chart."""
         return [*ValueFigures.list_bars(self, floors), ("AUC", self.figures.auc, [0.5])]
 
 
@@ -245,7 +246,7 @@ class ManyValues(ValueFigures, word="ManyValues"):
         return f"{figures}, top-{TOP} {floor.top:.4f}, mean rank {floor.mean_rank:.4f}", by
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """List the figures that a picture shows."""
+        """List the bars of a chart."""
         top = [floor.top or 0.0 for floor in floors]
         return [*ValueFigures.list_bars(self, floors), (f"top-{TOP}", self.ranking.top, top)]
 
@@ -255,8 +256,8 @@ class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
     """Outcome for several attributes of two values each.
 
     Attributes:
-        threshold: of the scores, chosen on validation.
-        each: the attributes one by one.
+        threshold: threshold of the scores, from validation.
+        each: figures of each attribute.
     """
 
     threshold: float
@@ -267,7 +268,7 @@ class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
         return self.list_shares("micro over all attributes")
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """List the figures that a picture shows."""
+        """List the bars of a chart."""
         each = [
             (f"accuracy, {figures.name}", figures.accuracy, [figures.majority])
             for figures in self.each
@@ -294,12 +295,12 @@ class NumberFigures(Record, word="NumberFigures"):
 
     @property
     def summary(self) -> str:
-        """The figures in one line."""
+        """Correlation and error in one line."""
         return f"correlation {self.correlation}, error {self.error}"
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """The correlation, with its name."""
+        """Correlation, with its name."""
         return "correlation", self.correlation
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
@@ -313,7 +314,7 @@ class NumberFigures(Record, word="NumberFigures"):
         return f"mean absolute error {floor.error:.4f}", "error"
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """List the figures that a picture shows."""
+        """List the bars of a chart."""
         return [("Spearman's correlation", self.correlation, [0.0])]
 
 

@@ -1,4 +1,4 @@
-"""The record of an inference, and its reports: text, HTML, a picture and plain data."""
+"""The record of an inference, and its reports: text, HTML, a figure and plain data."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ ASSUMING: Final = (
     "assuming that the encoder draws noise for each text by itself, learnt nothing from test "
     "texts, and that the attribute was fixed before anybody looked"
 )
-"""Assumptions of the bound; the texts themselves need not be drawn at random (see `certify`)."""
+"""Assumptions of the bound. The texts themselves need not be a random sample (see `certify`)."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScoredTexts(Record, word="ScoredTexts"):
-    """The test texts with the scores that the chosen attacker gave them.
+    """Test texts with their scores from the chosen attacker.
 
     Attributes:
         rows: positions of the texts in the corpus, shape (n,).
-        truth: positions of their values in `Inference.values`, shape (n, attributes).
-        scores: scores of the positive value, shape (n, attributes); for an attribute of more than
-            two values the positions that were answered.
-        ranks: of more values than two, the rank of the true one, shape (n,); else None.
+        truth: positions of the true values in `Inference.values`, shape (n, attributes).
+        scores: scores of the positive value, shape (n, attributes). For an attribute of more than
+            two values, these are the positions of the predicted values.
+        ranks: ranks of the true value for more than two values, shape (n,); otherwise None.
 
-    Of a number, truth and scores are the numbers and those that were answered.
+    For a number, `truth` holds the true numbers and `scores` holds the predicted numbers.
     """
 
     rows: npt.NDArray[np.int64]
@@ -60,16 +60,16 @@ class ScoredTexts(Record, word="ScoredTexts"):
     ranks: npt.NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         for name in ("rows", "truth", "scores", "ranks"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
 
     def split_by_truth(self) -> tuple[Any, Any]:
-        """Return the sorted scores of the texts without and with the positive value.
+        """Return the sorted scores of the negative texts and of the positive texts.
 
         Raises:
-            ValueError: if there is not exactly one attribute, of two values.
+            ValueError: if the inference is not of exactly one attribute with two values.
         """
         if self.scores.shape[1] != 1 or not set(np.unique(self.truth)) <= {0, 1}:
             need = "one attribute of two values for figures of its scores"
@@ -79,39 +79,41 @@ class ScoredTexts(Record, word="ScoredTexts"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inference(Result, word="dpcore.text.inference/4"):
-    """Inference of one attacker, chosen on validation, from encoded test texts.
+    """Inference of a private attribute from encoded test texts, by one chosen attacker.
 
-    An interval holds at `confidence` by itself, for this attacker and such texts. None of the
-    figures bounds what another attacker infers.
+    Each interval separately holds at `confidence`, for this attacker and texts like these. The
+    figures do not bound the inference of another attacker.
 
     Attributes:
-        attributes: names of what is inferred.
-        values: those that each of them takes; of two the second is the positive one; of a number
-            none.
+        attributes: names of the inferred attributes.
+        values: values of each attribute. If there are two, the second is the positive value. A
+            number has no list of values.
         attacker: name of the classifier.
-        transform: what it does to the rows first.
-        measure: by which it was chosen: "auc", "true-positive rate", "balanced accuracy",
-            "accuracy", "f1" or "correlation"; of several measures the one that is farthest above
-            the floors on validation.
-        outcome: the figures, of one class of `outcomes` for each kind of attribute; the properties
-            of the inference read them.
-        floors: what is inferred without any encoding, with p-values of `measure`.
-        groups: test texts by the value of the attribute.
-        main: how well the main label is predicted, or None.
-        certified: the audit whose `epsilon_lower` is certified, or why there is none.
-        sizes: texts of train, valid and test that were used.
-        left_out: how many texts were not used, by the reason.
-        authors: number of groups (`Corpus.groups`), such as authors, of the test texts, which
-            permutations keep together, or None without groups, or where the attribute differs in
-            one.
-        encodings: how often the training texts were encoded, or None where vectors were given.
-        batches: what the comparison of batches of texts found, or None where vectors were given.
-        tried: all attackers with their measure on validation, which does not describe test.
-        scored: the test texts and their scores.
-        confidence: of each interval by itself.
-        seed: repeats the training, the bootstrap and, where it is `seeded`, the encoder's noise.
-        seeded: True if the encoder has an argument `rng` and was given generators of this seed.
-        seconds: time taken; not compared.
+        transform: transform that is applied to the rows before the classifier.
+        measure: measure that chose the attacker: "auc", "true-positive rate", "balanced accuracy",
+            "accuracy", "f1" or "correlation". If several measures were used, it is the measure
+            farthest above the floors on validation.
+        outcome: figures, in a class of `outcomes` for each kind of attribute. Properties of the
+            inference read these figures.
+        floors: inference without vectors, with p-values of `measure`.
+        groups: figures of the test texts with each value of the attribute.
+        main: prediction of the main label from the vectors, or None without main labels.
+        certified: audit with a certified `epsilon_lower`, or the reason why no bound is certified.
+        sizes: numbers of texts of train, valid and test that were used.
+        left_out: number of unused texts for each reason.
+        authors: number of groups (`Corpus.groups`), such as authors, among the test texts.
+            Permutations keep the texts of a group together. None without groups, or if the
+            attribute differs within a group.
+        encodings: number of encodings of the training texts, or None if vectors were passed.
+        batches: result of the comparison of batches of texts, or None if vectors were passed.
+        tried: all attackers with their measure on validation. These values are not estimates for
+            the test texts.
+        scored: test texts with their scores.
+        confidence: confidence of each interval separately.
+        seed: seed that repeats the training, the bootstrap and, if `seeded`, the noise of the
+            encoder.
+        seeded: True if the encoder takes `rng` and got generators from this seed.
+        seconds: run time; ignored in comparisons.
     """
 
     _INSTEAD: ClassVar[str] = "above_floor (True or False)"
@@ -140,51 +142,51 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def accuracy(self) -> Measured:
-        """Share of right answers; the mean over several attributes; NaN of a number."""
+        """Share of correct answers; the mean over several attributes; NaN for a number."""
         return self.outcome.accuracy
 
     @property
     def f1(self) -> Measured:
-        """F1: micro over several attributes, macro over more values than two; NaN of a number."""
+        """F1: micro over several attributes, macro over more than two values; NaN for a number."""
         return self.outcome.f1
 
     @property
     def threshold(self) -> float | None:
-        """Threshold of the score, chosen on validation. None without attributes of two values."""
+        """Threshold of the score, from validation. None without attributes of two values."""
         has_scores = outcomes.TwoValues, outcomes.SeveralAttributes
         return self.outcome.threshold if isinstance(self.outcome, has_scores) else None
 
     @property
     def figures(self) -> outcomes.Scores | None:
-        """Measures of the scores of one attribute of two values, or None."""
+        """Measures of the scores of one attribute with two values, or None."""
         return self.outcome.figures if isinstance(self.outcome, outcomes.TwoValues) else None
 
     @property
     def measures(self) -> tuple[OfMeasure, ...]:
-        """The three measures where each is tested at a third of the level; otherwise ()."""
+        """The three measures, if each is tested at a third of the level; otherwise ()."""
         return self.outcome.measures if isinstance(self.outcome, outcomes.TwoValues) else ()
 
     @property
     def ranking(self) -> outcomes.RankFigures | None:
-        """Ranks of the true value of one attribute of more values than two, or None."""
+        """Ranks of the true value of one attribute with more than two values, or None."""
         return self.outcome.ranking if isinstance(self.outcome, outcomes.ManyValues) else None
 
     @property
     def each(self) -> tuple[outcomes.OfAttribute, ...]:
-        """The attributes one by one where there are several; otherwise ()."""
+        """Figures of each attribute if there are several; otherwise ()."""
         return self.outcome.each if isinstance(self.outcome, outcomes.SeveralAttributes) else ()
 
     @property
     def number(self) -> outcomes.NumberFigures | None:
-        """Measures of a number, or None."""
+        """Measures of an inferred number, or None."""
         return self.outcome if isinstance(self.outcome, outcomes.NumberFigures) else None
 
     @property
     def certified_leak(self) -> bool:
-        """True where the counts of the certified audit show a leak at half the error.
+        """True if the counts of the certified audit show a leak at half of the allowed error rate.
 
-        The other half is that of the floors' test, so that one of both is wrong as rarely as
-        `confidence` says.
+        The test of the floors uses the other half. Together, the two tests are wrong with
+        probability at most 1 - `confidence`.
         """
         audit = self.certified
         if isinstance(audit, str) or audit.doubts or audit.counts is None:
@@ -194,26 +196,26 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def main_at_floor(self) -> bool:
-        """True where the vectors are not shown to carry the main label either.
+        """True if the vectors are not shown to carry the main label.
 
-        An attack that fails on such vectors is not an evidence of privacy.
+        If an attack fails on such vectors, this is not evidence of privacy.
         """
         return self.main is not None and self.main.at_floor
 
     @property
     def above_floor(self) -> bool:
-        """True where every floor is beaten, by only one of the measures.
+        """True if at least one of the measures beats every floor.
 
-        The majority also counts as beaten where the certified audit shows a leak; what the main
-        label gives away is not a part of that floor, so that only the attacker beats it.
+        The majority also counts as beaten if the certified audit shows a leak. The floor that knows
+        the main label can only be beaten by the attacker.
         """
         return not self.floors_left
 
     @property
     def floors_left(self) -> tuple[str, ...]:
-        """Names of the floors that were not shown to be beaten, by the measure that leaves fewest.
+        """Names of the floors that are not shown to be beaten, for the best measure.
 
-        Of measures that leave as many it is the one in `measure`, or else the first.
+        The best measure leaves the fewest floors. In a tie it is `measure`, or else the first one.
         """
         left = [self._list_left(self.floors)]
         left += [self._list_left(measure.floors) for measure in self.measures]
@@ -221,7 +223,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def measures_above(self) -> tuple[str, ...]:
-        """Names of the measures, each of which beats every floor."""
+        """Names of the measures that each beat every floor."""
         tests = [(test.measure, test.floors) for test in self.measures]
         tests = tests or [(self.measure, self.floors)]
         return tuple(name for name, floors in tests if not self._list_left(floors))
@@ -236,20 +238,20 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def empirical_privacy(self) -> float:
-        """1 - X, with X the accuracy: what is reported in the literature; no guarantee."""
+        """1 - accuracy, as reported in the literature; it is not a guarantee."""
         return 1.0 - self.accuracy.value
 
     @property
     def empirical_privacy_f1(self) -> float:
-        """1 - F, with F the F1; no guarantee."""
+        """1 - F1; it is not a guarantee."""
         return 1.0 - self.f1.value
 
     @property
     def auc(self) -> float:
-        """The area under the ROC curve of the test scores, ties counted half.
+        """Area under the ROC curve of the test scores, with ties counted half.
 
         Raises:
-            ValueError: if there is not exactly one attribute, of two values.
+            ValueError: if the inference is not of exactly one attribute with two values.
         """
         negative, positive = self.scored.split_by_truth()
         below = np.searchsorted(negative, positive, side="left")
@@ -257,17 +259,18 @@ class Inference(Result, word="dpcore.text.inference/4"):
         return float((below + 0.5 * ties).sum() / (len(negative) * len(positive)))
 
     def true_positive_rate(self, false_positive_rate: float = 0.05) -> float:
-        """Return the share of the positive test texts that a strict threshold finds.
+        """Return the true-positive rate at a given false-positive rate, on the test texts.
 
-        The threshold is the lowest score at which at most this share of the negative test texts
-        is found, too. It is chosen on the test texts, so that the figure is slightly optimistic.
+        The threshold is the lowest score above which at most the given share of the negative texts
+        lies. It is chosen on the test texts, so the figure is slightly optimistic.
 
         Args:
-            false_positive_rate: largest share of the negative texts, in [0, 1].
+            false_positive_rate: largest share of the negative texts above the threshold, in [0, 1].
 
         Raises:
-            TypeError: if it is not a number.
-            ValueError: if it is out of range, or there is not exactly one attribute, of two values.
+            TypeError: if the rate is not a number.
+            ValueError: if the rate is out of range, or the inference is not of exactly one
+                attribute with two values.
         """
         rate = real("false_positive_rate", false_positive_rate, low=0.0, high=1.0)
         negative, positive = self.scored.split_by_truth()
@@ -277,7 +280,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
         return float((positive > negative[len(negative) - 1 - allowed]).mean())
 
     def __repr__(self) -> str:
-        """Return one line: the attributes, how well they were inferred, and the seed."""
+        """Return one line with the attributes, the main figures and the seed."""
         names = ", ".join(self.attributes)
         return f"<Inference of {names}: {self.outcome.summary}, seed={self.seed}>"
 
@@ -296,7 +299,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
 
 def list_rows(inference: Inference) -> list[tuple[str, str]]:
-    """Return the report as (label, text) rows, without time."""
+    """Return the report as (label, text) rows, without the run time."""
     each = [
         f"{figures.name}: accuracy {figures.accuracy}, majority {figures.majority:.4f}, "
         f"F1 of {figures.name} = {figures.positive} {figures.f1}"
@@ -469,7 +472,7 @@ def _list_notes(inference: Inference) -> list[str]:
 
 
 def draw_figure(inference: Inference, ax: Any = None) -> Figure:
-    """Plot accuracy and F1, or correlation, with intervals against the floors, on one axis."""
+    """Plot accuracy and F1, or the correlation, with intervals and floors, on one axis."""
     lines = inference.outcome.list_bars(inference.floors)
     axes = drawing.axes_of(ax, drawing.relative_size(1.1, 0.35 + 0.1 * len(lines)))
     marks = ((drawing.text_colour(), "|"), (drawing.cycle_colour(2), "|"))
@@ -490,7 +493,7 @@ def draw_figure(inference: Inference, ax: Any = None) -> Figure:
     title = f"{_format_inference_title(inference)}\n{inference.attacker}, {inference.transform}"
     axes.set_title(title.replace("$", r"\$"), loc="left", fontsize="medium")
     drawing.thin_axes(axes)
-    # Below the axes: on them it would lie on a line.
+    # The legend is below the axes; inside, it would cover a line.
     below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 3}
     axes.legend(frameon=False, fontsize="small", **below)
     return drawing.get_whole_figure(axes.figure)

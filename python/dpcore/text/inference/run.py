@@ -1,6 +1,6 @@
-"""`infer`: an attacker chosen on validation and evaluated once on test texts; certified bounds.
+"""`infer`: choose an attacker on validation texts, evaluate it once on test texts, certify a bound.
 
-Bounds on epsilon are certified only where any two texts are neighbours.
+Bounds on epsilon are certified only if any two texts are neighbours.
 """
 
 from __future__ import annotations
@@ -49,42 +49,44 @@ from .targets import Kind, Parts, Target, floor_answers, floor_ranks, floor_scor
 Neighbours = Literal["any two texts", "words"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
 
-"""Meanings that neighbours may have in a claim."""
+"""Possible meanings of "neighbours" in a claim."""
 
 _COUNTED_SHARE: Final = 0.9
-"""Share of the test texts that is counted: validation has chosen the event, so that the rest,
-which only confirms the order of the sides, may be small."""
+"""Share of the test texts that are counted. The event was chosen on validation texts. The other
+test texts only confirm the order of the two sides, so they may be few."""
 
 _LIMIT_TAILS: Final = (0.03, 0.1, 0.25, 0.5)
-"""Tails of validation's limits (see `predicted`), tried until an event promises anything."""
+"""Tail errors of the limits on validation (see `predicted`). They are tried in turn until some
+event has a positive predicted bound."""
 
 _THRESHOLD_QUANTILES: Final = 201
-"""Quantiles of the scores that are tried as thresholds."""
+"""Number of quantiles of the scores that are tried as thresholds."""
 
 _MIN_TEXTS_PER_VALUE: Final = 20
-"""Test texts of a value, from which the tenth that is not counted holds two."""
+"""Smallest number of test texts per value. Then the tenth that is not counted has at least two
+texts."""
 
 Measure = Literal["accuracy", "f1", "auc", "balanced accuracy", "true-positive rate", "correlation"]
 _MEASURE_NAMES: Final[tuple[Measure, ...]] = get_args(Measure)
 Tried = tuple[FittedAttacker, Vectors]
 Cells = dict[str, Any]
-"""Name of a floor -> the number of each text's cell."""
+"""Mapping from the name of a floor to the cell number of each text."""
 
 
 @dataclass(frozen=True)
 class Beyond:
-    """The event that a score is at least a threshold, or below it.
+    """Event that a score is at or above a threshold, or below it.
 
     Args:
         threshold: the threshold, fixed on validation.
-        above: True for scores at or above it.
+        above: True for scores at or above the threshold, False for scores below it.
     """
 
     threshold: float
     above: bool
 
     def __call__(self, outputs: Any) -> npt.NDArray[np.bool_]:
-        """Return True for outputs in the event, shape (size,)."""
+        """Return True for each output in the event, shape (size,)."""
         return np.asarray((np.asarray(outputs) >= self.threshold) == self.above)
 
     def __str__(self) -> str:
@@ -96,7 +98,7 @@ declare("Beyond", Beyond)
 
 
 def why_not(target: Target, neighbours: str | None, smallest: int) -> str | None:
-    """Return the reason why no bound can be certified, or None."""
+    """Return the reason why no bound can be certified, or None if a bound can be certified."""
     if neighbours is not None:
         choice("neighbours", neighbours, NEIGHBOURS)
     few = f"fewer than {_MIN_TEXTS_PER_VALUE} test texts of one value"
@@ -120,25 +122,26 @@ def certify(
     confidence: float,
     seed: int,
 ) -> OutputsAudit:
-    """Certify a lower bound on epsilon from the scores of test texts of the two values.
+    """Certify a lower bound on epsilon from the scores of test texts with the two values.
 
-    Where any two texts are neighbours, ``P(E | text) <= e^epsilon P(E | text') + delta`` for all
-    of them, so it holds for the means over the texts of either value, too. What is counted on each
-    side is a sum of independent bits of unequal chances, which lies closer to its mean than the
-    binomial of that mean (Hoeffding, 1956): the exact limits hold for texts as they are.
-    Event and order of the sides are fixed on validation.
+    If any two texts are neighbours, ``P(E | text) <= e^epsilon P(E | text') + delta`` holds for all
+    pairs of texts. Therefore it also holds for the mean probabilities over the texts with each
+    value. The count on each side is a sum of independent bits with different probabilities. It is
+    closer to its mean than a binomial variable with the same mean (Hoeffding, 1956). Therefore the
+    exact limits hold for fixed texts. The event and the order of the sides are fixed on validation
+    texts.
 
     Args:
         valid: scores, shape (n, 1), and codes of the validation texts.
-        test: the same of the test texts.
+        test: scores and codes of the test texts, in the same form.
         target: the attribute.
         claim: epsilon of the claim, or None.
         delta: delta of the claim.
         confidence: probability that the bound holds.
-        seed: of the shuffle.
+        seed: seed of the shuffle.
 
     Returns:
-        The audit; x' is the side that was expected in the numerator.
+        The audit. Its x' is the side that was expected in the numerator.
     """
     sides, values = _split_by_truth(*test), target.values[0]
     trials = int(_COUNTED_SHARE * min(map(len, sides)))
@@ -160,7 +163,7 @@ def certify(
         attack=chosen_on_validation,
         pair=Pair(names[0], names[1]),
         count_share=_COUNTED_SHARE,
-        # The limits hold for texts as they are; a corpus may be sorted by topic.
+        # The limits hold for fixed texts, and a corpus may be sorted by topic.
         arranged=True,
         rng=seed,
     )
@@ -173,7 +176,7 @@ def _split_by_truth(scores: Vectors, truth: Ints) -> tuple[Any, Any]:
 def _choose_threshold_event(
     none: Any, some: Any, trials: int, delta: float, confidence: float
 ) -> tuple[int, Beyond]:
-    """Choose the numerator's side and the most promising event, at the first caution with any."""
+    """Choose the side of the numerator and the event with the largest predicted bound."""
     every = np.concatenate([none, some])
     cuts = np.unique(np.quantile(every, np.linspace(0.0, 1.0, _THRESHOLD_QUANTILES)))
     ways = [(above, side) for above in (True, False) for side in (1, 0)]
@@ -213,72 +216,80 @@ def infer(
 ) -> Inference:
     """Infer a private attribute from encoded texts, as an attacker would.
 
-    Attackers are fitted on train; the best of them by a measure, and its threshold, are chosen on
-    validation and evaluated once, on test texts that occur nowhere else. (The best of many on test,
-    with its own interval, is above chance far more often than the interval says.)
+    Attackers are fitted on the training texts. The best attacker by a measure, and its threshold,
+    are chosen on the validation texts. They are evaluated once on test texts, which do not occur in
+    the other parts. (If the best of many attackers were chosen on the test texts, it would be above
+    chance far more often than its interval states.)
 
-    The attacker owns the encoder. Where it takes `rng`, each training text is encoded several
-    times: regressions and trees learn from all encodings, networks from a fresh one in each epoch.
-    Where its noise and its clean vectors are known, one of the usual attackers is the likelihood of
-    an output over the clean vectors of the training texts ("likelihood"). It is chosen unless
-    validation puts another one above it by a standard error.
+    The attacker can call the encoder. If the encoder takes `rng`, each training text is encoded
+    several times: regressions and trees learn from all encodings, and networks from a fresh
+    encoding in each epoch. If the noise and the clean vectors of the encoder are known, the usual
+    attackers include the likelihood of an output over the clean vectors of the training texts
+    ("likelihood"). This attacker is chosen unless another attacker is better on validation by more
+    than a standard error.
 
-    The area under the ROC curve, the true-positive rate and the balanced accuracy each choose an
-    attacker and a threshold, and each is tested once, at a third of the level.
+    By default, three measures are used for an attribute of two values: the area under the ROC
+    curve, the true-positive rate and the balanced accuracy. Each measure chooses an attacker and a
+    threshold. Each is tested once, at a third of the significance level.
 
     Args:
-        encode: list[str] -> array of shape (n, d), or an object with such a method `encode`; a
-            function of one text that returns a vector, a feature-extraction pipeline (the mean of
-            its tokens), or a dictionary from texts to vectors. Whole numbers become floats. With
-            an argument `rng` it gets a generator of its own at each call: for train, valid, test,
-            and each further encoding of train. None where `vectors` are given.
+        encode: encoder: a function list[str] -> array of shape (n, d); an object with such a method
+            `encode`; a function of one text that returns a vector; a feature-extraction pipeline
+            (the mean over its tokens); or a dictionary from texts to vectors. Whole numbers become
+            floats. If the encoder has an argument `rng`, it gets a separate generator at each call:
+            for train, valid, test, and each further encoding of train. Pass None together with
+            `vectors`.
         corpus: a `Corpus` with a split.
-        attribute: the name of an attribute, or a column with a value for each text; or several
-            names, of two values each. Of more values than two, such as authors, the report has
-            top-5 and mean rank of the true one, too.
-        kind: "number" infers a number, such as an age: by correlation (Spearman's) and mean
-            absolute error. "values" takes every number as a value of its own. None is "number"
-            for columns with fractions (floats), "values" for integers and strings.
-        attackers: scikit-learn classifiers (of a number regressors), each behind six transforms
-            (raw, centred, row minimum subtracted, norm-scaled, call mean subtracted, row
-            summaries), `Attacker` objects, or "likelihood". Defaults to the usual ones (`usual`),
-            and "likelihood" where the noise is known. Estimators of other classes than
-            scikit-learn's, and those that compare settings on texts which they hold back, learn
-            from one encoding.
-        measure: by what to choose and to judge: "auc", "true-positive rate" (at 1 % false
-            positives), "balanced accuracy", "accuracy" or "f1". It is tested at the whole level.
-            For None each of the first three is tested at a third of it; for more values than two
-            it is accuracy, for several attributes F1, for a number always "correlation".
-        vectors: rows made elsewhere, one for each text of the corpus, shape (n, d), in place of
-            `encode`.
-        neighbours: what the encoder's claim means by neighbours: "any two texts", where something
+        attribute: name of an attribute; or a column with a value for each text; or several names of
+            attributes with two values each. If an attribute has more than two values, such as
+            authors, the report also has the top-5 share and the mean rank of the true value.
+        kind: "number" infers a number, such as an age, and reports Spearman's correlation and the
+            mean absolute error. "values" treats every number as a separate value. None means
+            "number" for columns of floats, and "values" for integers and strings.
+        attackers: scikit-learn classifiers (regressors for a number), `Attacker` objects, or
+            "likelihood". Each classifier is combined with six transforms: raw, centred, row minimum
+            subtracted, norm-scaled, call mean subtracted, row summaries. Defaults to the usual
+            attackers (`usual`), and "likelihood" if the noise is known. An estimator learns from
+            only one encoding if its class is not from scikit-learn, or if it compares settings on
+            held-out training texts.
+        measure: measure that chooses and tests the attacker: "auc", "true-positive rate" (at 1 %
+            false positives), "balanced accuracy", "accuracy" or "f1". It is tested at the whole
+            significance level. None takes the first three for an attribute of two values, each
+            tested at a third of the level. None takes accuracy for more than two values, and F1 for
+            several attributes. For a number, the measure is always "correlation".
+        vectors: vectors computed elsewhere, one row for each text of the corpus, shape (n, d), in
+            place of `encode`.
+        neighbours: meaning of neighbours in the encoder's claim: "any two texts", for which a bound
             can be certified, or "words". None omits the certificate.
-        claim: epsilon that is claimed. None is the encoder's own claim where it has one.
-        delta: delta of the claim, in [0, 1). None is the encoder's own with its own claim, else 0.
-        confidence: of each interval, and of the certified bound, by itself.
-        rounding: largest distance between two encodings of one text, by itself and with others,
-            relative to the vector's norm. None is 1e-5, for bfloat16 and float16 .05.
-        copies: encodings of each training text, for an encoder with `rng`. Defaults to 10, or as
-            many as have 8 million numbers together, at least 2; but 1 where two encodings agree,
-            or where further ones would take more than 30 s.
-        rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
-        progress: a bar over the attackers, and sentences on what takes longer than 30 s: True,
-            False (neither), or None (a bar where somebody is looking). Encoders are timed on 8, and
-            if these are slow on 64 texts of train.
+        claim: claimed epsilon. None takes the claim of the encoder, if it has one.
+        delta: delta of the claim, in [0, 1). None takes the delta of the encoder together with its
+            claim, and 0 otherwise.
+        confidence: confidence of each interval and of the certified bound separately.
+        rounding: largest allowed distance between the vector of a text encoded alone and its vector
+            in a batch, relative to the norm of the vector. None means 1e-5, or .05 for bfloat16 and
+            float16.
+        copies: number of encodings of each training text, for an encoder with `rng`. Defaults to
+            10, or fewer (at least 2) if the encodings would have more than 8 million entries
+            together. The default is 1 if two encodings agree, or if further encodings would take
+            more than 30 s.
+        rng: None (fresh entropy, which is recorded), an int in [0, 2**63) or a Generator.
+        progress: True shows a progress bar over the attackers, and messages about steps longer than
+            30 s. False shows neither. None shows the bar on a terminal. The time of encoders is
+            estimated from 8 training texts, and from 64 if these are slow.
 
     Returns:
-        The `Inference`.
+        The inference with all its figures.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if the corpus lacks the attribute or a part, the attribute is constant in one,
-            no text is left in a part, or the encoder returns another number of rows, of changing
-            width or NaN, or gives a text another vector beside other texts.
-        ImportError: if attackers of scikit-learn are needed, which is not installed.
+        ValueError: if the corpus lacks the attribute or a part; the attribute is constant in a
+            part; a part has no usable texts; or the encoder returns a wrong number of rows, rows of
+            changing width, or NaN, or the vector of a text depends on the other texts of a call.
+        ImportError: if scikit-learn attackers are needed and scikit-learn is not installed.
 
     Source:
-        Beigi et al. (2019) and Lyu, He and Li (2020) for the attack; spread of the best of many:
-        Cawley and Talbot (2010).
+        Beigi et al. (2019) and Lyu, He and Li (2020) for the attack; Cawley and Talbot (2010) for
+        the bias of choosing the best of many.
 
     Example:
         >>> import numpy as np
@@ -338,7 +349,7 @@ def infer(
             reason = reason or "not applicable: every attacker compares the texts of a call"
     judge = replace(judges[2], measure=best.measure)
     groups = _number_groups(corpus.groups, parts)
-    # Each chosen model is asked once, for all measures that chose it.
+    # Each chosen model scores the test texts once, for all measures that chose it.
     models = {id(option.model): option.model for option in choices}
     answered = {key: _ask_test(model, rows[2], parts.truth[2]) for key, model in models.items()}
     level = (1.0 - confidence) / 2.0 / len(choices)
@@ -384,7 +395,7 @@ def infer(
 
 
 class _Encoded(NamedTuple):
-    """The vectors of train, valid and test, further encodings of train, and how many there are."""
+    """Vectors of train, valid and test, further encodings of train, and the number of encodings."""
 
     rows: list[Vectors]
     copies: list[Vectors]
@@ -395,7 +406,7 @@ def _encode_parts(
     function: Any, parts: Parts, attackers: Sequence[Attacker], seed: int, copies: int | None,
     progress: bool | None,
 ) -> _Encoded:  # fmt: skip
-    """Encode all parts once, and the training texts as often as `copy_vectors` makes it."""
+    """Encode all parts once, and encode the training texts again as `copy_vectors` decides."""
     is_used = any(choose_encodings(attacker.estimator) != "one" for attacker in attackers)
     total = sum(map(len, parts.texts))
     with Progress("encoding texts", None, progress) as bar:
@@ -410,7 +421,7 @@ def _encode_parts(
 
 
 class _BestAttacker(NamedTuple):
-    """The attacker that validation chose by a measure, and what all attackers did there."""
+    """The attacker that validation chose by a measure, and the merits of all attackers there."""
 
     model: FittedAttacker
     scores: Vectors
@@ -421,7 +432,7 @@ class _BestAttacker(NamedTuple):
 
 
 def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
-    """Return the measures, from which validation chooses one."""
+    """Return the measures to use; validation chooses the headline among them."""
     if measure is not None:
         choice("measure", measure, _MEASURE_NAMES)
     if target.is_number or measure == CORRELATION:
@@ -437,7 +448,7 @@ def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
 
 
 def _ask_test(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vectors, Any]:
-    """Return the scores of the test texts, and of more than two values the rank of the true one."""
+    """Return scores of the test texts; for more than two values also the true values' ranks."""
     if model.counts is None:
         return model.scores(vectors), None
     ranks = model.ranks(vectors)
@@ -446,7 +457,7 @@ def _ask_test(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vect
 
 
 def _number_cells(parts: Parts, name: str) -> list[Cells]:
-    """Return for each part the cells of the floors, as numbers: one cell, and main labels."""
+    """Return, for each part, the cell numbers of each floor: a single cell, and main labels."""
     cell_numbers = []
     for part, truth in enumerate(parts.truth):
         cells = {name: np.zeros(len(truth), np.int64)}
@@ -460,7 +471,7 @@ def _number_cells(parts: Parts, name: str) -> list[Cells]:
 def _try_all(
     attackers: Sequence[Attacker], encoded: _Encoded, train: Judge, progress: bool | None
 ) -> list[Tried]:
-    """Fit all attackers on train and ask them for the scores of validation."""
+    """Fit all attackers on the training texts, and score the validation texts."""
     tried, is_said = list[Tried](), False
     begun = time.perf_counter()
     with Progress("attackers", len(attackers), progress) as bar:
@@ -471,7 +482,8 @@ def _try_all(
             bar.advance(1)
             if not is_said:
                 left = len(attackers) - done
-                # After each: a network takes as long as twenty logistic regressions.
+                # The rest is estimated again after each attacker, because a network takes as long
+                # as twenty logistic regressions.
                 rest = left * (time.perf_counter() - begun) / done
                 is_said = bar.forecast(f"attackers that are left ({left})", rest)
     return tried
@@ -480,11 +492,12 @@ def _try_all(
 def _choose_attackers(
     tried: Sequence[Tried], valid: Judge, measures: Sequence[str], cells: Cells
 ) -> list[_BestAttacker]:
-    """Choose for each measure the attacker that does best on validation, of equal ones the first.
+    """Choose the best attacker on validation for each measure; the first one wins a tie.
 
-    Measures of scores are compared by standard deviations above what chance gives within the
-    cells of the floor that is hardest to beat. The likelihood is chosen unless another attacker is
-    above it by a standard error, because it is the best score where its clean vectors are typical.
+    Measures of scores are compared in standard deviations above the value under chance, within the
+    cells of the floor that is hardest to beat. The likelihood attacker is chosen unless another
+    attacker is better by more than a standard error, because it is the best score if its clean
+    vectors are typical.
 
     Returns:
         A choice for each measure that was tried.
@@ -517,28 +530,28 @@ def _choose_attackers(
 
 
 def _measure_error(valid: Judge, measure: str, value: float) -> float:
-    """Return the standard error of a merit on validation: 1 for what is standardised."""
+    """Return the standard error of a merit on validation; 1 for a standardised merit."""
     if measure in (*RANKINGS, CORRELATION):
         return 1.0
     return math.sqrt(max(0.0, value * (1.0 - value)) / len(valid.truth))
 
 
 def _find_headline(choices: Sequence[_BestAttacker]) -> _BestAttacker:
-    """Return the choice of the measure with the largest merit, of equal ones the first attacker."""
+    """Return the choice with the largest merit over all measures; the first attacker wins a tie."""
     return min(choices, key=lambda choice: (-choice.tried[choice.row][1], choice.row))
 
 
 def _read_inference_claim(
     encode: Any, claim: Any, delta: Any, reason: str | None
 ) -> tuple[float | None, float]:
-    """Return the claim to test, by default the encoder's own; epsilon is None if none is tested."""
+    """Return the claim to test, by default the encoder's claim; epsilon is None without a test."""
     if reason is not None and claim is not None:
         raise invalid("claim", f"None where nothing can be certified ({reason})", claim)
-    # Of a method, the claim is its object's.
+    # If the encoder is a method, the claim belongs to its object.
     owner = encode if owner_of(encode) is None else owner_of(encode)
     own = mechanism_attribute(owner, "claim") if claim is None and reason is None else None
     if delta is None:
-        # An (epsilon, delta) claim without its delta would be refuted where it is true.
+        # An (epsilon, delta) claim that is true could be refuted if its delta were ignored.
         delta = 0.0 if own is None else mechanism_attribute(owner, "delta")
     claim = own if claim is None else claim
     return None if claim is None else claim_level(claim), delta_level(delta)
@@ -548,7 +561,7 @@ def _measure_floors(
     parts: Parts, judge: Judge, best: _BestAttacker, scores: Vectors, cells: Cells, groups: Any,
     level: float,
 ) -> tuple[Floor, ...]:  # fmt: skip
-    """Return the floors: the majority (median of a number), and that of each main label, if any."""
+    """Return the floors: the majority (median for a number), and the same per main label."""
     cells_of_floors = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
     floors, truth, target = [], parts.truth[0], judge.target
     for (name, numbers), (train, _, test) in zip(
@@ -585,7 +598,7 @@ def _measure_floors(
 
 
 def _number_groups(column: Any, parts: Parts) -> Any:
-    """Return the group number of each test text, or None where a group has several truths."""
+    """Return the group number of each test text, or None if a group has several true values."""
     if column is None:
         return None
     groups = np.unique(column[parts.rows[2]], return_inverse=True)[1]
@@ -597,7 +610,7 @@ def _measure_outcome(
     parts: Parts, judge: Judge, best: _BestAttacker, valid: Judge, scores: Vectors, ranks: Any,
     measures: tuple[OfMeasure, ...],
 ) -> outcomes.Outcome:  # fmt: skip
-    """Measure the answers on test, for the kind of what is inferred."""
+    """Measure the answers on the test texts, for the kind of the attribute."""
     if judge.target.is_number:
         error = judge.mean(abs(scores[:, 0] - judge.truth[:, 0]))
         return outcomes.NumberFigures(judge.correlation(scores[:, 0]), error)
@@ -616,7 +629,7 @@ def _measure_outcome(
 
 
 def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: Judge) -> Scores:
-    """Measure the scores of the test texts, with thresholds of validation."""
+    """Measure the scores of the test texts, at thresholds from validation."""
     tail, balanced = (threshold_of(best.scores, valid.truth, name) for name in RANKINGS[1:])
     highest = metrics.find_threshold_above(best.scores[valid.truth[:, 0] == 0, 0])
     return Scores(
@@ -630,7 +643,7 @@ def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: J
 def _list_measures(
     judge: Judge, choices: Sequence[_BestAttacker], answered: Any, tests: Any
 ) -> tuple[OfMeasure, ...]:
-    """Return what each measure chose, and its figure on test."""
+    """Return the choice of each measure, and its result on the test texts."""
     measures = []
     for best, floors in zip(choices, tests, strict=True):
         scores, attacker = answered[id(best.model)][0], best.model.attacker
@@ -647,7 +660,7 @@ def _list_measures(
 
 
 def _measure_attributes(parts: Parts, judge: Judge, answers: Ints) -> tuple[OfAttribute, ...]:
-    """Measure the answers for each of several attributes."""
+    """Measure the answers for each of several attributes separately."""
     columns, target = [], judge.target
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
         here, frequent = [column], np.bincount(parts.truth[0][:, column]).argmax()

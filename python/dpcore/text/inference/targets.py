@@ -1,7 +1,8 @@
-"""Targets of an inference, the texts that it uses, and floors: the best answers without vectors.
+"""Targets of an inference, its texts, and floors: the best answers without vectors.
 
-A target is one attribute of two or more values, one number, or several attributes of two values.
-A floor is learnt only from the values, or from them and the main label.
+A target is one attribute of two or more values, one number, or several attributes of two values
+each. A floor is learned only from the values of the attribute, or from these values and the main
+label.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from ...records import Ints
 from ..corpus import SPLITS, Corpus, likeness
 
 _UNNAMED_COLUMN: Final = "attribute"
-"""Name of a column that was handed over without one."""
+"""Name of a column that was passed without a name."""
 
 MANY_VALUES: Final = 50
-"""From so many values on the usual attackers are the fast ones, and groups are not listed."""
+"""Number of values from which the usual attackers are the fast ones, and groups are not listed."""
 
 Kind = Literal["values", "number"]
-"""Meaning of a column of numbers."""
+"""Treatment of a column of numbers."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The attributes that are inferred.
+    """The inferred attributes and their values.
 
     Args:
-        names: of the attributes.
-        values: those that each of them takes, sorted; of two the second is the positive one; of a
-            number none.
+        names: names of the attributes.
+        values: sorted values of each attribute. If there are two, the second is the positive value.
+            A number has no list of values.
     """
 
     names: tuple[str, ...]
@@ -43,17 +44,17 @@ class Target:
 
     @property
     def several(self) -> bool:
-        """True for more attributes than one."""
+        """True for more than one attribute."""
         return len(self.names) > 1
 
     @property
     def single(self) -> bool:
-        """True for one attribute of two values."""
+        """True for one attribute with two values."""
         return self.binary and not self.several
 
     @property
     def binary(self) -> bool:
-        """True where every attribute has two values."""
+        """True if every attribute has two values."""
         return all(len(values) == 2 for values in self.values)
 
     @property
@@ -63,26 +64,26 @@ class Target:
 
     @property
     def is_ranked(self) -> bool:
-        """True for one attribute of more than two values, which attackers rank."""
+        """True for one attribute with more than two values; attackers rank its values."""
         return not (self.binary or self.is_number)
 
     @property
     def count(self) -> int | None:
-        """Number of values of an attribute, None of a number."""
+        """Number of values of an attribute; None for a number."""
         return None if self.is_number else max(map(len, self.values))
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The texts that are used, part by part, and those that are not.
+    """The texts that are used, in their parts, and the number of unused texts.
 
     Args:
-        texts: of train, valid and test.
-        rows: their positions in the corpus.
-        truth: positions in `Target.values` for each of them, shape (n, attributes); of a number
+        texts: texts of train, valid and test.
+        rows: positions of these texts in the corpus.
+        truth: positions of their values in `Target.values`, shape (n, attributes); for a number,
             the numbers.
-        labels: main labels of each of them, or None.
-        left_out: how many texts are not used, by the reason.
+        labels: main labels of these texts, or None.
+        left_out: number of unused texts for each reason.
     """
 
     texts: tuple[tuple[str, ...], ...]
@@ -93,33 +94,34 @@ class Parts:
 
 
 def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Parts]:
-    """Read the attribute to infer, and the texts.
+    """Read the attribute to infer, and select the texts.
 
-    A text of the validation part is left out where it occurs in train, one of the test part where
-    it occurs in train or valid; of equal texts in a part of these two the first is kept. Texts are
-    equal that differ only in letter case or white space (`likeness`).
+    A validation text is left out if it also occurs in train. A test text is left out if it also
+    occurs in train or validation. If a text is repeated within validation or test, only the first
+    is kept. Texts that differ only in letter case or white space count as equal (`likeness`).
 
     Args:
-        corpus: a `Corpus` with train, valid and test.
-        attribute: the name of an attribute, several names, or a column.
-        kind: "values" or "number". None takes columns of floats as numbers, others as values.
+        corpus: a `Corpus` with the parts train, valid and test.
+        attribute: name of an attribute, several names, or a column.
+        kind: "values" or "number". None treats columns of floats as numbers, and other columns as
+            values.
 
     Returns:
-        The target, and the texts.
+        The target and the selected texts.
 
     Raises:
         TypeError: if the corpus or the attribute is of the wrong kind.
-        ValueError: if a part is missing or has a single value left, the corpus lacks the
-            attribute, or strings are to be a number.
+        ValueError: if a part is missing or has only one value, the corpus lacks the attribute, or
+            `kind` is "number" for strings.
     """
     if not isinstance(corpus, Corpus):
-        # No text of a list of texts: it may be private.
+        # The message does not quote texts of a list, because they may be private.
         raise mistyped("corpus", "a dpcore.text.Corpus", f"a {type(corpus).__name__}")
     columns = _read_columns(corpus, attribute)
     rows = [np.flatnonzero(np.asarray(corpus.split) == name) for name in SPLITS]
     for name, row in zip(SPLITS, rows, strict=True):
         if not row.size:
-            # The corpus says what it lacks.
+            # This raises the corpus's error about the missing part.
             getattr(corpus, name)
     kept, left_out = _select_texts([[corpus.texts[i] for i in row.tolist()] for row in rows])
     rows = [row[keep] for row, keep in zip(rows, kept, strict=True)]
@@ -156,7 +158,7 @@ def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]
     entries = list(attribute)
     words = bool(entries) and all(isinstance(entry, str) for entry in entries)
     are_names = words and set(entries) <= set(corpus.attributes or ())
-    # A list of strings that no column could be is one of names, some of them misspelt.
+    # A list of strings that cannot be a column is a list of names, some of them misspelt.
     if are_names or (
         words and isinstance(attribute, (list, tuple)) and len(entries) != len(corpus)
     ):
@@ -171,7 +173,7 @@ def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]
 
 
 def _list_target_values(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArray[Any]:
-    """Return the values of a column, sorted; of a number none."""
+    """Return the sorted values of a column; an empty array for a number."""
     is_number = column.dtype.kind == "f"
     if kind is not None:
         is_number = choice("kind", kind, get_args(Kind)) == "number"
@@ -186,7 +188,7 @@ def _list_target_values(name: str, column: npt.NDArray[Any], kind: Kind | None) 
 def _select_texts(
     texts: Sequence[Sequence[str]],
 ) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
-    """Find the texts of each part that are used, and count the others by reason."""
+    """Return masks of the texts that are used in each part, and the numbers of others by reason."""
     train, *others = ([likeness(text) for text in part] for part in texts)
     kept, left_out, earlier_texts = [np.ones(len(train), bool)], dict[str, int](), set(train)
     for part, earlier, keys in zip(SPLITS[1:], ("train", "train or valid"), others, strict=True):
@@ -201,7 +203,7 @@ def _select_texts(
 
 
 def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, int]) -> None:
-    """Refuse parts without texts, and those with a single value of an attribute."""
+    """Raise an error for a part without texts, or with only one value of an attribute."""
     for part, codes in zip(SPLITS, truth, strict=True):
         gone = ", ".join(
             f"{many:,} left out as {why.partition(', ')[2]}"
@@ -224,22 +226,23 @@ def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, in
 def floor_answers(
     truth: Ints, cells: npt.NDArray[Any], asked: npt.NDArray[Any], target: Target, measure: str
 ) -> Ints:
-    """Return the best answers that use only the cell of a text; they are learnt on train.
+    """Return the best answers that use only the cell of each text, learned on train.
 
-    Accuracy: the most frequent value in each cell. F1 of attributes of two values: yes for the
-    (cell, attribute) of the highest shares, as many as make the best F1 on train, which is how an
-    F1 is made largest (Lipton, Elkan and Naryanaswamy, 2014). A cell that train lacks is answered
-    as train in one cell.
+    For accuracy, the answer is the most frequent value in the cell. For F1 of attributes with two
+    values, the answer is positive for the (cell, attribute) pairs with the highest shares of
+    positive texts. Their number maximises F1 on train; this form of the answer maximises F1
+    (Lipton, Elkan and Naryanaswamy, 2014). For a cell that does not occur in train, the answer is
+    learned on all training texts.
 
     Args:
         truth: codes of the training texts, shape (n, attributes).
-        cells: the cell of each training text: its main label, or one for all.
-        asked: the cells of the texts to answer, shape (m,).
-        target: what is inferred.
+        cells: cell of each training text: its main label, or a single cell for all texts.
+        asked: cells of the texts to answer, shape (m,).
+        target: the inferred attributes.
         measure: "accuracy" or "f1".
 
     Returns:
-        Ints, shape (m, attributes).
+        Codes, shape (m, attributes).
 
     Example:
         >>> target = Target(("a",), ((0, 1),))
@@ -255,11 +258,11 @@ def floor_answers(
 
 
 def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
-    """Return the numbers of cells.
+    """Assign numbers to cells.
 
-    Returns:
-        How many there are; the number of each training text's cell, and of each asked one: of a
-        cell that train lacks as many as there are.
+    Returns: The number of cells in train; the cell number of each training text; and the cell
+        number of each text to answer. A cell that does not occur in train gets the next free
+        number.
     """
     distinct, place = np.unique(cells, return_inverse=True)
     places = np.searchsorted(distinct, asked).clip(max=len(distinct) - 1)
@@ -269,13 +272,15 @@ def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
 def floor_scores(
     truth: Any, cells: Any, asked: Any, statistic: Callable[[Any], Any] = np.mean
 ) -> npt.NDArray[np.float64]:
-    """Return for each text the share of positive training texts in its cell.
+    """Return, for each text, the share of positive training texts in its cell.
 
     Args:
-        truth: 0 or 1, or numbers, of the training texts, shape (n, 1).
-        cells: the cell of each training text.
-        asked: the cells of the texts to answer; a cell that train lacks has the share of all.
-        statistic: of the truth of a cell, in place of the share, such as `np.median`.
+        truth: true values of the training texts, 0 or 1, or numbers, shape (n, 1).
+        cells: cell of each training text.
+        asked: cells of the texts to answer. A cell that does not occur in train gets the share over
+            all training texts.
+        statistic: function of the true values in a cell, such as `np.median`. Defaults to the mean,
+            which is the share.
 
     Example:
         >>> truth = np.array([[1], [1], [0], [0]])
@@ -289,14 +294,15 @@ def floor_scores(
 
 
 def floor_ranks(truth: Ints, cells: Any, asked: Any, true_values: Ints, values: int) -> Ints:
-    """Return for each text the rank of its value, by frequency in its cell of train.
+    """Return, for each text, the rank of its value by frequency in its cell of train.
 
     Args:
         truth: codes of the training texts, shape (n, 1).
-        cells: the cell of each training text.
-        asked: the cells of the texts to answer; a cell that train lacks is answered as all are.
-        true_values: codes of the texts to answer, shape (m,).
-        values: number of values; those that train lacks share the rank after all others.
+        cells: cell of each training text.
+        asked: cells of the texts to answer. For a cell that does not occur in train, the
+            frequencies are from all training texts.
+        true_values: true codes of the texts to answer, shape (m,).
+        values: number of values. Values that do not occur in train share the rank after all others.
 
     Example:
         >>> truth, cells = np.array([[0], [0], [2]]), np.array(list("xxy"))
@@ -307,18 +313,18 @@ def floor_ranks(truth: Ints, cells: Any, asked: Any, true_values: Ints, values: 
     counts = np.zeros((count + 1, values), np.int64)
     np.add.at(counts, (place, truth[:, 0]), 1)
     counts[-1] = counts[:-1].sum(axis=0)
-    # Of equally frequent values in a cell the first comes first, as for the majority.
+    # If frequencies in a cell are equal, the first value comes first, as for the majority.
     return rank_values(counts.astype(np.float64), counts[-1] > 0)[is_present, true_values]
 
 
 def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]) -> Ints:
     """Return the rank of every value in each row, 1 for the highest score.
 
-    Of equal scores the first value comes first.
+    If scores are equal, the first value comes first.
 
     Args:
-        scores: shape (n, values).
-        is_known: which values can be named; all others share the rank after these.
+        scores: scores of all values, shape (n, values).
+        is_known: mask of the values that can be predicted. All others share the rank after these.
 
     Example:
         >>> rank_values(np.array([[0.5, 0.0, 0.5, 0.9]]), np.array([True, True, True, False]))
@@ -331,7 +337,7 @@ def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]
 
 
 def _answer_by_cell(truth: Ints, place: Any, cells: int, target: Target, measure: str) -> Ints:
-    """Choose the answer of each cell, shape (cells, attributes)."""
+    """Choose the answer for each cell, shape (cells, attributes)."""
     counts = np.zeros((cells, truth.shape[1], max(map(len, target.values))), np.int64)
     np.add.at(counts, (place[:, np.newaxis], np.arange(truth.shape[1]), truth), 1)
     if measure == "accuracy" or not target.binary:

@@ -1,7 +1,7 @@
-"""Next-word models: plain, or trained by DP-SGD, their canaries, and how close two models are.
+"""Next-word models, plain or trained by DP-SGD; their canaries; and distances between two models.
 
-Imported without torch. A plain training needs `pip install dpcore[torch]`, a private one
-`pip install dpcore[dpsgd]`.
+The package can be imported without torch. Plain training needs `pip install dpcore[torch]`, and
+private training needs `pip install dpcore[dpsgd]`.
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Return its public names; what it imports is not shown."""
+    """Return the public names, without imported names."""
     return [*__all__]

@@ -1,6 +1,6 @@
-"""`lm.fit` and the next-word model that it returns; `lm.canaries`, texts to audit the model with.
+"""Next-word models: training by `lm.fit`, and texts to audit a model from `lm.canaries`.
 
-The model reports its privacy, losses, perplexity and states. It is kept in memory or in a folder.
+A model reports its privacy, losses, perplexity and hidden states. It can be saved to a folder.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from ...training import OpacusStep
 
 _EXACT_FIGURES: Final = ("cut", "without_target", "valid_perplexity", "valid_unigram")
-"""Figures of the texts themselves, without noise: not in the folder of a private model."""
+"""Figures that are computed from the texts without noise. They are not saved for a private
+model."""
 _PERPLEXITY_REPLICATES: Final = 1000
 
 _DEFAULT_RECIPES: Final[dict[str, dict[str, Any]]] = {
@@ -52,29 +53,28 @@ _DEFAULT_RECIPES: Final[dict[str, dict[str, Any]]] = {
     "adam": {"epochs": 20, "batch": 64, "lr": 3e-3},
     "private": {"epochs": 15, "batch": 256, "lr": 2.0},
 }
-"""Gusain and Leith's recipe, Adam beside it, and the private twin."""
+"""Default recipes: SGD as in Gusain and Leith, Adam, and private SGD."""
 _DEFAULT_SIZES: Final = {"hidden": 64, "layers": 1}
 _MAX_DEFAULT_DELTA: Final = 8e-5
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Perplexity(Record):
-    """The perplexity of next words in texts: ``exp`` of the mean loss of a word, in nats.
+    """Perplexity of next words in texts: ``exp`` of the mean loss per word, in nats.
 
     Args:
-        value: of the model.
-        low: lower end of the interval: percentile bootstrap of 1,000 samples of texts.
-        high: upper end.
-        confidence: of the interval.
-        unigram: perplexity of the frequencies of the training texts, or None if they are not known.
-        uniform: number of words that have a probability.
-        texts: texts that were measured.
-        left_out: texts that were left out because they are training texts, or None if the training
-            texts are not known.
-        targets: words that were predicted.
-        unknown: share of the words of these texts that the vocabulary lacks; all of them are
-            predicted as one word, "<unk>".
-        seed: repeats the bootstrap.
+        value: perplexity under the model.
+        low: lower end of the interval, from a percentile bootstrap with 1,000 samples of texts.
+        high: upper end of the interval.
+        confidence: confidence of the interval.
+        unigram: perplexity under the word frequencies of the training texts, or None if they are
+            not known.
+        uniform: number of words with a probability, which is the perplexity of the uniform law.
+        texts: number of measured texts.
+        left_out: number of training texts that were left out, or None if they are not known.
+        targets: number of predicted words.
+        unknown: share of the words outside the vocabulary, which are predicted as "<unk>".
+        seed: seed that repeats the bootstrap.
     """
 
     value: float
@@ -91,11 +91,11 @@ class Perplexity(Record):
 
     @property
     def log_value(self) -> float:
-        """Mean loss of a word, in nats."""
+        """Mean loss per word, in nats."""
         return math.log(self.value)
 
     def __str__(self) -> str:
-        """Format value, interval and what was measured, in one line."""
+        """Format the value, the interval and the measured texts in one line."""
         level = f"{100.0 * self.confidence:g} %"
         unigram = "" if self.unigram is None else f"unigram {self.unigram:.4g}, "
         many = self.left_out
@@ -109,46 +109,51 @@ class Perplexity(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class NextWordModel(FitPlan):
-    """A trained next-word model, which `lm.fit` returns.
+    """A trained next-word model, as returned by `lm.fit`.
 
-    The state of the LSTM starts at zero for each text. A context is all words of a text up to one
-    that is not its last; its target is the word that follows.
+    The state of the LSTM is zero at the start of each text. A context is the first words of a text,
+    up to any word except the last. The target of a context is the next word.
 
     Args:
-        vocabulary: words as numbers.
-        length: words of a text that are read; the others are cut.
-        masked: the token that stands for a masked word.
-        hidden: entries of a state.
-        layers: of the LSTM.
-        dropout: share of entries that training dropped.
+        vocabulary: mapping from words to numbers.
+        length: largest number of words of a text that are read; further words are cut.
+        masked: token that replaces masked words.
+        hidden: number of entries of a state.
+        layers: number of layers of the LSTM.
+        dropout: share of entries dropped in training.
         optimiser: "sgd" or "adam".
-        epochs: whole epochs that were made.
-        best_epoch: the one whose weights were kept: of a plain training that with the lowest
-            validation loss, of a private one the last.
-        batch: texts in a step; expected ones of Poisson batches.
-        lr: rate of the first step.
-        steps: private steps that were made, also in an epoch that Ctrl-C ended; 0 if plain.
+        epochs: number of complete training epochs.
+        best_epoch: epoch of the weights of the model. In plain training it is the epoch with the
+            lowest validation loss, and in private training it is the last epoch.
+        batch: number of texts per step; the expected number for Poisson batches.
+        lr: learning rate of the first step.
+        steps: number of private steps, including steps of an epoch that Ctrl-C stopped; 0 for plain
+            training.
         texts: number of training texts.
-        cut: training texts that were cut, or None if not known.
-        without_target: training texts without a word to be predicted, or None if not known.
-        valid_losses: validation loss after each epoch of a plain training.
-        valid_perplexity: of the validation texts, or None if no word of them is predicted.
-        valid_unigram: of the same texts, by the frequencies of the training texts.
-        has_own_vocabulary: True if the vocabulary was made of the training texts.
-        start: "drawn weights", or what was known of the model at the start.
-        partial: True if Ctrl-C ended it early.
-        seed: repeats the training, or None of a private one: it would undo the noise.
-        epsilon: what Opacus' PRV accountant reports for `steps`; inf without noise, None if plain.
-        epsilon_rdp: what its RDP accountant reports.
-        delta: at which both are reported.
+        cut: number of training texts that were cut, or None if not known.
+        without_target: number of training texts without a word to predict, or None if not known.
+        valid_losses: validation loss after each epoch of plain training.
+        valid_perplexity: perplexity of the validation texts, or None if they have no words to
+            predict.
+        valid_unigram: perplexity of the validation texts under the word frequencies of the training
+            texts.
+        has_own_vocabulary: True if the vocabulary was created from the training texts.
+        start: "drawn weights", or a description of the model whose weights were the start.
+        partial: True if Ctrl-C stopped the training early.
+        seed: seed that repeats the training. None for private training, because the seed would
+            reveal the noise.
+        epsilon: epsilon of Opacus' PRV accountant; inf without noise, None for plain training.
+        epsilon_rdp: epsilon from Opacus' RDP accountant.
+        delta: delta of the two epsilons.
         sigma: noise multiplier: standard deviation of the noise divided by `clip`.
-        clip: largest norm of a record's gradient.
-        rate: probability with which a text is in a batch.
-        network: the torch module.
-        settings_tried: pairs of rate and clip that a search tried; 0 without a search.
-        public_texts: public texts that the search was given.
-        public_read: those of them that it read.
-        counts: how often each word is a target of the training texts, or None if not known.
+        clip: largest norm of the gradient of a record.
+        rate: probability that a text is in a batch.
+        network: torch module of the network.
+        settings_tried: number of pairs of learning rate and clip in a search; 0 without a search.
+        public_texts: number of public texts that were passed for the search.
+        public_read: number of public texts that the search read.
+        counts: number of times that each word is a target in the training texts, or None if not
+            known.
         known: fingerprints of the training texts, or None if not known.
     """
 
@@ -178,12 +183,12 @@ class NextWordModel(FitPlan):
 
     @property
     def rows(self) -> TextRows:
-        """Reader that makes texts rows of numbers."""
+        """Converter from texts to rows of numbers."""
         return TextRows(self.vocabulary, self.length, self.masked)
 
     @property
     def claim(self) -> Claim | None:
-        """The claim of Opacus' PRV accountant for the steps made, or None without noise."""
+        """Claim of Opacus' PRV accountant after these steps, or None without noise."""
         if not self.sigma:
             return None
         with ignore_order_warnings():
@@ -191,21 +196,21 @@ class NextWordModel(FitPlan):
 
     @property
     def decoder_weights(self) -> Floats:
-        """Weights of the decoder, a row for each word that has a probability: `(V, hidden)`."""
+        """Decoder weights, with a row for each word that has a probability: `(V, hidden)`."""
         return np.asarray(self.network.decoder.weight.detach(), dtype=np.float64)
 
     def losses(self, texts: Any) -> Floats:
-        """Compute the mean loss of the targets of each text.
+        """Compute the mean loss over the targets of each text.
 
         Args:
-            texts: strings; they are read as the training texts were, and cut alike.
+            texts: strings; they are read and cut like the training texts.
 
         Returns:
-            One number a text, in nats, float64, shape `(n,)`; 0 for a text without targets.
+            A float64 loss for each text, in nats, shape `(n,)`; 0 for a text without targets.
 
         Raises:
             TypeError: if texts are not strings.
-            ValueError: if one is empty.
+            ValueError: if a text is empty.
         """
         word_losses = self.network.word_losses(self._encode(texts))
         return np.array([part.mean() if part.size else 0.0 for part in word_losses])
@@ -217,18 +222,18 @@ class NextWordModel(FitPlan):
 
         Args:
             texts: test texts.
-            exclude: texts that are left out where they occur among `texts`, or None for the
-                training texts. A model of redacted texts knows these only: give it the clean ones.
-                A model from a folder knows none.
-            confidence: of the interval, by resampling texts.
-            rng: of the resampling: None, an int seed or a numpy Generator.
+            exclude: texts that are left out if they are among `texts`. None means the training
+                texts. A model of redacted texts knows only the redacted training texts, so pass the
+                original texts. A model from a folder does not know its training texts.
+            confidence: confidence of the interval, which is from resampling of texts.
+            rng: randomness of the resampling: None, an int seed or a numpy Generator.
 
         Returns:
-            The perplexity, with those of unigram and uniform law on the same texts.
+            The perplexity, with those of the unigram and the uniform law on the same texts.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if no text is left, or no word is predicted.
+            ValueError: if no texts remain, or no words are predicted.
         """
         level, seed = confidence_level(confidence), seed_of(rng)
         given_texts = texts_of("texts", texts)
@@ -251,7 +256,7 @@ class NextWordModel(FitPlan):
         drawn = np.random.default_rng(seed).multinomial(
             len(rows), np.full(len(rows), 1.0 / len(rows)), size=_PERPLEXITY_REPLICATES
         )
-        # A sample of texts without targets has no mean; such samples are left out.
+        # A sample of texts without targets has no mean, so such samples are left out.
         means = drawn @ sums / np.maximum(drawn @ sizes, 1)
         tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
         low, high = np.quantile(means[drawn @ sizes > 0], tails)
@@ -266,7 +271,7 @@ class NextWordModel(FitPlan):
         )  # fmt: skip
 
     def hidden_states(self, texts: Any) -> Floats:
-        """Compute the last layer's state of each context.
+        """Compute the state of the last layer for each context.
 
         Args:
             texts: strings.
@@ -277,37 +282,38 @@ class NextWordModel(FitPlan):
         return np.concatenate([states for states, _ in self.network.read_rows(self._encode(texts))])
 
     def log_probabilities(self, texts: Any) -> Iterator[Floats]:
-        """Yield for each text the logarithms of the next-word distributions.
+        """Yield, for each text, the logarithms of the next-word distributions.
 
         Args:
             texts: strings.
 
         Yields:
-            Natural logarithms, float64, shape `(contexts, V)`; columns stand for "<unk>" and the
+            Natural logarithms, float64, shape `(contexts, V)`. The columns are "<unk>" and the
             words of the vocabulary.
         """
         for _, logs in self.network.read_rows(self._encode(texts)):
             yield logs
 
     def sample(self, n: int, rng: Rng = None, *, starts: Any = None) -> list[str]:
-        """Draw texts word by word, each word by the model's law without "<unk>".
+        """Draw texts word by word from the model, without "<unk>".
 
-        The model has no law of first words and of lengths, so that both are taken from other texts.
+        The model has no law for the first word and for the length of a text. Therefore these two
+        are taken from other texts.
 
         Args:
             n: number of texts, at least 1.
             rng: None, an int seed or a numpy Generator.
-            starts: texts, one of which is drawn for each sample, with its first word and its number
-                of words. Without them first words have the frequencies of the predicted words of
-                the training texts, and each sample has `length` words.
+            starts: texts. For each sample, one of these texts is drawn; the sample gets its first
+                word and its number of words. Without `starts`, first words are drawn with the
+                frequencies of targets in the training texts, and each sample has `length` words.
 
         Returns:
-            n texts, words joined by blanks.
+            n texts, with words joined by blanks.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if n is below 1, no start begins with a word of the vocabulary, or the
-                training texts are not known and there are no starts.
+            ValueError: if n is below 1, no start begins with a word of the vocabulary, or `starts`
+                is None and the training texts are not known.
         """
         integer("n", n, 1)
         draw = np.random.default_rng(seed_of(rng))
@@ -328,11 +334,11 @@ class NextWordModel(FitPlan):
     def step(self) -> OpacusStep:
         """Return one noisy step of the trained model, for `training.audit_step`.
 
-        Records are texts. Batches of the audit are given, not drawn.
+        Records are texts. The audit specifies the batches, so they are not drawn.
 
         Raises:
             ModuleNotFoundError: if opacus is not installed.
-            ValueError: if the model is plain.
+            ValueError: if the model is not private.
         """
         from ...training import OpacusStep
         from .network import make_network, make_optimizer, record_losses
@@ -348,20 +354,20 @@ class NextWordModel(FitPlan):
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
         """Write config.json and safetensors; see `from_pretrained`.
 
-        The folder holds neither training texts nor anything to recognise them by. That of a
-        private model has no seed, and no figure that was computed without noise.
+        The folder has no training texts and no fingerprints of them. For a private model, it also
+        has no seed and no figures that were computed without noise.
 
         Args:
-            folder: made if it is missing.
+            folder: folder for the files, created if it is missing.
 
         Returns:
             The folder.
 
         Raises:
-            ModuleNotFoundError: without safetensors.
+            ModuleNotFoundError: if safetensors is missing.
             TypeError: if the folder is not a path.
-            ValueError: if the vocabulary has a `tokenise` of its own.
-            OSError: if it cannot be written.
+            ValueError: if the vocabulary has a custom `tokenise`.
+            OSError: if the folder cannot be written.
         """
         from ..systems.system import write_folder
 
@@ -374,14 +380,14 @@ class NextWordModel(FitPlan):
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str]) -> Self:
-        """Read the model that `save_pretrained` wrote: no pickle is read, no network used.
+        """Read a model that `save_pretrained` wrote, without pickle files and network access.
 
         Args:
-            folder: a folder of this machine.
+            folder: a local folder.
 
         Raises:
-            OSError: if the folder is missing, or a file is missing.
-            ValueError: if it holds something else, or a key is unknown or missing.
+            OSError: if the folder or a file is missing.
+            ValueError: if the folder holds something else, or a key is unknown or missing.
         """
         from ..systems.system import load_weights, read_mapping, read_model_folder
         from .network import make_network
@@ -405,17 +411,18 @@ class NextWordModel(FitPlan):
     def to_dict(self) -> dict[str, Any]:
         """Return all settings and figures as plain data, without words and weights.
 
-        Of a private model there is no seed, and no figure that was computed without noise.
+        For a private model, there is no seed, and figures that were computed without noise are
+        None.
         """
         plain = {name: encode_value(value) for name, value in list_shown_fields(self)}
         return plain | dict.fromkeys(_EXACT_FIGURES if self.is_private else ())
 
     def _lines(self) -> list[Row]:
-        """List what is guaranteed, what is not covered, and the perplexities."""
+        """List the privacy guarantee, what it does not cover, and the perplexities."""
         return [*self._describe()]
 
     def __repr__(self) -> str:
-        """Format kind, sizes and epsilon, in one line."""
+        """Format the kind, the sizes and epsilon in one line."""
         kind = "plain" if not self.is_private else f"epsilon {self.epsilon:.4g}"
         sizes = f"{self.rows.size:,} words, hidden {self.hidden}, layers {self.layers}"
         return f"NextWordModel({kind}; {sizes})"
@@ -495,64 +502,65 @@ def fit(
 ) -> NextWordModel:
     """Train a next-word model of texts: plain, or private by DP-SGD.
 
-    A record is one text, cut after `length` words. The state of the LSTM starts at zero for each
-    text. Every word but the first is a target, the end is none. The loss is the mean over the
-    records of the mean over their targets; a record without targets counts 0. Masked words of
-    redacted texts are read and are not targets.
+    A record is one text, cut after `length` words. The state of the LSTM is zero at the start of
+    each text. Every word except the first is a target, and the end of the text is not a target. The
+    loss is the mean over the records of the mean loss over their targets. A record without targets
+    has loss 0. Masked words of redacted texts are inputs but not targets.
 
-    The plain training is the source's: weights drawn from U(-.1, .1), SGD with rate 20, gradients
-    of norm .25 at most, batches of 20, the rate divided by 4 where the validation loss does not
-    fall, 20 epochs at most, the weights of the best epoch kept. Adam has rate 3e-3 and batches of
-    64. The private training is the same network as `opacus.layers.DPLSTM`, trained by Opacus:
-    Poisson batches of 256, rate 2, 15 epochs, the last weights kept.
+    Plain training follows the source. Weights are drawn from U(-.1, .1). SGD has learning rate 20,
+    gradients are clipped to norm .25, and batches have 20 texts. The rate is divided by 4 if the
+    validation loss does not decrease. There are at most 20 epochs, and the weights of the best
+    epoch are kept. Adam has learning rate 3e-3 and batches of 64 texts. Private training uses the
+    same network as `opacus.layers.DPLSTM` and is done by Opacus: Poisson batches of 256 expected
+    texts, learning rate 2, 15 epochs, and the last weights are kept.
 
-    Epsilon covers one text, added or removed, of `texts`. It covers neither `valid`, nor a
-    vocabulary that is made of the texts, nor the choice among several settings; the number of
-    texts is taken as public. The noise is drawn by torch's generator, which is not
-    cryptographic, and floating-point effects of the noise are not covered either.
+    Epsilon covers one text, added to or removed from `texts`. It does not cover `valid`, a
+    vocabulary that is created from the texts, or the choice among several settings. The number of
+    texts is treated as public. The noise comes from torch's generator, which is not cryptographic,
+    and floating-point effects of the noise are not covered.
 
     Args:
-        texts: training texts: a list of strings, or a `Corpus`, whose train part is read.
-        valid: validation texts; redacted where the training texts are. They choose rate and epoch
-            of a plain training, and nothing else.
-        vocabulary: of single words with unknown="token". None makes it of the words that occur
-            twice in the training texts, or takes that of `start`.
-        epsilon: above 0 for the private training; inf for its recipe without noise, or None for the
-            plain training.
-        delta: in (0, 1), at which epsilon is to hold, or None for the smaller of 8e-5 and 1/(2N).
-        clip: largest norm of a record's gradient in a private training.
-        optimiser: "sgd" or "adam"; a private training has "sgd".
-        hidden: entries of a state, or None for those of `start`, or 64. The source has 200.
-        layers: of the LSTM, or None for those of `start`, or 1. The source has 2.
-        dropout: share of dropped entries, in [0, 1), 0 for a private training. The source has .2.
-        epochs: passes over the texts, None for the recipe's.
-        batch: texts in a step, at most all, or None for the recipe's.
-        lr: rate of the first step, None for the recipe's.
-        rate: "searched" chooses rate and clip of a private training by short trainings on `public`
-            with the same noise and number of steps. They start from `lr` and `clip`. "fixed" takes
-            these two.
-        public: public texts of a search, at least 100: a list of strings, or a `Corpus`, of which
-            the train part is read. At most 400 of them choose; the others are read as far as the
-            steps need them. Their words are those of `start`, or the words that occur twice in
-            them. Epsilon does not cover them.
-        length: words of a text that are read, 2 or more.
-        start: a model whose weights are the start, trained on public texts.
-        masked: the token that stands for a masked word.
-        device: where it is trained, such as "cuda". None is the CPU. The model is on the CPU.
-        rng: None, an int seed or a numpy Generator. The seed of a private training is nowhere
-            recorded: it would undo the noise.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        texts: training texts: a list of strings, or a `Corpus` (only its training part is read).
+        valid: validation texts, which must be redacted if the training texts are. They are used
+            only to choose the learning rate and the epoch of plain training.
+        vocabulary: vocabulary of single words with unknown="token". None takes the vocabulary of
+            `start`, or creates one from the words that occur twice in the training texts.
+        epsilon: a number above 0 for private training; inf for the private recipe without noise;
+            None for plain training.
+        delta: delta at which epsilon holds, in (0, 1), or None for the smaller of 8e-5 and 1/(2N).
+        clip: largest norm of the gradient of a record in private training.
+        optimiser: "sgd" or "adam"; private training requires "sgd".
+        hidden: size of a state. None takes the size in `start`, or 64. The source has 200.
+        layers: number of LSTM layers. None takes the number in `start`, or 1. The source has 2.
+        dropout: share of dropped entries, in [0, 1); 0 for private training. The source has .2.
+        epochs: number of passes over the texts. None takes the number of the recipe.
+        batch: number of texts per step, at most all texts. None takes the number of the recipe.
+        lr: learning rate of the first step. None takes the rate of the recipe.
+        rate: "searched" chooses learning rate and clip of private training by short trainings on
+            `public`, with the same noise and number of steps. The search starts from `lr` and
+            `clip`. "fixed" uses `lr` and `clip`.
+        public: at least 100 public texts for the search: a list of strings, or a `Corpus` (only its
+            training part is read). At most 400 texts compare the settings. The training steps read
+            as many of the other texts as they need. The words are from `start`, or are the words
+            that occur twice in the public texts. Epsilon does not cover the public texts.
+        length: largest number of words of a text that are read, at least 2.
+        start: model whose weights are the start, trained on public texts.
+        masked: token that replaces masked words.
+        device: device for the training, such as "cuda". None means the CPU, where the result is.
+        rng: None, an int seed or a numpy Generator. The seed of private training is not recorded,
+            because it would reveal the noise.
+        progress: True shows a progress bar, False shows no bar. None shows it for long work.
 
     Returns:
-        The model. After Ctrl-C that of the last whole epoch, `partial` set; its epsilon counts all
-        steps that were made.
+        The model. After Ctrl-C, it is the model of the last complete epoch, with `partial` set. Its
+        epsilon counts all steps.
 
     Raises:
-        ModuleNotFoundError: without torch; for a private training without opacus.
+        ModuleNotFoundError: if torch is missing, or opacus is missing for private training.
         TypeError: if an argument is of the wrong kind.
         ValueError: if a value is out of range, there are fewer texts than a batch, or the loss
             diverges.
-        KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
 
     Warns:
         UserWarning: if delta is 1/N or more, or a private step will take seconds.
@@ -584,7 +592,8 @@ def fit(
     from .network import draw_weights, learn_plain, learn_private, make_network
 
     figures: dict[str, Any] = {}
-    # Before anything is drawn: torch's generators are seeded on the devices in use.
+    # The device is read before any draw, because torch's generators are seeded on the devices in
+    # use.
     place, seed = device_of("cpu" if device is None else device), seed_of(rng)
     if public_texts:
         plan, figures = search_plan(
@@ -621,11 +630,11 @@ def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
     """Check that a next-word model can use a vocabulary.
 
     Args:
-        vocabulary: single words, and a token for unknown ones.
+        vocabulary: vocabulary of single words, with a token for unknown words.
 
     Raises:
-        TypeError: if it is not a `Vocabulary`.
-        ValueError: if it leaves unknown words out, or holds runs of words.
+        TypeError: if the argument is not a `Vocabulary`.
+        ValueError: if the vocabulary drops unknown words, or contains n-grams.
     """
     if instance("vocabulary", vocabulary, Vocabulary).unknown != "token" or vocabulary.ngrams != 1:
         raise invalid("vocabulary", "one of single words with unknown='token'", vocabulary)
@@ -635,7 +644,7 @@ def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
 def _choose_vocabulary(
     texts: Sequence[str], stated: Vocabulary | None, start: NextWordModel | None, masked: str
 ) -> Vocabulary:
-    """Return the vocabulary that is given, that of the start, or the frequent words of texts."""
+    """Return the given vocabulary, the vocabulary of `start`, or the frequent words of texts."""
     vocabulary = stated if start is None else start.vocabulary
     if stated is not None and _check_vocabulary(stated) != vocabulary:
         raise invalid("vocabulary", "that of start, word for word", stated)
@@ -645,18 +654,18 @@ def _choose_vocabulary(
 
 
 def _make_plan(texts: int, start: Any, is_private: bool, **settings: Any) -> FitPlan:
-    """Check the settings of a training, and fill in those of its recipe; there is no noise yet.
+    """Check the settings of a training and add the defaults of its recipe, without noise.
 
     Args:
         texts: number of training texts.
-        start: the model whose sizes are taken, or None.
+        start: model that defines the sizes, or None.
         is_private: True for the private recipe.
-        **settings: fields of `FitPlan`. None stands for that of the recipe.
+        **settings: fields of `FitPlan`. None means the value of the recipe.
 
     Raises:
         TypeError: if a setting is of the wrong kind.
-        ValueError: if it is out of range, there are fewer texts than a batch, or the sizes are not
-            those of `start`.
+        ValueError: if a setting is out of range, there are fewer texts than a batch, or the sizes
+            differ from the sizes of `start`.
     """
     from ..systems.training import make_recipe
 
@@ -683,16 +692,16 @@ def _add_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, text
     """Return the plan with the noise for an epsilon, by Opacus' PRV accountant.
 
     Args:
-        plan: epochs and batch.
-        epsilon: above 0; inf for no noise.
+        plan: plan with the epochs and the batch size.
+        epsilon: a number above 0; inf means no noise.
         delta: in (0, 1), or None for the smaller of 8e-5 and 1/(2 texts).
-        clip: largest norm of a record's gradient.
+        clip: largest norm of the gradient of a record.
         texts: number of training texts.
 
     Raises:
-        ModuleNotFoundError: without opacus.
+        ModuleNotFoundError: if opacus is missing.
         TypeError: if an argument is not a number.
-        ValueError: if it is out of range.
+        ValueError: if an argument is out of range.
 
     Warns:
         UserWarning: if delta is 1/texts or more.
@@ -707,7 +716,7 @@ def _add_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, text
             stacklevel=4,
         )
     steps, sigma = -(-texts // plan.batch), 0.0
-    # What is no number is refused with the words for finite ones.
+    # An epsilon that is not a number raises the error for finite numbers.
     if not isinstance(epsilon, float) or epsilon != math.inf:
         epsilon = real("epsilon", epsilon, low=0.0, open_low=True)
         sigma = _find_noise_multiplier(epsilon, delta, 1.0 / steps, steps * plan.epochs)
@@ -716,7 +725,7 @@ def _add_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, text
 
 @lru_cache(maxsize=64)
 def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """Ask Opacus for sigma: ten seconds or more, the same for every training of an audit."""
+    """Compute sigma with Opacus. This takes ten seconds or more, so the result is cached."""
     accounting = require_module("opacus.accountants.utils", "lm.fit with epsilon")
     with ignore_order_warnings():
         sigma = accounting.get_noise_multiplier(
@@ -732,7 +741,7 @@ def _mean_perplexity(losses: Sequence[Floats]) -> float | None:
 
 
 def _spend_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
-    """Return what Opacus' PRV and RDP accountants report for steps; inf without noise."""
+    """Return epsilons of Opacus' PRV and RDP accountants for these steps; inf without noise."""
     kinds = {"epsilon": "PRVAccountant", "epsilon_rdp": "RDPAccountant"}
     if not plan.sigma:
         return dict.fromkeys(kinds, math.inf)
@@ -745,15 +754,15 @@ def _spend_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
 
 @suggest_arguments
 def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = None) -> list[str]:
-    """Make canaries of random words of a vocabulary, or check texts of your own.
+    """Create canaries from random words of a vocabulary, or check texts of the user.
 
-    Words are drawn independently with equal probabilities, so that no other record has the
-    gradient of a canary.
+    Words are drawn independently and uniformly, so that other records do not have the gradient of a
+    canary.
 
     Args:
-        vocabulary: of the models that are to be audited.
-        many: number of canaries; or texts of your own, whose words must be in the vocabulary.
-        words: words of a canary, 2 or more; no effect on texts of your own.
+        vocabulary: vocabulary of the models to audit.
+        many: number of canaries; or texts of the user, whose words must be in the vocabulary.
+        words: number of words of a canary, at least 2; ignored for texts of the user.
         rng: None, an int seed or a numpy Generator.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The network of a next-word model, and its training: plain, or DP-SGD with objects of Opacus."""
+"""The network of a next-word model, and its training: plain, or by DP-SGD with Opacus."""
 
 from __future__ import annotations
 
@@ -18,39 +18,41 @@ from ..systems.training import one_thread, require_convergence, run_epochs
 from .settings import FitPlan, Ids, Rows
 
 _MAX_INITIAL_WEIGHT: Final = 0.1
-"""Largest absolute value of a weight at the start."""
+"""Largest absolute value of an initial weight."""
 _EVALUATION_BATCH_SIZE: Final = 256
-"""Texts that are read at once where no gradient is needed."""
+"""Number of texts per batch if gradients are not needed."""
 _IGNORED_TARGET: Final = -100
 _MAX_GRADIENT_NORM: Final = 0.25
-"""Largest norm of a plain step's gradient."""
+"""Largest norm of the gradient of a plain step."""
 _RATE_DIVISOR: Final = 4.0
-"""Divisor of the rate when the validation loss does not fall."""
+"""Divisor of the learning rate if the validation loss does not decrease."""
 DIVERGED_WORD_LOSS: Final = 1e4
-"""A loss of a word above it has diverged: the uniform law has the logarithm of the vocabulary."""
+"""Largest loss per word of a training that has not diverged. The uniform law has a loss of ln V."""
 _PATIENCE_EPOCHS: Final = 4
-"""Epochs in a row that do not lower the validation loss, after which the rate is 1/256."""
+"""Consecutive epochs without a lower loss, after which the rate is 1/256 of its initial value."""
 _BATCHES_PER_POOL: Final = 25
-"""Batches that are sorted by length together, so that little is padding."""
+"""Number of batches that are sorted by length together, to reduce padding."""
 _RECORDS_PER_CHUNK: Final = 64
-"""Records whose gradients the CPU holds at once."""
+"""Number of records whose gradients are in memory at once on the CPU."""
 _RECORDS_PER_DEVICE_CHUNK: Final = 512
-"""The same of other devices, where the number of calls takes the time."""
+"""Number of records at once on other devices, where the run time depends on the number of calls."""
 _MAX_QUIET_GRADIENTS: Final = 2e8
-"""Gradients of a private step, records times weights, from which on a warning is given."""
+"""Number of gradient entries of a private step (records times weights) from which a warning is
+given."""
 _SECONDS_PER_GRADIENT: Final = 1.2e-8
-"""Seconds of one core for one of them, measured on ATIS."""
+"""Seconds per gradient entry on one core, measured on ATIS."""
 
 
 class Network(torch.nn.Module):  # type: ignore[misc]
-    """An embedding, an LSTM and a linear layer: from words to scores of the next word.
+    """Network from words to scores of the next word: an embedding, an LSTM and a linear layer.
 
     Args:
-        words: V, number of words that have a probability; V + 2 can be read.
-        hidden: entries of a word's vector and of a state.
-        layers: of the LSTM.
-        dropout: share of the entries that are dropped behind the embedding and each layer.
-        kind: `torch.nn.LSTM`, or `opacus.layers.DPLSTM`, which has the same weights.
+        words: number V of words with a probability; V + 2 numbers can be inputs.
+        hidden: number of entries of a word vector and of a state.
+        layers: number of layers of the LSTM.
+        dropout: share of the entries that are dropped after the embedding and after each layer.
+        kind: class of the LSTM: `torch.nn.LSTM`, or `opacus.layers.DPLSTM`, which has the same
+            weights.
     """
 
     def __init__(self, words: int, hidden: int, layers: int, dropout: float, kind: Any) -> None:
@@ -66,8 +68,8 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         """Compute the scores of the next word.
 
         Args:
-            ids: numbers of the words, padded, longest text first, shape `(n, longest)`.
-            sizes: words of each text, at least 1, falling.
+            ids: padded word numbers, with the longest text first, shape `(n, longest)`.
+            sizes: number of words of each text, at least 1, in descending order.
 
         Returns:
             Scores, shape `(n, longest, V)`.
@@ -75,25 +77,27 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return self.decoder(self.dropout(self.states(ids, sizes)))
 
     def states(self, ids: Any, sizes: Any) -> Any:
-        """Compute the last layer's states, shape `(n, longest, hidden)`."""
+        """Compute the states of the last layer, shape `(n, longest, hidden)`."""
         read = self.dropout(self.embedding(ids))
         if isinstance(self.lstm, torch.nn.LSTM):
-            # What stands behind the end of a text comes after all that is used of its states.
+            # Padding after the end of a text does not change the states before it, and later states
+            # are not used.
             return self.lstm(read)[0]
-        # Packed, so that Opacus makes no step for padding. It keeps the gradients of records in
-        # the order of the packed rows, which is that of the batch, since the longest comes first.
+        # Rows are packed, so Opacus does not process the padding. Opacus stores the gradients of
+        # records in the order of the packed rows. This is the order of the batch, because the
+        # longest text comes first.
         packed = torch.nn.utils.rnn.pack_padded_sequence(read, sizes, batch_first=True)
         return torch.nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0]
 
     def read_rows(self, rows: Rows) -> Iterator[tuple[Floats, Floats]]:
-        """Yield for each text the states and the log-probabilities of the next word.
+        """Yield, for each text, the states and the log probabilities of the next word.
 
         Args:
-            rows: numbers of the words of each text.
+            rows: word numbers of each text.
 
         Yields:
-            States, shape `(contexts, hidden)`, and natural logarithms, shape `(contexts, V)`: a
-            context is all words of a text up to one that is not its last.
+            States, shape `(contexts, hidden)`, and natural logarithms, shape `(contexts, V)`. A
+            context is the first words of a text, up to any word except the last.
         """
         self.eval()
         for part in _split_rows(rows, _EVALUATION_BATCH_SIZE):
@@ -101,14 +105,15 @@ class Network(torch.nn.Module):  # type: ignore[misc]
             with one_thread(), torch.no_grad():
                 states = self.states(ids, sizes)
             for row, padded in zip(part, states, strict=True):
-                # Left before each yield: the switches are global, and two readers may take turns.
+                # The context is left before each yield, because the switches are global and two
+                # readers may alternate.
                 with one_thread(), torch.no_grad():
                     row_states = padded[: max(0, len(row) - 1)]
                     scores = torch.log_softmax(self.decoder(row_states).double(), dim=1)
                 yield row_states.double().numpy(), scores.numpy()
 
     def draw_words(self, firsts: Ids, length: int, draw: Generator) -> Ids:
-        """Draw the words that follow first words, never number 0, shape `(n, length)`."""
+        """Draw the words after given first words, never the number 0, shape `(n, length)`."""
         self.eval()
         columns, state = [firsts], None
         for _ in range(length - 1):
@@ -122,7 +127,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return np.stack(columns, axis=1)
 
     def word_losses(self, rows: Rows) -> list[Floats]:
-        """Return for each text the losses of its targets, in nats; masked words are not targets."""
+        """Return the losses of the targets of each text, in nats; masked words are not targets."""
         losses = []
         for row, (_, states) in zip(rows, self.read_rows(rows), strict=True):
             kept = np.flatnonzero(row[1:] < self.words)
@@ -131,24 +136,24 @@ class Network(torch.nn.Module):  # type: ignore[misc]
 
 
 def make_network(words: int, plan: FitPlan, source: Any = None, private: bool = False) -> Network:
-    """Make the network of a plan, with the LSTM of torch or of Opacus.
+    """Create the network of a plan, with the LSTM of torch or of Opacus.
 
     Args:
-        words: V, number of words that have a probability.
-        plan: its sizes.
-        source: a network of these sizes whose weights are copied, or None.
+        words: number V of words with a probability.
+        plan: plan with the sizes.
+        source: network of the same sizes whose weights are copied, or None.
         private: True for the LSTM of Opacus.
     """
     kind = require_module("opacus.layers", "lm.fit").DPLSTM if private else torch.nn.LSTM
     network = Network(words, plan.hidden, plan.layers, plan.dropout, kind)
     if source is not None:
-        # Opacus keeps the names of torch beside its own.
+        # The state of Opacus' LSTM also has the names of torch.
         network.load_state_dict(source.state_dict(), strict=False)
     return network
 
 
 def make_optimizer(network: Network, plan: FitPlan) -> tuple[Any, Any]:
-    """Return Opacus' module around a network, and its optimizer."""
+    """Return Opacus' wrapper of a network, and its optimizer."""
     model = require_module("opacus.grad_sample", "lm.fit").GradSampleModule(network)
     optimizer = require_module("opacus.optimizers", "lm.fit").DPOptimizer(
         torch.optim.SGD(network.parameters(), lr=plan.lr),
@@ -163,8 +168,8 @@ def draw_weights(network: Network, rng: Generator) -> None:
     """Draw all weights from U(-.1, .1), in place; biases are 0.
 
     Args:
-        network: its padding stays a row of zeros.
-        rng: weights follow from it.
+        network: the network; the padding row remains zero.
+        rng: generator for the weights.
     """
     with seeded_torch(rng), torch.no_grad():
         for name, weight in network.named_parameters():
@@ -175,12 +180,12 @@ def draw_weights(network: Network, rng: Generator) -> None:
 
 
 def record_losses(model: Any, rows: Rows, words: int) -> Any:
-    """Compute the loss of each record: the mean over its targets, 0 for a record without targets.
+    """Compute the loss of each record: the mean over its targets, or 0 without targets.
 
     Args:
-        model: a `Network`, or the module of Opacus around it.
-        rows: numbers of the words of each text; one text or more.
-        words: V of the network.
+        model: a `Network`, or Opacus' wrapper of it.
+        rows: word numbers of each text, for at least one text.
+        words: number V of the network.
 
     Returns:
         A tensor of losses with gradients, in nats, shape `(n,)`.
@@ -208,7 +213,7 @@ def _split_rows(rows: Rows, size: int) -> list[Rows]:
 
 
 def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
-    """Return inputs, sizes and targets of rows; only Opacus' LSTM needs the longest first."""
+    """Return inputs, sizes and targets of rows; only Opacus' LSTM needs the longest row first."""
     table = np.full((len(rows), max(2, *map(len, rows))), words + 1)
     for number, row in enumerate(rows):
         table[number, : len(row)] = row
@@ -223,18 +228,18 @@ def learn_plain(
     """Train without privacy, in place; the weights of the best epoch are kept.
 
     Args:
-        network: its weights at the start.
+        network: network with its initial weights.
         rows: training texts as numbers.
         valid: validation texts, which choose the epoch and the rate.
-        plan: length and speed.
-        rng: order and dropout follow from it.
-        progress: show a bar.
+        plan: plan of the training.
+        rng: generator for the order of the texts and the dropout.
+        progress: whether a progress bar is shown.
 
     Returns:
-        Fields of `NextWordModel`: losses, epochs, and True if Ctrl-C ended it early.
+        Fields of `NextWordModel`: losses, epochs, and True if Ctrl-C stopped the training early.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         ValueError: if the loss diverges.
     """
     kind = torch.optim.SGD if plan.optimiser == "sgd" else torch.optim.Adam
@@ -274,19 +279,19 @@ def learn_private(
     """Train by DP-SGD with Opacus' sampler, clipping, noise and accountant, in place.
 
     Args:
-        network: of `DPLSTM`, with its weights at the start.
+        network: network with a `DPLSTM` and its initial weights.
         rows: training texts as numbers.
-        plan: length, speed and noise.
-        rng: batches and noise follow from it.
-        progress: show a bar.
+        plan: plan of the training, with its noise.
+        rng: generator for the batches and the noise.
+        progress: whether a progress bar is shown.
 
     Returns:
-        Fields of `NextWordModel`: the steps that were made, those of an epoch that Ctrl-C ended
-        among them; the whole epochs; and True if Ctrl-C ended it early. The weights are those of
-        the last whole epoch.
+        Fields of `NextWordModel`: the number of steps, including steps of an epoch that Ctrl-C
+        stopped; the number of complete epochs; and True if Ctrl-C stopped the training early. The
+        weights are from the last complete epoch.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         ValueError: if the loss diverges.
 
     Warns:
@@ -308,7 +313,7 @@ def learn_private(
         return 0.0
 
     with warnings.catch_warnings():
-        # Inputs need no gradient, and Opacus' hooks need none of them.
+        # The inputs need no gradients, and Opacus' hooks do not use them.
         warnings.filterwarnings("ignore", "Full backward hook is firing")
         whole, partial = run_epochs(run_epoch, plan.epochs, [*network.parameters()], rng, progress)
     model.remove_hooks()
@@ -317,7 +322,7 @@ def learn_private(
 
 
 def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
-    """Return the rows in random batches of texts of similar length."""
+    """Return the rows in random batches of texts with similar lengths."""
     shuffled = [rows[number] for number in rng.permutation(len(rows))]
     batches = []
     for pool in _split_rows(shuffled, _BATCHES_PER_POOL * batch):
@@ -328,7 +333,7 @@ def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
 
 
 def _make_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: int) -> None:
-    """Make one step of a Poisson batch, in chunks that fit into memory; it may be empty."""
+    """Take one step for a Poisson batch, in chunks that fit into memory; the batch may be empty."""
     size = _RECORDS_PER_CHUNK if _find_device(model).type == "cpu" else _RECORDS_PER_DEVICE_CHUNK
     chunks = _split_rows(sorted(batch, key=len, reverse=True), size) or [[]]
     for number, chunk in enumerate(chunks, 1):
@@ -338,7 +343,7 @@ def _make_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: in
             require_convergence(loss.item() < DIVERGED_WORD_LOSS, plan.lr, epoch)
             loss.backward()
         else:
-            # No record has a gradient; the optimizer adds its noise to a sum of zeros.
+            # There are no gradients of records, so the optimizer adds its noise to a sum of zeros.
             for weight in model.parameters():
                 weight.grad_sample = weight.new_zeros((0, *weight.shape))
         optimizer.signal_skip_step(number < len(chunks))
@@ -347,7 +352,7 @@ def _make_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: in
 
 
 def mean_loss(network: Network, rows: Rows) -> float:
-    """Compute the mean over texts of the mean loss of their targets."""
+    """Compute the mean over texts of the mean loss over their targets."""
     network.eval()
     parts = _split_rows(rows, _EVALUATION_BATCH_SIZE)
     with torch.no_grad():
@@ -355,7 +360,7 @@ def mean_loss(network: Network, rows: Rows) -> float:
 
 
 def _warn_if_large(network: Network, plan: FitPlan) -> None:
-    """Warn before a private training on the CPU whose steps take seconds."""
+    """Warn before private training on the CPU if its steps will take seconds."""
     weights = sum(weight.numel() for weight in network.parameters())
     numbers = plan.batch * weights
     held = min(plan.batch, _RECORDS_PER_CHUNK) * weights * 4 / 2**30
@@ -365,6 +370,6 @@ def _warn_if_large(network: Network, plan: FitPlan) -> None:
             f"them of the {network.words:,} words: about "
             f"{numbers * _SECONDS_PER_GRADIENT:.1g} s and {held:.1g} GiB a step; a vocabulary with "
             "max_size= makes it smaller",
-            # The caller of `fit`, above its decorator.
+            # The warning points to the caller of `fit`, above its decorator.
             stacklevel=5,
         )

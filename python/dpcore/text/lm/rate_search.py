@@ -1,4 +1,4 @@
-"""The search of rate and clip of a private training, by trainings on public texts."""
+"""Search of the learning rate and the clip of private training, by trainings on public texts."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from .settings import FitPlan, Rows, TextRows, make_vocabulary
 
 _MIN_PUBLIC_TEXTS: Final = 100
 _MAX_HELD_OUT_TEXTS: Final = 400
-"""Public texts that choose among rates and clips, a quarter of them at most."""
+"""Largest number of public texts that compare the settings. They are at most a quarter of the
+public texts."""
 _SEARCH_BATCH_SIZE: Final = 64
-"""Expected texts in a step of a search: the noise of a step is larger than what they lack."""
+"""Expected number of texts per step of a search. The noise of a step is larger than the effect of
+the smaller batch."""
 _SEARCH_FACTORS: Final = ((4.0, 1.0), (2.0, 1.0), (4.0, 0.25))
-"""Factors of rate and clip that are tried in turn, and their inverses."""
+"""Factors of rate and clip that are tried in turn, together with their inverses."""
 _MAX_SEARCH_SETTINGS: Final = 24
 
 
 def check_public(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
-    """Check the public texts of a search, and return them, or none without a search."""
+    """Check the public texts of a search, and return them, or an empty tuple without a search."""
     if choice("rate", rate, ("fixed", "searched")) == "fixed":
         if public is not None:
             raise invalid("public", "left out where rate is not 'searched'", public)
@@ -45,25 +47,26 @@ def search_plan(
     public: Sequence[str], texts: int, plan: FitPlan, start: Any, rows: TextRows,
     device: Any, seed: Any, progress: bool | None,
 ) -> tuple[FitPlan, dict[str, int]]:  # fmt: skip
-    """Search rate and clip on public texts.
+    """Search the learning rate and the clip on public texts.
 
     Args:
         public: public texts.
-        texts: number of private texts, their only figure that is used.
-        plan: of the private training.
-        start: the `NextWordModel` at the start, or None.
-        rows: length and mask of the rows.
-        device: where it trains.
-        seed: of all trainings of the search.
-        progress: show bars.
+        texts: number of private texts, which is the only information on them that the search uses.
+        plan: plan of the private training.
+        start: `NextWordModel` whose weights are the start, or None.
+        rows: converter of the private training, for its length and mask.
+        device: device for the trainings.
+        seed: seed of all trainings of the search.
+        progress: whether progress bars are shown.
 
     Returns:
-        The plan with the rate and clip that were chosen, and fields of `NextWordModel`.
+        The plan with the chosen rate and clip, and fields of `NextWordModel`.
     """
     order = np.random.default_rng(seed).permutation(len(public))
     n_held, n_train = min(_MAX_HELD_OUT_TEXTS, len(public) // 4), _count_search_texts(texts, plan)
     read = [public[row] for row in order[: n_held + n_train]]
-    # Words of the private texts must not decide: the vocabulary is that of the public texts.
+    # The choice must not depend on words of the private texts, so the vocabulary comes from the
+    # public texts.
     words = make_vocabulary(read, rows.masked) if start is None else start.vocabulary
     own = replace(rows, vocabulary=words)
     numbers, _ = own.encode(read)
@@ -80,19 +83,19 @@ def _search_rate(
     train: Rows, valid: Rows, words: int, plan: FitPlan, source: Any, device: Any, seed: Any,
     progress: bool | None,
 ) -> tuple[FitPlan, int]:  # fmt: skip
-    """Find the rate and the clip of a private training by trainings on public texts.
+    """Find the learning rate and the clip of private training, by trainings on public texts.
 
-    Each has as many steps as the private training, and in a step the same noise for each weight.
+    Each training has as many steps as the private training, and the same noise per step and weight.
 
     Args:
-        train: public texts as numbers. They are repeated, or not all read, to make the steps.
-        valid: other public texts, whose mean loss chooses.
-        words: V of their vocabulary.
-        plan: of the private training; its rate and clip are the first that are tried.
-        source: a network whose weights are the start, or None.
-        device: where it trains.
-        seed: of weights, batches and noise, the same for all settings.
-        progress: show a bar for each training.
+        train: public texts as numbers. They are repeated, or partly read, to fill the steps.
+        valid: other public texts; their mean loss compares the settings.
+        words: number V of words in their vocabulary.
+        plan: plan of the private training. The search starts from its rate and clip.
+        source: network whose weights are the start, or None.
+        device: device for the trainings.
+        seed: seed of weights, batches and noise, the same for all settings.
+        progress: whether a progress bar is shown for each training.
 
     Returns:
         The plan with the best rate and clip, and the number of settings that were tried.
@@ -115,7 +118,7 @@ def _search_rate(
             network.to(device)
             trial = replace(small, lr=setting[0], clip=setting[1])
             losses[setting] = math.inf
-            # A setting with which the training diverges is only a bad one.
+            # A setting whose training diverges gets an infinite loss, and the search continues.
             with suppress(ValueError):
                 if learn_private(network, train, trial, rng, progress)["partial"]:
                     raise KeyboardInterrupt
@@ -134,5 +137,5 @@ def _search_rate(
 
 
 def _count_search_texts(texts: int, plan: FitPlan) -> int:
-    """Return how many texts make the steps of a private training on so many texts."""
+    """Return the number of public texts that give as many steps as private training on `texts`."""
     return -(-texts * min(plan.batch, _SEARCH_BATCH_SIZE) // plan.batch)

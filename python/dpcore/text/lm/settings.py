@@ -1,4 +1,4 @@
-"""Settings of a next-word model: how texts become numbers, and how it is trained."""
+"""Settings of a next-word model: the conversion of texts to numbers, and the training plan."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from ..corpus import Vocabulary
 
 Ids = npt.NDArray[np.int64]
 Rows = Sequence[Ids]
-"""For each text the numbers of its words."""
+"""Word numbers of each text."""
 _MIN_VOCABULARY_COUNT: Final = 2
-"""Occurrences that a word needs to be in a vocabulary made of the training texts."""
+"""Smallest number of occurrences of a word in a vocabulary that is created from training texts."""
 
 
 @dataclass(frozen=True, repr=False)
 class TextRows(Shown):
-    """Texts as numbers: the words that can be predicted come first, then two inputs.
+    """Converter from texts to numbers; the words that can be predicted have the lowest numbers.
 
-    Numbers 0 to V - 1 stand for "<unk>" and the words of the vocabulary: these have a
-    probability. V stands for a masked word, V + 1 for padding: they are read, and never predicted.
+    Numbers 0 to V - 1 are "<unk>" and the words of the vocabulary, which have a probability. V is a
+    masked word and V + 1 is padding. These two can only be inputs and are never predicted.
 
     Args:
-        vocabulary: see `check_vocabulary`.
-        length: words of a text that are read; the others are cut.
-        masked: the token that stands for a masked word.
+        vocabulary: see `_check_vocabulary` of `model`.
+        length: largest number of words of a text that are read; further words are cut.
+        masked: token that replaces masked words.
     """
 
     vocabulary: Vocabulary
@@ -44,27 +44,28 @@ class TextRows(Shown):
 
     @property
     def size(self) -> int:
-        """Number of words that have a probability, "<unk>" among them."""
+        """Number V of words that have a probability, including "<unk>"."""
         return len(self.vocabulary) - len(self.vocabulary.reserved)
 
     def encode(self, texts: Sequence[str]) -> tuple[Rows, int]:
-        """Return the numbers of the words of every text, and the number of texts that were cut."""
+        """Return the word numbers of each text, and the number of texts that were cut."""
         rows = [np.fromiter(self._numbers(text), np.int64) for text in texts]
         return [row[: self.length] for row in rows], sum(len(row) > self.length for row in rows)
 
     def _numbers(self, text: str) -> Iterator[int]:
-        """Yield numbers: runs between mask tokens are split by the vocabulary's own function."""
+        """Yield the numbers of a text; text between mask tokens is split by the tokeniser."""
         first = len(self.vocabulary.reserved)
         for is_mask, run in groupby(text.split(), self.masked.__eq__):
             if is_mask:
                 yield from (self.size for _ in run)
                 continue
             for number in self.vocabulary.spans(" ".join(run))[0]:
-                # A word that is spelt as a reserved name is no word to be predicted.
+                # A word that is spelt like a reserved name cannot be predicted, so it counts as
+                # masked.
                 yield number - first if number >= first else self.size
 
     def count_targets(self, rows: Rows) -> Ids:
-        """Count how often each word is a target: all words but the first of a text, no masks.
+        """Count the targets by word: all words except the first of each text, without masks.
 
         Returns:
             Counts, shape `(V,)`.
@@ -73,13 +74,13 @@ class TextRows(Shown):
         return np.bincount(targets[targets < self.size], minlength=self.size)
 
     def unigram_losses(self, counts: Ids, rows: Rows) -> list[Floats]:
-        """Return for each row the losses of its targets by counts, one added to each (Laplace)."""
+        """Return the losses of the targets of each row from counts plus 1 (Laplace smoothing)."""
         law = np.log((counts + 1.0) / (counts.sum() + self.size))
         return [-law[row[1:][row[1:] < self.size]] for row in rows]
 
 
 def make_vocabulary(texts: Sequence[str], masked: str) -> Vocabulary:
-    """Make a vocabulary of the words that occur twice in texts, without the token of masks."""
+    """Create a vocabulary of the words that occur twice in texts, without the mask token."""
     kept = (" ".join(word for word in text.split() if word != masked) for text in texts)
     unmasked = [text for text in kept if text]
     if not unmasked:
@@ -89,20 +90,21 @@ def make_vocabulary(texts: Sequence[str], masked: str) -> Vocabulary:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FitPlan(Shown):
-    """Length, speed and size of a training, and the noise of a private one.
+    """Plan of a training: length, rates and sizes, and the noise of private training.
 
     Args:
         optimiser: "sgd" or "adam".
-        epochs: passes over the texts, at most.
-        batch: texts in a step; the expected number if batches are drawn by Poisson sampling.
-        lr: rate of the first step.
-        hidden: entries of a state.
-        layers: of the LSTM.
+        epochs: largest number of passes over the texts.
+        batch: number of texts per step; the expected number for Poisson batches.
+        lr: learning rate of the first step.
+        hidden: number of entries of a state.
+        layers: number of layers of the LSTM.
         dropout: share of dropped entries.
-        delta: at which epsilon is to hold, or None of a plain training, as all that follow.
-        sigma: noise multiplier: standard deviation divided by `clip`.
-        clip: largest norm of a record's gradient.
-        rate: probability with which a record is in a batch.
+        delta: delta at which epsilon holds. This field and all following fields are None for plain
+            training.
+        sigma: noise multiplier: standard deviation of the noise divided by `clip`.
+        clip: largest norm of the gradient of a record.
+        rate: probability that a record is in a batch.
     """
 
     optimiser: str
@@ -119,17 +121,17 @@ class FitPlan(Shown):
 
     @property
     def is_private(self) -> bool:
-        """True for the private recipe, with noise or without."""
+        """True for the private recipe, with or without noise."""
         return self.sigma is not None
 
 
 def make_accountant(plan: FitPlan, steps: int, kind: str = "PRVAccountant") -> Any:
-    """Return an accountant of Opacus that has counted steps.
+    """Return an Opacus accountant with a history of these steps.
 
     Args:
-        plan: sigma and rate.
+        plan: plan with sigma and rate.
         steps: number of steps.
-        kind: its class, "PRVAccountant" or "RDPAccountant".
+        kind: class of the accountant, "PRVAccountant" or "RDPAccountant".
     """
     accountant = getattr(require_module("opacus.accountants", "a private next-word model"), kind)()
     accountant.history = [(plan.sigma, plan.rate, steps)]
@@ -138,7 +140,7 @@ def make_accountant(plan: FitPlan, steps: int, kind: str = "PRVAccountant") -> A
 
 @contextmanager
 def ignore_order_warnings() -> Iterator[None]:
-    """Ignore Opacus' warnings about RDP orders: its PRV accountant uses RDP for a grid only."""
+    """Ignore Opacus' warnings about RDP orders; its PRV accountant uses RDP only for a grid."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Optimal order is the")
         yield

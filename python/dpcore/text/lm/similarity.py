@@ -1,8 +1,8 @@
-"""Closeness of two models: distances of weights and states, and of next-word distributions.
+"""Distances between two models: of weights, of hidden states, and of next-word distributions.
 
-A distance by itself cannot be read: two models of equal sizes that start with the same weights are
-close because they have moved little. Compare it with that of two models of disjoint halves of one
-set.
+A distance needs a reference value. Two models of the same size with the same initial weights are
+close because training has changed them only a little. Compare their distance with the distance of
+two models trained on disjoint halves of one set.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ...suggestions import suggest_arguments
 from .model import NextWordModel
 
 _MIN_SINGULAR_VALUE: Final = 1e-10
-"""Smallest singular value of a direction that PWCCA reads, as a share of the largest."""
+"""Smallest singular value of a direction in PWCCA, as a share of the largest singular value."""
 
 _MIN_SPREAD: Final = 1e-12
-"""Largest deviation from the mean of a column below which rows are equal up to rounding, as a share
-of the largest entry."""
+"""Largest deviation from the column mean at which rows count as equal up to rounding, as a share of
+the largest entry."""
 
 _DISTANCE_HEADER: Final = ("", "CKA", "PWCCA", "Procrustes", "rows x columns", "directions read")
 _BASELINE_NOTE: Final = (
@@ -37,19 +37,19 @@ _BASELINE_NOTE: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Distances(Record):
-    """Three distances of two arrays; 0 means equal up to the maps that each of them ignores.
+    """Three distances of two arrays; each is 0 if the arrays are equal up to the maps it ignores.
 
     Attributes:
-        cka: 1 - linear CKA, from 0 to 1. Ignores orthogonal maps, scale and shift of both arrays.
+        cka: 1 - linear CKA, from 0 to 1. It ignores orthogonal maps, scale and shift of each array.
         pwcca: 1 - projection-weighted mean of the canonical correlations, from 0 to 1. The weights
-            are those of the first array: `representation_distances(b, a)` has another. Ignores
-            every invertible map of the second array, and scale and shift of both.
-        procrustes: squared distance after the best orthogonal map, from 0 to 2. Ignores what CKA
-            ignores.
-        rows: number of rows of both arrays.
-        columns: number of columns of the first and of the second array.
-        directions: of each array, the directions that PWCCA reads: those with a singular value of
-            1e-10 of its largest, or more.
+            come from the first array, so `representation_distances(b, a)` has another value. It
+            ignores every invertible map of the second array, and scale and shift of each array.
+        procrustes: squared distance after the best orthogonal map, from 0 to 2. It ignores the same
+            maps as CKA.
+        rows: number of rows of each array.
+        columns: number of columns of the first array and of the second array.
+        directions: for each array, the number of directions in PWCCA. Their singular values are at
+            least 1e-10 of the largest singular value.
     """
 
     cka: float
@@ -73,9 +73,9 @@ class Closeness(Record):
     """Distances between two next-word models.
 
     Attributes:
-        decoder: distances of the decoders' weights, a row for each word.
-        states: distances of the hidden states, a row for each context, or None without texts.
-        kl: mean over the contexts of KL(a || b) and of KL(b || a), in nats, or None without texts.
+        decoder: distances of the decoder weights, with a row for each word.
+        states: distances of the hidden states, with a row for each context, or None without texts.
+        kl: means over the contexts of KL(a || b) and of KL(b || a), in nats, or None without texts.
     """
 
     decoder: Distances
@@ -88,7 +88,7 @@ class Closeness(Record):
         return {"decoder": self.decoder.to_dict(), "states": states, "kl": encode_value(self.kl)}
 
     def __str__(self) -> str:
-        """Format the distances, the divergences, and what is needed to read them."""
+        """Format the distances, the divergences, and a note on their interpretation."""
         rows = [_DISTANCE_HEADER, _list_cells("decoder", self.decoder)]
         rows += [] if self.states is None else [_list_cells("states", self.states)]
         lines = ["How close two next-word models are (0: as one model)", align_rows(rows, left=())]
@@ -100,32 +100,33 @@ class Closeness(Record):
 
 @suggest_arguments
 def representation_distances(a: Any, b: Any) -> Distances:
-    """Compute linear CKA, PWCCA and Procrustes distances of two arrays.
+    """Compute the linear CKA, PWCCA and Procrustes distances of two arrays.
 
-    Columns are centred and both arrays divided by their Frobenius norm. With the singular values
-    ``s`` and the left singular vectors ``u`` of each array, and ``|.|`` the Frobenius norm,
+    Columns are centred, and each array is divided by its Frobenius norm. Let ``s`` be the singular
+    values and ``u`` the left singular vectors of an array, and let ``|.|`` be the Frobenius norm.
+    Then
 
     - CKA is ``1 - |b' a|^2 / (|a' a| |b' b|)``;
     - Procrustes is ``2 - 2`` times the sum of the singular values of ``a' b``;
-    - PWCCA is ``1 - sum(w r)``, where ``r`` are the canonical correlations, the singular values of
-      ``u_a' u_b``, ``h`` the canonical directions of the first array, and the weights ``w`` are in
-      proportion to the sum of ``|h' c|`` over the columns ``c`` of the first array. An orthogonal
-      map of the first array changes these weights. Directions of an array with a singular value
-      below 1e-10 of its largest are left out; where the first array has more directions than the
+    - PWCCA is ``1 - sum(w r)``. Here ``r`` are the canonical correlations, which are the singular
+      values of ``u_a' u_b``. Let ``h`` be the canonical directions of the first array. The weights
+      ``w`` are proportional to the sum of ``|h' c|`` over the columns ``c`` of the first array. An
+      orthogonal map of the first array changes these weights. Directions with a singular value
+      below 1e-10 of the largest are left out. If the first array has more directions than the
       second, only as many weights are used as there are correlations.
 
     Args:
-        a: numbers, shape `(n, d)`: one row for each word or context, one column for each neuron;
-            n above d.
-        b: numbers, shape `(n, e)`, row by row for the same words or contexts; n above e.
+        a: array of shape `(n, d)` with n > d: one row for each word or context, one column for each
+            neuron.
+        b: array of shape `(n, e)` with n > e, with the same words or contexts in its rows.
 
     Returns:
-        The distances, each by itself.
+        The three distances.
 
     Raises:
         TypeError: if an array does not hold real numbers.
-        ValueError: if an array is not a matrix of finite numbers, has no more rows than columns,
-            all its rows are equal, or the arrays have different numbers of rows.
+        ValueError: if an array is not a matrix of finite numbers, has no more rows than columns, or
+            has only equal rows; or if the arrays have different numbers of rows.
 
     Source:
         Kornblith, Norouzi, Lee and Hinton (2019) (CKA); Morcos, Raghu and Bengio (2018) (PWCCA);
@@ -144,13 +145,13 @@ def representation_distances(a: Any, b: Any) -> Distances:
         raise invalid("b", f"an array of as many rows as a, {len(first):,}", second.shape)
     cross = np.linalg.svd(first.T @ second, compute_uv=False)
     (u, s, v), (other, t, _) = _decompose_array(first), _decompose_array(second)
-    # The Frobenius norm of a' a is that of the squared singular values of a.
+    # The Frobenius norm of a' a equals the norm of the squared singular values of a.
     cka = 1.0 - float(cross @ cross) / float(np.linalg.norm(s**2) * np.linalg.norm(t**2))
     directions, correlations, _ = np.linalg.svd(u.T @ other, full_matrices=False)
     weights = np.abs((directions.T * s) @ v).sum(axis=1)
     pwcca = 1.0 - float(weights @ correlations / weights.sum())
     procrustes = 2.0 - 2.0 * float(cross.sum())
-    # None of them is negative; rounding makes equal arrays differ by some 1e-16.
+    # The distances cannot be negative. Rounding makes equal arrays differ by about 1e-16.
     cka, pwcca, procrustes = (max(0.0, value) for value in (cka, pwcca, procrustes))
     columns = first.shape[1], second.shape[1]
     return Distances(cka, pwcca, procrustes, len(first), columns, (len(s), len(t)))
@@ -158,22 +159,21 @@ def representation_distances(a: Any, b: Any) -> Distances:
 
 @suggest_arguments
 def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closeness:
-    """Compute distances of two next-word models: of weights, states and distributions.
+    """Compute distances of two next-word models: of weights, hidden states and distributions.
 
     Args:
-        a: a model; its directions weight the canonical correlations of PWCCA.
-        b: a model with the vocabulary of `a`, word for word.
-        texts: held-out texts; both models read their words up to each one that is not the last.
-            None compares only the decoders' weights.
+        a: a model. Its directions define the weights in PWCCA.
+        b: a model with the same vocabulary as `a`.
+        texts: held-out texts, which provide the contexts. None compares only the decoder weights.
 
     Returns:
-        The distances, and with texts the mean divergences of the next-word distributions.
+        The distances; with texts also the mean divergences of the next-word distributions.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if the models have different words or another order of them, read texts in
-            different ways, or have no fewer hidden entries than words; if a decoder's rows are
-            equal or not finite; if there are too few contexts.
+        ValueError: if the models have different words or a different order of words, read texts in
+            different ways, or do not have fewer hidden entries than words; if the rows of a decoder
+            are equal or not finite; or if there are too few contexts.
 
     Source:
         Gusain and Leith (2025), supplement, figure 5 (decoders of two models).
@@ -204,13 +204,13 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
         a.log_probabilities(given_texts), b.log_probabilities(given_texts), strict=True
     ):
         sums += float((np.exp(p) * (p - q)).sum()), float((np.exp(q) * (q - p)).sum())
-    # Gibbs' inequality: a mean below 0 is rounding.
+    # By Gibbs' inequality, a mean below 0 is a rounding error.
     kl = np.maximum(sums / len(states[0]), 0.0).tolist()
     return Closeness(decoder, representation_distances(*states), (kl[0], kl[1]))
 
 
 def _require_same_words(a: NextWordModel, b: NextWordModel) -> None:
-    """Raise an error unless two models have the same words in the same order, and enough."""
+    """Raise an error unless two models have the same words in the same order, and enough words."""
     if a.vocabulary != b.vocabulary:
         mine, theirs = a.vocabulary.words, b.vocabulary.words
         if sorted(mine) == sorted(theirs):
@@ -233,7 +233,7 @@ def _normalise_columns(name: str, value: Any) -> Floats:
     if not np.isfinite(array).all():
         bad = np.count_nonzero(~np.isfinite(array))
         raise invalid(name, requirement, f"{bad:,} entries that are not finite")
-    # Divided first, so that neither the mean nor a square overflows.
+    # The array is divided first, so neither the mean nor a square overflows.
     array /= np.abs(array).max() or 1.0
     array -= array.mean(axis=0)
     if np.abs(array).max() <= _MIN_SPREAD:
@@ -243,7 +243,7 @@ def _normalise_columns(name: str, value: Any) -> Floats:
 
 
 def _decompose_array(array: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the singular value decomposition without the directions that are rounding."""
+    """Return the singular value decomposition without directions that are rounding errors."""
     u, s, v = np.linalg.svd(array, full_matrices=False)
     kept = s >= _MIN_SINGULAR_VALUE * s[0]
     return u[:, kept], s[kept], v[kept]

@@ -1,4 +1,4 @@
-"""Redacted texts: policies that mask words, and what masking hides."""
+"""Redaction of texts: policies that mask words, and measurements of what the masks hide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attackers that read redacted texts: their words, characters, and masks with their places."""
+"""Attackers on redacted texts, which use words, characters, and masks with their places."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ _CHARACTER_RUNS: Final = (2, 3, 4, 5)
 _TOKEN: Final = re.compile(rf"{re.escape(MASK)}|\w+|[^\w\s]")
 _MASK_RUN: Final = re.compile(rf"{re.escape(MASK)}(?: {re.escape(MASK)})*")
 _MASK_CHARACTER: Final = "\0"
-"""Stands for a run of masks among characters: the letters of the mask do not describe the text."""
+"""Character for a run of masks, because the letters of the mask do not describe the text."""
 
 _HASH_BITS: Final = 20
-"""Columns of runs, as a power of two: 288 abstracts have 100,000 runs of each kind."""
+"""Number of hash bits for the columns of n-grams. 288 abstracts have 100,000 n-grams of each
+kind."""
 _MAX_PLACE: Final = 255
-"""Largest place, run of masks and number of words that has a column; larger ones share it."""
+"""Largest place, length of a run, and number of words with a separate column. Larger values share
+this column."""
 
 _INVERSE_PENALTY: Final = 10.0
 _PLACE_SHARES: Final = (0.3, 1.0)
-"""Weights of the places next to the runs. In news and abstracts .3 has an AUC larger by .03; in
-utterances, whose words have fixed places, 1 has one larger by .05."""
+"""Weights of the mask places relative to the n-grams. For news and abstracts, the AUC is larger by
+.03 with .3. For utterances, whose words have fixed places, it is larger by .05 with 1."""
 _FOLDS: Final = 3
 ESTIMATOR_ANSWERS: Final = (*SCORE_METHODS, "predict", "classes_")
 """Attributes of an estimator that `infer` reads."""
@@ -47,7 +49,7 @@ _ATTACKER_NEED: Final = (
 
 
 def _count_columns(columns: _Ints, rows: _Ints, shape: tuple[int, int]) -> Any:
-    """Count how often each column occurs in each row, as a sparse matrix."""
+    """Count the occurrences of each column in each row, as a sparse matrix."""
     keys = np.sort(rows * shape[1] + columns)
     firsts = np.flatnonzero(np.diff(keys, prepend=-1))
     counts = np.diff(firsts, append=len(keys)).astype(np.float64)
@@ -58,7 +60,7 @@ def _count_columns(columns: _Ints, rows: _Ints, shape: tuple[int, int]) -> Any:
 
 
 def _count_runs(symbols: _Ints, lengths: _Ints, sizes: Sequence[int]) -> Any:
-    """Count all runs of these sizes in sequences of numbers, by a hash of each run."""
+    """Count all n-grams of these sizes in sequences of numbers, with a hash for each n-gram."""
     rows = np.repeat(np.arange(len(lengths)), lengths)
     ends = np.repeat(np.cumsum(lengths), lengths)
     numbers = symbols.astype(np.uint64) + np.uint64(1)
@@ -66,7 +68,7 @@ def _count_runs(symbols: _Ints, lengths: _Ints, sizes: Sequence[int]) -> Any:
     columns, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for size in range(1, max(sizes) + 1):
         n_runs = max(0, len(symbols) - size + 1)
-        # Factors of splitmix64; products are modulo 2^64.
+        # Multipliers of splitmix64; products are modulo 2^64.
         hashes = hashes[:n_runs] * np.uint64(0x9E3779B97F4A7C15)
         hashes += numbers[size - 1 :] * np.uint64(0xBF58476D1CE4E5B9)
         if size in sizes:
@@ -80,7 +82,7 @@ def _count_runs(symbols: _Ints, lengths: _Ints, sizes: Sequence[int]) -> Any:
 
 
 def count_words(texts: Sequence[str]) -> Any:
-    """Count runs of 1 to 3 words, masks and punctuation marks, letter case ignored."""
+    """Count n-grams of 1 to 3 words, masks and punctuation marks, in lower case."""
     tokens = [[token.lower() for token in _TOKEN.findall(text)] for text in texts]
     numbers = {word: _hash_word(word) for row in tokens for word in row}
     symbols = np.array([numbers[word] for row in tokens for word in row], np.int64)
@@ -88,12 +90,12 @@ def count_words(texts: Sequence[str]) -> Any:
 
 
 def _hash_word(word: str) -> int:
-    """Return a number of a word that is the same in every process, unlike `hash`."""
+    """Return a hash of a word that is the same in every process, unlike `hash`."""
     return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=7).digest())
 
 
 def count_characters(texts: Sequence[str]) -> Any:
-    """Count runs of 2 to 5 characters, with one character for each run of masks."""
+    """Count n-grams of 2 to 5 characters, with one character for each run of masks."""
     padded = [f" {_MASK_RUN.sub(_MASK_CHARACTER, text)} " for text in texts]
     codes = "".join(padded).encode("utf-32-le", "surrogatepass")
     symbols = np.frombuffer(codes, np.uint32).astype(np.int64)
@@ -101,7 +103,7 @@ def count_characters(texts: Sequence[str]) -> Any:
 
 
 def count_places(texts: Sequence[str]) -> Any:
-    """Count the masks and the kept words, each place from both ends, and each run of them."""
+    """Count masks and kept words by their place from each end, and their runs by length."""
     words = [[word == MASK for word in split_words(text)] for text in texts]
     lengths = np.array(list(map(len, words)))
     masked = np.array([flag for row in words for flag in row], np.int64)
@@ -131,14 +133,14 @@ _VIEWS: Final = (count_words, count_characters, count_places)
 
 
 def _weigh_inverse(counts: Any) -> _Floats:
-    """Return the weight of each column, less for those of many rows, and 0 of no row."""
+    """Return the weight of each column: lower if many rows have it, and 0 if no row has it."""
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     weights = np.log((1.0 + counts.shape[0]) / (1.0 + frequency)) + 1.0
     return np.where(frequency > 0, weights, 0.0)
 
 
 def _weigh_counts(counts: Any, inverse: _Floats) -> Any:
-    """Return TF-IDF weights of the columns that have a weight, rows of L2 norm 1 or 0."""
+    """Return TF-IDF weights of the columns with a weight; rows have L2 norm 1 or 0."""
     weights = counts.copy()
     weights.data = (1.0 + np.log(counts.data)) * inverse[counts.indices]
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
@@ -148,14 +150,15 @@ def _weigh_counts(counts: Any, inverse: _Floats) -> Any:
 
 
 class NGramRegression:
-    """A logistic regression on runs of words and characters, and on masks and their places.
+    """Logistic regression on n-grams of words and characters, and on masks and their places.
 
-    Each of the three has TF-IDF weights of norm 1. The weight of the places is chosen on folds of
-    the training texts, which are more than the texts of validation.
+    Each of these three groups has TF-IDF weights of norm 1. The weight of the places is chosen by
+    cross-validation on the training texts, because there are more training texts than validation
+    texts.
 
     Source:
-        Joachims (1998) for linear classifiers of all words; Weinberger et al. (2009) for columns
-        by a hash.
+        Joachims (1998) for linear classifiers on all words; Weinberger et al. (2009) for hashed
+        columns.
 
     Example:
         >>> from importlib.util import find_spec
@@ -172,7 +175,7 @@ class NGramRegression:
 
         Args:
             texts: redacted texts.
-            truth: 1 for texts of the sensitive set, 0 for others, shape (n,).
+            truth: 1 for texts of the sensitive set, 0 for texts of the safe set, shape (n,).
         """
         counts = [count(texts) for count in _VIEWS]
         self._inverse = [_weigh_inverse(matrix) for matrix in counts]
@@ -188,7 +191,7 @@ class NGramRegression:
         return np.asarray(self._model.decision_function(_join_views(views, self._share)))
 
     def _choose_share(self, views: Sequence[Any], truth: npt.NDArray[Any]) -> float:
-        """Return the weight of the places with the largest mean AUC on folds of the texts."""
+        """Return the weight of the places with the largest mean AUC in cross-validation."""
         # Each fold has every third text of each set.
         order = np.argsort(np.argsort(truth, kind="stable"), kind="stable")
         folds = order % _FOLDS
@@ -211,19 +214,19 @@ def _join_views(views: Sequence[Any], share: float) -> Any:
 
 def _make_regression() -> Any:
     linear = require_module("sklearn.linear_model", "redaction.sweep")
-    # The dual has a coordinate for each text, of which there are fewer than columns.
+    # The dual problem has one coordinate per text, and there are fewer texts than columns.
     return linear.LogisticRegression(
         C=_INVERSE_PENALTY, solver="liblinear", dual=True, tol=1e-3, max_iter=1000, random_state=0
     )
 
 
 class TextEstimator:
-    """An estimator of texts, which `infer` passes to it by their rows.
+    """Wrapper of an estimator on texts, for calls of `infer` with row numbers.
 
     Args:
-        model: with `fit(texts, truth)` and `scores(texts)`, or an estimator of scikit-learn for
-            texts; copied before it is fitted.
-        texts: the texts; a row holds the place of one.
+        model: object with `fit(texts, truth)` and `scores(texts)`, or a scikit-learn estimator for
+            texts. It is copied before fitting.
+        texts: the texts; a row contains the position of a text in this list.
     """
 
     def __init__(self, model: Any, texts: Sequence[str]) -> None:
@@ -233,12 +236,12 @@ class TextEstimator:
         return TextEstimator(copy.deepcopy(self._model, memo), self._texts)
 
     def fit(self, rows: _Floats, truth: npt.NDArray[Any]) -> None:
-        """Fit the model on these texts."""
+        """Fit the model on the texts with these row numbers."""
         self._model.fit(self._select(rows), truth)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an answer that the model has, as a function of rows."""
-        # `scores` is the method of an attacker of texts; the others are those of scikit-learn.
+        """Return a method or attribute of the model; methods take row numbers."""
+        # `scores` is the method of an attacker on texts. The other names are from scikit-learn.
         if name in ESTIMATOR_ANSWERS:
             if has_all(self._model, "scores"):
                 if name == "decision_function":
@@ -256,20 +259,20 @@ class TextEstimator:
         return scores.astype(np.float64)
 
     def _select(self, rows: _Floats) -> list[str]:
-        # A full stop is a text without a word, for estimators that refuse empty ones.
+        # A full stop replaces an empty text, because some estimators do not accept empty texts.
         texts = [self._texts[row] for row in rows[:, 0].astype(int)]
         return [text if text.strip() else "." for text in texts]
 
 
 def split_attackers(attackers: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Separate attackers of vectors from attackers of texts, which have a method `scores`.
+    """Separate attackers on vectors from attackers on texts, which have a method `scores`.
 
     Args:
-        attackers: as `sweep` takes them.
+        attackers: attackers, as `sweep` takes them.
 
     Raises:
-        TypeError: if an entry is neither.
-        ValueError: if no entry is given.
+        TypeError: if an entry is not an attacker of one of these kinds.
+        ValueError: if the list is empty.
     """
     if attackers is None:
         return (), ()

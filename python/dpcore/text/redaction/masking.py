@@ -1,7 +1,7 @@
 """Masking of words by a policy, policies as mechanisms, and linkage of redacted texts.
 
-A policy gives each word of a text a level; the words of levels up to a chosen one are masked, in
-one of three styles.
+A policy gives each word of a text a level. The words with levels up to a chosen level are masked,
+in one of three styles.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ from ..words import Linkage
 
 Levels = npt.NDArray[np.float64]
 Policy = Callable[[Sequence[str], np.random.Generator], Sequence[Any]]
-"""`(documents, rng) -> levels`: for each document an array with the level of each of its words."""
+"""Function `(documents, rng) -> levels`, with an array for each document that has a level for each
+word."""
 
 MASK: Final = "[MASK]"
-"""The token that stands for masked words."""
+"""Token that replaces masked words."""
 
 Style = Literal["mask", "collapse", "drop"]
 STYLES: Final[tuple[Style, ...]] = get_args(Style)
-"""A token for each masked word, one for each run of them, or no token."""
+"""Styles of masking: a token for each masked word, a token for each run of masked words, or no
+token."""
 
 _MAX_RECORD_WORDS = 2**24
 _WordIds = npt.NDArray[np.int64]
@@ -48,7 +50,7 @@ _METHOD_TITLES: Final = {
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text at white space; punctuation stays with its word.
+    """Split a text at white space; punctuation remains with its word.
 
     Example:
         >>> split_words("She has  cancer.")
@@ -58,9 +60,9 @@ def split_words(text: str) -> list[str]:
 
 
 def spread_levels(words: int) -> Levels:
-    """Return the levels of words masked one after another: ``(rank + 1/2) / words``.
+    """Return levels that mask words one after another: ``(rank + 1/2) / words``.
 
-    At level p exactly ``floor(p words + 1/2)`` of them are masked.
+    At level p, exactly ``floor(p words + 1/2)`` words are masked.
 
     Example:
         >>> spread_levels(4)
@@ -70,15 +72,16 @@ def spread_levels(words: int) -> Levels:
 
 
 class PolicyAttributes:
-    """Attributes that a policy may carry, each with its value for one that lacks it.
+    """Attributes that a policy may have, with the default of each.
 
     Attributes:
-        name: the name in tables. None takes that of the function.
-        needs_fit: True if it is fitted on texts, by a method `fit(sensitive, safe, rng=)`.
-        is_fitted: True if that was done.
-        fitted_on: fingerprints of the texts that it was fitted on.
-        is_random: True if its levels depend on the generator.
-        is_fit_random: True if the fit does.
+        name: name in tables. None takes the name of the function.
+        needs_fit: True if the policy must be fitted on texts, by a method
+            `fit(sensitive, safe, rng=)`.
+        is_fitted: True if the policy is fitted.
+        fitted_on: fingerprints of the texts on which the policy was fitted.
+        is_random: True if the levels depend on the generator.
+        is_fit_random: True if the fit depends on the generator.
     """
 
     name: Any = None
@@ -89,12 +92,12 @@ class PolicyAttributes:
 
 
 def policy_attribute(policy: Any, name: str) -> Any:
-    """Return an attribute that a policy may carry, or its default."""
+    """Return an attribute that a policy may have, or its default."""
     return attribute_of(PolicyAttributes, policy, name)
 
 
 def policy_name(policy: Any) -> str:
-    """Return the name of a policy for tables: its own, or that of the function."""
+    """Return the name of a policy for tables: its own name, or the name of the function."""
     own = policy_attribute(policy, "name")
     if not own and has_all(policy, "__name__"):
         own = policy.__name__
@@ -103,20 +106,21 @@ def policy_name(policy: Any) -> str:
 
 @suggest_arguments
 def policy_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[Levels]:
-    """Call a policy and check its levels.
+    """Compute the levels of the words of texts by a policy, and check them.
 
     Args:
-        policy: `(documents, rng) -> levels`.
-        texts: documents, none of them empty.
-        rng: the generator that the policy draws from.
+        policy: function `(documents, rng) -> levels`.
+        texts: documents that are not empty.
+        rng: numpy Generator for the random numbers of the policy.
 
     Returns:
-        For each text a float64 array, one entry a word, in [0, 1], or inf for a word that is
-        never masked.
+        A float64 array for each text, with an entry for each word, in [0, 1], or inf for a word
+        that is never masked.
 
     Raises:
         TypeError: if the policy cannot be called or its levels are not numbers.
-        ValueError: if a text is empty, or the levels are NaN, out of range or not one a word.
+        ValueError: if a text is empty, or the levels are NaN, out of range, or not one for each
+            word.
     """
     if isinstance(policy, type) or not callable(policy):
         raise mistyped("policy", "a function (documents, rng) -> levels", policy)
@@ -152,16 +156,16 @@ def mask_words(
 
     Args:
         texts: documents.
-        levels: of `policy_levels` on these texts; computed once, they serve every level.
-        level: share to be masked, in [0, 1].
-        style: "mask" puts one token for each masked word, "collapse" one for each run of them,
-            "drop" leaves masked words out, so that a text may become empty.
+        levels: result of `policy_levels` on these texts. The same result serves all levels.
+        level: share of words to mask, in [0, 1].
+        style: "mask" puts a token for each masked word, "collapse" puts a token for each run of
+            masked words, and "drop" removes masked words, so a text may become empty.
 
     Returns:
-        One text for each, its words joined by one blank.
+        A masked text for each text, with words joined by one blank.
 
     Raises:
-        ValueError: if `level` is out of range, the style unknown, or the lengths differ.
+        ValueError: if `level` is out of range, the style is unknown, or the lengths differ.
 
     Example:
         >>> levels = [np.array([0.5, 0.1, 0.2, np.inf])]
@@ -187,13 +191,13 @@ def _join_words(words: list[str], masked: list[bool], style: Style) -> str:
     tokens = [MASK if out else word for word, out in zip(words, masked, strict=True)]
     if style == "mask":
         return " ".join(tokens)
-    # Equal words that were kept stay both: only masked runs are joined.
+    # Only masked runs are joined. Equal neighbouring words that are kept remain separate.
     runs = groupby(zip(tokens, masked, strict=True), key=lambda token: token[1])
     return " ".join(MASK if out else " ".join(token for token, _ in run) for out, run in runs)
 
 
 def fingerprint_texts(texts: Sequence[str]) -> frozenset[int]:
-    """Return a number for the words of each text, the same in every process."""
+    """Return a hash of the words of each text; it is the same in every process."""
     joined = (" ".join(split_words(text)).encode("utf-8", "surrogatepass") for text in texts)
     return frozenset(int.from_bytes(blake2b(text, digest_size=8).digest()) for text in joined)
 
@@ -202,12 +206,12 @@ def warn_if_fitted_on(policy: Any, texts: Sequence[str], stacklevel: int = 3) ->
     """Warn if a policy was fitted on some of the texts, and return the number of these texts.
 
     Args:
-        policy: a policy; one without `fitted_on` was not fitted.
-        texts: documents that it redacts.
-        stacklevel: of the warning.
+        policy: a policy; a policy without `fitted_on` was not fitted.
+        texts: documents that the policy redacts.
+        stacklevel: stack level of the warning.
 
     Warns:
-        UserWarning: if texts are among those that the policy was fitted on.
+        UserWarning: if the policy was fitted on some of the texts.
     """
     fitted: frozenset[int] = policy_attribute(policy, "fitted_on")
     repeated = sum(fingerprint_texts([text]) <= fitted for text in texts) if fitted else 0
@@ -232,26 +236,26 @@ def redact(
 ) -> list[str]:
     """Mask words of texts by a policy.
 
-    Words are what white space separates. A text without its punctuation and white space cannot be
-    restored from the result, whose words are joined by one blank.
+    Words are separated by white space. The words of the result are joined by one blank, so the
+    original white space is lost.
 
     Args:
-        texts: documents, none of them empty.
-        policy: one of this package, or any `(documents, rng) -> levels` that gives for each
-            document an array with the level from which on each word is masked: in [0, 1], or inf
-            for never.
-        level: share to be masked, in [0, 1]. None for policies that mask always the same words:
-            their levels are 0 and inf.
+        texts: documents that are not empty.
+        policy: a policy of this package, or any function `(documents, rng) -> levels`. It returns
+            an array for each document that has, for each word, the level from which the word is
+            masked. A level is in [0, 1], or inf for a word that is never masked.
+        level: share of words to mask, in [0, 1]. Use None for policies that always mask the same
+            words: their levels are 0 and inf.
         style: "mask", "collapse" (one token for a run of masked words) or "drop" (no token).
         rng: None, an int seed or a numpy Generator.
 
     Returns:
-        One text for each; with "drop" it may be empty.
+        A redacted text for each text; with "drop" it may be empty.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if a text is empty, an argument is out of range, the policy is not fitted, its
-            levels do not fit the texts, or `level` is missing where it is needed.
+            levels do not match the texts, or `level` is missing for a policy that needs it.
 
     Warns:
         UserWarning: if the policy was fitted on some of these texts.
@@ -281,24 +285,25 @@ def redact(
 
 @suggest_arguments
 def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -> float:
-    """Compute the exact delta of random masks between two texts of one length.
+    """Compute the exact delta of random masks between two texts of the same length.
 
-    If all places at which the texts differ are masked, the outputs have one law; otherwise no
-    output is possible on both sides. So (epsilon, delta) holds for one delta, whatever epsilon:
-    ``1 - p^k`` where each word is masked independently, and ``1 - C(n-k, m-k) / C(n, m)`` where m
-    of n words are. The value is for the style "mask", whose places and length are visible; for
-    the other styles it is an upper limit. A policy that always masks the same words has delta 0
-    if these places are among them, and 1 otherwise.
+    If all places at which the texts differ are masked, the output has the same law on the two
+    texts. Otherwise, the outputs on the two texts are disjoint. Therefore the delta is the same for
+    every epsilon. It is ``1 - p^k`` if each word is masked independently, and
+    ``1 - C(n-k, m-k) / C(n, m)`` if exactly m of n words are masked. The value is exact for the
+    style "mask", whose outputs show the places and the length. For the other styles it is an upper
+    bound. A policy that always masks the same words has delta 0 if these words include all
+    differing places, and delta 1 otherwise.
 
     Args:
         p: share of masked words, in [0, 1].
-        words: words n of each text.
-        differing: places k at which the texts differ, from 1 to n.
-        exact: True for ``m = floor(p n + 1/2)`` masks, as `Random(exact=True)` draws them; False
-            for independent ones.
+        words: number n of words of each text.
+        differing: number k of places at which the texts differ, from 1 to n.
+        exact: True for exactly ``m = floor(p n + 1/2)`` masks, as in `Random(exact=True)`; False
+            for independent masks.
 
     Returns:
-        The delta, in [0, 1]; 1 if fewer words are masked than differ.
+        The delta, in [0, 1]. It is 1 if fewer words are masked than differ.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -321,7 +326,7 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
     masks = int((spread_levels(words) <= p).sum())
     if masks < differing:
         return 1.0
-    # The product over i < k of (m - i) / (n - i), as the sum of its logarithms.
+    # The product over i < k of (m - i) / (n - i), computed as a sum of logarithms.
     kept = (words - masks) / (words - np.arange(differing))
     return float(-np.expm1(np.log1p(-kept).sum()))
 
@@ -329,13 +334,13 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
 @suggest_arguments
 @dataclass(eq=False, repr=False)
 class PolicyMechanism(Shown):
-    """A policy as a mechanism from a list of texts to their masks, made by `policy_mechanism`.
+    """A policy as a mechanism from texts to their masks; created by `policy_mechanism`.
 
     Args:
         policy: the policy, fitted or not.
-        level: share to be masked.
-        safe: texts of the other set, where the policy is fitted on each input.
-        words: entries for each text.
+        level: share of words to mask.
+        safe: texts of the other set, if the policy is fitted on each input; otherwise None.
+        words: number of entries for each text, or None for the longest text of the input.
     """
 
     policy: Any
@@ -346,7 +351,7 @@ class PolicyMechanism(Shown):
 
     @property
     def name(self) -> str:
-        """The policy and the level; where it is fitted inside, that too."""
+        """Policy, level, and the statement that the policy is fitted on each input, if it is."""
         fitted = "" if self.safe is None else ", fitted on each input"
         return f"redaction.policy_mechanism({policy_name(self.policy)}, {self.level:g}{fitted})"
 
@@ -358,7 +363,7 @@ class PolicyMechanism(Shown):
         return type(self), (self.policy, self.level, self.safe, self.words)
 
     def __call__(self, x: Sequence[str], size: int, rng: Rng = None) -> npt.NDArray[np.int8]:
-        """Draw masks of a list of texts.
+        """Draw masks of the words of a list of texts.
 
         Args:
             x: the texts.
@@ -366,8 +371,8 @@ class PolicyMechanism(Shown):
             rng: None, an int seed or a numpy Generator.
 
         Returns:
-            int8, shape `(size, texts, words)`: 1 for a masked word, 0 for a kept one, -1 after
-            the last word of a text.
+            int8, shape `(size, texts, words)`: 1 for a masked word, 0 for a kept word, -1 after the
+            last word of a text.
 
         Raises:
             ValueError: if a text is empty or has more than `words` words, or the policy fails.
@@ -382,7 +387,8 @@ class PolicyMechanism(Shown):
         size = check_size(size, len(texts) * width)
         is_fit_random = self.safe is not None and policy_attribute(self.policy, "is_fit_random")
         if not policy_attribute(self.policy, "is_random") and not is_fit_random:
-            # Nothing is drawn: all rows are equal, and are computed once an input.
+            # There are no random draws, so all rows are equal, and they are computed once per
+            # input.
             if texts not in self._known:
                 self._known.clear() if len(self._known) > 7 else None
                 self._known[texts] = self._draw(texts, width, generator)
@@ -406,32 +412,35 @@ class PolicyMechanism(Shown):
 def policy_mechanism(
     policy: Policy, level: float, *, safe: Any = None, words: int | None = None
 ) -> PolicyMechanism:
-    """Return a policy as a mechanism, from a list of texts to which of their words are masked.
+    """Return a policy as a mechanism from a list of texts to masks of their words.
 
-    An audit of it shows that a policy that is fitted on private texts is itself a release: its
-    masks on *other* texts depend on each of them. Let the event read only those, because the masks
-    of the changed text may differ in any case.
+    An audit of this mechanism shows that a policy fitted on private texts is itself a release: its
+    masks on *other* texts depend on each of them. Let the event read only the masks of the other
+    texts, because the masks of the changed text may differ in any case.
 
     Args:
-        policy: a policy; with `safe` one that is not fitted yet.
-        level: share to be masked, in [0, 1].
-        safe: texts of the other set: `policy.fit(x, safe)` then is part of the mechanism, done
-            once for each input if it has no draws and once for each output otherwise. None for
-            policies that need no fit, or are fitted on public texts.
-        words: most words of a text, which fixes the shape of outputs. None takes the longest
-            text of the input, so that two inputs must agree in it.
+        policy: a policy; with `safe` a policy that is not fitted yet.
+        level: share of words to mask, in [0, 1].
+        safe: texts of the other set. Then `policy.fit(x, safe)` is a part of the mechanism. It is
+            called once for each input if it is not random, and once for each output otherwise. None
+            is for policies that need no fit, or are fitted on public texts.
+        words: largest number of words of a text, which fixes the shape of the outputs. None takes
+            the longest text of the input; then the longest texts of the two inputs must have the
+            same length.
 
     Returns:
-        A callable `(x, size, rng) -> outputs`, outputs int8 of shape `(size, texts, words)`: 1 for
-        a masked word, 0 for a kept one, -1 after the last word of a text.
+        Function `(x, size, rng) -> outputs`. The outputs are int8 of shape `(size, texts, words)`:
+        1 for a masked word, 0 for a kept word, -1 after the last word of a text.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `level` or `words` is out of range, `safe` has no text, or the policy is to
-            be fitted and has no `fit`, or is not fitted and `safe` is missing.
+        ValueError: if `level` or `words` is out of range, `safe` is empty, `safe` is passed for a
+            policy without `fit`, or the policy needs a fit and is neither fitted nor used with
+            `safe`.
 
     Source:
-        Dwork and Roth (2014), definition 2.4: all that depends on the data counts, parameters too.
+        Dwork and Roth (2014), definition 2.4: everything that depends on the data counts, also
+        parameters.
 
     Example:
         >>> from dpcore.text.redaction import Keywords
@@ -460,29 +469,32 @@ def link_redacted(
     by: _LinkageMethod = "places",
     confidence: float = 0.95,
 ) -> Linkage:
-    """Link each redacted text to the originals that agree with it, and count who is right.
+    """Link each redacted text to the originals that agree with it, and count the correct links.
 
-    The attacker knows all originals and one redacted text. If t originals agree with it, each is
-    named with probability 1/t, so that a right one among them counts 1/t; the sum is rounded to
-    the nearest whole number. A text with which no original agrees is linked wrongly.
+    The attacker knows all originals and one redacted text. If t originals agree with the redacted
+    text, the attacker names each of them with probability 1/t. A correct original among them
+    therefore counts 1/t, and the sum is rounded to the nearest whole number. If no original agrees,
+    the link is wrong.
 
     Args:
-        originals: texts, at least two.
-        redacted: texts after redaction, which may be empty.
-        truth: row of the original of each redacted text, or None if `redacted` has one text for
-            each original, in their order.
-        by: what must agree: "places" the number of words and each kept word at its place (of the
-            style "mask"), "kept_places" each kept word at its place from the start, the number of
-            words aside, "bag" the kept words as a multiset, wherever they stand (of any style).
-        confidence: of the interval.
+        originals: at least two texts.
+        redacted: texts after redaction; they may be empty.
+        truth: row of the original of each redacted text. By default, `redacted` has one text for
+            each original, in the same order.
+        by: form of agreement. "places": the number of words agrees, and each kept word is at the
+            same place (for the style "mask"). "kept_places": each kept word is at the same place
+            from the start; the number of words is ignored. "bag": the kept words occur in the
+            original, counted with repetitions, at any place (for any style).
+        confidence: confidence of the interval.
 
     Returns:
-        The count, with an interval and a floor. `words` is the mean number of kept words, rounded.
+        The number of correct links, with an interval and a floor. `words` is the rounded mean
+        number of kept words.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there are fewer than two originals, an original is empty, there is no
-            redacted text, or `truth` does not fit.
+        ValueError: if there are fewer than two originals, an original is empty, there are no
+            redacted texts, or `truth` has wrong entries.
 
     Source:
         Gusain and Leith (2023) for the redaction; Sweeney (2002), k-anonymity, for the number of
@@ -517,10 +529,10 @@ def link_redacted(
 def index_originals(
     words_of_originals: Sequence[Sequence[str]], by: str
 ) -> Callable[[Sequence[str]], _WordIds]:
-    """Return a function from the words of a redacted text to the rows that agree with them.
+    """Return a function from the words of a redacted text to the rows of the originals that agree.
 
     Args:
-        words_of_originals: the words of each original.
+        words_of_originals: words of each original.
         by: "places", "kept_places" or "bag", as in `link_redacted`.
     """
     numbers = {
@@ -567,7 +579,7 @@ def _read_truth(truth: Any, outputs: int, originals: int) -> _WordIds:
 
 
 class _PlaceIndex:
-    """Originals by the number of the word at each place."""
+    """Index of originals by the number of the word at each place."""
 
     def __init__(self, rows: Sequence[Sequence[int]]) -> None:
         self.sizes = np.array([len(numbers) for numbers in rows])
@@ -575,7 +587,7 @@ class _PlaceIndex:
         self.words = np.array([word for numbers in rows for word in numbers])
 
     def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
-        """Return the rows with these words at these places, and of this size."""
+        """Return the originals with these words at these places and with this length."""
         last = places[-1] if places else -1
         candidates = np.flatnonzero(self.sizes > last if size is None else self.sizes == size)
         for place, number in zip(places, ids, strict=True):
@@ -584,7 +596,7 @@ class _PlaceIndex:
 
 
 class _BagIndex:
-    """Originals by how often each word occurs in them."""
+    """Index of originals by the number of occurrences of each word."""
 
     def __init__(self, originals: Sequence[Sequence[int]]) -> None:
         self.originals = len(originals)
@@ -597,7 +609,7 @@ class _BagIndex:
         self.found = {word: tuple(map(np.array, columns)) for word, columns in index.items()}
 
     def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
-        """Return the rows in which each of these words occurs as often as here, or more often."""
+        """Return the rows of the originals that contain these words at least as often."""
         matches = [
             rows[counts >= times]
             for (rows, counts), times in ((self.found[w], n) for w, n in Counter(ids).items())

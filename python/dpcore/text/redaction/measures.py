@@ -1,4 +1,4 @@
-"""Measurements of one redaction of two sets of texts, from which `sweep` makes its points."""
+"""Measurements of one redaction of two sets of texts, for the points of `sweep`."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ from .attackers import NGramRegression, TextEstimator
 from .masking import MASK, split_words
 
 ORDERS: Final = (1.0, 2.0)
-"""Orders of the divergences of every split and of permuted labels: KL and D_2."""
+"""Orders of the divergences in each split and for permuted labels: KL and D_2."""
 
 _CURVE_ORDERS: Final = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
-"""Orders of the first split's estimate, from which `Estimate.epsilon` converts."""
+"""Orders of the estimate in the first split, which `Estimate.epsilon` converts."""
 
 _DIVERGENCE_NEIGHBOURS: Final = 20
-"""Neighbours of the divergence of the scores; fewer for less than 80 rows a set."""
+"""Number of neighbours in the divergence estimate; fewer if a set has fewer than 80 rows."""
 
 _VECTOR_DIM: Final = 50
 _MIN_TEXTS_PER_WORD: Final = 2
-"""Texts in which a word of vectors and of labels must occur; attacks on the set read all words."""
+"""Smallest number of texts that contain a word of the vectors or of the features for labels.
+Attacks on the set use all words."""
 
 _ATTACKER_INVERSE_PENALTY: Final = 10.0
 _SET_ATTRIBUTE: Final = "sensitive"
 _MAX_EXPOSED_WORDS: Final = 5
-"""Words that are named for each exposed document, at most."""
+"""Largest number of words that are listed for each exposed document."""
 
 
 class Parts(NamedTuple):
-    """Rows of the texts of one split: of the policy, and to fit, choose and test attackers."""
+    """Rows of the texts of one split: for the policy, and to fit, choose and test attackers."""
 
     policy: Ints
     fit: Ints
@@ -52,24 +53,24 @@ class Parts(NamedTuple):
 
     @property
     def others(self) -> Ints:
-        """Rows of all parts but the policy's, part by part."""
+        """Rows of all parts except the policy's part, part by part."""
         return np.concatenate(self[1:])
 
 
 @dataclass(frozen=True)
 class Study:
-    """Settings that stay the same at every point of a sweep.
+    """Settings that are the same at every point of a sweep.
 
     Args:
-        texts: both sets, the sensitive one first, no text twice.
-        rows: the position of each in its set, as it was given, shape (n,).
-        truth: 1 for texts of the sensitive set, 0 for others, shape (n,).
+        texts: texts of the two sets, the sensitive set first, without repeated texts.
+        rows: position of each text in its original set, shape (n,).
+        truth: 1 for texts of the sensitive set, 0 for texts of the safe set, shape (n,).
         labels: labels of the texts of the safe set, in their order, or None.
-        public: texts that features are fitted on, or None for the policy's part.
-        encode: the caller's encoder, or None.
-        attackers: the caller's attackers of vectors, each an estimator, an `Attacker` or "usual".
-        text_attackers: the caller's attackers of texts.
-        confidence: of intervals and certificates.
+        public: public texts on which features are fitted, or None for the policy's part.
+        encode: encoder of the user, or None.
+        attackers: attackers on vectors of the user, each an estimator, an `Attacker` or "usual".
+        text_attackers: attackers on texts of the user.
+        confidence: confidence of intervals and certificates.
     """
 
     texts: tuple[str, ...]
@@ -85,7 +86,7 @@ class Study:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Figures(Record, word="Figures"):
-    """The figures of one redaction in one split; see `SweepPoint` for what they are."""
+    """Figures of one redaction in one split; `SweepPoint` describes them."""
 
     masked: float
     accuracy: float
@@ -99,7 +100,7 @@ class Figures(Record, word="Figures"):
     null: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
+        """Make the arrays read-only."""
         for name in ("divergence", "null"):
             object.__setattr__(self, name, frozen_array(getattr(self, name)))
 
@@ -111,14 +112,14 @@ FIGURES: Final = tuple(field.name for field in fields(Figures))
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ExposedDocument(Shown):
-    """A test document whose set the attack names correctly.
+    """A test document for which the attack infers the correct set.
 
     Args:
-        row: its position among the texts of its set, as `sweep` was given them.
-        is_sensitive: True if it belongs to the sensitive set.
-        score: the attacker's score, higher for the sensitive set.
-        words: the words left in it that speak most for its set, the strongest first.
-        redacted: what the attacker saw.
+        row: position of the document in its set, as passed to `sweep`.
+        is_sensitive: True if the document belongs to the sensitive set.
+        score: score of the attacker, higher for the sensitive set.
+        words: remaining words that are the strongest evidence for its set, the strongest first.
+        redacted: redacted text that the attacker received.
     """
 
     row: int
@@ -129,13 +130,13 @@ class ExposedDocument(Shown):
 
 
 class Features(NamedTuple):
-    """Redacted texts as numbers, a row each.
+    """Features of redacted texts, with one row for each text.
 
     Attributes:
-        weights: TF-IDF weights of all words, sparse.
+        weights: sparse TF-IDF weights of all words.
         names: the words.
-        frequent: weights of the words of two texts or more, for the labels, or None without labels.
-        vectors: of the caller's encoder, or of `TfidfSVD`.
+        frequent: weights of the words in two texts or more, for the labels, or None without labels.
+        vectors: vectors from the user's encoder, or from `TfidfSVD`.
         counts: number of masks, number of words, and their ratio.
     """
 
@@ -149,13 +150,14 @@ class Features(NamedTuple):
 def compute_features(
     study: Study, parts: Parts, redacted: Sequence[str], background: Sequence[str], seed: int
 ) -> Features:
-    """Transform all redacted texts by features that are fitted on redacted texts.
+    """Compute features of all redacted texts; the features are fitted on redacted texts.
 
-    Directions are fitted on the background, so that the rows of a divergence are independent.
-    Words are also those of the attackers' own texts: a policy has not ranked these. An empty text,
-    and one without a word that occurs in two of the texts, is a row of zeros.
+    The directions are fitted on the background texts, so that the rows of a divergence estimate are
+    independent. The words come from the background texts and from the texts that fit the attackers,
+    because the policy has not ranked these texts. The vector is zero for an empty text, and for a
+    text without a word that two texts contain.
     """
-    # A full stop is a text without a word: `TfidfSVD` refuses empty ones.
+    # A full stop replaces an empty text, because `TfidfSVD` does not accept empty texts.
     filled, background = ([text or "." for text in texts] for texts in (redacted, background))
     known_texts = [*background, *(filled[row] for row in parts.fit)]
     weights, names = _weigh_words(known_texts, filled, 1)
@@ -163,7 +165,7 @@ def compute_features(
     if study.labels is not None:
         frequent, _ = _weigh_words(known_texts, filled, _MIN_TEXTS_PER_WORD)
     vectors = np.zeros((len(filled), 1))
-    # Where no word is left in two texts, all documents have the same vector.
+    # If no remaining word is in two texts, all documents have the same vector.
     with suppress(ValueError), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         encoder = TfidfSVD(_VECTOR_DIM, min_count=_MIN_TEXTS_PER_WORD)
@@ -178,9 +180,9 @@ def compute_features(
 def _weigh_words(
     known_texts: Sequence[str], texts: Sequence[str], min_count: int
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return TF-IDF weights of texts, and the words, which at least `min_count` known texts have.
+    """Return TF-IDF weights of words in at least `min_count` known texts, and these words.
 
-    Where there is no such word, all texts have a weight of 0.
+    If there are no such words, all weights are 0.
     """
     extraction = require_module("sklearn.feature_extraction.text", "redaction.sweep")
     words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=min_count)
@@ -194,7 +196,7 @@ def _weigh_words(
 
 @dataclass(frozen=True)
 class _SparseWeightClassifier:
-    """A classifier of texts that are given by their rows, on the sparse weights of their words."""
+    """Classifier that receives row numbers of texts, and uses the sparse weights of their words."""
 
     model: Any
     weights: Any
@@ -204,11 +206,11 @@ class _SparseWeightClassifier:
         return _SparseWeightClassifier(model, self.weights)
 
     def fit(self, rows: Floats, truth: Any) -> None:
-        """Fit the classifier."""
+        """Fit the classifier on the texts with these row numbers."""
         self.model.fit(self.weights[rows[:, 0].astype(int)], truth)
 
     def predict_proba(self, rows: Floats) -> Any:
-        """Return the probabilities of both sets."""
+        """Return the probabilities of the two sets."""
         return self.model.predict_proba(self.weights[rows[:, 0].astype(int)])
 
 
@@ -231,7 +233,7 @@ def _make_trees() -> Any:
 def _make_set_attackers(
     study: Study, features: Features, redacted: Sequence[str], rows: int
 ) -> list[Attacker]:
-    """Return the logistic regressions on texts and on vectors, and the caller's attackers."""
+    """Return the logistic regressions on texts and on vectors, and the user's attackers."""
     regression = Attacker(_make_scaled_regression(), name="logistic regression on vectors")
     readers = [(NGramRegression(), "logistic regression on n-grams and masks")]
     readers += [(attacker, type(attacker).__name__) for attacker in study.text_attackers]
@@ -251,7 +253,7 @@ def _make_set_attackers(
 
 
 def _on_columns(attacker: Attacker, columns: Floats) -> Attacker:
-    """Return an attacker who gets rows of texts, and reads these columns of them."""
+    """Return an attacker that receives row numbers of texts, and reads these columns."""
     change = attacker.transform
     change = TRANSFORMS[change] if isinstance(change, str) else change
 
@@ -263,9 +265,9 @@ def _on_columns(attacker: Attacker, columns: Floats) -> Attacker:
 
 
 def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: int) -> Inference:
-    """Infer the set of the test texts by attackers who get the row of each text.
+    """Infer the set of the test texts by attackers that receive the row number of each text.
 
-    The corpus holds the originals, for `infer` leaves out texts that are equal.
+    The corpus contains the original texts, because `infer` leaves out equal texts.
     """
     rows = parts.others
     texts = [study.texts[row] for row in rows.tolist()]
@@ -280,18 +282,18 @@ def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: i
 def measure_figures(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], nulls: int, seed: int
 ) -> tuple[Figures, Inference]:
-    """Measure one redaction in one split: attacks, utility, divergences, and the null.
+    """Measure one redaction in one split: attacks, utility, divergences, and the null distribution.
 
     Args:
         study: the texts and the settings.
         parts: the parts of this split.
-        features: of all texts.
-        redacted: all texts.
-        nulls: permutations of the labels.
-        seed: of folds, permutations and attackers.
+        features: features of all texts.
+        redacted: all redacted texts.
+        nulls: number of permutations of the labels.
+        seed: seed of the folds, permutations and attackers.
 
     Returns:
-        The figures without the share that is masked, and the inference of the main attack.
+        The figures, without the share of masked words, and the inference of the main attack.
     """
     attackers = _make_set_attackers(study, features, redacted, len(parts.fit))
     attack = infer_set(study, parts, attackers, seed)
@@ -321,12 +323,12 @@ def measure_figures(
 def _estimate_set_divergences(
     parts: Parts, vectors: Floats, truth: Ints, seed: int, orders: Sequence[float], **more: Any
 ) -> Estimate:
-    """Estimate the divergences of both sets without the policy's part."""
+    """Estimate the divergences between the two sets, without the policy's part."""
     rows = np.sort(parts.others)
     sensitive, safe = (vectors[rows][truth[rows] == side] for side in (1, 0))
     k = min(_DIVERGENCE_NEIGHBOURS, min(len(sensitive), len(safe)) // 4)
     with warnings.catch_warnings():
-        # At high levels few rows differ, of which `Estimate.notes` speaks.
+        # At high levels few rows differ; `Estimate.notes` reports this.
         warnings.simplefilter("ignore", UserWarning)
         return renyi(
             sensitive, safe, alphas=[order for order in orders if order <= k + 1], k=k,
@@ -336,7 +338,7 @@ def _estimate_set_divergences(
 
 
 def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) -> Estimate:
-    """Estimate the divergences with error bars, beliefs and certified lower bounds."""
+    """Estimate the divergences, with error bars, beliefs and certified lower bounds."""
     return _estimate_set_divergences(
         parts, vectors, study.truth, seed, _CURVE_ORDERS, error="jackknife", checks=True,
         certified=True, rows="independent", confidence=study.confidence,
@@ -344,7 +346,7 @@ def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) 
 
 
 def _measure_utility(study: Study, parts: Parts, weights: Any) -> tuple[float, float]:
-    """Return the macro-F1 of the labels of the safe set, and that of the most frequent label."""
+    """Return the macro-F1 on labels of the safe set, for a prediction and for the majority."""
     if study.labels is None:
         return np.nan, np.nan
     metrics = require_module("sklearn.metrics", "redaction.sweep")
@@ -363,10 +365,10 @@ def _measure_utility(study: Study, parts: Parts, weights: Any) -> tuple[float, f
 def find_exposed(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], attack: Inference
 ) -> tuple[ExposedDocument, ...]:
-    """Return the test documents whose set the attack names rightly, the surest first.
+    """Return the test documents with a correct inference of their set, the surest first.
 
-    The surest is that with a score as far out as the fewest texts of the other set have. The words
-    are those of the largest contribution to a logistic regression on words.
+    The surest document has the most extreme score, measured by the share of texts of the other set
+    with such a score. The words have the largest contributions to a logistic regression on words.
     """
     model = _make_regression().fit(features.weights[parts.fit], study.truth[parts.fit])
     rows, scores = parts.others[attack.scored.rows], attack.scored.scores[:, 0]

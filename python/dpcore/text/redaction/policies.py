@@ -1,6 +1,6 @@
-"""Policies: which words of a document are masked, and from which level on.
+"""Policies: rules that determine which words of a document are masked, and from which level.
 
-`Learned` is learned from word vectors and needs torch, which its method `fit` loads.
+`Learned` is trained on word vectors. It needs torch, which its method `fit` loads.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .masking import Levels, fingerprint_texts, split_words, spread_levels
 _OUTER_PUNCTUATION: Final = re.compile(r"^[\W_]+|[\W_]+$")
 _POSSESSIVE_ENDING: Final = re.compile(r"['\u2019]s$")
 _WORD_SPAN_PATTERN: Final = re.compile(r"\S+")
-"""A word of `split_words`, with its place in the text."""
+"""Pattern of a word of `split_words`, for its position in the text."""
 
 _KEYWORD_INVERSE_PENALTY: Final = 10.0
 _MIN_TEXTS_PER_KEYWORD: Final = 2
-"""Texts in which a word must occur to have a weight."""
+"""Smallest number of texts that contain a word with a weight."""
 
 _PhraseIndex = dict[str, list[tuple[str, ...]]]
 _THRESHOLD_SHARPNESS: Final = 50.0
@@ -44,14 +44,14 @@ _ADDED_VARIANCE: Final = 1e-4
 
 
 class FrozenPolicy(Record):
-    """Properties of a policy that the sweep and `mechanism` read, with their usual values.
+    """Base class of policies, with the properties that `sweep` and `policy_mechanism` read.
 
     Attributes:
-        kind: short word for tables.
+        kind: short name for tables.
         has_levels: False if the policy masks the same words at every level.
         needs_fit: True if `fit` must be called first.
-        is_random: True if a call draws.
-        is_fit_random: True if `fit` draws.
+        is_random: True if a call draws random numbers.
+        is_fit_random: True if `fit` draws random numbers.
     """
 
     __slots__ = ()
@@ -63,8 +63,8 @@ class FrozenPolicy(Record):
 
     @property
     def name(self) -> str:
-        """Its kind, and the settings that are not the usual ones."""
-        # What `fit` sets has an empty default, and is no setting.
+        """Kind of the policy, and its settings that differ from the defaults."""
+        # Fields that `fit` sets have an empty default; they are not settings.
         settings: Any = fields(self)  # type: ignore[arg-type]
         values = [
             (setting.name, getattr(self, setting.name), setting.default) for setting in settings
@@ -80,11 +80,11 @@ class FrozenPolicy(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Random(FrozenPolicy, word="redaction.Random"):
-    """Random words, whatever they are.
+    """Policy that masks random words.
 
     Args:
-        exact: True masks exactly ``floor(p n + 1/2)`` of n words at level p; False masks each
-            word independently with probability p.
+        exact: True masks exactly ``floor(p n + 1/2)`` of n words at level p. False masks each word
+            independently with probability p.
 
     Raises:
         TypeError: if `exact` is not True or False.
@@ -103,7 +103,7 @@ class Random(FrozenPolicy, word="redaction.Random"):
     is_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Check the field."""
+        """Check the fields."""
         flag("exact", self.exact)
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
@@ -111,31 +111,33 @@ class Random(FrozenPolicy, word="redaction.Random"):
         sizes = [len(split_words(text)) for text in documents]
         if self.exact:
             return [rng.permutation(spread_levels(size)) for size in sizes]
-        # In (0, 1]: no word is masked at level 0.
+        # The levels are in (0, 1], so no word is masked at level 0.
         return [1.0 - rng.random(size) for size in sizes]
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ranked(FrozenPolicy, word="redaction.Ranked"):
-    """Words in the order in which they distinguish a sensitive from a safe set of texts.
+    """Policy that masks first the words that best distinguish a sensitive set from a safe set.
 
-    `fit` makes a logistic regression (inverse penalty 10) on TF-IDF weights of `words_of` in two
-    texts or more. A word is ranked by the largest absolute coefficient of its parts; a word
-    without a known part comes last. A fitted policy discloses its texts; see `mechanism`.
+    `fit` fits a logistic regression (inverse penalty 10) on TF-IDF weights of the `words_of` that
+    occur in two texts or more. The rank of a word is the largest absolute coefficient of its parts.
+    A word without a known part is masked last. A fitted policy discloses information about its
+    texts; see `policy_mechanism`.
 
     Args:
-        per_document: True masks the share p of each document; False masks the share p of the
-            words of all fitted texts, and of a document what is ranked as high as these.
+        per_document: True masks the share p of each document. False determines the highest-ranked
+            share p of the words of all fitted texts, and masks the words of a document that have
+            these ranks.
         words: known words, set by `fit`.
-        weights: their coefficients, above 0 for words of the sensitive texts; set by `fit`.
-        shares: shares of the words of the fitted texts that are ranked at least as high; set by
-            `fit`.
-        fitted_on: numbers that stand for the fitted texts, set by `fit`.
+        weights: coefficients of the words, above 0 for words of the sensitive texts; set by `fit`.
+        shares: for each word, the share of the words of the fitted texts that are ranked at least
+            as high; set by `fit`.
+        fitted_on: fingerprints of the fitted texts, set by `fit`.
 
     Raises:
         TypeError: if `per_document` is not True or False.
-        ValueError: if words, weights and shares are not of one length.
+        ValueError: if `words`, `weights` and `shares` differ in length.
 
     Source:
         Gusain and Leith (2024), Plausible Deniability of Redacted Text.
@@ -158,7 +160,7 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
     needs_fit: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Check and freeze the fields."""
+        """Check the fields and make the arrays read-only."""
         flag("per_document", self.per_document)
         for name in ("weights", "shares"):
             need = f"numbers for {len(self.words):,} words"
@@ -173,18 +175,18 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         return bool(self.words)
 
     def fit(self, sensitive: Any, safe: Any, *, rng: Rng = None) -> Ranked:
-        """Return a policy fitted on two sets of texts.
+        """Return a copy of the policy that is fitted on two sets of texts.
 
         Args:
-            sensitive: texts, none of them empty.
+            sensitive: texts that are not empty.
             safe: texts of the other set.
-            rng: not used, because there is no draw.
+            rng: not used, because the fit is not random.
 
         Returns:
-            A new policy; this one is unchanged.
+            A new policy; the original policy is unchanged.
 
         Raises:
-            ModuleNotFoundError: without scikit-learn.
+            ModuleNotFoundError: if scikit-learn is missing.
             ValueError: if a set or a text is empty, or no word occurs in two texts.
         """
         sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
@@ -202,7 +204,7 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         words = tuple(features.get_feature_names_out().tolist())
         sizes = np.abs(model.coef_[0])
         rank = dict(zip(words, sizes.tolist(), strict=True))
-        # A word of a text is at least as high as each of its parts: no share is 0.
+        # The rank of a word of a text is at least the rank of each of its parts, so no share is 0.
         ranks = np.sort(np.concatenate([_highest_ranks(rank, text) for text in texts]))
         shares = 1.0 - np.searchsorted(ranks, sizes) / len(ranks)
         return replace(
@@ -211,12 +213,12 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         )  # fmt: skip
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
-        """Return the levels of the words of each document, without a draw."""
+        """Return the levels of the words of each document; the result is not random."""
         require_words(self)
         if self.per_document:
             rank = dict(zip(self.words, np.abs(self.weights).tolist(), strict=True))
             return [rank_levels(_highest_ranks(rank, text)) for text in documents]
-        # The share falls as the weight grows.
+        # The share decreases as the weight increases.
         below = dict(zip(self.words, (-self.shares).tolist(), strict=True))
         return [-_highest_ranks(below, text, -1.0) for text in documents]
 
@@ -228,9 +230,9 @@ def require_words(policy: Any) -> None:
 
 
 def rank_levels(scores: Levels) -> Levels:
-    """Return levels by which the highest scores of a document are masked first.
+    """Return levels that mask the highest scores of a document first.
 
-    Of equal scores the first in the document is masked first.
+    If scores are equal, the first word in the document is masked first.
 
     Example:
         >>> rank_levels(np.array([0.1, 2.0]))
@@ -242,7 +244,7 @@ def rank_levels(scores: Levels) -> Levels:
 
 
 def _highest_ranks(rank: Mapping[str, float], text: str, unknown: float = 0.0) -> Levels:
-    """Return for each word of a text the highest rank of its parts."""
+    """Return, for each word of a text, the highest rank of its parts."""
     words = map(words_of, split_words(text))
     ranks = [max((rank.get(part, unknown) for part in word), default=unknown) for word in words]
     return np.array(ranks)
@@ -251,14 +253,14 @@ def _highest_ranks(rank: Mapping[str, float], text: str, unknown: float = 0.0) -
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Keywords(FrozenPolicy, word="redaction.Keywords"):
-    """Words of a list, and phrases of several words; case and punctuation at word ends are ignored.
+    """Policy that masks listed words and phrases; case and punctuation at word ends are ignored.
 
     Args:
         keywords: words and phrases.
 
     Raises:
-        TypeError: if they are not strings.
-        ValueError: if there is none, or one has no letter and no digit.
+        TypeError: if an entry is not a string.
+        ValueError: if the list is empty, or an entry has neither a letter nor a digit.
 
     Example:
         >>> Keywords(["heart attack"])(["Heart attack, no heart."], np.random.default_rng(1))
@@ -271,7 +273,7 @@ class Keywords(FrozenPolicy, word="redaction.Keywords"):
     has_levels: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Check and freeze the list."""
+        """Check the list and store it as a tuple."""
         object.__setattr__(self, "keywords", _read_phrases("keywords", self.keywords))
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
@@ -283,18 +285,18 @@ class Keywords(FrozenPolicy, word="redaction.Keywords"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
-    """Names of a list where they are capitalised, for "will" and "may" are names, too.
+    """Policy that masks listed names if they are capitalised, because "will" is also a name.
 
-    Punctuation at word ends and the ending 's are ignored; of a name of several words the first
-    must be capitalised. At the start of a sentence every word is, so that words are masked there
-    that are not names.
+    Punctuation at word ends and the ending 's are ignored. In a name of several words, only the
+    first must be capitalised. The first word of a sentence is always capitalised, so some words are
+    masked there that are not names.
 
     Args:
         names: names, of one word or of several.
 
     Raises:
-        TypeError: if they are not strings.
-        ValueError: if there is none, or one has no letter and no digit.
+        TypeError: if an entry is not a string.
+        ValueError: if the list is empty, or an entry has neither a letter nor a digit.
 
     Example:
         >>> Gazetteer(["Will", "Kerry"])(["Kerry's men will go"], np.random.default_rng(1))
@@ -307,7 +309,7 @@ class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
     has_levels: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Check and freeze the list."""
+        """Check the list and store it as a tuple."""
         object.__setattr__(self, "names", _read_phrases("names", self.names))
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
@@ -332,7 +334,7 @@ def _read_phrases(name: str, stated: Any) -> tuple[str, ...]:
 
 
 def _index_phrases(phrases: Sequence[str]) -> _PhraseIndex:
-    """Return phrases as bare words, by their first word."""
+    """Return phrases as lists of words without punctuation, indexed by their first word."""
     index: _PhraseIndex = {}
     for phrase in phrases:
         words = tuple(word for word in map(_strip_punctuation, split_words(phrase)) if word)
@@ -343,7 +345,7 @@ def _index_phrases(phrases: Sequence[str]) -> _PhraseIndex:
 def _match_phrases(words: Sequence[str], phrases: _PhraseIndex, names: bool = False) -> Levels:
     """Return level 0 for the words of phrases; a name must begin with a capital letter."""
     levels = np.full(len(words), np.inf)
-    # Punctuation that stands alone between the words of a phrase is not a word of the phrase.
+    # Separate punctuation between the words of a phrase does not count as a word.
     kept = [(place, _OUTER_PUNCTUATION.sub("", word)) for place, word in enumerate(words)]
     kept = [(place, word) for place, word in kept if word]
     bare = [(_POSSESSIVE_ENDING.sub("", word) if names else word).casefold() for _, word in kept]
@@ -359,15 +361,15 @@ def _match_phrases(words: Sequence[str], phrases: _PhraseIndex, names: bool = Fa
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Spans(FrozenPolicy, word="redaction.Spans"):
-    """Words that a function, a spaCy pipeline or a presidio analyzer finds.
+    """Policy that masks words found by a function, a spaCy pipeline or a presidio analyzer.
 
-    A word is masked if a span touches it.
+    A word is masked if it overlaps a span.
 
     Args:
-        function: `text -> [(start, end)]`, places of characters, the end not included, no two
-            spans overlapping; a spaCy `Language`, whose entities are masked; or a presidio
-            `AnalyzerEngine`, whose results may overlap and are united.
-        language: of the texts, for `AnalyzerEngine`.
+        function: a function `text -> [(start, end)]` that returns character positions, with the end
+            excluded, of spans that do not overlap; or a spaCy `Language`, whose entities are
+            masked; or a presidio `AnalyzerEngine`, whose results may overlap.
+        language: language of the texts, for `AnalyzerEngine`.
 
     Raises:
         TypeError: if `function` is not one of these.
@@ -384,7 +386,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 
     kind: ClassVar[str] = "spans"
     has_levels: ClassVar[bool] = False
-    # The function may draw.
+    # The user's function may be random.
     is_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -430,22 +432,22 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Learned(FrozenPolicy, word="redaction.Learned"):
-    """Words ranked by a network that makes two sets of texts alike with a share of words masked.
+    """Policy that ranks words with a network, trained to make two sets of texts similar by masking.
 
-    The network maps the vector of a word to a rank: four linear layers, tanh after three of them
-    and a sigmoid after the last. `fit` masks the highest ranks of each text softly, averages the
-    vectors that are left, and lowers the divergence between both sets. Training may end in a poor
-    minimum: on generated texts with a planted word one seed of ten masked it last. A word without
-    a vector is masked last. That a divergence of averages is small does not show that an attack
-    fails.
+    The network maps the vector of a word to a rank. It has four linear layers, with tanh after the
+    first three and a sigmoid after the last. `fit` masks the highest ranks of each text softly,
+    averages the remaining vectors, and minimises a divergence between the two sets. Training may
+    end in a poor minimum: on generated texts with a planted word, one seed of ten masked this word
+    last. A word without a vector is masked last. A small divergence of averages does not show that
+    an attack fails.
 
     Args:
-        vectors: vectors of words, in lower case as `words_of` has them.
-        share: share of words that is masked in training, in (0, 1).
-        hidden: units of each of the three hidden layers.
-        epochs: passes over the smaller set.
+        vectors: vectors of words in lower case, as from `words_of`.
+        share: share of the words that is masked in training, in (0, 1).
+        hidden: number of units in each of the three hidden layers.
+        epochs: number of passes over the smaller set.
         parameters: all weights of the network, set by `fit`.
-        fitted_on: numbers that stand for the fitted texts, set by `fit`.
+        fitted_on: fingerprints of the fitted texts, set by `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -453,7 +455,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
 
     Source:
         Gusain and Leith (2025), Improving Privacy Benefits of Redaction. The divergence here is
-        that of Gaussians of independent entries, in both directions.
+        between Gaussians with independent entries, added over the two directions.
 
     Example:
         >>> Learned(Embedding(["a", "b"], [[0.0], [1.0]])).is_fitted
@@ -472,7 +474,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
     is_fit_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Check and freeze the fields."""
+        """Check the fields and make the parameters read-only."""
         instance("vectors", self.vectors, Embedding)
         real("share", self.share, low=0.0, high=1.0, open_low=True, open_high=True)
         integer("hidden", self.hidden, 1)
@@ -487,18 +489,19 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         return bool(self.parameters.size)
 
     def fit(self, sensitive: Any, safe: Any, *, rng: Rng = None) -> Learned:
-        """Return a policy fitted on two sets of texts.
+        """Return a copy of the policy that is fitted on two sets of texts.
 
         Args:
-            sensitive: texts, none of them empty.
+            sensitive: texts that are not empty.
             safe: texts of the other set.
-            rng: of the first weights and the batches: None, an int seed or a numpy Generator.
+            rng: randomness of the initial weights and the batches: None, an int seed or a numpy
+                Generator.
 
         Returns:
-            A new policy; this one is unchanged.
+            A new policy; the original policy is unchanged.
 
         Raises:
-            ModuleNotFoundError: without torch.
+            ModuleNotFoundError: if torch is missing.
             ValueError: if a set or a text is empty.
         """
         sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
@@ -506,7 +509,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         generator = np.random.default_rng(seed_of(rng))
         scaled = self._scale_vectors()
         vectors = [self._vectors_of(text, scaled)[0] for part in sets for text in part]
-        # A word that is repeated passes the network once; single precision halves the time.
+        # A repeated word passes through the network once. Single precision halves the time.
         unique, ids = np.unique(np.concatenate(vectors), axis=0, return_inverse=True)
         table = torch.from_numpy(np.vstack([unique, np.zeros_like(unique[:1])])).float()
         texts = np.split(ids.ravel(), np.cumsum([len(part) for part in vectors])[:-1])
@@ -531,7 +534,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         return replace(self, parameters=parameters, fitted_on=fingerprint_texts(sets[0] + sets[1]))
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
-        """Return the levels of the words of each document, without a draw."""
+        """Return the levels of the words of each document; the result is not random."""
         require_words(self)
         levels, scaled = [], self._scale_vectors()
         for text in documents:
@@ -548,7 +551,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         return scaled
 
     def _vectors_of(self, text: str, scaled: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return the mean vector of the known parts of each word, and True where there is one."""
+        """Return the mean vector of the known parts of each word, and a mask of known words."""
         words = split_words(text)
         rows, is_known = np.zeros((len(words), self.vectors.dim)), np.zeros(len(words), bool)
         for place, word in enumerate(words):
@@ -564,14 +567,14 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
             at += (size + 1) * after
             outputs = rows @ weights + self.parameters[at - after : at]
             rows = np.tanh(outputs)
-        # The sigmoid of the last layer would not change the order.
+        # The sigmoid of the last layer is left out, because it does not change the order.
         ranks: Floats = outputs[:, 0]
         return ranks
 
     def _soften(self, torch: Any, layers: Sequence[Any], table: Any, texts: Sequence[Any]) -> Any:
-        """Return the mean vector of each text, its highest ranks masked softly."""
+        """Return the mean vector of each text after soft masking of its highest ranks."""
         sizes = np.array([len(part) for part in texts])
-        # After the last word of a text stands the row of zeros.
+        # The row of zeros fills the places after the last word of a text.
         padded = np.full((len(texts), sizes.max()), len(table) - 1)
         for row, part in zip(padded, texts, strict=True):
             row[: len(part)] = part
@@ -591,7 +594,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
 
 
 def _symmetric_gaussian_divergence(first: Any, second: Any) -> Any:
-    """Return the divergences of Gaussians with independent entries, both directions added."""
+    """Return the sum of both KL divergences between Gaussians with independent entries."""
     (mean, variance), (other, other_variance) = (
         (rows.mean(dim=0), rows.var(dim=0, correction=0) + _ADDED_VARIANCE)
         for rows in (first, second)

@@ -31,17 +31,17 @@ _NOTES: Final = (
 @suggest_arguments
 @dataclass(frozen=True, slots=True)
 class SpanScore(Record, word="SpanScore"):
-    """Counts of the predicted and the true spans of one type.
+    """Numbers of predicted and true spans of one entity type.
 
-    A share is NaN where it has no spans.
+    A share is NaN if its denominator is 0.
 
     Args:
-        type: of the entities.
+        type: entity type.
         predicted: number of predicted spans.
         gold: number of true spans.
-        exact: spans that are predicted with the same start, end and type.
-        overlapping: predicted spans that share a character with a true one of the type.
-        reached: true spans that share a character with a predicted one of the type.
+        exact: number of spans that are predicted with the correct start, end and type.
+        overlapping: number of predicted spans that share a character with a true span of the type.
+        reached: number of true spans that share a character with a predicted span of the type.
     """
 
     type: str
@@ -68,24 +68,25 @@ class SpanScore(Record, word="SpanScore"):
 
     @property
     def overlap_precision(self) -> float:
-        """Share of the predicted spans that overlap a true one."""
+        """Share of the predicted spans that overlap a true span."""
         return self.overlapping / self.predicted if self.predicted else np.nan
 
     @property
     def overlap_recall(self) -> float:
-        """Share of the true spans that overlap a predicted one."""
+        """Share of the true spans that overlap a predicted span."""
         return self.reached / self.gold if self.gold else np.nan
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
-    """Precision and recall of spans by type of entity; made by `score_spans`.
+    """Precision and recall of spans by entity type; created by `score_spans`.
 
-    ``report["PERSON"]`` has the counts of one type, ``report["any type"]`` those without types.
+    ``report["PERSON"]`` has the counts of one type, and ``report["any type"]`` has the counts
+    without types.
 
     Attributes:
-        scores: of each type in alphabetical order, then without types.
+        scores: counts of each type in alphabetical order, then counts without types.
         texts: number of texts.
     """
 
@@ -113,7 +114,7 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
         return [("spans", self._title), *lines, *(("note", note) for note in _NOTES)]
 
     def __str__(self) -> str:
-        """Return the table and notes."""
+        """Return the table and the notes."""
         table = align_rows(_list_scores(self.scores))
         return "\n".join([self._title, table, *(f"note: {note}" for note in _NOTES)])
 
@@ -133,7 +134,7 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
 
 
 def _list_scores(scores: Sequence[SpanScore]) -> list[tuple[str, ...]]:
-    """Return the rows of the table, the header first."""
+    """Return the rows of the table, with the header first."""
     names = "precision", "recall", "f1", "overlap_precision", "overlap_recall"
     rows: list[tuple[str, ...]] = [
         ("type", "predicted", "gold", *(name.replace("_", " ") for name in names))
@@ -147,16 +148,16 @@ def _list_scores(scores: Sequence[SpanScore]) -> list[tuple[str, ...]]:
 
 @suggest_arguments
 def score_spans(predicted: Any, gold: Any) -> SpanScores:
-    """Compare predicted spans with true ones: precision and recall by type of entity.
+    """Compare predicted spans with true spans: precision and recall by entity type.
 
-    A predicted span is exact if a true one of its text has the same start, end and type. It
-    overlaps if a true one of its type shares a character with it. Spans of other types never
-    match, except in the last row, where types are ignored.
+    A predicted span is exact if a true span of its text has the same start, end and type. It
+    overlaps if a true span of its type shares a character with it. Spans of different types never
+    match, except in the last row, which ignores types.
 
     Args:
-        predicted: for each text a list of spans ``(start, end, type)``: places of characters, the
-            end not included, and a string. A spaCy `Doc` stands for its entities, and a result of
-            a presidio analyzer for its span.
+        predicted: a list of spans ``(start, end, type)`` for each text. Start and end are character
+            positions, with the end excluded, and the type is a string. A spaCy `Doc` is accepted
+            for its entities, and a result of a presidio analyzer is accepted as a span.
         gold: true spans of the same texts, in the same order.
 
     Returns:
@@ -164,8 +165,8 @@ def score_spans(predicted: Any, gold: Any) -> SpanScores:
 
     Raises:
         TypeError: if an argument is not a list of lists of spans.
-        ValueError: if the numbers of texts differ, a span is out of order, a span occurs twice in
-            one text, or there is no span in either.
+        ValueError: if the numbers of texts differ, the end of a span is not after its start, a span
+            is repeated in a text, or there are no spans.
 
     Source:
         Segura-Bedmar, Martinez and Herrero-Zazo (2013), SemEval task 9.1, for exact matches.
@@ -195,7 +196,7 @@ def _remove_types(spans: Sequence[Span]) -> list[Span]:
 
 
 def _count_spans(name: str, *sides: Sequence[Sequence[Span]]) -> SpanScore:
-    """Count the spans of a type on both sides, and those that match."""
+    """Count the predicted and true spans of a type, and their matches."""
     predicted, gold, exact, overlapping, reached = 0, 0, 0, 0, 0
     for text_spans in zip(*sides, strict=True):
         first, second = ([span for span in spans if span[2] == name] for spans in text_spans)
@@ -211,7 +212,7 @@ def _overlaps_any(span: Span, others: Sequence[Span]) -> bool:
 
 
 def _read_spans(name: str, value: Any) -> list[list[Span]]:
-    """Check the spans of texts, a list for each text."""
+    """Check the spans, a list for each text, and return them as tuples."""
     requirement = "a list with a list of spans (start, end, type) for each text"
     if isinstance(value, (str, bytes, dict)) or not isinstance(value, Iterable):
         raise errors.mistyped(name, requirement, value)

@@ -1,4 +1,4 @@
-"""The sweep: what redaction hides and costs, by policy and level, and its reports."""
+"""The sweep: what redaction hides and costs for several policies and levels, and its reports."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVELS: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
-"""Shares of words that `sweep` masks where it is given no others."""
+"""Default shares of masked words in `sweep`."""
 
 _PART_SHARES: Final = (0.4, 0.24, 0.06)
-"""Of each set: to fit the policy, and to fit and choose attackers; the other texts test them."""
+"""Shares of each set to fit the policy, to fit attackers and to choose attackers. The other texts
+test them."""
 
 _MIN_SET_TEXTS: Final = 40
-"""Texts of a set: fewer leave no texts to choose attackers on."""
+"""Smallest number of texts of a set. With fewer texts, there are no texts to choose attackers
+on."""
 
 _SWEEP_HEADER: Final = (
     "policy", "level", "masked", "attack", "sd", "interval", "counts", "trees", "AUC", "TPR", "KL",
@@ -69,26 +71,35 @@ _DOCUMENT_NOTE: Final = (
 class SweepPoint(Record, word="SweepPoint"):
     """Measurements of one policy at one level.
 
-    Figures of all splits are read by `mean`, `sd` and `values`: "masked" (share of the words),
-    "accuracy", "auc" and "true_positive_rate" (at 5 % false positives) of the attack on the set,
-    "boosted_trees" (accuracy of scikit-learn's on vectors), "counts_only" (accuracy of the better
-    of two attackers who see only the numbers of masks and words), "utility" and "utility_floor"
-    (macro-F1 of the labels of the safe set; NaN without labels), "divergence" (shape (2, 2):
-    sensitive from safe and back, KL and D_2, in nats), and "null" (the same on permuted labels).
-    All others are of the first split.
+    `mean`, `sd` and `values` return these figures of all splits:
+
+    - "masked": share of masked words;
+    - "accuracy", "auc" and "true_positive_rate" (at 5 % false positives): measures of the attack on
+      the set;
+    - "boosted_trees": accuracy of scikit-learn's boosted trees on vectors;
+    - "counts_only": accuracy of the better of two attackers that know only the numbers of masks and
+      words;
+    - "utility" and "utility_floor": macro-F1 on the labels of the safe set, and of the most
+      frequent label; NaN without labels;
+    - "divergence": shape (2, 2), KL and D_2 in nats, of sensitive from safe and of safe from
+      sensitive;
+    - "null": the same for permuted labels.
+
+    All other figures are from the first split.
 
     Attributes:
-        policy: its name.
-        level: share of words that it was to mask, or None for a policy without levels.
-        splits: the figures of each split.
-        divergence: the estimate with error bars, beliefs, and certified lower bounds.
-        epsilon: three figures at the sweep's delta, of two corpora: no guarantee for a record.
+        policy: name of the policy.
+        level: requested share of masked words, or None for a policy without levels.
+        splits: figures of each split.
+        divergence: divergence estimate with error bars, beliefs and certified lower bounds.
+        epsilon: three values of epsilon at the sweep's delta. They compare two corpora and are not
+            a guarantee for a record.
         attack: the attack on the set, with intervals and floors.
-        linkages: of the test documents among all originals, by length and places where the style
-            is "mask", and by the bag of kept words.
-        empty: documents without a word left, which the style "drop" makes.
-        documents: test documents whose set the attack names the right set, the surest first. No
-            file holds them (not compared).
+        linkages: linkage of the test documents to all originals, by length and places for the style
+            "mask", and by the bag of kept words.
+        empty: number of documents without remaining words, which the style "drop" can produce.
+        documents: test documents for which the attack infers the correct set, the surest first.
+            They are not written to files and not compared.
     """
 
     policy: str
@@ -104,33 +115,34 @@ class SweepPoint(Record, word="SweepPoint"):
     )
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
-        """Return a figure of every split, shape (splits, ...); "null" (permutations, 2, 2)."""
+        """Return a figure of each split, shape (splits, ...); of "null": (permutations, 2, 2)."""
         errors.choice("name", name, FIGURES)
         figures = [getattr(split_figures, name) for split_figures in self.splits]
         return np.concatenate(figures) if name == "null" else np.array(figures)
 
     def mean(self, name: str) -> Any:
-        """Return the mean of a figure over the splits, or over the permutations."""
+        """Return the mean of a figure over the splits; for "null", over the permutations."""
         return self.values(name).mean(axis=0)
 
     def sd(self, name: str) -> Any:
-        """Return the standard deviation over the splits, or permutations; NaN of one value."""
+        """Return the standard deviation over splits, or permutations; NaN for a single value."""
         values = self.values(name)
         return values.std(axis=0, ddof=1) if len(values) > 1 else np.full(values.shape[1:], np.nan)
 
     def exposed(self, n: int = 5) -> tuple[ExposedDocument, ...]:
-        """Return the documents about which the attack is surest, with the words that expose them.
+        """Return the documents with the surest correct inference, and the words that expose them.
 
         Args:
-            n: how many at most, at least 1.
+            n: largest number of documents, at least 1.
 
         Returns:
-            Test documents of the first split whose set the attack names rightly, the surest first.
+            Test documents of the first split for which the attack infers the correct set, the
+            surest first.
         """
         return self.documents[: errors.integer("n", n, 1)]
 
     def __repr__(self) -> str:
-        """Return one line: policy, level, and the accuracy of the attack."""
+        """Return one line with the policy, the level and the accuracy of the attack."""
         level = "" if self.level is None else f" at level {self.level:g}"
         return f"<SweepPoint {self.policy}{level}: attack {self.mean('accuracy'):.3f}>"
 
@@ -138,24 +150,24 @@ class SweepPoint(Record, word="SweepPoint"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
-    """Measurements of redaction, policy by policy and level by level; made by `sweep`.
+    """Measurements of redaction for several policies and levels; created by `sweep`.
 
-    ``sweep["ranked", 0.5]`` is the point of a policy at a level, ``sweep["keywords"]`` that of a
-    policy without levels.
+    ``sweep["ranked", 0.5]`` is the point of a policy at a level, and ``sweep["keywords"]`` is the
+    point of a policy without levels.
 
     Attributes:
-        points: in the order of policies and levels.
-        sizes: texts of the sensitive and the safe set, without repeated ones.
-        repeated: texts that were left out because an equal one came before.
-        rows: texts of each set that divergences are computed from.
-        tested: texts that attacks were tested on, in each split.
-        public: texts that features are fitted on, or None for those of the policy's part.
-        style: of the masks.
-        delta: of `SweepPoint.epsilon`.
-        confidence: of each interval and certificate by itself.
-        seed: repeats the sweep.
-        partial: True if Ctrl-C ended it after some of its splits.
-        seconds: time taken; not compared.
+        points: measurements in the order of policies and levels.
+        sizes: numbers of texts of the sensitive set and the safe set, without repeated texts.
+        repeated: number of texts that were left out because they repeat an earlier text.
+        rows: numbers of texts of each set in the divergence estimates.
+        tested: number of texts that test the attacks in each split.
+        public: number of public texts on which features are fitted, or None for the policy's part.
+        style: style of the masks.
+        delta: delta of `SweepPoint.epsilon`.
+        confidence: confidence of each interval and of each certificate separately.
+        seed: seed that repeats the sweep.
+        partial: True if Ctrl-C stopped the sweep after some of its splits.
+        seconds: run time; ignored in comparisons.
     """
 
     _INSTEAD: ClassVar[str] = "points, or sweep[policy, level]"
@@ -185,7 +197,7 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         return tuple(point for point in self.points if point.policy == policy)
 
     def __getitem__(self, key: str | tuple[str, float | None]) -> SweepPoint:
-        """Return the point of a policy at a level; the level is left out where there is none."""
+        """Return the point of a policy at a level; omit the level for a policy without levels."""
         policy, level = (key, None) if isinstance(key, str) else key
         points = self.of(policy)
         for point in points:
@@ -277,49 +289,53 @@ def sweep(
 ) -> Sweep:
     """Measure what masking words hides and costs, for several policies and levels.
 
-    Each split has four parts without a common text: 40 % of both sets fit the policies, 24 % and
-    6 % fit and choose attackers, 30 % test them. TF-IDF weights and 50 directions are fitted on
-    redacted public texts, else on the policy's part. Divergences are computed from all parts but
-    the policy's, the same rows at every level; they grow with the number of rows.
+    Each split has four parts without common texts: 40 % of each set fit the policies, 24 % fit the
+    attackers, 6 % choose attackers, and 30 % test them. TF-IDF weights and 50 directions are fitted
+    on redacted public texts, or on the policy's part without public texts. Divergences are computed
+    from all other parts, from the same rows at every level; their estimates grow with the number of
+    rows.
 
     Args:
-        sensitive: texts, at least 40 different ones.
-        safe: texts of the other set, at least 40; none may be in both sets.
-        policies: a policy, or a list of them; those that need it are fitted in each split.
+        sensitive: texts of the sensitive set, at least 40 different texts.
+        safe: texts of the safe set, at least 40 different texts. The two sets must not share texts.
+        policies: a policy, or a list of policies. Policies that need a fit are fitted in each
+            split.
         levels: ascending shares of words to mask, in [0, 1].
-        public: texts of neither set that features are fitted on, or None.
-        encode: list[str] -> array of shape (n, d), or an object with such a method `encode`, for
-            vectors of redacted texts. None is `TfidfSVD`.
-        utility: a label for each safe text, each of two texts or more: what the redacted texts
-            are good for. None omits the utility.
-        delta: of `SweepPoint.epsilon`, in [0, 1).
-        splits: number of splits; their mean and spread are shown.
-        nulls: permutations of the labels, over all splits, at least.
-        style: of `redact`.
-        attackers: more attackers than the logistic regressions on words, on n-grams with masks and
-            their places, and on vectors: attackers of redacted texts, each with `fit(texts, truth)`
-            (truth is 1 for the sensitive set and 0 for the other one) and `scores(texts)` (a number
-            for each, higher for the sensitive set); attackers of vectors, as `infer` takes them;
-            "usual" for its own; or several of these. Each is copied before it is fitted.
-        confidence: of each interval and certificate by itself.
+        public: texts outside the two sets, on which features are fitted, or None.
+        encode: encoder of redacted texts: a function list[str] -> array of shape (n, d), or an
+            object with such a method `encode`. None means `TfidfSVD`.
+        utility: a label for each safe text, to measure the utility of the redacted texts. Each
+            label must occur twice or more. None omits the utility.
+        delta: delta of `SweepPoint.epsilon`, in [0, 1).
+        splits: number of splits. The report shows the mean and the spread over the splits.
+        nulls: smallest number of permutations of the labels, over all splits.
+        style: style of the masks, as in `redact`.
+        attackers: additional attackers. The default attackers are logistic regressions on words, on
+            n-grams with masks and their places, and on vectors. An attacker on texts has
+            `fit(texts, truth)` (truth is 1 for the sensitive set and 0 for the safe set) and
+            `scores(texts)` (a number for each text, higher for the sensitive set). Attackers on
+            vectors are as in `infer`, or "usual" for its usual attackers. A list may combine these.
+            Each attacker is copied before fitting.
+        confidence: confidence of each interval and of each certificate separately.
         rng: None, an int seed or a numpy Generator.
-        progress: a bar: True, False or None (where somebody is looking).
+        progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal.
 
     Returns:
-        The sweep. Where Ctrl-C ends it after the first split, the splits so far.
+        The sweep. If Ctrl-C stops it after the first split, it has the splits so far.
 
     Raises:
-        ModuleNotFoundError: without scikit-learn.
+        ModuleNotFoundError: if scikit-learn is missing.
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a set is too small, has empty texts or texts of the other one, levels are
-            out of range or not ascending, labels do not fit, or a policy or an encoder fails.
+        ValueError: if a set is too small, has empty texts or shares texts with the other set;
+            levels are out of range or not ascending; labels do not match the texts; or a policy or
+            an encoder fails.
 
     Warns:
-        UserWarning: if a policy that is fitted already was fitted on some of the texts.
+        UserWarning: if a policy was fitted before on some of the texts.
 
     Source:
-        Gusain and Leith (2023), Towards Quantifying the Privacy of Redacted Text, for the
-        question which set a text comes from.
+        Gusain and Leith (2023), Towards Quantifying the Privacy of Redacted Text, for the question
+        from which set a text comes.
 
     Example:
         >>> from importlib.util import find_spec
@@ -349,7 +365,8 @@ def sweep(
     for policy in named.values():
         masking.warn_if_fitted_on(policy, study.texts)
     limits = require_module("threadpoolctl", "redaction.sweep").threadpool_limits
-    # One thread repeats the same bits, and so few rows are not worth sharing.
+    # With one thread the results are identical in each run, and there are too few rows for several
+    # threads.
     with Progress("redaction sweep", splits * len(named), progress) as bar, limits(1):
         studied = (
             _StudySplit(study, style, delta, number, seed, -(-nulls // splits))
@@ -377,7 +394,7 @@ def _make_point(name: str, level: float | None, cells: Sequence[_SplitFigures]) 
 
 
 class _SplitFigures(NamedTuple):
-    """The figures of a split, and the fields of `SweepPoint` that only the first split gives."""
+    """Figures of a split, and the fields of `SweepPoint` that come only from the first split."""
 
     figures: Figures
     first: dict[str, Any] | None
@@ -393,13 +410,13 @@ class _StudySplit:
         self.number = number
         self.seed, *_ = np.random.SeedSequence([seed, number]).generate_state(1).tolist()
         self.parts = _draw_parts(study.truth, np.random.default_rng(self.seed))
-        # Redactions that equal each other, as all do at level 0, are measured once.
+        # Equal redactions are measured once. For example, all redactions are equal at level 0.
         self.known: dict[tuple[str, ...], _SplitFigures] = {}
 
     def measure_policies(
         self, policies: Mapping[str, Policy], shares: Sequence[float], bar: Progress
     ) -> dict[tuple[str, float | None], _SplitFigures]:
-        """Measure every policy at every level."""
+        """Measure every policy at every level of this split."""
         cells = {}
         for name, policy in policies.items():
             for level, cell, share in self._measure_levels(policy, shares):
@@ -410,14 +427,14 @@ class _StudySplit:
     def _measure_levels(
         self, policy: Any, shares: Sequence[float]
     ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
-        """Fit a policy where it needs it, and measure it at every level: what share of the work."""
+        """Fit a policy if necessary; yield level, figures and share of the work for each level."""
         study, parts = self.study, self.parts
         if masking.policy_attribute(policy, "needs_fit") and not policy.is_fitted:
             sides = (parts.policy[study.truth[parts.policy] == side] for side in (1, 0))
             sets = ([study.texts[row] for row in rows] for rows in sides)
             policy = policy.fit(*sets, rng=self.seed)
         documents = [*study.texts, *(study.public or ())]
-        # In an order that does not give the set away: both sets get one policy.
+        # The order is random, so the policy cannot distinguish the sets by position.
         rng = np.random.default_rng([self.seed, 2])
         order = rng.permutation(len(documents))
         levels = masking.policy_levels(policy, [documents[row] for row in order], rng)
@@ -462,7 +479,7 @@ class _StudySplit:
 
 
 def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts:
-    """Draw four parts, each with its share of both sets."""
+    """Draw four parts, each with its share of each set."""
     pieces = []
     for side in (1, 0):
         rows = rng.permutation(np.flatnonzero(truth == side))
@@ -473,7 +490,7 @@ def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts
 def _read_study(
     sensitive: Any, safe: Any, public: Any, encode: Any, utility: Any, attackers: Any, level: float
 ) -> tuple[Study, int]:
-    """Check the sets, and keep the first of equal texts."""
+    """Check the two sets, and keep only the first of equal texts."""
     sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
     kept = []
     for name, texts in zip(("sensitive", "safe"), sets, strict=True):
@@ -513,7 +530,7 @@ def _read_labels(utility: Any, texts: int, kept: Sequence[int]) -> npt.NDArray[A
 
 
 def _name_policies(policies: Any) -> dict[str, Policy]:
-    """Return the policies by their names; a number makes equal names unlike."""
+    """Return the policies by name; equal names get a number."""
     listed = [policies] if callable(policies) else policies
     if isinstance(listed, (str, Mapping)) or not isinstance(listed, Sequence) or not listed:
         raise errors.mistyped("policies", "a policy, or a list of them", policies)
@@ -547,7 +564,7 @@ def _list_figures(point: SweepPoint) -> tuple[str, ...]:
 
 
 def _read_order_two(point: SweepPoint) -> tuple[bool, float]:
-    """Return if D_2 is believed in the first split, larger direction, and its certified bound."""
+    """Return whether D_2 is believed (first split, larger direction), and its certified bound."""
     divergence = point.divergence
     order = int(np.flatnonzero(divergence.alphas == measures.ORDERS[1])[0])
     place = int(divergence.value[:, order].argmax()), order
@@ -599,7 +616,7 @@ def _format_percent(value: float) -> str:
 
 
 def _draw_sweep(report: Sweep, ax: Any) -> Figure:
-    """Draw divergence, attack and linkage against the share masked, and utility where there is."""
+    """Draw divergence, attack and linkage against the masked share, and the utility if measured."""
     picture = drawing.get_canvas(ax, drawing.relative_size(1.6, 1.5))
     panels = picture.subplots(2, 2).ravel()
     has_utility = not np.isnan(report.points[0].mean("utility"))

@@ -1,4 +1,4 @@
-"""Trained encoders of texts, as published and repaired, and baselines. They need torch."""
+"""Trained encoders of texts, as published and in repaired form, and baselines. They need torch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""ADePT: an auto-encoder that rewrites texts with noise in the middle, as published and repaired.
+"""ADePT: an auto-encoder that rewrites texts by noise on their vectors, as published and repaired.
 
-Encoder and decoder are LSTMs. They are trained by teacher forcing, with the clip but without the
-noise.
+The encoder and the decoder are LSTMs. They are trained by teacher forcing, with clipping but
+without noise.
 """
 
 from __future__ import annotations
@@ -28,41 +28,42 @@ from .system import TextSystem
 from .training import Recipe, Trained, make_recipe, require_convergence, run_epochs
 
 RESERVED: Final = ("<pad>", "<start>", "<end>")
-"""Numbers that no word has; "<unk>" follows."""
+"""Names of numbers that are not words; "<unk>" has the next number."""
 PAD, START, END, UNKNOWN = range(4)
 _TEXTS_PER_BATCH: Final = 256
-"""Texts that are encoded or decoded together."""
+"""Number of texts that are encoded or decoded together."""
 
 _MAX_GRADIENT_NORM: Final = 1.0
-"""Largest norm of a step's gradient."""
+"""Largest norm of the gradient of a step."""
 _DIVERGENCE_LIMIT: Final = 1e4
-"""No loss of a word and no weight comes near: guesses lose the logarithm of the vocabulary."""
+"""Largest loss per word, and largest weight, of a training that has not diverged. Random guesses
+have a loss of ln V."""
 _LAST_RATE_SHARE: Final = 0.1
-"""The learning rate of the last step, over that of the first."""
+"""Learning rate of the last step divided by the rate of the first step."""
 Variant = Literal["published", "scaled", "l1", "gaussian"]
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
-"""Noise for the L2 distance in every entry, as published; and three repairs."""
+"""Laplace noise calibrated to the L2 distance, as published, and three repairs."""
 
 
 class WordNumbers:
-    """Texts as rows of numbers, cut after so many words.
+    """Converter from texts to rows of numbers, cut after `longest` words.
 
     Args:
-        vocabulary: words with a number, with `RESERVED` and a token for unknown ones.
-        longest: words of a text that are read.
+        vocabulary: mapping from words to numbers, with `RESERVED` and a token for unknown words.
+        longest: largest number of words of a text that are read.
     """
 
     def __init__(self, vocabulary: Vocabulary, longest: int) -> None:
         self.vocabulary, self.longest = vocabulary, longest
 
     def __call__(self, texts: Sequence[str]) -> tuple[Any, Any]:
-        """Return numbers, shape `(texts, longest of them)` padded with 0, and each text's size.
+        """Return padded numbers, shape `(texts, longest of them)`, and the size of each text.
 
         Raises:
-            ValueError: if a text holds no word at all, known or not.
+            ValueError: if a text has no words, known or unknown.
 
         Warns:
-            UserWarning: if texts hold no known word; it says how many.
+            UserWarning: if texts have no known word; it states their number.
         """
         texts_read = texts_of("texts", texts)
         rows = [ids[: self.longest] for ids in self.vocabulary.encode(texts_read, empty="keep")]
@@ -80,37 +81,37 @@ class WordNumbers:
         return torch.from_numpy(table), sizes
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return how many texts have more words than are read."""
+        """Return the number of texts that have more words than are read."""
         rows = self.vocabulary.encode(list(texts), empty="keep") if len(texts) else []
         return sum(len(ids) > self.longest for ids in rows)
 
     def text(self, ids: Any) -> str:
-        """Join the words of numbers up to the end by blanks, with "<unk>" for unknown ones."""
+        """Return the words of numbers up to the end token, joined by blanks; unknown: "<unk>"."""
         numbers = list(ids)
         stop = numbers.index(END) if END in numbers else len(numbers)
         return self.vocabulary.decode([np.array(numbers[:stop], dtype=np.int64)])[0]
 
 
 def _make_lstm(width: int, hidden: int) -> Any:
-    """Make an LSTM that begins by keeping what it holds, so that long texts are learnt soon.
+    """Create an LSTM that initially keeps its cell state, which speeds up learning of long texts.
 
     Source:
         Jozefowicz, Zaremba and Sutskever (2015), section 2.2 (forget gates with bias 1).
     """
     made = torch.nn.LSTM(width, hidden, batch_first=True)
     with torch.no_grad():
-        # Gates lie in the order input, forget, cell, output.
+        # The order of the gates is input, forget, cell, output.
         made.bias_hh_l0[hidden : 2 * hidden] = 1.0
     return made
 
 
 class Encoder(torch.nn.Module):
-    """Texts to the last state of an LSTM: ``(h, c)``, 2 hidden numbers.
+    """Encoder from texts to the last state of an LSTM: ``(h, c)``, 2 hidden numbers.
 
     Args:
-        words: texts as numbers.
-        embedding: entries of a word's vector.
-        hidden: entries of the state.
+        words: converter from texts to numbers.
+        embedding: number of entries of a word vector.
+        hidden: number of entries of a state.
     """
 
     def __init__(self, words: WordNumbers, embedding: int, hidden: int) -> None:
@@ -120,7 +121,7 @@ class Encoder(torch.nn.Module):
         self.lstm = _make_lstm(embedding, hidden)
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return how many texts are longer."""
+        """Return the number of texts that have more words than are read."""
         return self.words.truncated(texts)
 
     def forward(self, texts: Sequence[str]) -> Any:
@@ -130,7 +131,7 @@ class Encoder(torch.nn.Module):
         return torch.cat([self.states(*part) for part in parts])
 
     def states(self, ids: Any, sizes: Any) -> Any:
-        """Compute the vectors of padded rows of numbers; entries after a text's end are unread."""
+        """Compute the vectors of padded rows; entries after the end of a text are not read."""
         device = self.embedding.weight.device
         packed = torch.nn.utils.rnn.pack_padded_sequence(
             self.embedding(ids.to(device)), sizes, batch_first=True, enforce_sorted=False
@@ -140,13 +141,13 @@ class Encoder(torch.nn.Module):
 
 
 class Decoder(torch.nn.Module):
-    """Vectors to texts: an LSTM that sees the vector at every step.
+    """Decoder from vectors to texts: an LSTM that gets the vector at every step.
 
     Args:
-        words: texts as numbers.
-        embedding: entries of a word's vector.
-        hidden: entries of the state.
-        width: entries of the vectors.
+        words: converter from texts to numbers.
+        embedding: number of entries of a word vector.
+        hidden: number of entries of a state.
+        width: number of entries of the vectors of texts.
     """
 
     def __init__(self, words: WordNumbers, embedding: int, hidden: int, width: int) -> None:
@@ -158,27 +159,27 @@ class Decoder(torch.nn.Module):
         self.scores = torch.nn.Linear(hidden, size)
 
     def forward(self, vectors: Any, ids: Any) -> Any:
-        """Compute scores of the next word at every place of known texts (teacher forcing).
+        """Compute the scores of the next word at every place of known texts (teacher forcing).
 
         Args:
-            vectors: shape `(n, width)`.
-            ids: the words before each place, shape `(n, places)`.
+            vectors: vectors of the texts, shape `(n, width)`.
+            ids: word numbers before each place, shape `(n, places)`.
 
         Returns:
-            Shape `(n, places, words)`.
+            Scores, shape `(n, places, words)`.
         """
         context = vectors.unsqueeze(1).expand(-1, ids.shape[1], -1)
         states, _ = self.lstm(torch.cat([self.embedding(ids), context], dim=2))
         return self.scores(states)
 
     def texts(self, vectors: Any) -> list[str]:
-        """Choose the likeliest word at every step, until the end or the longest text.
+        """Decode vectors greedily: take the likeliest word at every step, until the end token.
 
         Args:
-            vectors: shape `(n, width)`.
+            vectors: vectors of the texts, shape `(n, width)`.
 
         Returns:
-            n texts; one is empty where the first word is the end.
+            n texts of at most the longest length. A text is empty if its first token is the end.
         """
         with torch.no_grad():
             return [text for part in vectors.split(_TEXTS_PER_BATCH) for text in self._greedy(part)]
@@ -190,7 +191,7 @@ class Decoder(torch.nn.Module):
             context = torch.cat([self.embedding(last), vectors.unsqueeze(1)], dim=2)
             out, state = self.lstm(context, state)
             scores = self.scores(out[:, 0])
-            # What no text holds is no word of a rewrite.
+            # Padding and start tokens do not occur in texts, so a rewrite must not contain them.
             scores[:, [PAD, START]] = -torch.inf
             last = scores.argmax(dim=1, keepdim=True)
             words.append(last)
@@ -208,23 +209,24 @@ def train_autoencoder(
     rng: np.random.Generator,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], bool]:
-    """Train encoder and decoder together, in place, on texts as numbers.
+    """Train the encoder and the decoder together, in place, on texts as numbers.
 
     Args:
-        encoder: texts to vectors.
-        decoder: vectors to texts.
-        transform: bounds the vectors.
-        rows: numbers and sizes of the training texts, as `WordNumbers` gives them.
-        recipe: how long and how fast.
-        rng: order and dropout follow from it.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        encoder: encoder from texts to vectors.
+        decoder: decoder from vectors to texts.
+        transform: function that bounds the vectors.
+        rows: numbers and sizes of the training texts, from `WordNumbers`.
+        recipe: epochs, batch size and rates.
+        rng: generator for the order of the texts and the dropout.
+        progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The mean loss of a word in each epoch, and True if Ctrl-C ended it early: the weights are
-        those after the last whole epoch.
+        The mean loss per word in each epoch, and True if Ctrl-C stopped the training early. The
+        weights are from the last complete epoch.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         ValueError: if the loss diverges.
     """
     ids, sizes = rows
@@ -232,14 +234,14 @@ def train_autoencoder(
     optimiser = torch.optim.Adam(weights, lr=recipe.lr)
     assert recipe.epochs is not None
     steps = recipe.epochs * -(-len(ids) // recipe.batch)
-    # In a straight line: 15 epochs over 800 generated texts reach BLEU .76 on others, and .66 with
-    # equal factors.
+    # The rate decreases linearly. After 15 epochs on 800 generated texts, BLEU on other texts is
+    # .76; with a geometric decrease it is .66.
     slower = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, _LAST_RATE_SHARE, steps)
 
     def run_epoch(epoch: int) -> float:
         total, words = 0.0, 0
         for batch in torch.from_numpy(rng.permutation(len(ids))).split(recipe.batch):
-            # Words, and the end of each text.
+            # The words of each text and its end token are counted.
             count = int(sizes[batch].sum()) + len(batch)
             some = ids[batch, : int(sizes[batch].max())]
             vectors = transform(encoder.states(some, sizes[batch]))
@@ -260,14 +262,14 @@ def train_autoencoder(
 
 
 def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: float) -> Any:
-    """Compute the mean cross entropy of the words of texts, ends included, by teacher forcing.
+    """Compute the mean cross entropy of words and end tokens of texts, by teacher forcing.
 
     Args:
-        decoder: vectors to texts.
-        vectors: shape `(n, width)`.
-        ids: numbers of the words, padded, shape `(n, longest)`.
-        sizes: how many words each text has.
-        dropout: share of the decoder's input words that are hidden from it.
+        decoder: decoder from vectors to texts.
+        vectors: vectors of the texts, shape `(n, width)`.
+        ids: padded word numbers, shape `(n, longest)`.
+        sizes: number of words of each text.
+        dropout: share of the decoder's input words that are replaced by "<unk>".
     """
     device = decoder.scores.weight.device
     column = torch.full((len(ids), 1), PAD)
@@ -279,37 +281,40 @@ def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: fl
 
 
 class ADePTModel(TextSystem):
-    """An auto-encoder that rewrites texts with noise in the middle; published, its claim is false.
+    """Auto-encoder that rewrites texts by noise on their vectors; the published claim is false.
 
-    ``z = (h, c)`` is the last state of an LSTM, clipped to norm C; Laplace noise is added, and a
-    second LSTM decodes greedily, with z at every step. The paper clips in L2 and takes the scale
-    ``2C/epsilon``, but Laplace noise is for L1 distances: any two texts have ``epsilon sqrt(n)``,
-    n = 2 hidden. It is trained with the clip and without noise, as published.
+    ``z = (h, c)`` is the last state of an LSTM, clipped to norm C. Laplace noise is added to z. A
+    second LSTM decodes the result greedily and gets it at every step. The paper clips in L2 and
+    takes the scale ``2C/epsilon``, but Laplace noise is calibrated to L1 distances. Therefore any
+    two texts have ``epsilon sqrt(n)`` with n = 2 hidden. As published, the model is trained with
+    clipping and without noise.
 
-    An epsilon covers one rewrite of one text by the fitted weights, against any other text: k
-    rewrites cost k times, and the texts that the weights were fitted to are not covered at all.
+    An epsilon covers one rewrite of one text by the fitted weights, against any other text. For k
+    rewrites, epsilon is multiplied by k. The texts on which the weights were fitted are not
+    covered.
 
     Args:
-        epsilon: the claim, in (0, 1e300].
+        epsilon: claimed epsilon, in (0, 1e300].
         variant: "published"; "scaled" (clip in L2, scale ``2C sqrt(n)/epsilon``); "l1" (clip in L1,
-            scale ``2C/epsilon``, and trained so); "gaussian" (clip in L2, analytic Gaussian).
-        delta: of the claim, in (0, 1), for "gaussian" and no other.
-        hidden: entries of a state; vectors have n = 2 hidden.
-        embedding: entries of a word's vector.
-        clip: the norm C.
-        longest: words of a text that are read, and written; what is longer is cut, and counted.
-        min_count: how often a word must occur in the training texts to be known.
+            also in training, scale ``2C/epsilon``); "gaussian" (clip in L2, analytic Gaussian).
+        delta: delta of the claim, in (0, 1) for "gaussian"; 0 for the other variants.
+        hidden: number of entries of a state; vectors have n = 2 hidden entries.
+        embedding: number of entries of a word vector.
+        clip: norm C at which vectors are clipped.
+        longest: largest number of words of a text that are read and written. Longer texts are cut
+            and counted.
+        min_count: smallest number of occurrences of a known word in the training texts.
 
     Attributes:
-        trained: how it was trained, or None before `fit`.
-        private: the fitted encoder with clip and noise, or None before `fit`.
+        trained: record of the training, or None before `fit`.
+        private: fitted encoder with clip and noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if a value is out of range, or "gaussian" has no delta.
 
     Source:
-        Krishna, Gupta and Dupuy (2021); the fault: Habernal (2021), theorem 1.
+        Krishna, Gupta and Dupuy (2021); Habernal (2021), theorem 1, for the fault.
 
     Example:
         >>> from dpcore.text import generated
@@ -366,30 +371,33 @@ class ADePTModel(TextSystem):
         device: Any = None,
         progress: bool | None = None,
     ) -> Self:
-        """Train encoder and decoder to repeat texts, with the clip and without noise.
+        """Train the encoder and the decoder to reproduce texts, with clipping and without noise.
 
-        Variants that clip alike have the same weights at the same seed.
+        With the same seed, variants that clip in the same norm have the same weights.
 
         Args:
-            corpus: a `Corpus`, whose train part is read (all without a split), or a list of
-                strings. None of these texts is covered by any epsilon.
-            epochs: passes over the texts.
-            batch: texts in a step.
-            lr: learning rate of Adam in the first step; it falls to a tenth in a straight line.
-                Gradients are clipped to norm 1.
-            dropout: share of the decoder's input words that are hidden from it.
-            pair: look for the training texts' largest pair afterwards, which `print` shows.
-            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
-            device: where it is trained and kept, such as "cuda". None is the CPU.
-            progress: show a bar. None shows it for long work on a terminal or in a notebook.
+            corpus: a `Corpus` or a list of strings. Only the training part of a `Corpus` is read,
+                or all texts if it has no split. No epsilon covers these texts.
+            epochs: number of passes over the texts.
+            batch: number of texts per step.
+            lr: learning rate of Adam in the first step. It decreases linearly to a tenth. Gradients
+                are clipped to norm 1.
+            dropout: share of the decoder's input words that are replaced by "<unk>".
+            pair: True finds the worst pair of training texts after the training, which `print`
+                shows.
+            rng: None (fresh entropy, which is recorded), an int in [0, 2**63) or a Generator.
+            device: device of the training and of the model, such as "cuda". None means the CPU.
+            progress: True shows a progress bar, False shows no bar. None shows a bar for long work
+                on a terminal or in a notebook.
 
         Returns:
-            The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
+            The model itself. After Ctrl-C it is the model of the last complete epoch, with
+            `trained.partial` set.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a value is out of range, no word is left, or the loss diverges.
-            KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+            ValueError: if a value is out of range, no words remain, or the loss diverges.
+            KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         """
         flag("pair", pair)
         epochs, seed = integer("epochs", epochs, 1), seed_of(rng)
@@ -418,26 +426,26 @@ class ADePTModel(TextSystem):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The words that are known."""
+        """The known words."""
         return {"words": list(self.encoder.words.vocabulary.words)}
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """Encoder and decoder."""
+        """The encoder and the decoder."""
         return {"encoder": self.encoder, "decoder": self.decoder}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Make encoder and decoder."""
+        """Create the encoder and the decoder."""
         self.assemble(Vocabulary(state["words"], "token", RESERVED))
 
     def assemble(self, vocabulary: Vocabulary) -> None:
-        """Make encoder and decoder for a vocabulary, with fresh weights."""
+        """Create the encoder and the decoder for a vocabulary, with fresh weights."""
         words = WordNumbers(vocabulary, self.longest)
         self.encoder = Encoder(words, self.embedding, self.hidden)
         self.decoder = Decoder(words, self.embedding, self.hidden, self.encoder.width)
 
     def protect(self) -> None:
-        """Put clip and noise behind the fitted encoder."""
+        """Add the clip and the noise after the fitted encoder."""
         self.encoder.eval()
         self.decoder.eval()
         noise: Any = "gaussian" if self.variant == "gaussian" else "laplace"
@@ -453,20 +461,20 @@ class ADePTModel(TextSystem):
     def renoised(
         self, epsilon: float, *, variant: Variant | None = None, delta: float = 0.0
     ) -> ADePTModel:
-        """Return a model of the same weights with other noise, without training or copies.
+        """Return a model with the same weights and other noise, without training or copies.
 
         Args:
-            epsilon: the claim, in (0, 1e300].
-            variant: one that clips in the same norm. None is that of the model.
-            delta: of the claim, in (0, 1), for "gaussian" and no other.
+            epsilon: claimed epsilon, in (0, 1e300].
+            variant: a variant that clips in the same norm. None takes the variant of the model.
+            delta: delta of the claim, in (0, 1) for "gaussian"; 0 for the other variants.
 
         Returns:
-            Another model.
+            Another model that shares the weights.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if the model is not fitted, a value is out of range, or the variant clips
-                in another norm.
+            ValueError: if the model is not fitted, a value is out of range, or the variant clips in
+                another norm.
 
         Example:
             >>> from dpcore.text import generated
@@ -489,18 +497,18 @@ class ADePTModel(TextSystem):
         return changed_model
 
     def decode(self, vectors: npt.NDArray[Any]) -> list[str]:
-        """Decode vectors to the texts that they stand for, word by word the likeliest.
+        """Decode vectors to texts; take the likeliest word at every step.
 
         Args:
-            vectors: shape `(n, 2 hidden)`, with noise (`encode`) or without (`clean`).
+            vectors: array of shape `(n, 2 hidden)`, with noise (`encode`) or without (`clean`).
 
         Returns:
-            n texts, words joined by blanks; some may be empty.
+            n texts, with words joined by blanks; some may be empty.
 
         Raises:
-            TypeError: if they are not numbers.
-            ValueError: if the model is not fitted, they have another shape or are not finite (an
-                epsilon below 1e-35 has noise beyond all float32 numbers).
+            TypeError: if the vectors are not numbers.
+            ValueError: if the model is not fitted, or the vectors have a wrong shape or are not
+                finite (for an epsilon below 1e-35, the noise exceeds the range of float32).
         """
         self.require_private("decodes")
         weight, tensor = self.decoder.scores.weight, cast(Any, vectors)
@@ -514,27 +522,27 @@ class ADePTModel(TextSystem):
         return self.decoder.texts(rows) if len(rows) else []
 
     def rewrite(self, texts: Sequence[str], *, rng: Rng = None) -> list[str]:
-        """Rewrite texts, with fresh noise at every call.
+        """Rewrite texts, with fresh noise in every call.
 
-        An epsilon covers one rewrite of one text, against any other text: k rewrites of a text
-        cost k times as much, and no text that the model was fitted to is covered.
+        An epsilon covers one rewrite of one text, against any other text. For k rewrites of a text,
+        epsilon is multiplied by k. The texts on which the model was fitted are not covered.
 
         Args:
-            texts: strings, none of them empty.
-            rng: None takes entropy of the operating system; an int or a Generator repeats the
-                noise, which is then known to whoever knows it.
+            texts: strings that are not empty.
+            rng: None takes entropy of the operating system. An int or a Generator repeats the
+                noise. Anyone who knows this int or Generator can compute the noise.
 
         Returns:
-            A rewrite for each, words joined by blanks; some may be empty.
+            A rewrite of each text, with words joined by blanks; some may be empty.
 
         Raises:
-            TypeError: if `texts` is one string, or holds anything but strings.
+            TypeError: if `texts` is a single string, or an entry is not a string.
             ValueError: if the model is not fitted, or a text is empty.
         """
         return self.decode(self.encode(texts_of("texts", texts, fewest=0), rng=rng))
 
     @property
     def rewriter(self) -> Rewriter:
-        """The mechanism text -> text, to be audited: the rewritten text itself is what is seen."""
+        """Mechanism from text to text for an audit; the attacker observes the rewritten text."""
         self.require_private("rewrites")
         return Rewriter(self.rewrite, self.epsilon)

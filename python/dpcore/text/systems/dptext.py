@@ -1,8 +1,8 @@
-"""DPText: noise by the published formula on encoded texts, with an epsilon fixed or learnt.
+"""DPText: noise by the published formula on encoded texts, with a fixed or a learned epsilon.
 
-Texts are encoded as a bag of words or by the LSTMs of ADePT. A discriminator reads the private
-attributes from the noisy vectors; it is trained in turn with all other parts, and noise is drawn in
-every step.
+Texts are encoded by a bag of words or by the LSTMs of ADePT. A discriminator predicts the private
+attributes from noisy vectors. It is trained alternately with all other parts, and fresh noise is
+drawn in every step.
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ from .system import Labelling, TextSystem, read_mapping
 from .training import Bag, Recipe, Trained, Units, labels_of, make_recipe, training_part
 
 _EMBEDDING_DIM: Final = 64
-"""Entries of a word's vector in the LSTMs."""
+"""Number of entries of a word vector in the LSTMs."""
 _WORD_DROPOUT_SHARE: Final = 0.3
-"""Share of words that are hidden from the LSTM that decodes, as in ADePT's training."""
+"""Share of input words of the decoding LSTM that are replaced by "<unk>", as in the training of
+ADePT."""
 
 _HIDDEN_UNITS: Final = 128
-"""Units in each hidden layer, as in Coavoux, Narayan and Cohen (2018)."""
+"""Number of units in each hidden layer, as in Coavoux, Narayan and Cohen (2018)."""
 _MIN_LEARNT_EPSILON: Final = 1e-3
-"""A learnt epsilon never falls below this, or below where it starts if that is smaller."""
+"""Smallest value of a learned epsilon, unless its initial value is smaller."""
 _EPSILON_RATE_FACTOR: Final = 10.0
-"""Learning rate of a learnt epsilon over that of the weights: it is of order 1 to 100."""
+"""Learning rate of epsilon divided by the rate of the weights, because epsilon is of order 1 to
+100."""
 _DEFAULT_WORD_LIMITS: Final = {"bag": 2000, "lstm": 20}
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
@@ -49,24 +51,24 @@ NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 
 
 class BagCoder:
-    """The mean over vectors of words; a linear decoder that scores the most frequent words.
+    """Mean over word vectors, and a linear decoder that scores the most frequent words.
 
     Args:
-        vocabulary: words with a number, the most frequent first.
-        dim: entries of a vector.
-        words: how many words the decoder knows.
+        vocabulary: mapping from words to numbers, with the most frequent word first.
+        dim: number of entries of a vector.
+        words: number of words that the decoder knows.
 
     Attributes:
-        encoder: a module from texts to vectors.
-        decoder: a module from noisy vectors to what is left of the texts.
-        sparse: whether the encoder has sparse gradients.
-        rows: from texts to the numbers of their words.
-        vectors: from a batch of such numbers to vectors.
+        encoder: module from texts to vectors.
+        decoder: module from noisy vectors to scores of words.
+        sparse: True if the encoder has sparse gradients.
+        rows: function from texts to word numbers.
+        vectors: function from a batch of such numbers to vectors.
     """
 
     sparse = True
     settings: Final[dict[str, Any]] = {"unknown": "drop", "reserved": ()}
-    """Arguments with which its vocabulary is made."""
+    """Arguments for its vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary, dim: int, words: int) -> None:
         self.vocabulary = vocabulary
@@ -75,11 +77,11 @@ class BagCoder:
         self.rows, self.vectors = self.encoder.units, self.encoder
 
     def batches(self, rows: Units, order: Any, size: int) -> Iterator[Units]:
-        """Yield runs of `size` texts in an order."""
+        """Yield consecutive batches of `size` texts in a given order."""
         return rows.take(order).batches(size)
 
     def loss(self, noisy: Any, batch: Units) -> Any:
-        """Compute the mean cross entropy of the frequent words, each in the text that it is of."""
+        """Compute the mean cross entropy of the frequent words of each text."""
         scores = self.decoder(noisy)
         text = torch.repeat_interleave(torch.arange(len(batch)), batch.sizes)
         frequent = batch.ids < scores.shape[1]
@@ -90,27 +92,27 @@ class BagCoder:
 
 
 class LSTMCoder:
-    """The last state of an LSTM, and an LSTM that makes the text of it, as in ADePT.
+    """The last state of an LSTM, and a second LSTM that decodes it to a text, as in ADePT.
 
     Args:
-        vocabulary: words with a number, with `RESERVED` and a token for unknown ones.
-        dim: entries of a vector, an even number.
-        words: words of a text that are read.
+        vocabulary: mapping from words to numbers, with `RESERVED` and a token for unknown words.
+        dim: number of entries of a vector, which must be even.
+        words: largest number of words of a text that are read.
     """
 
     sparse = False
     settings: Final[dict[str, Any]] = {"unknown": "token", "reserved": RESERVED}
-    """Arguments with which its vocabulary is made."""
+    """Arguments for its vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary, dim: int, words: int) -> None:
         self.vocabulary, numbers = vocabulary, WordNumbers(vocabulary, words)
         self.encoder = Encoder(numbers, _EMBEDDING_DIM, dim // 2)
         self.decoder = Decoder(numbers, _EMBEDDING_DIM, dim // 2, dim)
-        # The numbers of words are padded, and come with how many words each text has.
+        # The numbers are padded and are returned together with the number of words of each text.
         self.rows = numbers
 
     def batches(self, rows: Any, order: Any, size: int) -> Iterator[Any]:
-        """Yield runs of `size` texts in an order."""
+        """Yield consecutive batches of `size` texts in a given order."""
         ids, sizes = rows
         for places in order.split(size):
             yield ids[places, : int(sizes[places].max())], sizes[places]
@@ -120,20 +122,20 @@ class LSTMCoder:
         return self.encoder.states(*batch)
 
     def loss(self, noisy: Any, batch: Any) -> Any:
-        """Compute the mean cross entropy of the words, ends included, by teacher forcing."""
+        """Compute the mean cross entropy of words and end tokens, by teacher forcing."""
         ids, sizes = batch
         return words_loss(self.decoder, noisy, ids, sizes, _WORD_DROPOUT_SHARE)
 
 
 CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
-"""The coders by the names that `DPTextModel` takes."""
+"""The coders, by the names that `DPTextModel` takes."""
 
 
 def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
-    """Return the sorted values of each attribute among training texts.
+    """Return the sorted values of each attribute in the training texts.
 
     Raises:
-        ValueError: if the corpus lacks an attribute, or it has one value only.
+        ValueError: if the corpus lacks an attribute, or an attribute has only one value.
     """
     distinct = {name: np.unique(part.attribute(name)) for name in names}
     for name, values in distinct.items():
@@ -144,13 +146,14 @@ def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any
 
 
 def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray[np.int64]:
-    """Return the places of a corpus's attributes among the training texts' values.
+    """Return codes of the attributes of a corpus, as positions in the training values.
 
     Returns:
         int64, shape `(len(corpus), attributes)`.
 
     Raises:
-        ValueError: if the corpus lacks an attribute, or has a value that training did not.
+        ValueError: if the corpus lacks an attribute, or has a value that does not occur in the
+            training texts.
     """
     columns = []
     for name, distinct in values.items():
@@ -164,7 +167,7 @@ def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray
 
 
 def make_layers(width: int, outputs: int, layers: int = 2) -> Any:
-    """Make layers of `_HIDDEN_UNITS` rectified units between vectors and scores."""
+    """Create layers from vectors to scores, with hidden layers of rectified units."""
     widths = [width, *[_HIDDEN_UNITS] * layers]
     hidden = [
         part
@@ -175,11 +178,11 @@ def make_layers(width: int, outputs: int, layers: int = 2) -> Any:
 
 
 class Discriminator(torch.nn.Module):
-    """Reads attributes from vectors: two hidden layers, with scores for the values of each.
+    """Classifier of attributes from vectors: two hidden layers, and scores for each value.
 
     Args:
-        width: entries of a vector.
-        sizes: values of each attribute.
+        width: number of entries of a vector.
+        sizes: number of values of each attribute.
     """
 
     def __init__(self, width: int, sizes: Sequence[int]) -> None:
@@ -196,8 +199,9 @@ class Discriminator(torch.nn.Module):
         """Compute the cross entropy, averaged over texts and attributes.
 
         Args:
-            rows: shape `(n, width)`.
-            targets: for each attribute codes of shape `(n,)` or shares of shape `(n, values)`.
+            rows: vectors, shape `(n, width)`.
+            targets: for each attribute, codes of shape `(n,)` or probabilities of shape
+                `(n, values)`.
         """
         pairs = zip(self(rows), targets, strict=True)
         return torch.stack([torch.nn.functional.cross_entropy(*pair) for pair in pairs]).mean()
@@ -208,7 +212,7 @@ class Discriminator(torch.nn.Module):
 
 
 def descend_loss(loss: Any, *optimisers: Any) -> None:
-    """Take one step down a loss."""
+    """Take one gradient step that decreases a loss."""
     for optimiser in optimisers:
         optimiser.zero_grad()
     loss.backward()
@@ -218,14 +222,14 @@ def descend_loss(loss: Any, *optimisers: Any) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Modules that are trained.
+    """Modules of the system that are trained.
 
     Args:
-        coder: texts to vectors, and back.
-        transform: bounds them.
-        noise: the layer behind, whose epsilon may be learnt.
-        head: from noisy vectors to scores of the labels.
-        discriminator: from noisy vectors to scores of the attribute.
+        coder: encoder and decoder of texts.
+        transform: transform that bounds the vectors.
+        noise: noise layer after the transform; its epsilon may be learned.
+        head: module from noisy vectors to scores of the labels.
+        discriminator: module from noisy vectors to scores of the attribute.
     """
 
     coder: BagCoder | LSTMCoder
@@ -244,24 +248,25 @@ def train_adversarially(
     rng: np.random.Generator,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], tuple[float | None, ...], bool]:
-    """Train all parts in place: the discriminator one step, then all others one step.
+    """Train all parts in place: one step of the discriminator, then one step of all others.
 
     Args:
-        parts: what is trained.
-        rows: the training texts as numbers, as the coder gives them.
+        parts: modules to train.
+        rows: training texts as numbers, from the coder.
         labels: codes of their labels, int64.
         attribute: codes of their attribute, int64.
-        recipe: how long and how fast.
-        rng: order and noise follow from it.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        recipe: epochs, batch size and rates.
+        rng: generator for the order of the texts and the noise.
+        progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The mean loss of the labels in each epoch, the learnt epsilon after it, and True if Ctrl-C
-        ended it early: the weights are those after the last whole epoch.
+        The mean loss of the labels in each epoch, the learned epsilon after each epoch, and True if
+        Ctrl-C stopped the training early. The weights are from the last complete epoch.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
-        ValueError: if a loss, a vector or a weight is not finite any more.
+        KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
+        ValueError: if a loss, a vector or a weight is not finite.
     """
     optimisers = list(_make_optimisers(parts, recipe))
     modules = (
@@ -282,7 +287,8 @@ def train_adversarially(
             if learnt is not None:
                 finite(learnt)
                 with torch.no_grad():
-                    # What momentum adds above the cap would have to be taken back first.
+                    # Without this limit, momentum could raise the parameter far above the cap, and
+                    # many steps would bring it back.
                     learnt.clamp_(floor, parts.noise.cap)
             total += value * len(places)
         finite(*weights)
@@ -295,7 +301,7 @@ def train_adversarially(
 
 
 def current_epsilon(noise: Any) -> float | None:
-    """Return the current value of a learnt epsilon, or None where the scale is fixed."""
+    """Return the current value of a learned epsilon, or None if the scale is fixed."""
     if noise.epsilon is None:
         return None
     epsilon = float(noise.epsilon.detach())
@@ -303,7 +309,7 @@ def current_epsilon(noise: Any) -> float | None:
 
 
 def _require_finite_losses(recipe: Recipe, epoch: int, *values: Any) -> None:
-    """Raise an error with the epoch and the rate where a value is not finite."""
+    """Raise an error that names the epoch and the rate if a value is not finite."""
     is_finite = all(bool(torch.isfinite(value).all()) for value in values)
     training.require_convergence(is_finite, recipe.lr, epoch, recipe.strength)
 
@@ -311,7 +317,7 @@ def _require_finite_losses(recipe: Recipe, epoch: int, *values: Any) -> None:
 def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
     coder = parts.coder
     yield torch.optim.Adam(parts.discriminator.parameters(), lr=recipe.lr)
-    # Of the vectors of a bag's words only those of a batch have gradients.
+    # Only the word vectors of a batch have gradients.
     encoding = torch.optim.SparseAdam if coder.sparse else torch.optim.Adam
     yield encoding(list(coder.encoder.parameters()), lr=recipe.lr)
     yield torch.optim.Adam([*coder.decoder.parameters(), *parts.head.parameters()], lr=recipe.lr)
@@ -322,7 +328,7 @@ def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
 def _take_adversarial_step(
     parts: Parts, batch: Any, truth: Any, recipe: Recipe, optimisers: list[Any], finite: Any
 ) -> float:
-    """Take one step of the discriminator and one of all others; return the loss of the labels."""
+    """Take one step of the discriminator, then of all others; return the loss of the labels."""
     (labels, attribute), (rival, *others) = truth, optimisers
     raw = parts.coder.vectors(batch)
     finite(raw)
@@ -340,52 +346,53 @@ def _take_adversarial_step(
 
 
 class DPTextModel(TextSystem, Labelling):
-    """A text representation with noise by the published formula: no epsilon bounds its loss.
+    """Encoder of texts with noise by the published formula, for which no epsilon holds.
 
-    ``encode(text) = clip(f(text)) + s``: f is the mean over vectors of words, clipped in L1 to C,
-    s noise of scale ``2C/epsilon``. Encoder, a decoder of the text's words, a classifier of the
-    labels and a discriminator of the attribute all read the noisy vector, and are trained
-    alternately: the discriminator one step down its loss, then all others one step down
-    ``utility + reconstruction - strength discriminator``. By the published formula the noise is
-    one-sided (Habernal, 2022); "repaired" is Laplace noise.
+    ``encode(text) = clip(f(text)) + s``. Here f is the mean over word vectors, clipped in L1 to C,
+    and s is noise of scale ``2C/epsilon``. The noisy vector is the input of a decoder of the words,
+    of a classifier of the labels and of a discriminator of the attribute. The training alternates:
+    the discriminator takes one step that decreases its loss, then all other parts take one step
+    that decreases ``utility + reconstruction - strength discriminator``. The published formula
+    gives one-sided noise (Habernal, 2022); "repaired" is Laplace noise.
 
-    An epsilon that is learnt is fitted to the training texts: it is not a claim fixed in advance,
-    and covers none of them. For a *later* text, with repaired noise, it holds at its learnt value,
-    at most the cap; `claim` is None then. A fixed epsilon, too, covers later texts only: k
-    encodings of one text cost k times, and the texts that the weights were fitted to are not
-    covered at all.
+    A learned epsilon is fitted to the training texts. It is not a claim that is fixed in advance,
+    so `claim` is None, and it does not cover the training texts. For *later* texts, with repaired
+    noise, it holds at its learned value, which is at most the cap. A fixed epsilon also covers only
+    later texts. For k encodings of one text, epsilon is multiplied by k. The texts on which the
+    weights were fitted are not covered.
 
-    What Beigi et al. leave open is decided here: the encoder is the mean over words (no word
-    pairs), its decoder linear, with the mean cross entropy of the text's most frequent words as
-    loss, or both are ADePT's LSTMs; the discriminator has two hidden layers of 128; noise is drawn
-    in every step of training; all learn by Adam, a learnt epsilon ten times as fast, and never
-    below .001 or its start; the norm of the clip is L1.
+    Beigi et al. do not specify some details, which are chosen here as follows. The encoder is the
+    mean over words, without word pairs. Its decoder is linear, and its loss is the mean cross
+    entropy of the most frequent words of the text. Alternatively, encoder and decoder are the LSTMs
+    of ADePT. The discriminator has two hidden layers of 128 units. Noise is drawn in every training
+    step. All parts learn by Adam. A learned epsilon has ten times the learning rate. It stays at or
+    above .001, or its initial value if that is smaller. Vectors are clipped in L1.
 
     Args:
-        epsilon: the claim, or where a learnt epsilon starts; in (0, 1e300].
+        epsilon: claimed epsilon, or initial value of a learned epsilon; in (0, 1e300].
         attribute: name of the private attribute.
-        noise: "zero" (the published formula, 0 where it is undefined), "resample" (another draw
-            there), or "repaired" (Laplace).
-        learn: learn epsilon together with the weights, as published.
-        cap: the largest epsilon that learning can reach, or None for no limit.
-        extractor: "bag", the mean over words, or "lstm".
-        dim: entries of a vector, at least 2; even for "lstm".
-        words: how many words the bag's decoder knows, None for 2,000; or how many words of a text
-            the LSTM reads, None for 20.
-        min_count: how often a word must occur in the training texts to be known.
-        clip: the L1 norm C.
+        noise: "zero" (the published formula, with 0 where it is undefined), "resample" (with
+            another draw where it is undefined), or "repaired" (Laplace noise).
+        learn: True learns epsilon together with the weights, as published.
+        cap: largest value of a learned epsilon, or None without a limit.
+        extractor: "bag" for the mean over words, or "lstm".
+        dim: number of entries of a vector, at least 2; even for "lstm".
+        words: for "bag", the number of words that the decoder knows (None means 2,000); for "lstm",
+            the largest number of words of a text that are read (None means 20).
+        min_count: smallest number of occurrences of a known word in the training texts.
+        clip: L1 norm C at which vectors are clipped.
 
     Attributes:
-        trained: how it was trained, or None before `fit`.
-        labels: the values that it tells apart.
-        private: the fitted encoder with clip and noise, or None before `fit`.
+        trained: record of the training, or None before `fit`.
+        labels: the labels that the model distinguishes.
+        private: fitted encoder with clip and noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range, or a cap is below the start.
+        ValueError: if a value is out of range, or the cap is below the initial epsilon.
 
     Source:
-        Beigi et al. (2019), sections 3 and 4; the fault: Habernal (2022), theorem 3.1.
+        Beigi et al. (2019), sections 3 and 4; Habernal (2022), theorem 3.1, for the fault.
 
     Example:
         >>> from dpcore.text import generated
@@ -450,29 +457,32 @@ class DPTextModel(TextSystem, Labelling):
         device: Any = None,
         progress: bool | None = None,
     ) -> Self:
-        """Train encoder, decoder, classifier and discriminator.
+        """Train the encoder, the decoder, the classifier and the discriminator.
 
         Args:
-            corpus: a `Corpus` with labels and the attribute, whose train part is read (all
-                without a split). None of these texts is covered by any epsilon.
-            epochs: passes over the texts.
-            batch: texts in a step.
-            lr: learning rate of Adam; ten times that of a learnt epsilon.
-            strength: lambda, the weight of the discriminator's loss.
+            corpus: a `Corpus` with labels and the attribute. Only its training part is read, or all
+                texts if it has no split. No epsilon covers these texts.
+            epochs: number of passes over the texts.
+            batch: number of texts per step.
+            lr: learning rate of Adam; a learned epsilon has ten times this rate.
+            strength: weight lambda of the discriminator's loss.
             reconstruction: weight of the decoder's loss.
-            pair: look for the training texts' largest pair afterwards, which `print` shows.
-            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
-            device: where it is trained and kept, such as "cuda". None is the CPU.
-            progress: show a bar. None shows it for long work on a terminal or in a notebook.
+            pair: True finds the worst pair of training texts after the training, which `print`
+                shows.
+            rng: None (fresh entropy, which is recorded), an int in [0, 2**63) or a Generator.
+            device: device of the training and of the model, such as "cuda". None means the CPU.
+            progress: True shows a progress bar, False shows no bar. None shows a bar for long work
+                on a terminal or in a notebook.
 
         Returns:
-            The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
+            The model itself. After Ctrl-C it is the model of the last complete epoch, with
+            `trained.partial` set.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if the corpus lacks labels, the attribute or a train part, one of them has
-                one value only, a value is out of range, or the loss diverges.
-            KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+            ValueError: if the corpus lacks labels, the attribute or a training part, the labels or
+                the attribute have only one value, a value is out of range, or the loss diverges.
+            KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         """
         flag("pair", pair)
         epochs, seed = integer("epochs", epochs, 1), seed_of(rng)
@@ -503,11 +513,11 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def _apart(self) -> float:
-        """The L1 distance of the two vectors that are farthest apart."""
+        """Largest L1 distance between two clipped vectors."""
         return float(sensitivity.sensitivity(self.transform.range(self.dim), "l1").value)
 
     def assemble(self, vocabulary: Vocabulary, epsilon: float) -> None:
-        """Make all parts for a vocabulary, with fresh weights and this epsilon."""
+        """Create all parts for a vocabulary, with fresh weights and this epsilon."""
         kind = (
             LaplaceNoise if self.noise == "repaired" else partial(DPTextNoiseLayer, nan=self.noise)
         )
@@ -523,7 +533,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def modules(self) -> dict[str, Any]:
-        """The trained modules by name."""
+        """The trained modules, by name."""
         assert self.parts is not None
         coder = {"encoder": self.parts.coder.encoder, "decoder": self.parts.coder.decoder}
         names = ("noise", "head", "discriminator")
@@ -531,7 +541,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The epsilon as it is now, words, labels, and the values of the attribute."""
+        """Current epsilon, words, labels, and values of the attribute."""
         assert self.parts is not None
         return {
             "learnt": self.learnt,
@@ -542,11 +552,11 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """All modules but the noise, which `state` and `arguments` describe."""
+        """All modules except the noise, which `state` and `arguments` describe."""
         return {name: module for name, module in self.modules.items() if name != "noise"}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Make all parts."""
+        """Create all parts from a saved state."""
         self.labels = np.array(state["labels"])
         values = read_mapping(state, "values")
         self.values = {name: np.array(column) for name, column in values.items()}
@@ -554,7 +564,7 @@ class DPTextModel(TextSystem, Labelling):
         self.assemble(Vocabulary(state["words"], **settings), state["learnt"])
 
     def protect(self) -> None:
-        """Put clip and noise behind the fitted encoder."""
+        """Add the clip and the noise after the fitted encoder."""
         assert self.parts is not None
         for module in self.modules.values():
             module.eval()
@@ -568,18 +578,18 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def claim(self) -> float | None:
-        """The epsilon claimed for any two texts, or None where it is learnt and not claimed."""
+        """Epsilon claimed for any two texts, or None if epsilon is learned."""
         return None if self.learn else self.epsilon
 
     @property
     def learnt(self) -> float:
-        """The epsilon as it is now, learnt or fixed; of learnt ones no claim fixed in advance."""
+        """Current epsilon, learned or fixed; a learned epsilon is not a claim."""
         epsilon = None if self.private is None else current_epsilon(self.private.noise)
         return self.epsilon if epsilon is None else epsilon
 
     @property
     def caution(self) -> str:
-        """Caution about an epsilon that is learnt; empty where it is fixed."""
+        """Caution about a learned epsilon; empty for a fixed epsilon."""
         if not self.learn:
             return ""
         if self.private is None:
@@ -592,7 +602,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def verdict(self) -> str:
-        """Verdict on whether the claim holds for any two texts, in a few words."""
+        """Short statement on whether the claim holds for any two texts."""
         if not self.learn:
             return super().verdict
         if self.private is None:
@@ -602,17 +612,17 @@ class DPTextModel(TextSystem, Labelling):
         return f"{self.caution}; for any two later texts {later}"
 
     def predict(self, texts: Any, *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Predict the labels of texts, from their noisy vectors.
+        """Predict the labels of texts from their noisy vectors.
 
         Args:
-            texts: strings, none of them empty.
-            rng: of the noise, as in `encode`.
+            texts: strings that are not empty.
+            rng: seed or generator of the noise, as in `encode`.
 
         Returns:
-            A label for each, shape `(len(texts),)`.
+            A label for each text, shape `(len(texts),)`.
 
         Raises:
-            TypeError: if `texts` is one string, or holds anything but strings.
+            TypeError: if `texts` is a single string, or an entry is not a string.
             ValueError: if the model is not fitted, or a text is empty.
         """
         rows = self.encode(texts, rng=rng)
@@ -620,7 +630,7 @@ class DPTextModel(TextSystem, Labelling):
         return self.label_rows(self.parts.head, rows)
 
     def details(self) -> dict[str, str]:
-        """Return what `print` shows only of this model: a learnt epsilon, training, labels."""
+        """Return the rows of `print` for this model: a learned epsilon, training, labels."""
         rows = super().details()
         claim, later = self.claim, "for any two later texts, one encoding of each"
         assert self.private is not None
@@ -635,7 +645,7 @@ class DPTextModel(TextSystem, Labelling):
         return rows
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism that an audit tests; a learnt epsilon is not its claim."""
+        """Return the mechanism for an audit; a learned epsilon is not its claim."""
         made = super().as_mechanism()
         made.claim = self.claim
         if self.learn:

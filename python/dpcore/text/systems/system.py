@@ -1,6 +1,6 @@
-"""Base class of text systems, and trained models in folders: config.json and safetensors.
+"""Base class of text systems, and storage of trained models in config.json and safetensors.
 
-A folder holds no file that could run code.
+A folder of a model holds no file that could execute code.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ def _format_word(cls: type) -> str:
 def write_folder(
     cls: type, folder: str | PathLike[str], config: dict[str, Any], parts: dict[str, Any]
 ) -> Path:
-    """Write config.json and the weights of modules.
+    """Write config.json and the weights of modules to a folder.
 
     Args:
-        cls: whose model it is.
-        folder: made if it is missing.
-        config: plain data.
+        cls: class of the model.
+        folder: folder for the files, created if it is missing.
+        config: configuration as plain data.
         parts: modules by name.
 
     Returns:
         The folder.
 
     Raises:
-        ModuleNotFoundError: without safetensors.
+        ModuleNotFoundError: if safetensors is missing.
         TypeError: if the folder is not a path.
-        OSError: if it cannot be written.
+        OSError: if the folder cannot be written.
     """
     files = require_module("safetensors.torch", "save_pretrained")
     place = write_config(folder, {"format": _format_word(cls), **config})
@@ -70,23 +70,23 @@ def write_folder(
 def read_model_folder(
     cls: type, folder: str | PathLike[str], keys: Set[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """Return the folder, and the content of its config.json for a model of that class.
+    """Return the path of a folder, and the content of its config.json for a model of this class.
 
     Raises:
         TypeError: if the folder is not a path.
-        OSError: if the folder is missing, or no config.json in it.
-        ValueError: if it holds another class's model, or other keys than these.
+        OSError: if the folder or its config.json is missing.
+        ValueError: if the folder holds a model of another class, or the keys are different.
     """
     return read_config(folder, _format_word(cls), {"format", *keys})
 
 
 def load_weights(place: Path, parts: dict[str, Any]) -> None:
-    """Put saved weights into modules, all of them and of the right shapes.
+    """Load saved weights into modules, and check that their names and shapes match.
 
     Raises:
-        ModuleNotFoundError: without safetensors.
-        FileNotFoundError: if there are no weights.
-        ValueError: if they are others than those of the modules.
+        ModuleNotFoundError: if safetensors is missing.
+        FileNotFoundError: if the file of the weights is missing.
+        ValueError: if names or shapes differ from the modules.
     """
     path = place / _WEIGHTS_FILE
     if not path.is_file():
@@ -103,10 +103,10 @@ def load_weights(place: Path, parts: dict[str, Any]) -> None:
 
 
 def read_mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return an object of config.json.
+    """Return an object of config.json as a dictionary.
 
     Raises:
-        TypeError: if it is something else.
+        TypeError: if the value is not an object.
     """
     if not isinstance(config[name], dict):
         raise mistyped(f"{name} in config.json", "an object", config[name])
@@ -114,10 +114,10 @@ def read_mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 class Saved:
-    """A trained model that a folder can hold.
+    """Base class of trained models that can be saved to a folder.
 
     Attributes:
-        trained: how it was trained, or None before `fit`.
+        trained: record of the training, or None before `fit`.
         saved_keys: the keys of `state`.
     """
 
@@ -126,25 +126,25 @@ class Saved:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments that the model is made with, as plain data: for each argument its attribute."""
+        """Constructor arguments as plain data, from the attributes with the same names."""
         return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     @property
     def state(self) -> dict[str, Any]:
-        """Results of training other than the weights of `saved_modules`, as plain data."""
+        """Results of training as plain data, without the weights of `saved_modules`."""
         raise NotImplementedError
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """The modules whose weights are saved, by name."""
+        """Modules whose weights are saved, by name."""
         raise NotImplementedError
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Make the modules that `state` describes; their weights are filled in later."""
+        """Create the modules that `state` describes; their weights are loaded later."""
         raise NotImplementedError
 
     def protect(self) -> None:
-        """Put the noise behind the fitted encoder; a model without noise does not change."""
+        """Add the noise after the fitted encoder; a model without noise does not change."""
 
     def to(self, device: Any) -> Self:
         """Move the model to a device of this machine."""
@@ -155,7 +155,7 @@ class Saved:
         return self.trained is not None
 
     def require_fitted(self, what: str) -> None:
-        """Raise an error that says what cannot be done before `fit`."""
+        """Raise an error before `fit`; `what` names the operation that needs a fitted model."""
         if not self._is_fitted:
             raise invalid("model", f"fitted before it {what}: model.fit(corpus)", self)
 
@@ -163,7 +163,7 @@ class Saved:
         """Write config.json and safetensors; see `from_pretrained`.
 
         Args:
-            folder: made if it is missing.
+            folder: folder for the files, created if it is missing.
 
         Returns:
             The folder.
@@ -171,7 +171,7 @@ class Saved:
         Raises:
             TypeError: if the folder is not a path.
             ValueError: if the model is not fitted.
-            OSError: if it cannot be written.
+            OSError: if the folder cannot be written.
         """
         self.require_fitted("is saved")
         assert self.trained is not None
@@ -181,19 +181,20 @@ class Saved:
         return place
 
     def write_parts(self, place: Path) -> None:
-        """Write parts with folders of their own into the model's; most models have none."""
+        """Write parts that have their own folders inside the model's folder, if there are any."""
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str], *, device: Any = None) -> Self:
-        """Read the model that `save_pretrained` wrote: no pickle is read, no network used.
+        """Read a model that `save_pretrained` wrote, without pickle files and network access.
 
         Args:
-            folder: a folder of this machine.
-            device: where it is moved. None is the CPU.
+            folder: a local folder.
+            device: device of the model. None means the CPU.
 
         Raises:
-            OSError: if the folder is missing, or a file is missing.
-            ValueError: if it holds another class's model, or a key is unknown or missing.
+            OSError: if the folder or a file is missing.
+            ValueError: if the folder holds a model of another class, or a key is unknown or
+                missing.
         """
         return cls._load(folder, device)
 
@@ -217,7 +218,7 @@ class Saved:
     def from_arguments(
         cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **passed: Any
     ) -> Self:
-        """Make a model that is not fitted, from `arguments` and what is given beside the folder."""
+        """Create a model that is not fitted, from saved arguments and arguments of the user."""
         try:
             return cls(**arguments, **passed)
         except TypeError as error:
@@ -227,16 +228,16 @@ class Saved:
 
 @suggest_arguments
 class Labelling:
-    """A model that predicts the labels of texts.
+    """Base class of models that predict the labels of texts.
 
     Attributes:
-        labels: the values that it distinguishes.
+        labels: the labels that the model distinguishes.
     """
 
     labels: npt.NDArray[Any]
 
     def label_rows(self, head: torch.nn.Linear, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the label of each row to which the classifier gives the highest score."""
+        """Return, for each row, the label with the highest score of the classifier."""
         weight, requirement = head.weight, f"numbers of shape (n, {head.in_features})"
         vectors = numeric("rows", requirement, rows)
         if vectors.shape[1:] != (head.in_features,):
@@ -251,33 +252,33 @@ class Labelling:
         raise NotImplementedError
 
     def accuracy(self, corpus: Corpus, *, rng: Rng = None) -> float:
-        """Compute the share of texts whose label is predicted correctly.
+        """Compute the share of texts with a correct prediction of the label.
 
         Args:
             corpus: texts with labels, such as `corpus.test`.
-            rng: of the noise, as in `encode`.
+            rng: seed or generator of the noise, as in `encode`.
 
         Raises:
-            TypeError: if it is not a `Corpus`.
-            ValueError: if it has no labels, or the model is not fitted.
+            TypeError: if `corpus` is not a `Corpus`.
+            ValueError: if the corpus has no labels, or the model is not fitted.
         """
         if instance("corpus", corpus, Corpus).labels is None:
             raise invalid("corpus", "one with labels", corpus)
-        # A model without noise has no argument for it.
+        # The `predict` of a model without noise has no argument `rng`.
         noise = {} if rng is None else {"rng": rng}
         return float(np.mean(self.predict(corpus.texts, **noise) == corpus.labels))
 
 
 class TextSystem(Saved, Shown):
-    """A system that sends noisy vectors of texts, once it is fitted.
+    """Base class of systems that release noisy vectors of texts after they are fitted.
 
-    A system has `fit`, `protect`, and `state`, `saved_modules` and `restore` of `Saved`; all else
-    has a default. A system that rewrites texts has a `rewriter`, too.
+    A subclass defines `fit`, `protect`, and `state`, `saved_modules` and `restore` of `Saved`. The
+    other methods have a default. A system that rewrites texts also has a `rewriter`.
 
     Attributes:
-        epsilon: the claim.
-        private: the fitted encoder with transform and noise, or None before `fit`.
-        trained: how it was trained, or None before `fit`.
+        epsilon: claimed epsilon.
+        private: fitted encoder with transform and noise, or None before `fit`.
+        trained: record of the training, or None before `fit`.
     """
 
     epsilon: float
@@ -285,25 +286,25 @@ class TextSystem(Saved, Shown):
 
     @property
     def claim(self) -> float | None:
-        """The epsilon claimed for any two texts."""
+        """Epsilon claimed for any two texts."""
         return self.epsilon
 
     @property
     def real(self) -> RealEpsilon | None:
-        """Epsilon that the noise really gives for any two texts, or None where it is not known."""
+        """True epsilon of the noise for any two texts, or None if it is not known."""
         return None if self.private is None else self.private.real
 
     @property
     def true_epsilon(self) -> float:
-        """The epsilon that the noise really gives for any two texts: computed, no claim.
+        """True epsilon of the noise for any two texts; it is computed and not a claim.
 
-        inf where none holds; NaN while it is not known.
+        It is inf if no epsilon holds, and NaN if it is not known yet.
         """
         return math.nan if self.private is None else self.private.true_epsilon
 
     @property
     def verdict(self) -> str:
-        """Verdict on whether the claim holds for any two texts, in a few words."""
+        """Short statement on whether the claim holds for any two texts."""
         epsilon, claim = self.true_epsilon, self.claim
         if math.isnan(epsilon):
             return "not fitted"
@@ -312,10 +313,10 @@ class TextSystem(Saved, Shown):
         return f"{'THE CLAIM IS FALSE: ' * false}{level} for any two texts"
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """Compute the vectors without noise: not private.
+        """Compute the vectors without noise, which are not private.
 
         Args:
-            texts: strings, none of them empty.
+            texts: strings that are not empty.
 
         Returns:
             A tensor of shape `(len(texts), d)`.
@@ -323,48 +324,49 @@ class TextSystem(Saved, Shown):
         return self.require_private("encodes").clean(texts)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Compute noisy vectors, with fresh noise at every call.
+        """Compute noisy vectors, with fresh noise in every call.
 
         Args:
-            texts: strings, none of them empty.
-            rng: None takes entropy of the operating system; an int or a Generator repeats the
-                noise, which is then known to whoever knows it.
+            texts: strings that are not empty.
+            rng: None takes entropy of the operating system. An int or a Generator repeats the
+                noise. Anyone who knows this int or Generator can compute the noise.
 
         Returns:
-            float32, shape `(len(texts), d)`.
+            float32 vectors, shape `(len(texts), d)`.
 
         Raises:
-            TypeError: if `texts` is one string, or holds anything but strings.
+            TypeError: if `texts` is a single string, or an entry is not a string.
             ValueError: if the model is not fitted, or a text is empty.
         """
         return self.require_private("encodes").encode(texts, rng=rng)
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """Find the two texts with the largest exact loss of all pairs.
+        """Find the two texts with the largest exact loss among all pairs.
 
-        Computed from the declared noise, not certified.
+        The loss is computed from the declared noise and is not certified.
 
         Args:
             texts: at least two different strings.
-            progress: show a bar. None shows it for long work on a terminal or in a notebook.
+            progress: True shows a progress bar, False shows no bar. None shows a bar for long work
+                on a terminal or in a notebook.
 
         Returns:
-            The pair of texts, which the model remembers for `print`.
+            The pair of texts. The model stores it for `print`.
 
         Raises:
-            TypeError: if `texts` is one string, or holds anything but strings.
-            ValueError: if the model is not fitted, a text is empty, or all are equal.
+            TypeError: if `texts` is a single string, or an entry is not a string.
+            ValueError: if the model is not fitted, a text is empty, or all texts are equal.
         """
         return self.require_private("compares texts").worst_pair(texts, progress=progress)
 
     @property
     def worst(self) -> tuple[Pair, float | None] | None:
-        """The last pair that `worst_pair` found, with its exact loss, or None before."""
+        """Last pair that `worst_pair` found, with its exact loss, or None before the first call."""
         return None if self.private is None else self.private.worst
 
     @property
     def name(self) -> str:
-        """Name in reports: the class, and the arguments that are not its defaults."""
+        """Name in reports: the class, and the arguments that differ from their defaults."""
         usual = {
             parameter.name: parameter.default
             for parameter in signature(type(self)).parameters.values()
@@ -373,14 +375,14 @@ class TextSystem(Saved, Shown):
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def details(self) -> dict[str, str]:
-        """Return what `print` shows only of this model: the training, and the labels if any."""
+        """Return the rows of `print` for this kind of model: training, and labels if any."""
         rows = {"trained": str(self.trained)}
         if isinstance(self, Labelling):
             rows["labels"] = ", ".join(map(str, self.labels))
         return rows
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism that an audit tests: text to noisy vectors."""
+        """Return the mechanism for an audit: from a text to noisy vectors."""
         made = self.require_private("is audited").as_mechanism()
         made.name = self.name
         return made
@@ -397,31 +399,31 @@ class TextSystem(Saved, Shown):
         return self.private is not None
 
     def require_private(self, what: str) -> PrivateEncoder:
-        """Return the fitted encoder; before `fit` raise an error that says what cannot be done."""
+        """Return the fitted encoder, or raise an error before `fit`; `what` names the operation."""
         self.require_fitted(what)
         assert self.private is not None
         return self.private
 
     def _protect_fitted(self, texts: Sequence[str], pair: bool, progress: bool | None) -> Self:
-        """Put the noise behind the fitted encoder, and look for the worst pair of its texts.
+        """Add the noise after the fitted encoder, and find the worst pair of its texts.
 
-        No pair is looked for if the training was ended early.
+        The search is skipped if the training was stopped early.
         """
         self.protect()
         ended = self.trained is None or self.trained.partial
         if pair and not ended and len(set(texts)) > 1:
-            # Whoever ends the search by Ctrl-C keeps the model.
+            # If the user stops the search by Ctrl-C, the model is kept.
             with suppress(KeyboardInterrupt):
                 self.worst_pair(texts, progress=progress)
         return self
 
     def __repr__(self) -> str:
-        """Format the arguments, whether the claim holds, and the largest loss that was found."""
+        """Format the arguments, the verdict on the claim, and the largest loss that was found."""
         worst = "" if self.private is None else self.private.worst_found
         return f"{self.name[:-1]}; {self.verdict}{worst})"
 
     def _lines(self) -> list[Row]:
-        """List what is claimed, what is true, for whom, and how it was trained."""
+        """List the claim, the true epsilon, its scope, and the training."""
         if self.private is None:
             claim = "none" if self.claim is None else f"epsilon {self.claim:g}, for any two texts"
             untrained = "not yet: model.fit(corpus)"

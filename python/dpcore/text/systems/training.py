@@ -1,7 +1,7 @@
-"""The extractor `Bag`, word dropout, and the training of an extractor with a classifier.
+"""The extractor `Bag`, word dropout, and the training of an extractor together with a classifier.
 
-`Bag` is the extractor of the DPNR study: the mean over the vectors of a text's words and word
-pairs. Trainings run on one thread of torch.
+`Bag` is the extractor of the DPNR study: the mean over the vectors of the words and word pairs of a
+text. Torch uses one thread in training.
 """
 
 from __future__ import annotations
@@ -28,19 +28,22 @@ from ..corpus import Corpus, Vocabulary
 
 Masks = Literal["bernoulli", "exact"]
 MASKS: Final[tuple[Masks, ...]] = get_args(Masks)
-"""Ways to choose the masked words: by a coin for each, or as a fixed share of every text."""
+"""Methods to choose the masked words: independently for each word, or as a fixed share of each
+text."""
 Masked = Literal["leave_out", "zero_id"]
 MASKED: Final[tuple[Masked, ...]] = get_args(Masked)
 """Treatments of masked words."""
 
 _MAX_INITIAL_WEIGHT = 0.5
-"""Weights start uniform in (-1/2, 1/2), as in the study."""
+"""Largest absolute value of an initial weight. The weights are uniform in (-1/2, 1/2), as in the
+study."""
 STEPS: Final = 2226
-"""Steps of the study: 5 epochs of 28,500 texts in batches of 64."""
+"""Number of steps in the study: 5 epochs on 28,500 texts in batches of 64."""
 _DEFAULT_EPOCH_RANGE: Final = (5, 35)
-"""Fewest and most epochs where none are given."""
+"""Smallest and largest default number of epochs."""
 _DIVERGED_LOSS: Final = 1e12
-"""A loss or an entry beyond that has diverged: noise of scale 10^4 keeps both below 10^6."""
+"""Largest loss or entry of a training that has not diverged. Noise of scale 10^4 keeps these two
+below 10^6."""
 _RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
     "lr": {"low": 0.0, "high": 1e30, "open_low": True},
     "decay": {"low": 0.0, "high": 1.0, "open_low": True},
@@ -54,24 +57,24 @@ _RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class WordDropout(Shown):
-    """Words of a text are masked at random, and with them the word pairs that they stand in.
+    """Random masking of words of a text, and of the word pairs that contain them.
 
     Args:
         mu: share of masked words, in [0, 1).
-        masks: "bernoulli" masks each word by a coin of its own; "exact" masks exactly
-            ``floor(mu n + 1/2)`` of the n words of a text, as the paper has it. Only for the
-            former does `dpcore.calibration.word_dropout` hold.
-        mask: "leave_out" takes masked words and their pairs out of the mean. "zero_id" is what the
-            study's code does, for comparison: words and pairs alike are masked one by one, after
-            the pairs were made, and become number 0, whose row is averaged in; a masked word
-            survives in its pairs.
+        masks: "bernoulli" masks each word independently. "exact" masks exactly
+            ``floor(mu n + 1/2)`` of the n words of a text, as in the paper.
+            `dpcore.calibration.word_dropout` holds only for "bernoulli".
+        mask: "leave_out" removes masked words and their pairs from the mean. "zero_id" does the
+            same as the code of the study, for comparison. It masks words and pairs separately after
+            the pairs were formed. They are replaced by number 0, whose row is part of the mean.
+            Therefore a masked word remains in its pairs.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `mu` is outside of [0, 1), or a word none of those above.
+        ValueError: if `mu` is outside of [0, 1), or `masks` or `mask` is unknown.
 
     Source:
-        Lyu, He and Li (2020), section 3.3 (word dropout); the study: Zouhri and Abecidan (2021).
+        Lyu, He and Li (2020), section 3.3 (word dropout); Zouhri and Abecidan (2021), the study.
 
     Example:
         >>> masked = WordDropout(0.5, "exact").masked(torch.tensor([4, 2]))
@@ -90,22 +93,23 @@ class WordDropout(Shown):
         choice("mask", self.mask, MASKED)
 
     def masked(self, sizes: torch.Tensor) -> Any:
-        """Draw which entries are masked, by torch's default generator.
+        """Draw the masked entries with torch's default generator.
 
         Args:
-            sizes: how many entries each text has, int64, shape `(texts,)`.
+            sizes: number of entries of each text, int64, shape `(texts,)`.
 
         Returns:
-            bool, shape `(sum of sizes,)`, text after text.
+            Masks of all texts one after another, bool, shape `(sum of sizes,)`.
         """
         total = int(sizes.sum())
-        # In float64: the share of masked words is mu to 53 bits.
+        # float64 gives the share of masked words a precision of 53 bits.
         keys = torch.rand(total, dtype=torch.float64)
         if self.masks == "bernoulli":
             return keys < self.mu
         text = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
         first = torch.cumsum(sizes, 0) - sizes
-        # Sorted within each text: two stable sorts, for text + key would cost the key its digits.
+        # Two stable sorts order the keys within each text. The sum of text number and key would
+        # lose digits of the key.
         order = torch.argsort(keys)
         order = order[torch.argsort(text[order], stable=True)]
         rank = torch.arange(total) - first[text]
@@ -116,13 +120,14 @@ class WordDropout(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Units(Shown):
-    """The words and word pairs of texts, text after text, each with the words that it covers.
+    """Words and word pairs of texts, text after text, with the words that each unit covers.
 
     Args:
-        ids: numbers of units, int64, shape `(units,)`.
-        spans: first and last word of each unit, plus one, within its text; shape `(units, 2)`.
-        sizes: units of each text, shape `(texts,)`.
-        words: words of each text, known or not, shape `(texts,)`.
+        ids: numbers of the units, int64, shape `(units,)`.
+        spans: places of the first word of each unit and after its last word, within its text, shape
+            `(units, 2)`.
+        sizes: number of units of each text, shape `(texts,)`.
+        words: number of words of each text, known and unknown, shape `(texts,)`.
     """
 
     ids: Any
@@ -135,12 +140,12 @@ class Units(Shown):
         return len(self.sizes)
 
     def take(self, rows: torch.Tensor) -> Units:
-        """Return the texts of some rows, in the order of the rows; a row may be repeated."""
+        """Return the texts with these row numbers, in this order; a row may be repeated."""
         sizes = self.sizes[rows]
         first = (torch.cumsum(self.sizes, 0) - self.sizes)[rows]
         begin = torch.cumsum(sizes, 0) - sizes
         places = torch.arange(int(sizes.sum())) + torch.repeat_interleave(first - begin, sizes)
-        # A third of the time of `spans[places]`.
+        # This takes a third of the time of `spans[places]`.
         return Units(
             self.ids.index_select(0, places),
             self.spans.index_select(0, places),
@@ -149,7 +154,7 @@ class Units(Shown):
         )
 
     def batches(self, size: int) -> Iterator[Units]:
-        """Yield runs of `size` texts; the last may be shorter."""
+        """Yield consecutive batches of `size` texts; the last may be smaller."""
         ends = [0, *torch.cumsum(self.sizes, 0).tolist()]
         for start in range(0, len(self), size):
             stop = min(start + size, len(self))
@@ -158,23 +163,23 @@ class Units(Shown):
 
 
 class Bag(torch.nn.Module):
-    """Texts to vectors: the mean over the vectors of their words and word pairs.
+    """Encoder from texts to vectors: the mean over the vectors of their words and word pairs.
 
-    Unknown words are left out of the mean, and so are masked ones; a text without any known word
-    has a vector of zeros, and a warning states it.
+    Unknown words and masked words are left out of the mean. A text without a known word has a
+    vector of zeros, with a warning.
 
     Args:
-        vocabulary: numbers of words and word pairs, with one number reserved at least where
-            `dropout` maps to number 0.
-        dim: entries of a vector.
-        dropout: masks words in every call. None masks none.
+        vocabulary: mapping from words and word pairs to numbers. If `dropout` maps words to number
+            0, this number must be reserved.
+        dim: number of entries of a vector.
+        dropout: masking of words in every call. None masks no words.
 
     Attributes:
-        random: whether two calls differ, that is with word dropout.
+        random: True if two calls differ, which is the case with word dropout.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `dim` is below 1, or masked words would become the word with number 0.
+        ValueError: if `dim` is below 1, or masked words would become a word with number 0.
 
     Source:
         Zouhri and Abecidan (2021); `torch.nn.EmbeddingBag` with mode "mean".
@@ -209,7 +214,7 @@ class Bag(torch.nn.Module):
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Switch the masks off in the body of the context."""
+        """Turn off the masks inside the context."""
         kept, self.dropout = self.dropout, None
         try:
             yield
@@ -220,10 +225,10 @@ class Bag(torch.nn.Module):
         """Return the words and word pairs of texts as numbers.
 
         Args:
-            texts: strings, none of them empty.
+            texts: strings that are not empty.
 
         Warns:
-            UserWarning: if texts have no known word; it says how many.
+            UserWarning: if texts have no known word; it states their number.
         """
         return units_of(self.vocabulary, texts)
 
@@ -234,16 +239,16 @@ class Bag(torch.nn.Module):
             texts: strings, or the `Units` of texts.
 
         Returns:
-            float32, shape `(len(texts), dim)`.
+            float32 vectors, shape `(len(texts), dim)`.
         """
         units = texts if isinstance(texts, Units) else self.units(texts)
         ids, sizes = self._kept(units)
         device = self.embedding.weight.device
-        # Offsets are where each text begins; a text of nothing has zeros.
+        # The offsets are the starts of the texts. A text without units has a vector of zeros.
         return self.embedding(ids.to(device), (torch.cumsum(sizes, 0) - sizes).to(device))
 
     def _kept(self, units: Units) -> tuple[Any, Any]:
-        """Return the numbers and sizes that the masks of this call leave."""
+        """Return the numbers and sizes of the units that are not masked in this call."""
         if self.dropout is None:
             return units.ids, units.sizes
         if self.dropout.mask == "zero_id":
@@ -251,21 +256,21 @@ class Bag(torch.nn.Module):
         masked = torch.nn.functional.pad(self.dropout.masked(units.words).cumsum(0), (1, 0))
         first = torch.cumsum(units.words, 0) - units.words
         text = torch.repeat_interleave(torch.arange(len(units)), units.sizes)
-        # A unit stays where as many words are masked before its last word as before its first.
+        # A unit is kept if no masked word lies between its first and its last word.
         places = units.spans + first[text].unsqueeze(1)
         stays = masked[places[:, 0]] == masked[places[:, 1]]
         sizes = torch.zeros_like(units.sizes).index_add_(0, text, stays.to(torch.int64))
         return units.ids[stays], sizes
 
     def extra_repr(self) -> str:
-        """Format the parameters, as `repr` shows them."""
+        """Format the parameters for `repr`."""
         return f"dropout={self.dropout!r}"
 
 
 def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
     """Return the words and word pairs of texts as numbers; see `Bag.units`."""
     texts_read = texts_of("texts", texts)
-    # In an audit one text comes many times.
+    # In an audit, the same text occurs many times.
     places = {text: place for place, text in enumerate(dict.fromkeys(texts_read))}
     ids, spans, sizes, words = [], [], [], []
     for text in places:
@@ -288,15 +293,15 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recipe(Shown):
-    """Length and rates of a training, or None for what a system does not have.
+    """Length and rates of a training; None for settings that a system does not have.
 
     Attributes:
-        epochs: passes over the texts, or None for as many as make the study's 2,226 steps, from 5
-            to 35.
-        batch: texts in a step.
+        epochs: number of passes over the texts. None chooses a number from 5 to 35 that gives about
+            the study's 2,226 steps.
+        batch: number of texts per step.
         lr: learning rate of the first epoch.
-        decay: by which it is multiplied after every epoch.
-        dropout: share of the decoder's input words that are hidden.
+        decay: factor of the learning rate after every epoch.
+        dropout: share of the decoder's input words that are replaced by "<unk>".
         strength: weight of the discriminator's loss.
         reconstruction: weight of the decoder's loss.
     """
@@ -310,7 +315,7 @@ class Recipe(Shown):
     reconstruction: float | None = None
 
     def epochs_for(self, texts: int) -> int:
-        """Return the epochs over so many texts.
+        """Return the number of epochs for a number of texts.
 
         Example:
             >>> recipe = make_recipe(None, 64, 2.0)
@@ -324,11 +329,11 @@ class Recipe(Shown):
 
 
 def make_recipe(epochs: Any, batch: Any, lr: Any, **others: Any) -> Recipe:
-    """Check the arguments of a training and return them.
+    """Check the settings of a training and return them.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if it is out of range.
+        ValueError: if a setting is out of range.
     """
     epochs = None if epochs is None else integer("epochs", epochs, 1)
     batch, others = integer("batch", batch, 1, 2**63 - 1), {"lr": lr, **others}
@@ -338,17 +343,18 @@ def make_recipe(epochs: Any, batch: Any, lr: Any, **others: Any) -> Recipe:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trained(Recipe):
-    """Record of a training: its recipe, and what became of it.
+    """Record of a training: its recipe and its results.
 
     Attributes:
         texts: number of training texts.
-        cut: number of those that had more words than are read, or None where all words are.
-        schedule: the training noise in words; empty where there was none.
-        seed: repeats it.
-        threads: of torch on the CPU.
-        losses: mean loss in each epoch: of the labels, or of a word where there are none.
-        epsilons: the epsilon after each epoch, learnt or fixed, where it can be learnt.
-        partial: True if Ctrl-C ended it early: it then holds the last whole epoch.
+        cut: number of training texts with more words than are read, or None if all words are read.
+        schedule: description of the training noise; empty without noise.
+        seed: seed that repeats the training.
+        threads: number of torch threads on the CPU.
+        losses: mean loss in each epoch: of the labels, or per word if there are no labels.
+        epsilons: learned or fixed epsilon after each epoch, if the system can learn it.
+        partial: True if Ctrl-C stopped the training early; then the record is for the last complete
+            epoch.
     """
 
     texts: int = 0
@@ -362,7 +368,7 @@ class Trained(Recipe):
 
     @classmethod
     def from_plain(cls, words: dict[str, Any]) -> Self:
-        """Return the record that was saved as plain data."""
+        """Return the record from plain data that `save_pretrained` wrote."""
         try:
             values = {field.name: words[field.name] for field in fields(cls)}
             lists = {name: tuple(values[name]) for name in ("losses", "epsilons")}
@@ -386,7 +392,7 @@ class Trained(Recipe):
 
 
 def one_thread() -> AbstractContextManager[None]:
-    """Run torch on one thread: layers this small are not faster on two; sums keep their order."""
+    """Limit torch to one thread: small layers are not faster on two, and sums keep their order."""
     return set_torch_threads(1)
 
 
@@ -399,21 +405,23 @@ def run_epochs(
     *,
     patience: float = math.inf,
 ) -> tuple[tuple[float, ...], bool]:
-    """Run epochs on one thread of torch; after Ctrl-C the weights are those of the last whole one.
+    """Run epochs on one thread of torch; after Ctrl-C restore the last complete epoch.
 
     Args:
-        run_epoch: trains for an epoch, counted from 1, and returns its mean loss.
-        epochs: how many.
-        weights: what is trained.
-        rng: torch's default generator follows from it.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
-        patience: epochs in a row without a new least loss, after which no other follows.
+        run_epoch: function that trains for an epoch, counted from 1, and returns the mean loss.
+        epochs: number of epochs.
+        weights: tensors that are trained.
+        rng: generator that seeds torch's default generator.
+        progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
+            terminal or in a notebook.
+        patience: largest number of consecutive epochs without a new smallest loss. Then the
+            training stops.
 
     Returns:
-        The loss of each whole epoch, and True if Ctrl-C ended the training early.
+        The loss of each complete epoch, and True if Ctrl-C stopped the training early.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
     """
     losses: tuple[float, ...] = ()
     kept: list[Any] = []
@@ -438,7 +446,7 @@ def run_epochs(
 def require_convergence(
     is_small: bool, lr: float, epoch: int, strength: float | None = None
 ) -> None:
-    """Raise an error with the epoch and the rate where a loss or a weight is too large, or NaN."""
+    """Raise an error that names the epoch and the rate, unless a loss or weight is small."""
     if not is_small:
         also = f", as the strength must, {strength:g}" if strength else ""
         need = f"small enough that training does not diverge (it does in epoch {epoch}){also}"
@@ -459,32 +467,33 @@ def train_classifier(
     adversary: Any = None,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], bool]:
-    """Train extractor and classifier together, in place.
+    """Train an extractor and a classifier together, in place.
 
     Args:
-        extractor: a module from `Units` to rows, with gradients; the identity where `units` are
-            rows already.
-        transform: from rows to rows of a bounded set.
-        head: from rows to one score a label.
-        units: `Units`, or rows as a tensor, of the training texts.
-        codes: their labels, int64, shape `(texts,)`.
-        noise: from an epsilon to the layer that adds noise.
-        schedule: None for no noise, or an epsilon for each epoch or batch; see `text.schedules`.
-        recipe: how long and how fast.
-        rng: order, noise and masks follow from it.
-        adversary: trains against the extractor, or None. It has `weights` that it trains,
-            `step(rows, batch)`, its own step on vectors, detached, of the texts at places `batch`,
-            and `penalty(rows, batch)`, the term that is added to the loss, which must not change
-            extractor or classifier; `strength` is what the penalty is multiplied with.
-        progress: show a bar. None shows it for long work on a terminal or in a notebook.
+        extractor: module from `Units` to rows, with gradients; the identity if `units` are rows.
+        transform: function from rows to rows of a bounded set.
+        head: module from rows to a score for each label.
+        units: `Units` of the training texts, or their rows as a tensor.
+        codes: codes of their labels, int64, shape `(texts,)`.
+        noise: function from an epsilon to a layer that adds noise.
+        schedule: schedule of the training noise, with an epsilon for each epoch or batch, or None
+            without noise. See `text.schedules`.
+        recipe: epochs, batch size and rates.
+        rng: generator for the order of the texts, the noise and the masks.
+        adversary: object that trains against the extractor, or None. It has `weights`, which it
+            trains. `step(rows, batch)` is its training step on detached vectors of the texts at the
+            places `batch`. `penalty(rows, batch)` is added to the loss and must not change the
+            extractor or the classifier. `strength` is the factor of the penalty.
+        progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        The mean loss of the classifier in each epoch, and True if Ctrl-C ended it early: the
-        weights are those after the last whole epoch.
+        The mean loss of the classifier in each epoch, and True if Ctrl-C stopped the training
+        early. The weights are from the last complete epoch.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
-        ValueError: if the loss diverges, or the schedule returns what is not an epsilon.
+        KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
+        ValueError: if the loss diverges, or the schedule returns a value that is not an epsilon.
     """
     weights = [*extractor.parameters(), *head.parameters()]
     rate, add = recipe.lr, None
@@ -521,8 +530,8 @@ def train_classifier(
         return total / len(codes)
 
     with warnings.catch_warnings():
-        # A row of zeros, of a text whose words are all masked, teaches the classifier no more
-        # than how often labels occur.
+        # If all words of a text are masked, its row is zero. The classifier learns only label
+        # frequencies from such a row.
         warnings.simplefilter("ignore", AssumptionWarning)
         trained = weights if adversary is None else [*weights, *adversary.weights]
         losses, partial = run_epochs(run_epoch, epochs, trained, rng, progress)
@@ -537,7 +546,7 @@ def _split_into_batches(units: Any, order: Any, size: int) -> Any:
 
 
 def _descend_gradient(loss: Any, weights: Any, rate: float) -> None:
-    """Take one step of gradient descent, as torch's SGD does, without its overhead of 0.1 ms."""
+    """Take one step of gradient descent, like torch's SGD but without its overhead of 0.1 ms."""
     gradients = torch.autograd.grad(loss, weights)
     with torch.no_grad():
         for weight, gradient in zip(weights, gradients, strict=True):
@@ -546,14 +555,14 @@ def _descend_gradient(loss: Any, weights: Any, rate: float) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared(Shown):
-    """Texts of a corpus as `TextClassifier.prepare` encodes them.
+    """Texts of a corpus in the encoding of `TextClassifier.prepare`.
 
     Attributes:
-        part: the labelled training texts.
+        part: training texts with labels.
         vocabulary: their words and word pairs.
-        units: the same as numbers.
-        kind: what the vocabulary depends on, apart from the texts: what becomes of unknown words,
-            how often a word must occur, the reserved names.
+        units: their words and word pairs as numbers.
+        kind: settings of the vocabulary: treatment of unknown words, smallest number of
+            occurrences, and reserved names.
     """
 
     part: Corpus
@@ -562,12 +571,12 @@ class Prepared(Shown):
     kind: tuple[Any, ...]
 
     def __repr__(self) -> str:
-        """Return the number of texts, and the vocabulary."""
+        """Return a line with the number of texts and the vocabulary."""
         return f"Prepared({len(self.units):,} texts, {self.vocabulary!r})"
 
 
 def training_part(corpus: Any) -> Corpus:
-    """Return the labelled texts to train on: the train part, or all texts without a split."""
+    """Return the labelled texts for training: the training part, or all texts without a split."""
     whole = instance("corpus", corpus, Corpus)
     part: Corpus = whole if whole.split is None else whole.train
     if part.labels is None:
@@ -576,10 +585,10 @@ def training_part(corpus: Any) -> Corpus:
 
 
 def labels_of(part: Corpus) -> tuple[Any, Any]:
-    """Return the values of the labels, and the number of each text's, an int64 tensor.
+    """Return the distinct labels, and the code of each text's label as an int64 tensor.
 
     Raises:
-        ValueError: if all texts have one label.
+        ValueError: if all texts have the same label.
     """
     labels, codes = np.unique(part.labels, return_inverse=True)
     if len(labels) < 2:

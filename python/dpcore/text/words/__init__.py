@@ -1,4 +1,4 @@
-"""Mechanisms that replace words, drawn in Rust, with exact losses where they are tables."""
+"""Mechanisms that replace words, sampled in Rust. Losses are exact if a mechanism is a table."""
 
 from __future__ import annotations
 

@@ -27,26 +27,26 @@ Vectors = dict[str, npt.NDArray[np.float64]]
 _VECTOR_FORMAT = "word2vec-JSON (MIT)"
 
 _MAX_DIRECT_DIM: Final = 4
-"""Dimensions up to which distances are sums of squared differences, with no product of matrices."""
+"""Largest dimension at which distances are computed from differences, without a matrix product."""
 _CANCELLATION_SHARE: Final = 1e-6
-"""Share of the largest squared length below which a squared distance has lost six of 16 digits."""
+"""Share of the largest squared length. A squared distance below it has lost six of 16 digits."""
 
 
 @suggest_arguments
 def word_vectors(path: str | os.PathLike[str]) -> Vectors:
-    r"""Read words and their vectors from a JavaScript file with a word a line.
+    r"""Read words and their vectors from a JavaScript file with one word per line.
 
     Args:
-        path: a file such as wordvecs1000.js: `var NAME={`, lines of a word in quotes, a colon, a
-            list of numbers and a comma, and `};`.
+        path: a file such as wordvecs1000.js. Its first line is `var NAME={` and its last line is
+            `};`. Each line between has a word in quotes, a colon, a list of numbers and a comma.
 
     Returns:
-        Word -> vector, all of one length, in the order of the file.
+        Dictionary from word to vector in the order of the file. All vectors have the same length.
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line is none of these, a word comes twice, lengths differ, or an entry is
-            not finite; the message names file and line.
+        ValueError: if a line has another form, a word is repeated, lengths differ, or an entry is
+            not finite. The message names file and line.
 
     Example:
         >>> import tempfile
@@ -84,23 +84,23 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
 
 
 def text_vectors(path: Path, limit: int | None = None) -> Vectors:
-    """Read words and their vectors from a text file of GloVe or word2vec, a word a line.
+    """Read words and their vectors from a text file of GloVe or word2vec, one word per line.
 
-    The file is read no further than `limit` words.
+    Reading stops after `limit` words.
 
     Args:
-        path: lines of a word and its numbers, separated by blanks; a first line of two whole
-            numbers (word2vec) is the number of words and the length of a vector.
-        limit: words to read at most.
+        path: a file whose lines have a word and its numbers, separated by blanks. A first line of
+            two whole numbers (word2vec) states the number of words and the length of a vector.
+        limit: largest number of words to read. Defaults to all words.
 
     Returns:
-        Word -> vector, all of one length, in the order of the file.
+        Dictionary from word to vector in the order of the file. All vectors have the same length.
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line is not a word with as many finite numbers as the first has, a word is
-            repeated, or the file has another number of words than it states; the message names file
-            and line.
+        ValueError: if a line is not a word with as many finite numbers as in the first line, a word
+            is repeated, or the number of words differs from the stated number. The message names
+            file and line.
     """
     if not path.is_file():
         raise missing_file(path, "a text file of word vectors")
@@ -131,7 +131,7 @@ def text_vectors(path: Path, limit: int | None = None) -> Vectors:
 
 def _word_and_vector(line: str, width: int) -> tuple[str, npt.NDArray[np.float64] | None]:
     """Return the word of a line and its vector; the vector is None if it is not valid."""
-    # Some words of GloVe hold blanks: the numbers are counted from the end.
+    # Some words of GloVe contain blanks, so the numbers are counted from the end of the line.
     word, *numbers = line.rsplit(" ", width) if width else [""]
     try:
         vector = np.array(numbers, np.float64)
@@ -144,18 +144,18 @@ def _word_and_vector(line: str, width: int) -> tuple[str, npt.NDArray[np.float64
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Embedding(Record):
-    """A vector for each word.
+    """Words with one vector for each word.
 
     Args:
-        words: the words, each once.
-        vectors: finite numbers, shape (words, dim); kept as float64.
-        origin: where they are from, as reports say it.
-        claimed: the epsilon that noise on the vectors is said to give, or None without noise.
-        real: what that noise really gives for any two words.
+        words: the words, without repetition.
+        vectors: finite numbers, shape `(words, dim)`; stored as float64.
+        origin: source of the vectors, as reports print it.
+        claimed: claimed epsilon of the noise on the vectors, or None if they have no noise.
+        real: true epsilon of that noise for any two words.
 
     Raises:
-        TypeError: if `words` are not strings or `vectors` no numbers.
-        ValueError: if a word comes twice, an entry is not finite, or the shape is another one.
+        TypeError: if `words` are not strings or `vectors` are not numbers.
+        ValueError: if a word is repeated, an entry is not finite, or the shape is wrong.
 
     Example:
         >>> Embedding(("cat", "dog"), [[0.0, 1.0], [1.0, 0.5]])
@@ -192,7 +192,7 @@ class Embedding(Record):
 
     @classmethod
     def of(cls, model: Any) -> Embedding:
-        """Take the vectors of gensim's `KeyedVectors`, or of a model that has them as `wv`.
+        """Create an embedding from gensim's `KeyedVectors`, or from a model with these as `wv`.
 
         Raises:
             TypeError: if the model has no such vectors.
@@ -209,19 +209,20 @@ class Embedding(Record):
         r"""Read the vectors of words from a file.
 
         Args:
-            path: a text file of GloVe (a word and its numbers a line) or word2vec (after a line
-                with the numbers of words and of entries), or a `.js` file of `word_vectors`.
-            limit: words to read at most, the first of the file, or None for all.
-            normalise: divide each vector by its Euclidean length.
+            path: a text file of GloVe (a word and its numbers per line) or of word2vec (the same
+                after a first line that states how many words and entries there are), or a `.js`
+                file as in `word_vectors`.
+            limit: largest number of words to read from the start of the file, or None for all.
+            normalise: True divides each vector by its Euclidean length.
 
         Returns:
-            The embedding, the words in the order of the file.
+            The embedding, with the words in the order of the file.
 
         Raises:
             FileNotFoundError: if the file is missing.
             TypeError: if an argument is of the wrong kind.
             ValueError: if the file is truncated, a word is repeated, a vector is zero or not
-                finite, or two words have one vector; the message names line or words.
+                finite, or two words have the same vector. The message names the line or the words.
 
         Source:
             Pennington, Socher and Manning (2014), the format of GloVe; Mikolov et al. (2013).
@@ -245,7 +246,7 @@ class Embedding(Record):
         else:
             vectors = text_vectors(file, limit)
         rows = np.array(list(vectors.values()))
-        # Divided by the largest entry first, so that no square overflows or vanishes.
+        # Rows are first divided by their largest entry, so no square overflows or underflows to 0.
         largest = np.abs(rows).max(axis=1, keepdims=True)
         if not largest.all():
             word = list(vectors)[int(largest.argmin())]
@@ -258,13 +259,13 @@ class Embedding(Record):
         return made
 
     def require_distinct(self, name: str) -> None:
-        """Check that no two words have one vector.
+        """Check that no two words have the same vector.
 
         Args:
-            name: what the message calls the vectors.
+            name: name of the vectors in the message.
 
         Raises:
-            ValueError: if two words have; the message names both.
+            ValueError: if two words have the same vector; the message names the two words.
         """
         ids, _, first = _core.pool_rows(self.vectors, self.vectors[:0])
         if len(first) < len(self.words):
@@ -274,25 +275,25 @@ class Embedding(Record):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of words and vectors, 64 hexadecimal digits."""
+        """SHA-256 of the words and vectors, 64 hexadecimal digits."""
         digest = hashlib.sha256("\n".join(self.words).encode("utf-8", "surrogatepass"))
         digest.update(np.ascontiguousarray(self.vectors, "<f8").tobytes())
         return digest.hexdigest()
 
     @property
     def dim(self) -> int:
-        """Numbers in a vector."""
+        """Length of a vector."""
         return int(self.vectors.shape[1])
 
     def distances(self, numbers: npt.NDArray[np.int64]) -> Floats:
-        """Compute the Euclidean distances of some words to all.
+        """Compute the Euclidean distances of some words to all words.
 
         Args:
-            numbers: numbers of words, shape `(n,)`.
+            numbers: word numbers, shape `(n,)`.
 
         Returns:
-            Shape `(n, V)`; exactly 0 from a word to itself. Short distances, which a product of
-            matrices leaves few digits, are computed from differences.
+            Distances of shape `(n, V)`; exactly 0 from a word to itself. Short distances are
+            computed from differences, because a matrix product would leave only few correct digits.
 
         Example:
             >>> Embedding(("bad", "good"), [[0.0], [1.5]]).distances(np.array([1]))
@@ -318,16 +319,16 @@ class Embedding(Record):
         return len(self.words)
 
     def __contains__(self, word: object) -> bool:
-        """Return True for a word that has a vector."""
+        """Return True if the word has a vector."""
         return word in self.rows
 
     def __getitem__(self, word: str) -> Floats:
-        """Return the vector of a word; raise a KeyError if it has none."""
+        """Return the vector of a word, or raise a KeyError if the word has no vector."""
         vector: Floats = self.vectors[self.rows[word]]
         return vector
 
     def __reduce__(self) -> tuple[type[Embedding], tuple[Any, ...]]:
-        """Rebuild through the constructor: pickled arrays would come back writeable."""
+        """Rebuild through the constructor, because pickled arrays would be writeable again."""
         return type(self), (self.words, self.vectors, self.origin, self.claimed, self.real)
 
     def __repr__(self) -> str:

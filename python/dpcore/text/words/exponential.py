@@ -1,6 +1,6 @@
-"""SanText, SanText+, TEM and CusText: exponential mechanisms with a metric in their scores.
+"""SanText, SanText+, TEM and CusText: exponential mechanisms whose scores use a metric.
 
-`calibrate` finds the parameter at which the largest loss of any two words has a given value, and
+`calibrate` finds the parameter at which the largest loss of any two words has a given value.
 `compare` shows which words each mechanism keeps at that loss.
 """
 
@@ -34,12 +34,12 @@ Mapping = Literal["conservative", "aggressive"]
 _MAPPING_NAMES: Final[tuple[Mapping, ...]] = get_args(Mapping)
 
 _MAX_EPSILON_RATIO: Final = 2.0**40
-"""Quotient of two values of epsilon beyond which a loss counts as out of reach."""
+"""Largest ratio of two values of epsilon. Beyond it a loss counts as unreachable."""
 _COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
-"""Words, and draws of each, from which shares are counted where there is no table."""
+"""Number of words, and of draws per word, to count shares if there is no table."""
 _N_TIMED_WORDS: Final = 2**16
 _EPSILON_PRECISION: Final = 1e-9
-"""Relative width of the interval in which epsilon is known in the end."""
+"""Relative width of the last interval of the search for epsilon."""
 _COMPARISON_HEADER: Final = (
     "mechanism        epsilon  largest loss / claimed  infinite    delta    kept          support"
     "   words/s"
@@ -47,15 +47,15 @@ _COMPARISON_HEADER: Final = (
 
 
 class MetricExponential(MetricMechanism, TableMechanism):
-    """The exponential mechanism with a metric m: P(y | x) = exp(-epsilon m(x, y)/2)/Z(x).
+    """The exponential mechanism for a metric m: P(y | x) = exp(-epsilon m(x, y)/2)/Z(x).
 
-    By the triangle inequality the largest loss of x against x' is at output x:
-    epsilon m(x, x')/2 + ln Z(x') - ln Z(x).
+    By the triangle inequality, the loss of x against x' is largest at output x. There it is epsilon
+    m(x, x')/2 + ln Z(x') - ln Z(x).
     """
 
     @property
     def gamma(self) -> float:
-        """The distance beyond which the score treats words alike; infinite where it does not."""
+        """Distance beyond which all words have the same score; infinite without such a limit."""
         return math.inf
 
     def _scores_of(self, numbers: Ints, sign: float = -1.0) -> Floats:
@@ -71,23 +71,24 @@ class MetricExponential(MetricMechanism, TableMechanism):
 
     @cached_property
     def _log_normalisers(self) -> Floats:
-        """Ln Z of every word."""
+        """Natural logarithm of the normaliser Z of each word."""
         numbers, parts = np.arange(len(self.vectors)), split_rows(*self.shape)
         return np.concatenate([_log_sums(self._scores_of(numbers[part])) for part in parts])
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, Ints]:
-        """Compute the exact worst loss of words against all, and where it is attained.
+        """Compute the exact worst loss of words against all words, and an output that attains it.
 
         Args:
-            start: first row.
-            stop: the row after the last.
+            start: number of the first row.
+            stop: number of the row after the last.
 
         Returns:
-            max over y of ln P(y | x)/P(y | x'), shape `(stop - start, V)`, and the number of an
-            output y that attains it, of the same shape: the word x itself.
+            Two arrays of shape `(stop - start, V)`. The first is the maximum over y of ln P(y |
+            x)/P(y | x'). The second is the number of an output y that attains this maximum, which
+            is the word x itself.
 
         Raises:
-            ValueError: if the rows are missing.
+            ValueError: if a row is out of range.
         """
         numbers = require_rows(len(self.vectors), start, stop)
         losses = self._scores_of(numbers, sign=1.0)
@@ -101,10 +102,10 @@ class MetricExponential(MetricMechanism, TableMechanism):
         return max(float(self.loss_rows(part.start, part.stop)[0].max()) for part in parts)
 
     def largest_losses(self, numbers: Ints) -> Floats:
-        """Compute the largest loss of words against any other, in the worse direction.
+        """Compute the largest loss of each word against any other word, in the worse direction.
 
         Args:
-            numbers: numbers of words, shape `(n,)`.
+            numbers: word numbers, shape `(n,)`.
 
         Returns:
             Losses in nats, shape `(n,)`.
@@ -112,14 +113,15 @@ class MetricExponential(MetricMechanism, TableMechanism):
         largest = np.empty(len(numbers))
         for i, number in enumerate(numbers.tolist()):
             losses = self.loss_rows(number, number + 1)[0][0]
-            # Of x' against x the difference of the normalisers turns around.
+            # In the direction of x' against x, the difference of the normalisers has the opposite
+            # sign.
             turn = 2.0 * (self._log_normalisers - self._log_normalisers[number])
             largest[i] = np.maximum(losses, losses - turn).max()
         return largest
 
 
 def _log_sums(scores: Floats) -> Floats:
-    """Return logs of the sums of exp(scores) of each row; no score is above 0, one is 0."""
+    """Return logarithms of the row sums of exp(scores). The largest score of each row must be 0."""
     sums: Floats = np.log(np.exp(scores).sum(axis=1))
     return sums
 
@@ -131,11 +133,11 @@ class SanText(MetricExponential):
 
     Args:
         vectors: the words and their vectors.
-        epsilon: per unit of Euclidean distance, above 0.
+        epsilon: privacy parameter per unit of Euclidean distance, above 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is out of range, there is one word only, or two words have one
+        ValueError: if a number is out of range, there is only one word, or two words have the same
             vector.
 
     Source:
@@ -155,21 +157,22 @@ class SanText(MetricExponential):
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class TEM(MetricExponential):
-    """The truncated exponential mechanism: words farther than gamma share what is left uniformly.
+    """The truncated exponential mechanism: words farther than gamma from x are equally probable.
 
-    With gamma = (2/epsilon) ln((1 - beta)(V - 1)/beta), words within gamma of x have the score -d,
-    and the bottom element stands for the n others with -gamma + 2 ln(n)/epsilon; one of them is
-    then chosen uniformly. That is the exponential mechanism whose metric is min(d, gamma).
+    The threshold is gamma = (2/epsilon) ln((1 - beta)(V - 1)/beta). Words within gamma of x have
+    the score -d. A bottom element replaces the n other words and has the score -gamma + 2
+    ln(n)/epsilon. If it is drawn, one of these n words is chosen uniformly. This is the exponential
+    mechanism with the metric min(d, gamma).
 
     Args:
-        vectors: the words and their vectors, V of them.
-        epsilon: per unit of Euclidean distance, above 0.
-        beta: probability of a word farther than gamma, at most; in (0, 1) and small enough that
+        vectors: the V words and their vectors.
+        epsilon: privacy parameter per unit of Euclidean distance, above 0.
+        beta: largest probability of a word farther than gamma, in (0, 1). It must be so small that
             gamma is above 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: as for `SanText`, or if `beta` is out of range.
+        ValueError: for the reasons of `SanText`, or if `beta` is out of range.
 
     Source:
         Carvalho, Vasiloudis, Feyisetan and Wang (2021).
@@ -194,7 +197,7 @@ class TEM(MetricExponential):
 
     @property
     def gamma(self) -> float:
-        """The distance beyond which the score treats words alike."""
+        """Distance beyond which all words have the same score."""
         others = len(self.vectors) - 1
         return 2.0 / self.epsilon * math.log((1.0 - self.beta) * others / self.beta)
 
@@ -202,22 +205,23 @@ class TEM(MetricExponential):
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class SanTextPlus(MetricMechanism, TableMechanism):
-    """SanText+: sensitive words are replaced by sensitive ones, others with probability p only.
+    """SanText+: replaces sensitive words always, and other words with probability p.
 
-    The claim covers outputs that are sensitive words. A word that is not sensitive and is kept
-    shows itself: its loss against any other word is infinite.
+    The new words are always sensitive words, and the claim covers only them. If a word that is not
+    sensitive is kept, it reveals itself: its loss against any other word is infinite.
 
     Args:
         vectors: the words and their vectors.
-        epsilon: per unit of Euclidean distance, above 0.
-        sensitive: the sensitive words; those of `vectors` are used.
+        epsilon: privacy parameter per unit of Euclidean distance, above 0.
+        sensitive: the sensitive words. Words that are not in `vectors` are ignored.
         p: probability that a word that is not sensitive is replaced, in (0, 1].
-        from_texts: True if `sensitive` was computed from private texts: then it is a release by
-            itself, which the claim does not cover, and reports say so.
+        from_texts: True if `sensitive` was computed from private texts. Then the list is a release
+            that the claim does not cover, and reports state this.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: as for `SanText`, or if no sensitive word has a vector, or p is out of range.
+        ValueError: for the reasons of `SanText`, if no sensitive word has a vector, or if p is out
+            of range.
 
     Source:
         Yue, Du, Wang, Li, Sun and Chow (2021), SanText+.
@@ -251,20 +255,20 @@ class SanTextPlus(MetricMechanism, TableMechanism):
     def rarest(
         cls, vectors: Embedding, epsilon: float, texts: Any, *, share: float = 0.9, p: float = 0.3
     ) -> SanTextPlus:
-        """Make the mechanism whose sensitive words are the rarest of some texts.
+        """Create the mechanism whose sensitive words are the rarest words of some texts.
 
-        The result says that its sensitive words are from private texts.
+        The result records that its sensitive words are from private texts.
 
         Args:
             vectors: the words and their vectors.
-            epsilon: per unit of Euclidean distance, above 0.
-            texts: a list of strings or a `Corpus`, whose train part is read.
-            share: of the words of `vectors` that are sensitive, in (0, 1].
-            p: probability that another word is replaced.
+            epsilon: privacy parameter per unit of Euclidean distance, above 0.
+            texts: a list of strings, or a `Corpus` (only its training part is read).
+            share: share of the words of `vectors` that become sensitive, in (0, 1].
+            p: probability that a word that is not sensitive is replaced.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: as for the class, or if `share` is out of range.
+            ValueError: for the reasons of the class, or if `share` is out of range.
         """
         share = real("share", share, low=0.0, high=1.0, open_low=True)
         words = map(words_of, texts_of("texts", training_texts(texts)))
@@ -274,7 +278,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         return cls(vectors, epsilon, tuple(order[:number]), p, from_texts=True)
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return what a reader of a report on a pair should know."""
+        """Return notes for a report on a pair."""
         notes = super().notes_on(pair)
         if not self.from_texts:
             return notes
@@ -299,24 +303,25 @@ class SanTextPlus(MetricMechanism, TableMechanism):
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class CusText(TableMechanism):
-    """CusText: an output from a list of k words near x, with probability ∝ exp(epsilon u(y)/2).
+    """CusText: draws from a list of k words near x, with probability ∝ exp(epsilon u(y)/2).
 
-    The score u is the distance from x, brought to [0, 1] within the list: 1 for the nearest word,
-    0 for the farthest. The claim holds only for two words with one list of outputs
-    (`same_list`); two words with different lists have an infinite loss. Distances are numbers of
-    words that differ.
+    The score u is the distance from x, rescaled to [0, 1] within the list: 1 for the nearest word,
+    0 for the farthest. The claim holds only for two words with the same list of outputs
+    (`same_list`). Two words with different lists have an infinite loss. The distance of two texts
+    is the number of places at which their words differ.
 
     Args:
-        vectors: the words and their vectors, V of them.
-        epsilon: for two words of one list, above 0.
-        k: words in a list, from 1 to V.
-        mapping: "conservative" cuts the words into clusters of k, each the list of its words: the
-            first word left over and the k - 1 left over that are nearest to it; the last cluster
-            may be smaller. "aggressive" gives each word the k words nearest to it.
+        vectors: the V words and their vectors.
+        epsilon: privacy parameter for two words with the same list, above 0.
+        k: number of words in a list, from 1 to V.
+        mapping: "conservative" cuts the words into clusters of k words. Each cluster is the list of
+            all its words. It consists of the first word that is not yet in a cluster and the k - 1
+            nearest such words. The last cluster may be smaller. "aggressive" gives each word a list
+            of the k words nearest to it.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is out of range, there is one word only, or two words have one
+        ValueError: if a number is out of range, there is only one word, or two words have the same
             vector.
 
     Source:
@@ -350,13 +355,13 @@ class CusText(TableMechanism):
 
     @property
     def same_list(self) -> npt.NDArray[np.bool_]:
-        """Pairs of words with one list of outputs, to which the claim applies; shape `(V, V)`."""
+        """Matrix of the pairs of words with the same list; the claim applies only to them."""
         numbers = np.unique(np.sort(self._lists, axis=1), axis=0, return_inverse=True)[1].ravel()
         is_same: npt.NDArray[np.bool_] = numbers[:, None] == numbers
         return is_same
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return what a reader of a report on a pair should know."""
+        """Return notes for a report on a pair."""
         notes = super().notes_on(pair)
         if self.loss(pair) == float("inf"):
             notes += ("the words have different lists of outputs: the loss is infinite",)
@@ -368,7 +373,7 @@ class CusText(TableMechanism):
 
     @cached_property
     def _lists(self) -> Ints:
-        """Outputs of every word, shape `(V, k)`; -1 in the places that a short list lacks."""
+        """Output list of each word, shape `(V, k)`; -1 fills the end of a short list."""
         left = np.arange(len(self.vectors))
         if self.mapping == "aggressive":
             return self._nearest_words(left, left)
@@ -380,7 +385,7 @@ class CusText(TableMechanism):
         return lists
 
     def _nearest_words(self, numbers: Ints, among: Ints) -> Ints:
-        """Return the k nearest of some words to each of others, ties to the lowest numbers."""
+        """Return the k words of `among` nearest to each word; ties go to the lowest number."""
         vectors, depth = self.vectors.vectors, min(self.k, len(among))
         return among[nearest_words(vectors, vectors[:0], numbers, among, depth)[0]]
 
@@ -401,13 +406,13 @@ class CusText(TableMechanism):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordCalibration(Record):
-    """A mechanism and the largest loss of any two words.
+    """A mechanism with its calibrated epsilon, and its largest loss over any two words.
 
     Args:
-        mechanism: the mechanism with the epsilon that was found.
-        loss: its largest loss in nats.
-        is_exact: True if that is the loss itself; False if it is the bound by the noise, which the
-            choice of a word can only lower.
+        mechanism: the mechanism with the epsilon that `calibrate` found.
+        loss: largest loss in nats.
+        is_exact: True if `loss` is the exact value. False if it is the upper bound from the noise,
+            which the choice of a word can only lower.
     """
 
     mechanism: WordMechanism
@@ -422,21 +427,22 @@ class WordCalibration(Record):
 
 @suggest_arguments
 def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCalibration:
-    """Find the epsilon at which the largest loss of any two words is a given one.
+    """Find the epsilon at which the largest loss of any two words has a given value.
 
     Args:
-        kind: `SanText` or `TEM`, whose loss is exact, or `MetricLaplace` or `Vickrey`, for which
-            the loss of the noise is a bound, epsilon times the largest distance; for vectors of one
-            number, which have a table, the result has the exact loss below this bound.
+        kind: class of the mechanism. For `SanText` and `TEM` the loss is exact. For `MetricLaplace`
+            and `Vickrey` the loss is the upper bound from the noise: epsilon times the largest
+            distance. One-dimensional vectors have a table; then the result has the exact loss,
+            which is below this bound.
         vectors: the words and their vectors.
         loss: largest loss in nats, above 0.
         **settings: further arguments of the class.
 
-    Returns:
+    The mechanism and its loss.
         A `WordCalibration`.
 
     Raises:
-        TypeError: if `kind` is not a class of this package or `vectors` not an `Embedding`.
+        TypeError: if `kind` is not a class of this package or `vectors` is not an `Embedding`.
         ValueError: if the class has an infinite loss for some words (`CusText`, `SanTextPlus`), or
             no epsilon gives this loss.
 
@@ -454,14 +460,14 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
     if not issubclass(kind, (MetricExponential, NoisyMechanism)):
         raise invalid("kind", "a class with a finite loss for any two words", kind.__name__)
     unit = kind(vectors, 1.0, **settings)
-    # The claim holds: no smaller epsilon has this loss.
+    # The loss is at most the claim, so a smaller epsilon cannot have this loss.
     parts = split_rows(*unit.shape)
     least = loss / max(float(unit.distance_rows(at.start, at.stop).max()) for at in parts)
     if issubclass(kind, NoisyMechanism):
         noisy = kind(vectors, least, **settings)
         if not noisy.has_table:
             return WordCalibration(noisy, loss, is_exact=False)
-        # With distances of 1 the loss is in nats, not per unit of distance.
+        # With all distances set to 1, the loss is in nats and not per unit of distance.
         nats = audit_table(noisy, 1.0 - np.eye(len(vectors)), progress=False)
         return WordCalibration(noisy, nats.epsilon, is_exact=True)
     low, high = least, np.inf
@@ -479,20 +485,21 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordFigures(Record):
-    """Figures of one mechanism: its loss, and the words that it leaves.
+    """Figures of one mechanism: its loss, and how many words it leaves unchanged.
 
     Args:
-        name: its class.
-        epsilon: its parameter.
-        loss: largest loss of any two words in nats.
-        is_exact: False if that is a bound by the noise.
-        ratio: largest loss per unit of what it claims, or None without a computation.
-        infinite_share: share of the ordered pairs of words with an infinite loss.
-        delta: worst delta at the claim.
-        kept: mean probability that a word is left as it is.
-        support: median number of outputs that carry .95 of a word's probability.
-        is_counted: True if the last two were counted on draws: of 100 words, 1,000 draws each.
-        words_per_second: words replaced in a second on this machine.
+        name: name of its class.
+        epsilon: its privacy parameter.
+        loss: largest loss of any two words, in nats.
+        is_exact: True if `loss` is exact; False if it is an upper bound from the noise.
+        ratio: largest loss per unit of distance divided by the claimed epsilon, or None without a
+            table.
+        infinite_share: share of the ordered pairs of words that have an infinite loss.
+        delta: largest delta over all pairs at the claimed epsilon.
+        kept: mean probability that a word is left unchanged.
+        support: median over words of the number of outputs that carry .95 of the probability.
+        is_counted: True if `kept` and `support` were counted on draws: 100 words, 1,000 draws each.
+        words_per_second: number of words replaced in one second on this machine.
     """
 
     name: str
@@ -508,7 +515,7 @@ class WordFigures(Record):
     words_per_second: float
 
     def __str__(self) -> str:
-        """Return one line of the table of `WordComparison`."""
+        """Return one row of the table of `WordComparison`."""
         loss = f"{self.loss:.4g}{'' if self.is_exact else ' (bound)'}"
         ratio = "-" if self.ratio is None else f"{self.ratio:.3f}"
         support = f"{self.support:,.0f}{' (counted)' if self.is_counted else ''}"
@@ -522,12 +529,12 @@ class WordFigures(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordComparison(Record):
-    """Mechanisms at one largest loss of any two words.
+    """Comparison of mechanisms at the same largest loss of any two words.
 
     Args:
-        loss: that loss in nats.
+        loss: the common largest loss, in nats.
         vectors: number, dimension and SHA-256 of the vectors.
-        rows: what was found of each.
+        rows: figures of each mechanism.
     """
 
     loss: float
@@ -535,7 +542,7 @@ class WordComparison(Record):
     rows: tuple[WordFigures, ...]
 
     def __getitem__(self, name: str) -> WordFigures:
-        """Return the figures of one class."""
+        """Return the figures of one class, by its name."""
         return {row.name: row for row in self.rows}[name]
 
     def __str__(self) -> str:
@@ -548,23 +555,25 @@ class WordComparison(Record):
 def compare(
     vectors: Any, loss: float, *, rng: Rng = None, progress: bool | None = None
 ) -> WordComparison:
-    """Compare the mechanisms at one largest loss of any two words.
+    """Compare mechanisms at the same largest loss of any two words.
 
-    `SanText` and `TEM` have exactly this loss; `MetricLaplace` and `Vickrey` at most it, by their
-    noise. `CusText`, whose loss is infinite for words of different lists, has it as its epsilon.
-    `SanTextPlus` is left out: it needs to know which words are sensitive.
+    `SanText` and `TEM` have exactly this loss. `MetricLaplace` and `Vickrey` have at most this
+    loss, by the bound from their noise. `CusText` has an infinite loss for words with different
+    lists; its epsilon is set to this loss. `SanTextPlus` is left out, because it needs a list of
+    sensitive words.
 
     Args:
         vectors: the words and their vectors.
         loss: largest loss in nats, above 0.
-        rng: None, an int seed or a numpy Generator, for the figures that are counted.
-        progress: True or False shows a bar or none. None shows one on a terminal for long work.
+        rng: None, an int seed or a numpy Generator, for figures that are counted on draws.
+        progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal for
+            long work.
 
     Returns:
-        A `WordComparison`; `comparison["SanText"]` is one of its rows.
+        The comparison; `comparison["SanText"]` is one of its rows.
 
     Raises:
-        TypeError: if `vectors` is not an `Embedding` or `loss` not a number.
+        TypeError: if `vectors` is not an `Embedding` or `loss` is not a number.
         ValueError: if no epsilon gives this loss.
 
     Example:
@@ -598,7 +607,7 @@ def _measure_mechanism(
     if mechanism.has_table:
         table = audit_table(mechanism, progress=False)
     else:
-        # Evenly spread over all.
+        # Words at equal steps over the whole vocabulary.
         words = np.unique(np.linspace(0, size - 1, _COUNTED_WORDS).astype(np.int64))
     kept, _, support = measure_words(mechanism, words, _COUNTED_DRAWS, seed_of(rng))
     inputs = rng.integers(0, size, _N_TIMED_WORDS)

@@ -1,4 +1,4 @@
-"""Figures of texts: what two of them lose, and what one of them keeps and can lose."""
+"""Losses between two texts, and the report on one text: what it keeps and what it can lose."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from ...suggestions import suggest_arguments
 UNKNOWN: Final = ("error", "drop", "keep", "uniform")
 
 ORDERS: Final = 1.0 + np.geomspace(1e-3, 1e4, 141)
-"""Orders of the divergences, each an eighth above 1 farther than the one before."""
+"""Orders of the Renyi divergences. The distance of an order from 1 grows by one eighth at each
+step."""
 
 CARRIED: Final = 0.95
-"""Probability that the outputs of a word's support carry."""
+"""Probability that the outputs in a word's support carry together."""
 
 CONFIDENCE: Final = 0.95
-"""Confidence of limits of what is counted."""
+"""Confidence of the limits of counted figures."""
 
 _DRAWS_PER_WORD: Final = 10_000
-"""Draws of each word where there is no table."""
+"""Number of draws of each word if there is no table."""
 
 _DELTA_ERROR: Final = 1e-12
-"""Error of the delta of noise, which is left out of a delta that is asked for."""
+"""Numerical error of the delta of the noise. It is subtracted from a requested delta."""
 
 _MAX_ROW_ENTRIES: Final = 2**21
-"""Entries of rows that are in memory at once, 8 bytes each."""
+"""Number of row entries in memory at once, 8 bytes each."""
 
 _UNKNOWN_WORD_NOTES: Final = {
     "drop": "left out, and their number is released with the length",
@@ -50,20 +51,21 @@ _UNKNOWN_WORD_NOTES: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextLoss(Record):
-    """Losses of a mechanism between two texts of one length.
+    """Losses of a mechanism between two texts of the same length.
 
     Args:
-        words: words of each text.
-        changed: places at which the texts differ.
-        claimed: epsilon times the sum of the distances; infinite where a word of these places has
-            no vector, for the claim does not describe it.
-        one_word: loss of only the worst of these places.
-        whole: loss of the texts, the sum over places, in the worse direction.
-        delta: of the last two figures.
-        at_delta: upper bound on the loss of the texts at `delta`; never above `whole`.
-        one_word_at_delta: the same of only the worst place; never above `one_word`.
-        is_exact: True if `one_word` and `whole` are computed from the table; False if they are
-            bounds by the noise, which the choice of a word can only lower.
+        words: number of words of each text.
+        changed: number of places at which the texts differ.
+        claimed: epsilon times the sum of the distances. It is infinite if a word at these places
+            has no vector, because the claim does not cover such a word.
+        one_word: loss at the worst of these places only.
+        whole: loss of the whole texts, the sum over the places, in the worse direction.
+        delta: delta of the last two figures.
+        at_delta: upper bound on the loss of the whole texts at `delta`; never above `whole`.
+        one_word_at_delta: upper bound on the loss at the worst place at `delta`; never above
+            `one_word`.
+        is_exact: True if `one_word` and `whole` are computed from the table. False if they are
+            upper bounds from the noise, which the choice of a word can only lower.
     """
 
     words: int
@@ -95,14 +97,15 @@ class WordReport(Record, word="WordReport"):
     """Figures of one word of a text.
 
     Args:
-        word: the word; "<unknown>" for those without a vector.
-        times: places of the text at which it stands.
-        kept: probability N_w that it is left as it is; exact, or the share of the draws.
-        kept_limits: `kept` twice where it is exact, else its limits at 95 % confidence.
-        support: S_w, the smallest number of outputs that carry .95 of its probability. Counted on
-            draws it is that of the draws, which is smaller than S_w where draws are few.
-        loss: largest loss against any other word in nats, in the worse direction; a bound by the
-            noise where `TextReport.is_exact` is False.
+        word: the word, or "<unknown>" for words without a vector.
+        times: number of places of the text with this word.
+        kept: probability N_w that the word is left unchanged; exact, or the share of the draws.
+        kept_limits: confidence limits of `kept` at 95 %. If `kept` is exact, the two limits are
+            equal to it.
+        support: S_w, the smallest number of outputs that carry .95 of the probability. If it is
+            counted on draws, it can be smaller than S_w, because few draws miss rare outputs.
+        loss: largest loss against any other word in nats, in the worse direction. It is an upper
+            bound from the noise if `TextReport.is_exact` is False.
     """
 
     word: str
@@ -116,18 +119,18 @@ class WordReport(Record, word="WordReport"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextReport(Record, word="TextReport"):
-    """Report on one text: how much of it a mechanism leaves, and its largest loss.
+    """Report on one text: how much of it a mechanism leaves unchanged, and its largest loss.
 
     Args:
-        mechanism: the constructor call, vectors by their number and SHA-256.
+        mechanism: constructor call, with the vectors given by their number and SHA-256.
         words: figures of each different word, in the order of the text.
-        length: number of words that are replaced, which is released.
-        unknown: what became of words without a vector.
-        strange: number of places with such words.
-        is_exact: True if all figures are computed from the table; False if `kept` and `support`
-            are counted on draws and losses are bounds by the noise.
-        draws: draws of each word; 0 without counts.
-        seed: repeats the draws, or None without counts.
+        length: number of words that are replaced. This number is released.
+        unknown: treatment of words without a vector.
+        strange: number of places of the text with words without a vector.
+        is_exact: True if all figures are computed from the table. False if `kept` and `support` are
+            counted on draws and losses are upper bounds from the noise.
+        draws: number of draws of each word; 0 if figures are exact.
+        seed: seed that repeats the draws, or None if figures are exact.
     """
 
     mechanism: str
@@ -140,22 +143,22 @@ class TextReport(Record, word="TextReport"):
     seed: int | None
 
     def __post_init__(self) -> None:
-        """Check that no word without a vector is counted where it is an error."""
+        """Check that the number of words without a vector is 0 if such words are an error."""
         if self.unknown == "error" and self.strange:
             raise invalid("strange", "0 where unknown is 'error'", self.strange)
 
     @property
     def one_word(self) -> float:
-        """Largest loss where one word of the text is changed, in nats."""
+        """Largest loss if one word of the text is changed, in nats."""
         return max(word.loss for word in self.words)
 
     @property
     def any_text(self) -> float:
-        """Largest loss against any other text of this length, in nats: the sum over places."""
+        """Largest loss against any other text of this length, in nats: the sum over the places."""
         return math.fsum(word.times * word.loss for word in self.words)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data, ready for JSON; infinite losses as "inf"."""
+        """Return all fields and losses as plain data for JSON; infinite losses become "inf"."""
         derived = {"one_word": self.one_word, "any_text": self.any_text}
         return {
             **encode_value(self),
@@ -163,7 +166,7 @@ class TextReport(Record, word="TextReport"):
         }
 
     def __str__(self) -> str:
-        """Return the two losses and a table with a line for each word."""
+        """Return the two losses and a table with a row for each word."""
         kind = _describe_exactness(self.is_exact)
         lines = [
             f"{self.mechanism}",
@@ -199,13 +202,13 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
     pairs, size = np.stack([first[differ], second[differ]], axis=1), len(mechanism.vectors)
     is_known = pairs.max() < size
     claimed = mechanism.claim * mechanism._distances(*pairs.T).sum() if is_known else np.inf
-    # Pairs of words that are repeated are computed once.
+    # Repeated pairs of words are computed once.
     distinct, counts = np.unique(pairs, axis=0, return_counts=True)
     each = delta if mechanism.has_table else 0.0
     place_losses = [_compare_words(mechanism, words, each, unknown) for words in distinct]
     losses, at_delta, curves = (np.array(part) for part in zip(*place_losses, strict=True))
     if not mechanism.has_table:
-        # At every delta the noise loses most between the words that are farthest from each other.
+        # At every delta, the noise loses most between the two words with the largest distance.
         worst = distinct[losses.max(axis=1).argmax()]
         at_delta = np.array(_compare_words(mechanism, worst, delta, unknown)[1])
     whole, one_word_at_delta = float((counts @ losses).max()), float(at_delta.max())
@@ -249,7 +252,7 @@ def make_text_report(
 def _compare_words(
     mechanism: Any, words: Ints, delta: float, unknown: str
 ) -> tuple[Floats, float, Floats]:
-    """Return losses of two words: in both directions, at delta, and divergences in both."""
+    """Return losses of two words in each direction, the loss at delta, and divergences."""
     is_known = words.max() < len(mechanism.vectors)
     if mechanism.has_table and (is_known or unknown != "keep"):
         p, q = mechanism.rows_with_unknown(words)
@@ -257,14 +260,16 @@ def _compare_words(
         at_delta = max(one_sided_loss(p, q, delta), one_sided_loss(q, p, delta))
         return losses, at_delta, np.array([_renyi_divergences(p, q), _renyi_divergences(q, p)])
     if is_known:
-        # The noise is the same around both words: either direction has the same losses.
+        # The noise has the same law around the two words, so the losses in the two directions are
+        # equal.
         loss = float(mechanism.epsilon * mechanism._distances(*words[:, None])[0])
         dim = mechanism.vectors.dim
         noise = real_epsilon(L2Laplace(1.0), Ball("l2", loss / 2.0, dim))
         at_delta = min(loss, noise.epsilon(max(0.0, delta - _DELTA_ERROR)))
         curve = l2_laplace_divergences(ORDERS, loss, dim)
         return np.full(2, loss), at_delta, np.stack([curve, curve])
-    # Two unknown words have one law; against it nothing bounds the loss of a known one.
+    # Two unknown words have the same law. Without a table, the loss between an unknown and a known
+    # word has no bound.
     loss = 0.0 if unknown == "uniform" and words[0] == words[1] else np.inf
     return np.full(2, loss), loss, np.full((2, len(ORDERS)), loss)
 
@@ -272,7 +277,7 @@ def _compare_words(
 def measure_words(
     mechanism: Any, numbers: Ints, draws: int, seed: int | None
 ) -> tuple[Floats, Floats, Ints]:
-    """Return N_w, limits of it, shape `(n, 2)`, and S_w; on draws where there is no table."""
+    """Return N_w, its limits of shape `(n, 2)`, and S_w; count them if there is no table."""
     size, total = len(mechanism.vectors), 1 if mechanism.has_table else draws
     kept, support = np.zeros(len(numbers)), np.empty(len(numbers), np.int64)
     for part in split_rows(len(numbers), size):
@@ -283,7 +288,7 @@ def measure_words(
             drawn = mechanism._draw(inputs.repeat(draws), len(inputs) * draws, seed)
             rows = drawn.reshape(len(inputs), draws)
             weights = np.array([np.bincount(row, minlength=size) for row in rows])
-        # An unknown word is not an output.
+        # An unknown word is not among the outputs.
         has_vector = np.flatnonzero(inputs < size)
         kept[part.start + has_vector] = weights[has_vector, inputs[has_vector]] / total
         carried = np.cumsum(-np.sort(-weights, axis=1), axis=1)
@@ -295,10 +300,10 @@ def measure_words(
 
 
 def _worst_losses(mechanism: Any, numbers: Ints, unknown: str) -> Floats:
-    """Return the largest loss of some words against any other, in the worse direction."""
+    """Return the largest loss of each word against any other word, in the worse direction."""
     worst, size = np.zeros(len(numbers)), len(mechanism.vectors)
     if unknown == "keep" or (unknown == "uniform" and not mechanism.has_table):
-        # A word shows itself, or nothing bounds its loss against the uniform law.
+        # Under "keep" a word reveals itself. Under "uniform" without a table, no bound is known.
         return np.full(len(numbers), np.inf)
     if not mechanism.has_table:
         rows = [mechanism.distance_rows(number, number + 1) for number in numbers.tolist()]
@@ -311,36 +316,37 @@ def _worst_losses(mechanism: Any, numbers: Ints, unknown: str) -> Floats:
         block = mechanism.rows_with_unknown(others[part])
         for i, row in enumerate(mechanism.rows_with_unknown(numbers)):
             with np.errstate(invalid="ignore"):
-                # NaN is an output that neither word can have.
+                # NaN marks an output that is impossible under the two words.
                 worst[i] = max(worst[i], np.nanmax(np.abs(row - block)))
     return worst
 
 
 def split_rows(rows: int, width: int) -> list[slice]:
-    """Return parts of rows of some width, each of some megabytes."""
+    """Split rows of a given width into slices of some megabytes each."""
     step = max(1, _MAX_ROW_ENTRIES // width)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
-    """Return the least epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all events S."""
+    """Return the smallest epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all events S."""
     possible = log_p > -np.inf
     log_p, log_q = log_p[possible], log_q[possible]
     losses = log_p - log_q
     if delta == 0.0:
         return float(losses.max())
     order = np.argsort(-losses)
-    # Between two losses the outputs above are the same, and sum(p) - e^epsilon sum(q) = delta.
+    # Between two losses the set of outputs above is the same. There sum(p) - e^epsilon sum(q) =
+    # delta.
     p, q = np.cumsum(np.exp(log_p[order])), np.cumsum(np.exp(log_q[order]))
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratios = np.log(np.maximum(p - delta, 0.0) / q)
-    # The excess over delta is the largest over sets of outputs: each needs its own epsilon. NaN is
-    # a set that has at most delta of P and nothing of Q.
+    # The excess over delta is a maximum over sets of outputs, and each set needs its own epsilon.
+    # NaN marks a set with probability at most delta under P and 0 under Q.
     return max(0.0, float(np.nanmax(log_ratios)))
 
 
 def _renyi_divergences(log_p: Floats, log_q: Floats) -> Floats:
-    """Return divergences of two laws at all orders, from log probabilities."""
+    """Return the Renyi divergences of two laws at all orders, from log probabilities."""
     possible = log_p > -np.inf
     log_p, losses = log_p[possible], log_p[possible] - log_q[possible]
     if np.isinf(losses).any():
@@ -349,5 +355,5 @@ def _renyi_divergences(log_p: Floats, log_q: Floats) -> Floats:
     exponents = log_p + steps[:, None] * losses
     top = exponents.max(axis=1)
     divergences: Floats = (top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))) / steps
-    # Rounding of the sum, over a small step, may fall below 0.
+    # After division by a small step, the rounding error of the sum can give a value below 0.
     return np.maximum(divergences, 0.0)

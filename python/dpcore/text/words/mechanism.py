@@ -1,4 +1,4 @@
-"""Base classes of mechanisms that replace words, and linkage of outputs to their originals."""
+"""Base classes of mechanisms that replace words, and linkage of outputs to their original texts."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from .losses import CONFIDENCE, UNKNOWN, TextLoss, TextReport, split_rows
 _LENGTH_NOTE: Final = "the number of words of a text is released"
 
 _MAX_PREPARED_ENTRIES: Final = 2**22
-"""Prepared entries of a mechanism, 12 bytes each: 50 MB."""
+"""Number of prepared entries of a mechanism in memory, 12 bytes each: 50 MB."""
 
 _PreparedRows = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Ints]
-"""Thresholds and entries of rows, shape `(n, V)`, and the place of each word's row or -1."""
+"""Thresholds and entries of rows, shape `(n, V)`, and the place of each word's row, or -1."""
 
 _MAX_ROW_OUTPUTS: Final = 2**16
-"""Outputs of a prepared row: an entry has 16 bits for one."""
+"""Largest number of outputs of a prepared row, because an entry stores an output in 16 bits."""
 
 _MAX_LINKED_TEXTS: Final = 2**53
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordMechanism(Record):
-    """A mechanism on words with vectors, `(x, size, rng) -> word numbers`.
+    """Base class of mechanisms on words with vectors, `(x, size, rng) -> word numbers`.
 
-    The number of a word is its row in `vectors`. An input is a word, the number of one, or a text:
-    a string, from which `words_of` makes words, or a list of words. Words of a text are replaced
-    independently.
+    The number of a word is its row in `vectors`. An input is a word, the number of a word, or a
+    text. A text is a list of words, or a string that `words_of` splits into words. The words of a
+    text are replaced independently.
 
     Args:
-        vectors: the words and their vectors, at least two, all different.
+        vectors: at least two words, with different vectors.
         epsilon: privacy parameter per unit of distance, above 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there is one word only, two words have one vector, or a number is out of
+        ValueError: if there is only one word, two words have the same vector, or a number is out of
             range.
     """
 
@@ -74,22 +74,22 @@ class WordMechanism(Record):
 
     @property
     def claim(self) -> float:
-        """The epsilon that the mechanism claims per unit of `pair(a, b).distance`."""
+        """Claimed epsilon per unit of `pair(a, b).distance`."""
         return self.epsilon
 
     @property
     def words(self) -> Sequence[str]:
-        """The words, inputs and outputs."""
+        """The words, which are the inputs and the outputs."""
         return self.vectors.words
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of input and of output words."""
+        """Number of input words and number of output words."""
         return len(self.vectors), len(self.vectors)
 
     @cached_property
     def name(self) -> str:
-        """The constructor call, the vectors by their number, dimension and SHA-256."""
+        """Constructor call, with the vectors given by their number, dimension and SHA-256."""
         about = f"<{len(self.vectors):,} words, dim={self.vectors.dim}, sha256 "
         parts = [f"{about}{self.vectors.sha256[:16]}>"]
         for field in fields(self)[1:]:
@@ -107,13 +107,13 @@ class WordMechanism(Record):
         Args:
             x: a word, the number of a word, a text or a list of words.
             size: number of outputs, at least 0.
-            rng: None, an int seed or a numpy Generator, from which one seed is drawn.
+            rng: None, an int seed or a numpy Generator; one seed is drawn from it.
 
         Returns:
-            Ints of words, shape `(size,)` for a word and `(size, n)` for a text of n words.
+            Word numbers, shape `(size,)` for a word and `(size, n)` for a text of n words.
 
         Raises:
-            TypeError: if x is of another kind.
+            TypeError: if x is not one of these inputs.
             ValueError: if x is empty or has a word without a vector.
         """
         inputs = np.array(self._read_words("x", x)[1])
@@ -122,18 +122,18 @@ class WordMechanism(Record):
         return out.reshape(size, len(inputs)) if self._is_text(x) else out
 
     def replace(self, numbers: npt.ArrayLike, rng: Rng = None) -> Ints:
-        """Replace each of several words by one output.
+        """Replace each of several words by one random output.
 
         Args:
-            numbers: numbers of words, shape `(n,)`.
+            numbers: word numbers, shape `(n,)`.
             rng: None, an int seed or a numpy Generator.
 
         Returns:
-            Ints of words, shape `(n,)`.
+            Numbers of the outputs, shape `(n,)`.
 
         Raises:
             TypeError: if `numbers` are not whole numbers.
-            ValueError: if one is not the number of a word, or the shape is another.
+            ValueError: if an entry is not the number of a word, or the shape is wrong.
         """
         inputs, size = np.asarray(numbers), len(self.vectors)
         requirement = f"whole numbers from 0 to {size - 1:,}, shape (n,)"
@@ -145,25 +145,26 @@ class WordMechanism(Record):
         return self._draw(inputs, len(inputs), seed_of(rng)) if len(inputs) else inputs
 
     def pair(self, a: Any, b: Any) -> Pair:
-        """Make a pair of two inputs with their distance, which the claim is per unit of.
+        """Create a pair of two inputs, with the distance by which the claim is multiplied.
 
         Args:
             a: a word or a text.
-            b: another, of as many words.
+            b: another input with the same number of words.
 
         Returns:
-            A `Pair` whose distance is that of the words, for texts the sum over positions.
+            The pair. Its distance is the distance of the two words; for texts it is the sum over
+            the places.
 
         Raises:
-            TypeError: if an input is not a word or a text.
-            ValueError: if a word has no vector, the texts have different lengths (no claim covers
-                them: the loss is infinite), or all words are equal.
+            TypeError: if an input is neither a word nor a text.
+            ValueError: if a word has no vector, all words are equal, or the texts have different
+                lengths. In the last case the loss is infinite, so no claim covers the pair.
         """
         first, second, _ = self._read_two(a, b)
         return Pair(a, b, float(self._distances(first, second).sum()))
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return what a reader of a report on a pair should know."""
+        """Return notes for a report on a pair."""
         return (_LENGTH_NOTE,) if self._is_text(pair.x) or self._is_text(pair.x_prime) else ()
 
     def rewrite(
@@ -174,25 +175,26 @@ class WordMechanism(Record):
         rng: Rng = None,
         tokenise: Tokeniser = words_of,
     ) -> list[str]:
-        """Replace the words of texts.
+        """Replace the words of texts by random words.
 
-        The words of the result are joined by one blank. Punctuation and case are lost with
-        `words_of`; the number of words of each text is released.
+        The words of each output are joined by one blank. The default `words_of` removes punctuation
+        and case. The number of words of each text is released.
 
         Args:
-            texts: a list of texts that are not empty.
-            unknown: for words without a vector: "error" refuses them; "drop" leaves them out, so
-                that their number is released; "keep" leaves them unchanged, so that their loss is
-                infinite; "uniform" replaces them by any word with equal probability.
+            texts: list of texts that are not empty.
+            unknown: treatment of words without a vector. "error" raises an error. "drop" leaves
+                them out, and then their number is released. "keep" leaves them unchanged, and then
+                their loss is infinite. "uniform" replaces them by any word with equal probability.
             rng: None, an int seed or a numpy Generator.
-            tokenise: from a text to its words.
+            tokenise: function from a text to its words.
 
         Returns:
-            One text for each.
+            One output text for each text.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a text is empty or has no words, or has an unknown one under "error".
+            ValueError: if a text is empty or has no words, or has a word without a vector under
+                "error".
         """
         errors.choice("unknown", unknown, UNKNOWN)
         flat: list[str] = []
@@ -215,61 +217,63 @@ class WordMechanism(Record):
 
     @property
     def rewriter(self) -> Rewriter:
-        """The mechanism from text to text; it has no claim, for `claim` is per unit of distance.
+        """The mechanism from text to text, without a claim: `claim` is per unit of distance.
 
-        Unknown words are an error.
+        A word without a vector is an error.
         """
         return Rewriter(self.rewrite)
 
     def text_loss(self, a: Any, b: Any, delta: float = 1e-6, *, unknown: str = "error") -> TextLoss:
-        """Compute what is lost between two texts: by one word, by all, and at a delta.
+        """Compute the losses between two texts: at one word, at all words, and at a delta.
 
         Args:
             a: a text or a list of words.
-            b: another of as many words.
-            delta: in (0, 1).
-            unknown: for words without a vector, as in `rewrite`. Under "keep" they show
-                themselves, and under "uniform" they have the uniform law, which the noise of a
-                mechanism without a table does not bound: that loss is infinite, too.
+            b: another text with the same number of words.
+            delta: delta of the bound `at_delta`, in (0, 1).
+            unknown: treatment of words without a vector, as in `rewrite`. Under "keep" such a word
+                reveals itself, so its loss is infinite. Under "uniform" its output is uniform. If
+                the mechanism has no table, the noise does not bound the loss against this uniform
+                law, so that loss is infinite, too.
 
         Returns:
-            A `TextLoss`. Its bound at delta adds the exact Renyi divergences of the places and
-            converts the sum; it is never above the exact sum. Where there is no table (noise
-            above one dimension) all figures are upper bounds only by the noise.
+            The losses. The bound at delta adds the exact Renyi divergences of the places and
+            converts the sum. It is never above the exact sum of the losses. Without a table (noise
+            in more than one dimension), all figures are upper bounds from the noise.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a word has no vector under "error", the texts have different lengths or
-                are equal, or delta is out of range.
+            ValueError: if a word has no vector under "error", the texts have different lengths, the
+                texts are equal, or delta is out of range.
 
         Source:
-            Mironov (2017), proposition 1 (divergences add up); Canonne, Kamath and Steinke (2020),
-            proposition 12.
+            Mironov (2017), proposition 1 (divergences of independent places add up); Canonne,
+            Kamath and Steinke (2020), proposition 12.
         """
         return losses.text_loss(self, a, b, delta, unknown)
 
     def text_report(
         self, text: Any, *, unknown: str = "error", rng: Rng = None, tokenise: Tokeniser = words_of
     ) -> TextReport:
-        """Report what is left of a text, word by word, and what it can lose.
+        """Report how much of a text remains, word by word, and what it can lose.
 
-        For each word: N_w, the probability that it stays; S_w, the smallest number of outputs that
-        carry .95 of its probability; the largest loss against any other word. They are computed
-        from the table where there is one, else N_w and S_w are counted on 10,000 draws and the
-        loss is the bound by the noise.
+        The report has three figures for each word: N_w, the probability that the word is left
+        unchanged; S_w, the smallest number of outputs that carry .95 of the probability; and the
+        largest loss against any other word. If the mechanism has a table, the figures are computed
+        from it. Otherwise N_w and S_w are counted on 10,000 draws, and the loss is the upper bound
+        from the noise.
 
         Args:
             text: a string, or a list of words.
-            unknown: for words without a vector, as in `rewrite`.
-            rng: None, an int seed or a numpy Generator, for what is counted.
-            tokenise: from a text to its words.
+            unknown: treatment of words without a vector, as in `rewrite`.
+            rng: None, an int seed or a numpy Generator, for figures that are counted on draws.
+            tokenise: function from a text to its words.
 
         Returns:
-            A `TextReport`.
+            The report.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if the text has no words, or an unknown one under "error".
+            ValueError: if the text has no words, or has a word without a vector under "error".
 
         Source:
             Feyisetan, Balle, Drake and Diethe (2020), section 4, for N_w and S_w.
@@ -292,27 +296,27 @@ class WordMechanism(Record):
 
     @abstractmethod
     def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
-        """Draw `size` outputs; draw i is on word `inputs[i % len(inputs)]`.
+        """Draw `size` outputs; draw i uses the input word `inputs[i % len(inputs)]`.
 
-        The number after the last word stands for an unknown one, which is replaced uniformly.
+        The number V, after the last word, represents an unknown word, which is replaced uniformly.
         """
 
     def _distances(self, first: Ints, second: Ints) -> Floats:
-        """Return distances of words to others, in the metric of the claim, shape `(n,)`."""
+        """Return distances of pairs of words in the metric of the claim, shape `(n,)`."""
         rows = self.vectors.vectors
         lengths: Floats = np.linalg.norm(rows[first] - rows[second], axis=1)
         return lengths
 
     def _is_text(self, x: Any) -> bool:
-        """Return True for an input that is not one word or the number of one."""
+        """Return True for an input that is neither one word nor the number of one word."""
         return isinstance(x, (list, tuple)) or (isinstance(x, str) and x not in self.vectors)
 
     def _read_words(
         self, name: str, x: Any, unknown: str = "error", tokenise: Tokeniser | None = None
     ) -> tuple[list[str], list[int]]:
-        """Return the words of an input, and their numbers; V for an unknown word.
+        """Return the words of an input and their numbers; an unknown word has the number V.
 
-        Without `tokenise` a string with a vector is one word.
+        Without `tokenise`, a string that has a vector is one word.
         """
         if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
             words = [self.words[errors.integer(name, x, 0, len(self.vectors) - 1)]]
@@ -328,7 +332,7 @@ class WordMechanism(Record):
     def _number_words(
         self, name: str, texts: Any, words: list[str], unknown: str
     ) -> tuple[list[str], list[int]]:
-        """Return words and their numbers; unknown words may be dropped."""
+        """Return words and their numbers; under "drop", words without a vector are left out."""
         rows, size = self.vectors.rows, len(self.vectors)
         if not words:
             raise errors.invalid(name, "a word or a text with at least one word", texts)
@@ -345,7 +349,7 @@ class WordMechanism(Record):
     def _read_two(
         self, a: Any, b: Any, unknown: str = "error"
     ) -> tuple[Ints, Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return the numbers of the words of two inputs, and where the words differ."""
+        """Return the word numbers of two inputs, and a mask of the places that differ."""
         words, first = self._read_words("a", a, unknown)
         others, second = self._read_words("b", b, unknown)
         if len(words) != len(others):
@@ -359,34 +363,35 @@ class WordMechanism(Record):
 
 
 class TableMechanism(WordMechanism):
-    """A mechanism whose probabilities are known: a table with a row for each input word."""
+    """Base class of mechanisms with known probabilities: a table with a row for each input word."""
 
     has_table: ClassVar[bool] = True
 
     def log_rows(self, start: int, stop: int) -> Floats:
-        """Compute rows of the table.
+        """Compute rows of the table of log probabilities.
 
         Args:
-            start: first row.
-            stop: the row after the last.
+            start: number of the first row.
+            stop: number of the row after the last.
 
         Returns:
             Natural logarithms of probabilities, shape `(stop - start, outputs)`.
 
         Raises:
-            ValueError: if the rows are missing.
+            ValueError: if a row is out of range.
         """
         return self._rows_of(require_rows(len(self.vectors), start, stop))
 
     def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
-        """Compute the privacy loss of outputs: ln of the probability on x over that on x'.
+        """Compute the privacy loss of outputs: ln of the ratio of their probabilities.
 
         Args:
-            outputs: word numbers, shape `(size,)`, for texts `(size, n)`.
+            outputs: word numbers, shape `(size,)`; for texts `(size, n)`.
             pair: two words, or two texts of n words.
 
         Returns:
-            Shape `(size,)`; 0 for an output that neither input can have.
+            ln of the probability on x over the probability on x', shape `(size,)`; 0 for an output
+            that is impossible under the two inputs.
 
         Raises:
             TypeError: if `pair` is not a Pair or `outputs` are not whole numbers.
@@ -407,20 +412,20 @@ class TableMechanism(WordMechanism):
             p, q = self._rows_of(np.array([first[place], second[place]]))
             with np.errstate(invalid="ignore"):
                 ratios = p - q
-            # Outputs that neither word can have: nothing draws them, and they say nothing.
+            # Outputs that are impossible under the two words are never drawn and add no loss.
             total += np.where(np.isnan(ratios), 0.0, ratios)[ys[:, place]]
         return total
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
-        """Compute the exact privacy loss of a pair, from the table and in both directions.
+        """Compute the exact privacy loss of a pair from the table, in the worse direction.
 
         Args:
             pair: two words or two texts.
             delta: in [0, 1).
 
         Returns:
-            The least epsilon at this delta; infinite for texts of different lengths, or None for
-            texts that differ in several words where delta is above 0.
+            The smallest epsilon at this delta. It is infinite for texts of different lengths. It is
+            None if delta is above 0 and the texts differ in several words.
         """
         first, second = self._read_pair(pair)
         delta = errors.delta_level(delta)
@@ -436,14 +441,14 @@ class TableMechanism(WordMechanism):
         return float(sums.max())
 
     def add_unknown_row(self) -> TableWithUnknown:
-        """Return the table with one more row: that of words without a vector, drawn uniformly.
+        """Return the table with one more row: the uniform law of words without a vector.
 
         `rewrite(..., unknown="uniform")` replaces such a word by any word with equal probability.
-        It has no vector, so that its distance to another word is not defined and the claim says
-        nothing about it: `audit_table` then computes losses in nats, for any two of all words.
+        The word has no vector, so its distance to another word is not defined and the claim does
+        not cover it. Therefore `audit_table` computes losses in nats, for any two of all words.
 
         Returns:
-            What `audit_table` takes: `V + 1` inputs, `V` outputs, no distances and no claim.
+            A table for `audit_table`: `V + 1` inputs, `V` outputs, no distances and no claim.
 
         Example:
             >>> import dpcore
@@ -457,7 +462,7 @@ class TableMechanism(WordMechanism):
         return TableWithUnknown(self)
 
     def rows_with_unknown(self, numbers: Ints) -> Floats:
-        """Compute log probabilities of words, shape `(n, outputs)`; number V is an unknown word."""
+        """Compute log probabilities, shape `(n, outputs)`; the number V is an unknown word."""
         rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
         has_row = numbers < self.shape[0]
         if has_row.any():
@@ -466,14 +471,14 @@ class TableMechanism(WordMechanism):
 
     @abstractmethod
     def _rows_of(self, numbers: Ints) -> Floats:
-        """Return log probabilities of the rows of some words, shape `(n, outputs)`."""
+        """Return rows of log probabilities for some words, shape `(n, outputs)`."""
 
     def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
         numbers, most = np.arange(self.shape[0] + 1), max(1, _MAX_PREPARED_ENTRIES // self.shape[1])
         if len(numbers) > most:
             numbers = np.flatnonzero(np.bincount(inputs, minlength=len(numbers)))
         out = np.empty(size, np.int64)
-        # Which rows are prepared together changes no draw.
+        # The draws do not depend on which rows are prepared together.
         for start in range(0, len(numbers), most):
             prepared = self._prepare_last(numbers[start : start + most].tobytes())
             _core.draw_words(*prepared, inputs, seed, out, _core.cores())
@@ -481,7 +486,7 @@ class TableMechanism(WordMechanism):
 
     @cached_property
     def _prepare_last(self) -> Callable[[bytes], _PreparedRows]:
-        """Prepares the rows of numbers, given as bytes; the rows of the last call are kept."""
+        """Function that prepares rows for a byte string of numbers; it caches its last result."""
         return lru_cache(maxsize=1)(self._prepare)
 
     def _prepare(self, key: bytes) -> _PreparedRows:
@@ -498,17 +503,17 @@ class TableMechanism(WordMechanism):
         return thresholds, entries, slots
 
     def _read_pair(self, pair: Pair) -> list[Ints]:
-        """Return numbers of the words of both inputs."""
+        """Return the word numbers of the two inputs."""
         pair = errors.instance("pair", pair, Pair)
         inputs = (("x", pair.x), ("x_prime", pair.x_prime))
         return [np.array(self._read_words(*own_input)[1]) for own_input in inputs]
 
 
 class TableWithUnknown:
-    """The table of a mechanism and, as its last row, the uniform law of words without a vector.
+    """The table of a mechanism and, as last row, the uniform law of words without a vector.
 
     Args:
-        mechanism: the mechanism.
+        mechanism: the mechanism with a table.
     """
 
     def __init__(self, mechanism: TableMechanism) -> None:
@@ -521,31 +526,31 @@ class TableWithUnknown:
         return f"unknown words and {self.mechanism!r}"
 
     def log_rows(self, start: int, stop: int) -> Floats:
-        """Compute rows of the table, shape `(stop - start, V)`, in natural logarithms."""
+        """Compute rows of natural log probabilities, shape `(stop - start, V)`."""
         return self.mechanism.rows_with_unknown(require_rows(self.shape[0], start, stop))
 
 
 class MetricMechanism(WordMechanism):
-    """A mechanism whose claim is per unit of Euclidean distance."""
+    """Base class of mechanisms with a claim per unit of Euclidean distance."""
 
     def distance_rows(self, start: int, stop: int) -> Floats:
-        """Compute distances of some words to all.
+        """Compute distances of some words to all words.
 
         Args:
-            start: first word.
-            stop: the word after the last.
+            start: number of the first word.
+            stop: number of the word after the last.
 
         Returns:
-            Shape `(stop - start, V)`.
+            Distances of shape `(stop - start, V)`.
 
         Raises:
-            ValueError: if the words are missing.
+            ValueError: if a word is out of range.
         """
         return self.vectors.distances(require_rows(len(self.vectors), start, stop))
 
 
 def require_rows(words: int, start: int, stop: int) -> Ints:
-    """Return the numbers of the rows `start` to `stop`, checked."""
+    """Check a range of rows, and return the numbers from `start` to `stop`."""
     stop = errors.integer("stop", stop, 0, words)
     return np.arange(errors.integer("start", start, 0, stop), stop)
 
@@ -553,17 +558,17 @@ def require_rows(words: int, start: int, stop: int) -> Ints:
 def nearest_words(
     rows: Floats, others: Floats, queries: Ints, points: Ints, depth: int
 ) -> tuple[Ints, Floats]:
-    """Return the points nearest to queries, ties to the first, and their squared distances.
+    """Return the points nearest to each query, and squared distances; ties go to the first point.
 
     Args:
         rows: vectors, shape `(n, dim)`.
-        others: more of them, whose numbers follow.
-        queries: numbers of vectors, shape `(q,)`.
-        points: numbers of vectors.
-        depth: points of each query, at most as many as there are.
+        others: further vectors, numbered after `rows`.
+        queries: numbers of the query vectors, shape `(q,)`.
+        points: numbers of the vectors to search.
+        depth: number of points to return for each query, at most the number of `points`.
 
     Returns:
-        Places in `points` and squared distances, shape `(q, depth)`.
+        Positions in `points`, and squared distances, each of shape `(q, depth)`.
     """
     starts, places, squares, _ = _core.nearest(rows, others, queries, points, depth, _core.cores())
     at = starts[:-1, None] + np.arange(depth)
@@ -573,20 +578,21 @@ def nearest_words(
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linkage(Record, word="Linkage"):
-    """Number of outputs that were linked to the original that they came from.
+    """Number of outputs that an attacker linked to their own original text.
 
     Args:
-        right: outputs linked to their own original, or to one of the same words. Shares of ties
-            are added and rounded, which the interval does not cover.
-        texts: outputs.
-        words: words of each text that were compared.
-        floor: share that is right by always naming the most frequent original.
-        by: what the originals were ranked by.
-        confidence: of the interval.
+        right: number of outputs linked to their own original, or to an original with the same
+            words. Tied originals share an output. The shares are added and rounded; the interval
+            does not cover this rounding.
+        texts: number of outputs.
+        words: number of words of each text that were compared.
+        floor: share of correct links of an attacker who always names the most frequent original.
+        by: name of the score that ranked the originals.
+        confidence: confidence of the interval.
 
     Raises:
         TypeError: if a count is not an integer.
-        ValueError: if more are right than there are.
+        ValueError: if `right` is larger than `texts`.
 
     Example:
         >>> print(Linkage(80, 100, words=12, floor=0.01, by="likelihood"))
@@ -609,12 +615,12 @@ class Linkage(Record, word="Linkage"):
 
     @property
     def share(self) -> float:
-        """Share of the outputs that were linked rightly."""
+        """Share of the outputs that were linked correctly."""
         return self.right / self.texts
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's interval of the share, both ends at `confidence` together."""
+        """Clopper-Pearson interval of the share; `confidence` holds for its two ends together."""
         return share_interval(self.right, self.texts, self.confidence)
 
     def __str__(self) -> str:
@@ -634,27 +640,29 @@ def link(
     unknown: str = "error",
     confidence: float = CONFIDENCE,
 ) -> Linkage:
-    """Link each output to the original that it most likely came from, and count who is right.
+    """Link each output to its most likely original text, and count the correct links.
 
-    The attacker knows the mechanism, all originals, and one output. Where the mechanism has a
-    table he ranks by likelihood, which no attacker improves on; without one, by the sum of the
-    distances between words of the same place. All texts are cut to the length of the shortest,
-    for their lengths would tell them; ties share, and the sum is rounded.
+    The attacker knows the mechanism, all originals, and one output. If the mechanism has a table,
+    the attacker ranks the originals by likelihood, and no attacker can do better. Otherwise the
+    attacker ranks them by the sum of the distances between words at the same place. All texts are
+    cut to the length of the shortest text, because their lengths would reveal them. Tied originals
+    share an output, and the sum is rounded.
 
     Args:
-        mechanism: a mechanism of this package.
+        mechanism: a word mechanism of this package.
         originals: texts, or lists of words.
         outputs: one output for each original, in their order, as `rewrite` returns them.
-        unknown: "error", or "drop" for words without a vector, as `rewrite` dropped them.
-        confidence: of the interval.
+        unknown: "error" raises an error for words without a vector. "drop" leaves them out, as
+            `rewrite` does.
+        confidence: confidence of the interval.
 
     Returns:
-        The count, with an interval and a floor.
+        The number of correct links, with its interval and the floor.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there are fewer than two originals, not one output for each, a text without
-            a word, or a word without a vector where `unknown` is "error".
+        ValueError: if there are fewer than two originals, the numbers of outputs and originals
+            differ, a text has no words, or a word has no vector under "error".
 
     Source:
         Neyman and Pearson (1933), for the likelihood.
@@ -695,7 +703,7 @@ def link(
 def read_word_numbers(
     name: str, mechanism: WordMechanism, texts: Sequence[Any], unknown: str
 ) -> list[list[int]]:
-    """Return the numbers of the words of each text."""
+    """Return the word numbers of each text."""
     if not isinstance(texts, (list, tuple)):
         raise errors.mistyped(name, "a list of texts or of lists of words", texts)
     rows = []
@@ -709,13 +717,14 @@ def read_word_numbers(
 def score_originals(
     mechanism: Any, originals: Ints, outputs: Ints, by_table: bool | None = None
 ) -> Floats:
-    """Return log likelihoods, or distances below 0, shape `(outputs, originals)`.
+    """Return log likelihoods or negative distances, shape `(outputs, originals)`.
 
     Args:
         mechanism: a word mechanism.
-        originals: numbers of the words of texts of one length.
-        outputs: numbers of words, as many a text.
-        by_table: take the likelihoods of the table. Defaults to True where there is a table.
+        originals: word numbers of texts of the same length, one row per text.
+        outputs: word numbers, one row per output, with the same length.
+        by_table: True takes the likelihoods of the table, False the distances. Defaults to True if
+            there is a table.
     """
     by_table = mechanism.has_table if by_table is None else by_table
     ranks = np.zeros((len(outputs), len(originals)))

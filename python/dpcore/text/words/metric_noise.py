@@ -1,4 +1,4 @@
-"""Noise on the vector of a word, and the nearest words: metric Laplace and Vickrey."""
+"""Mechanisms that add noise to a word's vector and output a near word: metric Laplace, Vickrey."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from .embedding import Embedding
 from .mechanism import MetricMechanism, TableMechanism, nearest_words
 
 _MAX_BLOCK_NUMBERS: Final = 2**20
-"""Noisy numbers that are in memory at once, about."""
+"""Approximate number of noisy vector entries in memory at once."""
 
 _MAX_NOISE_RATIO: Final = 1e9
-"""Mean length of the noise over the longest vector: beyond it words are equally near in float64."""
+"""Largest ratio of the mean noise length to the longest vector. Beyond it, all words are equally
+near in float64."""
 
 _MAX_NOISE_UNITS: Final = 38.0
-"""Units of 1/epsilon after which a density is below 2^-54 of its value at the start."""
+"""Distance in units of 1/epsilon after which a density is below 2^-54 of its initial value."""
 
 # Nodes and weights of double exponential quadrature on [0, 1].
 _QUADRATURE_STEPS: Final = np.linspace(-3.6, 3.6, 241)
@@ -34,16 +35,16 @@ _QUADRATURE_WEIGHTS: Final = (
 
 
 class NoisyMechanism(MetricMechanism):
-    """Noise on a word's vector, of density like ``exp(-epsilon norm2(z))``, and words near it.
+    """Base class: noise with density proportional to ``exp(-epsilon norm2(z))``, then a near word.
 
-    The noise keeps the claim by itself, and what follows can only lower the loss. Above one
-    dimension the probabilities of outputs are not known: there is no table, and the figures of
-    texts are bounds by the noise, or counts. With vectors of one dimension an instance is of a
-    subclass, which is a table.
+    The noise already satisfies the claim, and the later steps can only lower the loss. In more than
+    one dimension the output probabilities are not known. Then there is no table, and the figures of
+    texts are upper bounds from the noise, or counts of draws. With one-dimensional vectors, the
+    constructor returns an instance of a subclass that is a table.
     """
 
     def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
-        """Make an instance of the subclass that is a table, for vectors of one dimension."""
+        """Create an instance; for one-dimensional vectors, of the subclass that is a table."""
         is_line = isinstance(vectors, Embedding) and vectors.dim == 1
         kind: type[Self] = _LINE_MECHANISMS.get(cls, cls) if is_line else cls
         return super().__new__(kind)
@@ -76,7 +77,10 @@ class NoisyMechanism(MetricMechanism):
         return out
 
     def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Ints, Floats]:
-        """Return the words nearest to noisy vectors, and squared distances; ties to the lowest."""
+        """Return the words nearest to noisy vectors, and their squared distances.
+
+        In a tie, the word with the lower number comes first.
+        """
         queries, points = np.arange(len(noisy)), len(noisy) + np.arange(len(self.vectors))
         return nearest_words(noisy, self.vectors.vectors, queries, points, depth)
 
@@ -88,18 +92,18 @@ class NoisyMechanism(MetricMechanism):
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricLaplace(NoisyMechanism):
-    """Noise on a word's vector, of density like ``exp(-epsilon norm2(z))``; the nearest word.
+    """Noise with density ∝ ``exp(-epsilon norm2(z))`` on a word's vector; outputs the nearest word.
 
-    The direction is uniform, the length Gamma(dim, 1/epsilon). Two words that are equally near
-    give the one with the lower number.
+    The direction of the noise is uniform and its length has the law Gamma(dim, 1/epsilon). If two
+    words are equally near, the output is the word with the lower number.
 
     Args:
         vectors: the words and their vectors.
-        epsilon: per unit of Euclidean distance, above 0.
+        epsilon: privacy parameter per unit of Euclidean distance, above 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is out of range, there is one word only, or two words have one
+        ValueError: if a number is out of range, there is only one word, or two words have the same
             vector.
 
     Source:
@@ -118,13 +122,13 @@ class MetricLaplace(NoisyMechanism):
 
 
 class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
-    """`MetricLaplace` on vectors of one dimension: outputs have intervals of the noise."""
+    """`MetricLaplace` on one-dimensional vectors: each output has an interval of the noise."""
 
-    # Draws are those of every dimension, and no table has to be prepared for them.
+    # Draws are the same as in other dimensions, so no table has to be prepared for them.
     _draw = NoisyMechanism._draw
 
     def _rows_of(self, numbers: Ints) -> Floats:
-        # Vectors of several dimensions have no such shape.
+        # The reshape fails for vectors of more than one dimension.
         line = self.vectors.vectors.reshape(len(self.vectors))
         order = np.argsort(line)
         ends = np.concatenate([[-np.inf], (line[order][1:] + line[order][:-1]) / 2.0, [np.inf]])
@@ -135,8 +139,8 @@ class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
 
 
 def _log_laplace(low: Floats, high: Floats) -> Floats:
-    """Return log probabilities that standard Laplace noise is between two numbers."""
-    # By symmetry the interval lies above 0, or 0 is inside it.
+    """Return log probabilities that standard Laplace noise lies between two numbers."""
+    # By symmetry, either the interval lies above 0, or it contains 0.
     below = high <= 0.0
     low, high = np.where(below, -high, low), np.where(below, -low, high)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -148,19 +152,21 @@ def _log_laplace(low: Floats, high: Floats) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class Vickrey(NoisyMechanism):
-    """Noise as in `MetricLaplace`; the nearest word or the second nearest.
+    """Noise as in `MetricLaplace`; outputs the nearest or the second nearest word.
 
-    The nearest, at distance d1 from the noisy vector, is the output with probability
-    (1 - t) d2/(t d1 + (1 - t) d2), the second nearest, at distance d2, else.
+    Let d1 and d2 be the distances of the noisy vector to the nearest and the second nearest word.
+    The output is the nearest word with probability (1 - t) d2/(t d1 + (1 - t) d2), and otherwise
+    the second nearest word.
 
     Args:
         vectors: the words and their vectors.
-        epsilon: per unit of Euclidean distance, above 0.
-        t: weight of the second word, in [0, 1]; 0 always gives the nearest word.
+        epsilon: privacy parameter per unit of Euclidean distance, above 0.
+        t: weight of the second nearest word, in [0, 1]. The value 0 always outputs the nearest
+            word.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: as for `MetricLaplace`, or if t is out of range.
+        ValueError: for the reasons of `MetricLaplace`, or if t is out of range.
 
     Source:
         Xu, Aggarwal, Feyisetan and Teissier (2021).
@@ -186,20 +192,20 @@ class Vickrey(NoisyMechanism):
         return np.where(coins < second, words[:, 1], words[:, 0])
 
     def _share_of_second(self, first: Floats, second: Floats) -> Floats:
-        """Return probability of the second word, from the distances of both."""
+        """Return the probability of the second nearest word from the two distances."""
         weight = self.t * first
         whole = weight + (1.0 - self.t) * second
-        # t = 1 at the nearest word itself.
+        # The whole is 0 if t = 1 and the noisy vector equals the nearest word's vector.
         return weight / np.where(whole > 0.0, whole, 1.0)
 
 
 class VickreyOnLine(TableMechanism, Vickrey):
-    """`Vickrey` on vectors of one dimension: its probabilities are integrals over intervals."""
+    """`Vickrey` on one-dimensional vectors: its probabilities are integrals over intervals."""
 
     _draw = NoisyMechanism._draw
 
     def _rows_of(self, numbers: Ints) -> Floats:
-        """Integrate both shares over intervals, each of which is on one side of an input."""
+        """Integrate the two shares over intervals, each of which lies on one side of an input."""
         low, high, nearest = self._intervals
         line = self.vectors.vectors.reshape(len(self.vectors))
         rows = np.full((len(numbers), len(line)), -np.inf)
@@ -219,9 +225,10 @@ class VickreyOnLine(TableMechanism, Vickrey):
 
     @cached_property
     def _intervals(self) -> tuple[Floats, Floats, Ints]:
-        """Ends of intervals and, shape `(n, 2)`, the two words that are nearest in each of them."""
+        """Ends of intervals, and the two nearest words in each interval, shape `(n, 2)`."""
         line = np.sort(self.vectors.vectors[:, 0])
-        # The nearest words change half-way between two neighbours, and between every other two.
+        # The two nearest words change at the midpoint of adjacent words and of words two places
+        # away.
         middles = [(line[step:] + line[:-step]) / 2.0 for step in (1, 2)]
         cuts = np.unique(np.concatenate([line, *middles]))
         inside = np.concatenate([[cuts[0] - 1.0], (cuts[1:] + cuts[:-1]) / 2.0, [cuts[-1] + 1.0]])
