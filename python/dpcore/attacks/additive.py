@@ -115,7 +115,7 @@ def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
 
 
 def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
-    """Number the symbols of each column from 0, as in `Layout.places`, and count them."""
+    """Assign numbers from 0 to the symbols of each column, as in `Layout.places`; count them."""
     digits = np.zeros(layout.places.shape, dtype=np.int64)
     sizes = np.ones(len(digits), np.int64)
     firsts = layout.symbols[layout.places[:, 0]]
@@ -212,7 +212,7 @@ class Patterns(NamedTuple):
         return numbers[which]
 
     def _number_restrictions(self, columns: Ints | None) -> Ints:
-        """Number the patterns by their symbols in some columns (None: in all columns)."""
+        """Return a number for each pattern's symbols in some columns (None: in all columns)."""
         if columns is None or self.coding.radices is None:
             return np.arange(self.keys.size)
         radices, sizes = self.coding.radices[columns], self.coding.sizes[columns]
@@ -556,16 +556,15 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         """Return the scores of outputs, shape `(size,)`.
 
         Args:
-                outputs: outputs with one entry per column, shape `(size, ...)`.
+            outputs: outputs with one entry per column, shape `(size, ...)`.
 
-            Returns:
-                The scores, finite.
+        Returns:
+            The scores, finite.
 
-            Raises:
-                TypeError: if the outputs are not real numbers.
-                ValueError: if outputs have a different number of entries, or hold whole numbers
-                beyond
-                    2**53.
+        Raises:
+            TypeError: if the outputs are not real numbers.
+            ValueError: if outputs have a different number of entries, or hold whole numbers beyond
+                2**53.
         """
         rows = read_numbers(outputs, self.offsets.size - 1)
         layout = self.transform, self.edges, self.offsets, self.keys

@@ -88,8 +88,8 @@ def chunk_slices(
 
     Args:
         rows: shape `(size, ...)`.
-            most: numbers in a slice. A slice has at least one row.
-            width: numbers in a row. Defaults to the second dimension.
+        most: numbers in a slice. A slice has at least one row.
+        width: numbers in a row. Defaults to the second dimension.
     """
     step = max(1, most // max(1, rows.shape[1] if width is None else width))
     for first in range(0, len(rows), step):

@@ -217,14 +217,14 @@ def best_threshold(
     """Return the best threshold, side and direction for one score.
 
     Args:
-            score: the score, from which the event is made.
-            values: values of the score on x, shape `(size,)`; may hold infinities and NaN.
-            values_prime: the same on x'.
-            grain: step by which rounding may move the values, see `score_grain`.
-            goal: the aim of the counted draws.
+        score: the score, from which the event is made.
+        values: values of the score on x, shape `(size,)`; may hold infinities and NaN.
+        values_prime: the same on x'.
+        grain: step by which rounding may move the values, see `score_grain`.
+        goal: the aim of the counted draws.
 
-        Returns:
-            The choice. Its merit is minus infinity if all values of the score form one cluster.
+    Returns:
+        The choice. Its merit is minus infinity if all values of the score form one cluster.
     """
     sides = sorted_values(values), sorted_values(values_prime)
     marks = marks_of(*sides, grain)
@@ -239,14 +239,14 @@ def best_of_sketches(
     """Return the best threshold for a score with too many values to keep in memory.
 
     Args:
-            score: the score, from which the event is made.
-            side: sketch of the values on x.
-            side_prime: sketch of the values on x', with the same edges and ends.
-            marks: the thresholds from which the edges were made.
-            goal: the aim of the counted draws.
+        score: the score, from which the event is made.
+        side: sketch of the values on x.
+        side_prime: sketch of the values on x', with the same edges and ends.
+        marks: the thresholds from which the edges were made.
+        goal: the aim of the counted draws.
 
-        Returns:
-            The choice among the marks and the gaps in both tails.
+    Returns:
+        The choice among the marks and the gaps in both tails.
     """
     tails = (side.low, side_prime.low), (side.high, side_prime.high)
     marks = marks.join_others([marks_of(*tail, marks.grain) for tail in tails])
@@ -504,12 +504,12 @@ class Attack(Protocol):
         """Choose the event to count, from pilot outputs.
 
         Args:
-                outputs: pilot outputs on `x`, shape `(size, ...)`.
-                outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-                pair: the pair on which they were drawn.
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+            pair: the pair on which they were drawn.
 
-            Returns:
-                A function of outputs that returns one bool for each output.
+        Returns:
+            A function of outputs that returns one bool for each output.
         """
 
 
@@ -597,15 +597,13 @@ class ScoreAttack(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-                pair: the pair on which they were drawn.
+            pair: the pair on which they were drawn.
 
         Returns:
-                The event expected to certify the largest bound on ten times as many draws.
+            The event expected to certify the largest bound on ten times as many draws.
 
-            Raises:
-                ValueError: if the attack does not apply to such outputs, or a side has fewer than
-                two
-                    outputs.
+        Raises: ValueError: if the attack does not apply to such outputs, or a side has fewer than
+            two outputs.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         cut, cut_prime = len(outputs) // 2, len(outputs_prime) // 2
@@ -695,10 +693,9 @@ def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
 
     Args:
         attack: any attack.
-            purpose: why the scores are needed, in the words of the error message.
+        purpose: why the scores are needed, in the words of the error message.
 
-        Raises:
-            ValueError: if the attack makes no scores.
+    Raises: ValueError: if the attack makes no scores.
     """
     if attack.scoring is None:
         raise invalid("attack", f"one that makes scores, {purpose}", attack.given)

@@ -70,11 +70,10 @@ class Marks(NamedTuple):
     """Thresholds, and how far rounding may have moved a value across each.
 
     Args:
-            points: thresholds, increasing, shape `(m,)`.
-            lows: each threshold minus its tolerance, or the threshold itself if it lies in a wide
-            gap.
-            highs: each threshold plus its tolerance, or the threshold itself.
-            grain: grain of the score.
+        points: thresholds, increasing, shape `(m,)`.
+        lows: each threshold minus its tolerance, or the threshold itself if it lies in a wide gap.
+        highs: each threshold plus its tolerance, or the threshold itself.
+        grain: grain of the score.
     """
 
     points: Floats
@@ -108,9 +107,9 @@ class Marks(NamedTuple):
 def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
     """Find thresholds to try, which are dense in both tails.
 
-    They lie between numbers that surely differ. If values lie too close to each other, some thresholds between them are tried as well. Such an
-    event is judged by the counts that remain after every value has moved by its tolerance to its
-    disadvantage.
+    They lie between numbers that surely differ. If values lie too close to each other, some
+    thresholds between them are tried as well. Such an event is judged by the counts that remain
+    after every value has moved by its tolerance to its disadvantage.
 
     Args:
         values: sorted values on x, no NaN.
@@ -219,17 +218,13 @@ class Layout(NamedTuple):
 
     Args:
         transform: one of `TRANSFORMS`.
-            edges: edges, column after column.
-            offsets: places where each column's edges begin and end, shape `(columns + 1,)`. A
-            column
-                with n edges has n + 1 bins, and one more for NaN, the last.
-            symbols: symbol of each bin in a pattern, shape `(edges + 2 columns,)`. It is 0 for
-            ordinary
-                values. Each atom has a different number, and so have infinities and NaN if they
-                occur.
-            places: place of each column's bins among all bins, shape `(columns, most bins of a
-            column)`;
-                -1 after a column's last bin.
+        edges: edges, column after column.
+        offsets: places where each column's edges begin and end, shape `(columns + 1,)`. A column
+            with n edges has n + 1 bins, and one more for NaN, the last.
+        symbols: symbol of each bin in a pattern, shape `(edges + 2 columns,)`. It is 0 for ordinary
+            values. Each atom has a different number, and so have infinities and NaN if they occur.
+        places: place of each column's bins among all bins, shape `(columns, most bins of a
+            column)`; -1 after a column's last bin.
     """
 
     transform: str
