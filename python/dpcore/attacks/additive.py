@@ -604,15 +604,13 @@ class Additive(ScoreAttack):
     towards 0, and neighbouring bins with little information are pooled. Several such scores are
     made. The coarsest has two bins per column, which all columns share that the inputs treat alike;
     the finest has separate bins for every pattern. The draws that choose the threshold choose one
-    of
-    these scores. The event is the optimal test, up to the width of the bins, for noise that is
+    of these scores. The event is the optimal test, up to the width of the bins, for noise that is
     independent over entries or over increments. For discrete outputs with few patterns it is always
     optimal.
 
     Outputs that differ only by float rounding count as one value. Edges lie in the gaps between
-    such
-    clusters. NaN and infinities are treated like other values. The attack does not apply to outputs
-    that are not numbers, or that hold whole numbers beyond 2**53.
+    such clusters. NaN and infinities are treated like other values. The attack does not apply to
+    outputs that are not numbers, or that hold whole numbers beyond 2**53.
 
     Args:
         bins: largest number of quantile bins of a column; some more bins cover both tails.

@@ -108,9 +108,8 @@ class Choice:
         direction: "x" or "x_prime".
         merit: the bound that `Goal.trials` draws would certify at the pilot's pessimistic rates. A
             negative merit means that no bound is certified; such merits can still be compared.
-            Minus
-            infinity means that every threshold of the score depends on rounding; then the event is
-            not counted (`counted`).
+            Minus infinity means that every threshold of the score depends on rounding; then the
+            event is not counted (`counted`).
         counts: counts of the pilot; `counts.k` belongs to x.
         is_clear: True if a wide gap separates the sides on the pilot, see `choose_plainest`.
         rounding: the best event if rounding were ignored, if its merit is clearly larger. It shows
@@ -160,9 +159,8 @@ def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prim
 
     A score with a true attribute `merged` is a function of cells that already allow for rounding:
     its grain is `EXACT`. A score with a method `rounding(grains)` computes the grain itself from
-    the
-    grains of its columns. For any other score, the grain follows from its own values and from the
-    coarsest of its columns.
+    the grains of its columns. For any other score, the grain follows from its own values and from
+    the coarsest of its columns.
     """
     if score_attribute(score, "merged"):
         return EXACT
@@ -602,8 +600,9 @@ class ScoreAttack(AuditAttack):
         Returns:
             The event expected to certify the largest bound on ten times as many draws.
 
-        Raises: ValueError: if the attack does not apply to such outputs, or a side has fewer than
-            two outputs.
+        Raises:
+            ValueError: if the attack does not apply to such outputs, or a side has fewer than two
+                outputs.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         cut, cut_prime = len(outputs) // 2, len(outputs_prime) // 2
@@ -695,7 +694,8 @@ def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
         attack: any attack.
         purpose: why the scores are needed, in the words of the error message.
 
-    Raises: ValueError: if the attack makes no scores.
+    Raises:
+        ValueError: if the attack makes no scores.
     """
     if attack.scoring is None:
         raise invalid("attack", f"one that makes scores, {purpose}", attack.given)

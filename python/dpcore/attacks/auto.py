@@ -35,9 +35,8 @@ class Auto(ScoreAttack):
 
     Outputs that are not real numbers are tried whole and by their parts. Parts are real and
     imaginary parts, fields, places of sequences, keys of mappings, lengths, the letters at both
-    ends
-    of strings, and the number of times that each letter occurs. Strings are also tried by their
-    words. Objects without parts are compared as a whole. A mechanism with a method
+    ends of strings, and the number of times that each letter occurs. Strings are also tried by
+    their words. Objects without parts are compared as a whole. A mechanism with a method
     `log_ratio(outputs, pair)` adds one more score.
 
     The choice never depends on the installed packages or on the speed of the machine.

@@ -308,8 +308,7 @@ def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
 
     Two entries of the output are alike if the corresponding entries of the inputs are equal, in x
     and in x'. If an input has one entry, or its number of entries divides the number of columns,
-    the
-    input is repeated over the columns. Other inputs do not help: then every column has its own
+    the input is repeated over the columns. Other inputs do not help: then every column has its own
     class.
     """
     own = np.arange(columns)
