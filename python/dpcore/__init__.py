@@ -1,7 +1,7 @@
-"""dpcore: how much privacy does a mechanism really lose?
+"""dpcore: measure how much privacy a mechanism really loses.
 
-Samples differential-privacy mechanisms at hardware speed, attacks them, and returns a certified
-lower bound on epsilon with the evidence behind it.
+It draws from differential-privacy mechanisms at hardware speed and attacks them. It returns a
+certified lower bound on epsilon with the evidence for it.
 """
 
 from ._core import __version__ as __version__
@@ -20,14 +20,14 @@ WORD_PACKAGES.extend(
 
 
 def _read_homes() -> dict[str, str]:
-    """Return the module of every public name, as the stub imports it."""
+    """Return the module of every public name, as the stub file imports it."""
     with open(f"{__path__[0]}/__init__.pyi", encoding="ascii") as stub:
         lines = [line.split() for line in stub if line.startswith("from ")]
     return {name: home for _, home, _, name, *_ in lines}
 
 
 _HOMES = _read_homes()
-"""Modules by the public names that they have; a name of the module "." is a module itself."""
+"""Public names and their modules. If the module is ".", the name itself is a module."""
 
 __all__ = sorted(_HOMES.keys() - {"torch"})  # `import *` needs no torch.
 

@@ -1,25 +1,25 @@
-"""Text that shows what it holds: names of others cannot move, hide or reorder a reader's lines.
+"""Text in which every character is visible: names cannot move, hide or reorder a reader's lines.
 
 Reports, pages, pictures and messages quote names of mechanisms, files, columns and events, notes,
-and what JSON of somebody else holds. Each is made visible where it is written.
+and content of foreign JSON files. Each is made visible when it is written.
 """
 
 from __future__ import annotations
 
 
 def make_visible(text: str, layout: str = "") -> str:
-    r"""Write control characters, and others that cannot be seen, as `repr` does.
+    r"""Replace control characters, and other invisible characters, by their escapes in `repr`.
 
     These are ESC, line ends and other controls, controls of the direction of writing, spaces of
-    zero width, surrogates, and all spaces but the plain one. Other letters and signs of any
-    language are unchanged, and so is a text that was made visible before.
+    zero width, surrogates, and all spaces except the plain one. Other letters and signs of any
+    language are unchanged. A text that was already made visible is unchanged too.
 
     Args:
         text: any text.
         layout: characters that stay, such as line ends of dpcore's own layout.
 
     Returns:
-        The text; itself where it has no such character.
+        The text; the same object if it has no such character.
 
     Example:
         >>> print(make_visible("m\n  verdict      not refuted"))

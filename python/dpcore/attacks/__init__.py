@@ -1,4 +1,4 @@
-"""Attacks: from pilot outputs to the event that an audit counts."""
+"""Attacks: they turn pilot outputs into the event that an audit counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES: Final[dict[str, type[AuditAttack]]] = {
     "residues": Residues, "discriminant": Discriminant, "lattice": FloatLattice,
     "coordinatewise": Coordinatewise, "classifier": Classifier, "timing": Timing,
 }  # fmt: skip
-"""The attacks by the names that the command line gives them."""
+"""The attacks by their names on the command line."""
 
 AttackName = Literal[
     "auto", "majority", "threshold", "histogram", "words", "additive", "support", "products",
@@ -35,9 +35,10 @@ AttackName = Literal[
     "Residues", "Discriminant", "FloatLattice", "Coordinatewise", "Classifier", "Timing",
     "majority-vote", "float-lattice",
 ]  # fmt: skip
-"""The names that `named` takes, as a type: `NAMES`, those of the classes, and these with hyphens.
+"""The names that `named` takes, as a type: the keys of `NAMES` and the class names.
 
-Case, hyphens and underscores do not matter to it.
+`named` ignores upper and lower case, hyphens and underscores. The type lists two spellings with
+hyphens.
 """
 
 
@@ -49,15 +50,15 @@ def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
     """Return an attack by its name, with its default settings.
 
     Args:
-        name: one of `NAMES`, or the name of a class.
-        argument: what a complaint calls the name.
+        name: a key of `NAMES`, or the name of a class.
+        argument: name of the argument in error messages.
 
     Returns:
         The attack.
 
     Raises:
         TypeError: if `name` is not a string.
-        ValueError: if it is none of them.
+        ValueError: if `name` is not the name of an attack.
 
     Example:
         >>> named("majority")
@@ -67,7 +68,7 @@ def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
     """
     spelled = NAMES | {_normalise_name(cls.__name__): cls for cls in NAMES.values()}
     make = spelled.get(_normalise_name(name)) if isinstance(name, str) else None
-    # What is none of them is refused by its own name.
+    # `choice` raises an error for an unknown name.
     return (NAMES[choice(argument, name, tuple(NAMES))] if make is None else make)()
 
 
@@ -79,5 +80,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Return its public names; what it imports is not shown."""
+    """Return the public names, without the imported ones."""
     return [*__all__]

@@ -1,12 +1,15 @@
 """Additive scores: sums over binned features of an output, and the attack that fits them.
 
-Which features, bins and weights are best depends on the mechanism, so several scores are fitted on
-the pilot: from a few bins shared by all columns (weak signals) to patterns with bins of their own
-(strong signals). The draws that choose the threshold choose among them.
+The best features, bins and weights depend on the mechanism. Therefore several scores are fitted on
+the pilot. The simplest has a few bins that all columns share, for weak signals. The most detailed
+has separate bins for each pattern, for strong signals. The draws that choose the threshold also
+choose one of the scores.
 
-A pattern is the combination of the symbols of a row's columns. Its key is the sum of what the bins
-add, below 2**52 so that every reader of JSON can hold it: digits of one number where they fit, else
-random bits. Two patterns may then have one key, and are scored as one: this costs only power.
+A pattern is the combination of the symbols of a row's columns. The key of a pattern is a sum: each
+bin of the row adds one number. Keys stay below 2**52, because every reader of JSON can hold such
+numbers. If the symbols fit as digits of one number, the key is that number; otherwise each bin adds
+random bits. With random bits, two patterns may have the same key. They then get one common score,
+which costs only power.
 """
 
 from __future__ import annotations
@@ -37,26 +40,26 @@ _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 _MAX_PATTERNS: Final = 2**20
 _MAX_WEIGHT_GROUPS: Final = 255
 _MIN_GROUP_OUTPUTS: Final = 1000
-"""Pilot outputs, both sides together, that give a pattern bin weights of its own."""
+"""Pilot outputs, of both sides together, from which a pattern gets its own bin weights."""
 _DEPENDENCE_ROWS: Final = 2**15
-"""Outputs of each side on which dependence is looked for."""
+"""Outputs of each side that are used to look for dependence."""
 _DEPENDENCE_DEVIATIONS: Final = 6.0
-"""Two columns depend on each other when chi-square is so many deviations above its mean."""
+"""Two columns are called dependent when chi-square exceeds its mean by this many deviations."""
 _ORDINARY_LETTERS: Final = 4
 _MAX_LINKED_COLUMNS: Final = 64
-"""Columns among which dependence is looked for."""
+"""Largest number of columns among which dependence is looked for."""
 _BIN_SAMPLE_NUMBERS: Final = 2**19
-"""Numbers of each side on which bins are made; at least and at most so many rows."""
+"""Numbers of each side from which bins are made; _BIN_SAMPLE_ROWS limits the rows."""
 _BIN_SAMPLE_ROWS: Final = (2**12, 2**16)
 _FEW_BINS_LIMIT: Final = 5
-"""Columns of so few bins are not smoothed in several ways."""
+"""Columns with at most this many bins are not smoothed in several ways."""
 _MIN_PATTERN_SHARE: Final = 0.5
-"""Patterns that recur hold so much of the pilot, or they are not worth a score."""
+"""Least share of the pilot that recurring patterns must hold; otherwise they get no score."""
 _NO_KEYS: Final = np.zeros(0, dtype=np.uint64)
 _NO_GROUPS: Final = np.zeros(0, dtype=np.int64)
 _MAX_BINS: Final = 1024
 _MAX_OUTPUT_MAGNITUDE: Final = 1e300
-"""Largest output whose differences and gaps are safely finite."""
+"""Largest magnitude of outputs for which differences and gaps surely stay finite."""
 _TRANSFORM_NAMES: Final = {
     "values": "entries",
     "differences": "first differences",
@@ -65,13 +68,14 @@ _TRANSFORM_NAMES: Final = {
 
 
 class Coding(NamedTuple):
-    """The weights by which bins add up to the key of a pattern.
+    """The weights of the bins, whose sum is the key of a pattern.
 
     Args:
-        keys: what every bin adds, shape `(bins,)`.
-        radices: the value of each column's digit, shape `(columns,)`, or None if the key holds no
-            digits of columns.
-        sizes: how many digits each column has.
+            keys: number that every bin adds, shape `(bins,)`.
+            radices: value of each column's digit, shape `(columns,)`, or None if the digits of the
+            key
+                do not stand for columns.
+            sizes: number of different digits of each column.
     """
 
     keys: Words
@@ -80,7 +84,7 @@ class Coding(NamedTuple):
 
 
 def code_by_column(layout: Layout) -> Coding:
-    """Code patterns that say which symbol each column has."""
+    """Code patterns so that the key states the symbol of each column."""
     digits, sizes = _number_symbols(layout)
     if math.prod(sizes.tolist()) <= 2**_KEY_BITS:
         radices = np.cumprod([1, *sizes[:-1]])
@@ -93,10 +97,10 @@ def code_by_column(layout: Layout) -> Coding:
 
 
 def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
-    """Code patterns that count the columns of each class with each symbol, or None if too long.
+    """Code patterns by how often each symbol occurs in a class of columns; None if too long.
 
-    What is lost is the order of the columns in a class, which carries no information where they are
-    exchangeable.
+    The key loses the order of the columns in a class. If these columns are exchangeable, their
+    order carries no information.
     """
     digits, sizes = _number_symbols(layout)
     radix, adds = 1, np.zeros(digits.shape)
@@ -111,17 +115,17 @@ def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
 
 
 def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
-    """Return numbers from 0 for the symbols of each column, as in `Layout.places`, and counts."""
+    """Assign numbers from 0 to the symbols of each column, as in `Layout.places`; count them."""
     digits = np.zeros(layout.places.shape, dtype=np.int64)
     sizes = np.ones(len(digits), np.int64)
     firsts = layout.symbols[layout.places[:, 0]]
     varies = (layout.spread(layout.symbols) != firsts[:, np.newaxis]) & (layout.places >= 0)
-    # Most columns have ordinary values only.
+    # In most columns all values are ordinary.
     for i in np.flatnonzero(varies.any(axis=1)):
         places = layout.places[i]
         symbols = layout.symbols[places[places >= 0]]
         if symbols[-1] == 0:
-            # NaN has not been met: it needs no digit of its own.
+            # The sample holds no NaN: NaN needs no separate digit.
             symbols[-1] = symbols[0]
         different, numbered = np.unique(symbols, return_inverse=True)
         digits[i, : numbered.size] = numbered
@@ -130,12 +134,12 @@ def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
 
 
 class Part(NamedTuple):
-    """Columns that depend on each other, and on no others.
+    """Columns that depend on each other, but not on other columns.
 
     Args:
-        columns: those of them that have symbols. None stands for all columns of a pattern whose
-            key holds no digits.
-        valued: whether ordinary values depend on them.
+        columns: the dependent columns that have symbols. None stands for all columns of a pattern,
+            if its key holds no digits.
+        valued: True if ordinary values depend on these columns.
     """
 
     columns: Ints | None
@@ -146,12 +150,12 @@ class Patterns(NamedTuple):
     """The patterns of a pilot, and how often each occurs.
 
     Args:
-        coding: how they are numbered.
-        keys: the patterns, increasing.
-        k: how often each occurs on x.
-        k_prime: how often on x'.
+        coding: the rule that gives each pattern its key.
+        keys: keys of the patterns, increasing.
+        k: number of times that each pattern occurs on x.
+        k_prime: number of times that each pattern occurs on x'.
         parts: sets of columns that do not depend on each other.
-        sizes: outputs on x and on x'.
+        sizes: number of outputs on x and on x'.
     """
 
     coding: Coding
@@ -163,7 +167,7 @@ class Patterns(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array, rows_prime: Array, layout: Layout, coding: Coding) -> Patterns:
-        """Count the patterns of a pilot; those met once are left out."""
+        """Count the patterns of a pilot, and omit those that occur only once."""
         sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
         keys, counts = arrays.count_values(*sides)
         total = counts.sum(axis=0, dtype=float)
@@ -181,7 +185,7 @@ class Patterns(NamedTuple):
         return float((self.k.sum() + self.k_prime.sum()) / sum(self.sizes))
 
     def weights(self) -> Floats:
-        """Return a weight for every pattern: the sum of those of its independent parts."""
+        """Return the weight of each pattern, the sum of the weights of its independent parts."""
         weights = np.zeros(self.keys.size)
         for part in self.parts:
             which = self._number_restrictions(part.columns)
@@ -190,9 +194,10 @@ class Patterns(NamedTuple):
         return weights
 
     def groups(self) -> Ints:
-        """Return which bin weights each pattern uses.
+        """Return the row of bin weights that each pattern uses.
 
-        The parts that values depend on have groups; 0 is that of all rare ones.
+        Patterns are grouped by the parts that influence ordinary values. Group 0 holds all rare
+        patterns.
         """
         parts = [part.columns for part in self.parts if part.valued]
         if not parts:
@@ -207,7 +212,7 @@ class Patterns(NamedTuple):
         return numbers[which]
 
     def _number_restrictions(self, columns: Ints | None) -> Ints:
-        """Return a number for each pattern's symbols in some columns (None: in all)."""
+        """Return a number for each pattern's symbols in some columns (None: in all columns)."""
         if columns is None or self.coding.radices is None:
             return np.arange(self.keys.size)
         radices, sizes = self.coding.radices[columns], self.coding.sizes[columns]
@@ -216,7 +221,7 @@ class Patterns(NamedTuple):
 
 
 def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> list[Part]:
-    """Find sets of columns that do not depend on each other on either side, with any symbols."""
+    """Find sets of columns, with any symbols, that do not depend on each other on either side."""
     live, valued = coding.sizes > 1, layout.valued()
     either = np.flatnonzero(live | valued)
     if coding.radices is None or either.size > _MAX_LINKED_COLUMNS:
@@ -231,7 +236,10 @@ def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> 
 
 
 def _letters_of_bins(layout: Layout) -> tuple[Ints, Ints]:
-    """Return a letter for each bin, a symbol or a quarter of the ordinary bins; and how many."""
+    """Return a letter for each bin, and the number of letters of each column.
+
+    A letter is a symbol, or a quarter of the bins of ordinary values.
+    """
     ordinary, symbols = layout.ordinary(), layout.spread(layout.symbols)
     rank = np.cumsum(ordinary, axis=1) - 1
     total = np.maximum(ordinary.sum(axis=1, keepdims=True), 1)
@@ -247,11 +255,11 @@ def _pattern_keys(rows: Array, layout: Layout, coding: Coding) -> Words:
 
 
 def _find_dependence(columns: Ints, sizes: Ints) -> Flags:
-    """Return pairs of columns that depend on each other, by chi-square over frequent cells.
+    """Find pairs of dependent columns, by a chi-square test over frequent cells.
 
     Args:
         columns: letters, shape `(columns, size)`.
-        sizes: how many letters each column has.
+        sizes: number of letters of each column.
     """
     linked = np.zeros((sizes.size, sizes.size), dtype=np.bool_)
     total = max(1, columns.shape[1])
@@ -269,9 +277,9 @@ def _find_dependence(columns: Ints, sizes: Ints) -> Flags:
 
 
 def _connected_components(linked: Flags) -> list[Ints]:
-    """Return the connected components of a graph, each as increasing places."""
+    """Return the connected components of a graph, each as a list of increasing places."""
     linked = linked | linked.T | np.eye(len(linked), dtype=np.bool_)
-    # The smallest place that each can reach, passed on from neighbour to neighbour.
+    # Each node takes the smallest place that it can reach; neighbours pass these places on.
     firsts = np.arange(len(linked))
     for _ in range(len(linked)):
         firsts = np.where(linked, firsts, len(linked)).min(axis=1, initial=len(linked))
@@ -279,7 +287,7 @@ def _connected_components(linked: Flags) -> list[Ints]:
 
 
 def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
-    """Return the order of patterns in the core's table, and where those of each hash begin."""
+    """Return the order of patterns in the core's table, and where each hash begins there."""
     bits = max(1, int(keys.size).bit_length())
     hashes = (keys * _HASH_MULTIPLIER) >> np.uint64(64 - bits)
     order = np.argsort(hashes, kind="stable")
@@ -288,10 +296,10 @@ def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
 
 
 class Pilot:
-    """Rows of numbers of both sides, and what several fits have in common."""
+    """Rows of numbers of both sides, and the values that several fits share."""
 
     def __init__(self, rows: Array, rows_prime: Array, pair: Pair, bins: int) -> None:
-        """Take a sample of both sides."""
+        """Keep the rows, and take a sample of both sides."""
         self.sides = rows, rows_prime
         self.pair, self.bins, self.columns = pair, bins, rows.shape[1]
         most = int(np.clip(_BIN_SAMPLE_NUMBERS // self.columns, *_BIN_SAMPLE_ROWS))
@@ -302,14 +310,17 @@ class Pilot:
         self.layouts: dict[tuple[str, bytes], Layout] = {}
 
     def layout(self, transform: str, classes: Ints) -> Layout:
-        """Return the layout of a transform with bins by class, made once."""
+        """Return the layout of a transform with one set of bins per class; it is made only once."""
         key, fixed = (transform, classes.tobytes()), (self.grains, self.bins, classes)
         if key not in self.layouts:
             self.layouts[key] = Layout.of_sample(self.sample, transform, *fixed)
         return self.layouts[key]
 
     def counts(self, layout: Layout, keys: Words, patterns: Words, groups: Ints) -> list[Floats]:
-        """Count every bin of every group, on x and on x', shapes `(groups, columns, bins)`."""
+        """Count every bin of every group.
+
+        Return counts of x and of x', `(groups, columns, bins)`.
+        """
         order, first = order_by_hash(patterns)
         table = patterns[order], first, groups[order].astype(np.uint32)
         totals = []
@@ -325,13 +336,13 @@ class Pilot:
 
 
 def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[AdditiveScore]:
-    """Fit the scores to try on pilot outputs.
+    """Fit the scores that compete, on pilot outputs.
 
     Args:
         rows: outputs on x, shape `(size, columns)`.
         rows_prime: outputs on x'.
-        pair: the inputs; only used to see which columns are alike.
-        bins: quantile bins of a column.
+        pair: the inputs; they only show which columns are alike.
+        bins: number of quantile bins of a column.
 
     Yields:
         The scores.
@@ -347,7 +358,7 @@ def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterato
 
 
 def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
-    """Fit scores of columns that are taken to be independent."""
+    """Fit scores that treat columns as independent."""
     classes = classes_of_columns(pilot.pair, transform, pilot.columns)
     kinds = [pilot.own] if classes.max() + 1 == pilot.columns else [pilot.own, classes]
     for some in kinds:
@@ -357,7 +368,7 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
         k, k_prime = (_sum_by_class(side[0], some) for side in sides)
         runs: list[Places | None] = [clear_runs(k, k_prime)]
         if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
-            # Few bins are for weak signals, and best where several columns share them.
+            # Few bins suit weak signals, and are best if several columns share them.
             if some is kinds[-1]:
                 runs += [even_runs(k, k_prime, 2), even_runs(k, k_prime, 4)]
             if some is pilot.own and transform == "values":
@@ -371,13 +382,13 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
 def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
     """Sum counts over the columns of each class."""
     sums = np.zeros((int(kinds.max()) + 1, *counts.shape[1:]))
-    # Counts are whole numbers: their sums are exact in any order.
+    # Counts are whole numbers, and therefore their sums are exact in any order.
     np.add.at(sums, kinds, counts)
     return sums
 
 
 def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
-    """Fit scores of patterns, without and with values given the pattern."""
+    """Fit scores of patterns, alone and with the values given the pattern."""
     classes = classes_of_columns(pilot.pair, "values", pilot.columns)
     layout = pilot.layout("values", classes)
     codings: list[Coding | None] = [code_by_column(layout)]
@@ -394,7 +405,7 @@ def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
 def _fit_given_patterns(
     pilot: Pilot, layout: Layout, patterns: Patterns, classes: Ints
 ) -> Iterator[AdditiveScore]:
-    """Fit only the pattern, then with values given the symbol and given the pattern."""
+    """Fit the pattern alone, then with the values given the symbol, then given the pattern."""
     keys, weights = patterns.coding.keys, patterns.weights()
     start, none = (layout, keys, patterns.keys), np.zeros(patterns.keys.size, dtype=np.int64)
     yield AdditiveScore.of(*start, none, weights, np.zeros((0, layout.symbols.size)))
@@ -412,14 +423,14 @@ def _fit_given_patterns(
 
 
 def _weights_given_symbol(sides: list[Floats], kinds: Ints) -> Floats:
-    """Compute weights of ordinary values given that they are such, shape `(classes, bins)`."""
+    """Compute the weights of bins given that a value is ordinary, shape `(classes, bins)`."""
     k, k_prime = (_sum_by_class(side.sum(axis=0), kinds) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
     return smooth_bins(k, k_prime, n, n_prime, clear_runs(k, k_prime))
 
 
 def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
-    """Compute weights given the pattern: the usual ones and what surely differs from them."""
+    """Compute weights given the pattern: the usual weights plus significant differences."""
     k, k_prime = sides
     n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
     ratios, variances = log_ratios(k, k_prime, n, n_prime)
@@ -432,7 +443,7 @@ def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
 
 
 class _TabulatedScore(Merged):
-    """A record with a table that follows from its fields."""
+    """A record with a table that is computed from its fields."""
 
     __slots__ = ("_table",)
     _table: Any
@@ -443,26 +454,28 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
     """A weight for the pattern of an output plus weights for the bins of its columns.
 
     ``score = pattern_weights[pattern] + sum over columns i of weights[group, i, bin of value i]``.
-    The columns are the entries of an output, its first entry and the differences of neighbours,
-    or its entries in increasing order. Column i has the edges
-    ``edges[offsets[i]:offsets[i + 1]]``; its bins are the intervals between them, each with its
-    lower edge, and one for NaN. The pattern is the sum of the ``keys`` of an output's bins; one
-    that is not in ``patterns`` weighs 0 and uses the first group of bin weights.
+    The columns depend on `transform`. They are the entries of an output; or its first entry and the
+    differences between neighbouring entries; or its entries in increasing order. Column i has the
+    edges ``edges[offsets[i]:offsets[i + 1]]``. Its bins are the intervals between these edges, and
+    each bin includes its lower edge. One more bin holds NaN. The pattern is the sum of the ``keys``
+    of an output's bins. A pattern that is not in ``patterns`` has weight 0 and uses the first group
+    of bin weights.
 
     Args:
         transform: "values", "differences" or "sorted".
         edges: sorted edges, column after column.
-        offsets: where each column's edges begin, and where the last one's end.
-        keys: what each bin adds to the pattern, shape `(len(edges) + 2 * columns,)`; or empty.
+        offsets: places where each column's edges begin, and where the last column's edges end.
+        keys: number that each bin adds to the pattern, shape `(len(edges) + 2 * columns,)`; or
+            empty.
         patterns: patterns, all different.
         groups: the row of `weights` that each pattern uses.
-        pattern_weights: the weight of each pattern, in units of the log-likelihood ratio.
-        weights: the weights of all bins, shape `(groups, len(edges) + 2 * columns)`; without
-            rows only patterns count.
+        pattern_weights: weight of each pattern, in units of the log-likelihood ratio.
+        weights: weights of all bins, shape `(groups, len(edges) + 2 * columns)`; if it has no rows,
+            only patterns count.
 
     Raises:
-        TypeError: if an array does not hold numbers of its kind.
-        ValueError: if lengths do not fit, edges are not sorted, or weights not finite.
+        TypeError: if an array holds numbers of the wrong type.
+        ValueError: if lengths do not match, edges are not sorted, or weights are not finite.
 
     Source:
         Neyman and Pearson (1933): for independent columns the log-likelihood ratio, the best
@@ -487,10 +500,11 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
     weights: Floats
 
     cost = 100
-    """Nanoseconds per output on a usual machine, about; it decides between equals only."""
+    """Approximate nanoseconds per output on a usual machine. It decides only between equal
+    scores."""
 
     def __post_init__(self) -> None:
-        """Freeze the arrays; the core checks that they fit."""
+        """Freeze the arrays. The core checks that they match."""
         choice("transform", self.transform, TRANSFORMS)
         arrays.freeze_arrays(self)
         self._check_lengths()
@@ -525,12 +539,12 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         """Return the score of a fit, without patterns of weight 0.
 
         Args:
-            layout: its columns and bins.
+            layout: columns and bins of the score.
             keys: number that every bin adds to the pattern, or an empty array.
             patterns: the patterns of the pilot, increasing.
-            groups: the row of bin weights that each uses.
-            pattern_weights: one for each pattern.
-            weights: of every bin, shape `(groups, bins)`; no rows if bins have no weight.
+            groups: the row of bin weights that each pattern uses.
+            pattern_weights: one weight for each pattern.
+            weights: weights of every bin, shape `(groups, bins)`; no rows if bins have no weight.
         """
         pattern_weights = round_weights(pattern_weights)
         is_weighted = (pattern_weights != 0.0) | (groups > 0)
@@ -542,14 +556,15 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         """Return the scores of outputs, shape `(size,)`.
 
         Args:
-            outputs: outputs of as many entries as there are columns, shape `(size, ...)`.
+            outputs: outputs with one entry per column, shape `(size, ...)`.
 
         Returns:
             The scores, finite.
 
         Raises:
             TypeError: if the outputs are not real numbers.
-            ValueError: if they have another number of entries, or whole numbers beyond 2**53.
+            ValueError: if outputs have a different number of entries, or hold whole numbers beyond
+                2**53.
         """
         rows = read_numbers(outputs, self.offsets.size - 1)
         layout = self.transform, self.edges, self.offsets, self.keys
@@ -570,10 +585,10 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         return f"log-likelihood ratio {over} {summed}{pattern} ({self._count_bins()} bins)"
 
     def _count_bins(self) -> int:
-        """Return the largest number of bins that the weights of a column distinguish."""
+        """Return the number of bins that the weights distinguish, for the column with the most."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
         changes = (np.diff(self.weights, axis=1, append=0.0) != 0.0).any(axis=0)
-        # Neither the step to NaN nor the one to the next column is an edge.
+        # The steps to NaN and to the next column are not edges.
         columns = zip(starts[:-1], starts[1:] - 2, strict=True)
         return 1 + max(int(np.count_nonzero(changes[a:b])) for a, b in columns)
 
@@ -583,24 +598,26 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 class Additive(ScoreAttack):
     """The log-likelihood ratio summed over binned features of numeric outputs.
 
-    Features are the entries of an output, its first differences, its order statistics, and the
-    joint pattern of all flags, sentinels and small alphabets, with the bins of other values given
-    that pattern. Log ratios of the pilot's histograms are shrunk towards 0 and neighbouring bins
-    pooled where they say little. Several such scores are made, from two bins a column shared by
-    all columns that the inputs treat alike to bins for every pattern; the draws that choose the
-    threshold choose among them. For noise that is independent over entries or increments the
-    event is, up to the bins, the optimal test; for discrete outputs of few patterns always.
+    Features are the entries of an output, its first differences and its order statistics. A further
+    feature is the joint pattern of all flags, sentinels and small alphabets, with bins of the other
+    values given that pattern. The log ratios come from histograms of the pilot. They are shrunk
+    towards 0, and neighbouring bins with little information are pooled. Several such scores are
+    made. The coarsest has two bins per column, which all columns share that the inputs treat alike;
+    the finest has separate bins for every pattern. The draws that choose the threshold choose one
+    of these scores. The event is the optimal test, up to the width of the bins, for noise that is
+    independent over entries or over increments. For discrete outputs with few patterns it is always
+    optimal.
 
-    Outputs that float rounding could tell apart count as one, and edges lie in gaps between such
-    clusters. NaN and infinities are values like others. Outputs that are not numbers, or whole
-    numbers beyond 2**53, are not for this attack.
+    Outputs that differ only by float rounding count as one value. Edges lie in the gaps between
+    such clusters. NaN and infinities are treated like other values. The attack does not apply to
+    outputs that are not numbers, or that hold whole numbers beyond 2**53.
 
     Args:
-        bins: quantile bins of a column, at most, beside some in both tails.
+        bins: largest number of quantile bins of a column; some more bins cover both tails.
 
     Raises:
         TypeError: if `bins` is not an integer.
-        ValueError: if it is not from 2 to 1024.
+        ValueError: if `bins` is not from 2 to 1024.
 
     Source:
         Neyman and Pearson (1933) for the likelihood ratio; Efron and Morris (1973) for the
@@ -624,12 +641,12 @@ class Additive(ScoreAttack):
         object.__setattr__(self, "bins", integer("bins", self.bins, 2, _MAX_BINS))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores to try, or none for outputs that are not numbers or nearly overflow.
+        """Return the scores that compete; empty if outputs are not numbers or nearly overflow.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on.
+            pair: the pair on which they were drawn.
 
         Returns:
             At least one score, if the attack applies.

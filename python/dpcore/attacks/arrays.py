@@ -1,4 +1,4 @@
-"""Outputs as rows of numbers: how they are read, cut, compared and kept in scores."""
+"""Outputs as rows of numbers: how to read, cut and compare them, and to freeze arrays."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _DTYPES_BY_ALIAS: Final[dict[str, Any]] = {
 }
 LARGEST_WHOLE: Final = 2.0**53
 _CACHED_NUMBERS: Final = 2**17
-"""Numbers that stay in the cache."""
+"""Numbers that fit into the cache."""
 SLICE_NUMBERS: Final = 2**18
-"""Numbers of a slice of columns, which are copied to be sorted or converted."""
+"""Numbers in a slice of columns; a slice is copied before it is sorted or converted."""
 _MAX_COMPARED_ROWS: Final = 2**13
-"""Rows of each side on which columns are ranked."""
+"""Rows of each side that are used to rank columns."""
 _REPEAT_SAMPLE_ROWS: Final = 2**13
 _MIN_MEAN_REPEATS: Final = 8
 
 
 class Merged(Record):
-    """A score that is a function of cells, which were placed with rounding in mind."""
+    """A score that is a function of cells; the cells already allow for rounding."""
 
     __slots__ = ()
 
@@ -42,18 +42,19 @@ class Merged(Record):
 
 
 def freeze_arrays(record: Any, *alike: str) -> None:
-    """Replace the fields of a frozen dataclass that are arrays of numbers by read-only arrays.
+    """Replace the array fields of a frozen dataclass by read-only arrays.
 
-    Fields of the types `Floats`, `Ints`, `Words` and `Codes` are.
+    Array fields are the fields of the types `Floats`, `Ints`, `Words` and `Codes`.
 
     Args:
         record: the dataclass.
         *alike: names of fields that must be vectors of one length.
 
     Raises:
-        TypeError: if a field does not hold real numbers, or one of `Words` or `Codes` no integers.
-        ValueError: if a field holds others than whole numbers of its type, or vectors are not as
-            long as the first.
+        TypeError: if a field does not hold real numbers, or a field of `Words` or `Codes` does not
+            hold integers.
+        ValueError: if an integer field holds values that are not whole numbers of its type, or
+            vectors differ in length from the first.
     """
     for field in fields(record):
         if field.type in _DTYPES_BY_ALIAS:
@@ -73,7 +74,7 @@ def freeze_arrays(record: Any, *alike: str) -> None:
 
 
 def whole_floats(rows: Array) -> Flags:
-    """Return which floats are whole numbers below 2^53; beyond, all are, by rounding."""
+    """Return which floats are whole numbers below 2^53; above, all floats are whole."""
     # In float16 the limit itself would overflow.
     rows = np.asarray(rows, np.float64)
     with np.errstate(invalid="ignore"):
@@ -87,8 +88,8 @@ def chunk_slices(
 
     Args:
         rows: shape `(size, ...)`.
-        most: numbers in a slice, which has one row at least.
-        width: numbers in a row, or None for the second dimension.
+        most: numbers in a slice. A slice has at least one row.
+        width: numbers in a row. Defaults to the second dimension.
     """
     step = max(1, most // max(1, rows.shape[1] if width is None else width))
     for first in range(0, len(rows), step):
@@ -104,7 +105,7 @@ def finite_values(*values: Array) -> Floats:
 def column_blocks(*sides: Array) -> Iterator[tuple[slice, list[Floats]]]:
     """Yield slices of columns and their values on each side, shape `(columns, size)`.
 
-    A slice has one column at least.
+    A slice has at least one column.
     """
     step = max(1, SLICE_NUMBERS // max(1, *map(len, sides)))
     for first in range(0, sides[0].shape[1], step):
@@ -113,7 +114,7 @@ def column_blocks(*sides: Array) -> Iterator[tuple[slice, list[Floats]]]:
 
 
 def count_values(values: Array, values_prime: Array) -> tuple[Array, Ints]:
-    """Return the different values of both sides, increasing, and how often each side has each.
+    """Return the distinct values of both sides, increasing, and their counts on each side.
 
     Example:
         >>> keys, counts = count_values(np.array([3, 1, 3]), np.array([2]))
@@ -129,7 +130,7 @@ def count_values(values: Array, values_prime: Array) -> tuple[Array, Ints]:
 
 
 def read_columns(outputs: Array) -> Array | None:
-    """Return outputs as rows of numbers, shape `(size, entries)`, or None for other kinds."""
+    """Return outputs as rows of numbers, shape `(size, entries)`; None for other types."""
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
         return None
@@ -140,8 +141,8 @@ def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> 
     """Return outputs as rows of numbers, shape `(size, entries)`.
 
     Raises:
-        TypeError: for outputs of other kinds.
-        ValueError: for another number of entries than is wanted, or fewer than there must be.
+            TypeError: if the outputs are not real numbers.
+            ValueError: if the number of entries differs from `entries`, or is below `least`.
     """
     rows = read_columns(outputs)
     if rows is None:
@@ -153,9 +154,9 @@ def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> 
 
 
 def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
-    """Return the rows of numbers of both sides, or None unless they are numbers of equal width.
+    """Return both sides as rows of numbers, or None unless both are numbers of equal width.
 
-    A pilot without outputs or entries cannot be fitted: None as well.
+    It also returns None for a pilot without outputs or entries, which cannot be fitted.
     """
     rows, rows_prime = read_columns(outputs), read_columns(outputs_prime)
     if rows is None or rows_prime is None or rows.shape[1] != rows_prime.shape[1]:
@@ -164,35 +165,35 @@ def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array]
 
 
 def has_frequent_rows(rows: Array, rows_prime: Array) -> bool:
-    """Return True if whole rows repeat so often that scores of patterns see each one.
+    """Return True if whole rows repeat so often that scores of patterns see each row.
 
-    No product, sum or residue of the entries tells more than the pattern itself, and a score for
-    it would only cost time.
+    In that case a product, sum or residue of the entries adds no information to the pattern, and a
+    score for it would only cost time.
 
     Args:
         rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
         rows_prime: the same on x'.
 
     Returns:
-        True if the first rows of both sides hold a row 8 times on average, or more.
+        True if, in the first rows of both sides, a distinct row occurs 8 times or more on average.
     """
     some = np.concatenate([rows[:_REPEAT_SAMPLE_ROWS], rows_prime[:_REPEAT_SAMPLE_ROWS]])
     few = some[:: max(1, len(some) // 64)]
     if len(few) > 8 and _count_distinct(few) == len(few):
-        # Nothing comes again among 64 rows: there is no need to sort them all.
+        # No row repeats among 64 rows: it is not necessary to sort all of them.
         return False
     return _count_distinct(some) * _MIN_MEAN_REPEATS <= len(some)
 
 
 def _count_distinct(rows: Array) -> int:
-    """Count the different rows, by their bytes: -0.0 and 0.0 are two, so there are enough."""
+    """Count the distinct rows by their bytes. -0.0 and 0.0 differ, which is precise enough here."""
     rows = np.ascontiguousarray(rows)
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))
     return int(np.unique(whole).size)
 
 
 def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
-    """Return the columns in the order of their difference between the sides, the largest first."""
+    """Return the columns ordered by the difference between the sides, the largest first."""
     sides = columns[:_MAX_COMPARED_ROWS], columns_prime[:_MAX_COMPARED_ROWS]
     pooled = np.ascontiguousarray(np.concatenate(sides).T, np.float64)
     deviates = deviates_of(*_core.compare_columns(pooled, len(sides[0])))
@@ -200,18 +201,18 @@ def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
 
 
 def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
-    """Return the normal deviate of a chi-square test of a column's bins, however many they are."""
+    """Return the normal deviate of a chi-square test of a column, whatever its number of bins."""
     pooled = np.concatenate([column, column_prime], dtype=np.float64)
     return float(deviates_of(*_core.compare_columns(pooled[np.newaxis], column.size))[0])
 
 
 def deviates_of(statistics: Floats, freedoms: Floats) -> Floats:
-    """Return normal deviates of chi-square statistics; minus infinity for freedom 0."""
+    """Return normal deviates of chi-square statistics; minus infinity if `freedoms` is 0."""
     from scipy.special import gammaincc, gammaln, ndtri_exp
 
     halves, points = freedoms / 2.0, statistics / 2.0
     tails = gammaincc(halves, points)
-    # Far in the tail the probability itself is 0 in a double, its logarithm is not.
+    # Far in the tail the probability is 0 in a double, but its logarithm is finite.
     with np.errstate(divide="ignore", invalid="ignore"):
         far = (halves - 1.0) * np.log(points) - points - gammaln(halves)
         logarithms = np.where(tails < 1e-280, far, np.log(tails))

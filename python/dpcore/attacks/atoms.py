@@ -1,4 +1,4 @@
-"""Atoms of a column: values of positive probability, as far as rounding lets them be seen."""
+"""Atoms of a column: values of positive probability, as far as rounding permits to see them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from .grains import APART, NEAR, Grain, steps_of, tolerances_at
 
 _MAX_ATOM_ROWS: Final = 2**17
 _MAX_COARSE_ATOM_ROWS: Final = 2**13
-"""Rows of a pilot that are searched for atoms; with more, float32 values meet by chance."""
+"""Rows of a pilot that are searched for atoms. In more rows, float32 values coincide by chance."""
 _MAX_RUN_TOLERANCES: Final = 512.0
-"""No gap in a cluster of values is wider: the width of a run that a long computation leaves."""
+"""Widest gap in a cluster of values, in tolerances: a long computation leaves such clusters."""
 MAX_CLUSTER_TOLERANCES: Final = 32.0
-"""A cluster of more tolerances than this is a continuum that a huge scale has run together."""
+"""A cluster wider than this many tolerances counts as a continuum at a very large scale."""
 _MIN_ATOM_COUNT: Final = 4
 _MAX_VALUES_PER_ATOM: Final = 2**14
-"""An atom has at least `_MIN_ATOM_COUNT` of the values, and one in `_MAX_VALUES_PER_ATOM`."""
+"""An atom holds at least `_MIN_ATOM_COUNT` values and at least one value in this many."""
 
 
 def first_rows(rows: Array) -> Array:
-    """Return the first rows, as many as a search for atoms looks at."""
+    """Return the first rows, up to the number that a search for atoms uses."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
     return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
 
 
 class Atoms(NamedTuple):
-    """Values of positive probability: intervals that no other value is near.
+    """Values of positive probability, as intervals that are far from all other values.
 
     Args:
         lows: lower ends, increasing, shape `(atoms,)`.
         highs: upper ends, each below the next lower end.
-        counts: how many of the values lie in each.
+        counts: number of values in each interval.
     """
 
     lows: Floats
@@ -45,14 +45,15 @@ class Atoms(NamedTuple):
 def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     """Return the atoms among sorted finite values.
 
-    Clusters are what rounding does not tell apart (see `steps_of`); an atom's interval reaches a
-    tolerance beyond its cluster, so that neighbours never touch and rounding never leaves it.
+    A cluster consists of values that rounding can make equal (see `steps_of`). The interval of an
+    atom extends one tolerance beyond its cluster. Therefore neighbouring intervals never touch, and
+    rounding never moves a value out of its interval.
 
     Args:
         values: sorted, finite, shape `(size,)`.
-        grain: of the column.
-        least: how often an atom occurs, or None for `_MIN_ATOM_COUNT` times and one in
-            `_MAX_VALUES_PER_ATOM` values.
+        grain: grain of the column.
+        least: least number of occurrences of an atom. Defaults to `_MIN_ATOM_COUNT`, and at least
+            one in `_MAX_VALUES_PER_ATOM` values.
 
     Returns:
         The atoms, in increasing order.
@@ -69,7 +70,7 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     lows, highs = values[first], values[last]
     width, reach = highs - lows, grain.at(np.maximum(np.abs(lows), np.abs(highs)))
     near = np.cumsum(np.append(0, steps == NEAR))
-    # A run that holds values near each other and is wide is a continuum, not a number.
+    # A wide run with values near each other is a continuum and not one number.
     is_cluster = (width <= MAX_CLUSTER_TOLERANCES * reach) | (near[last] == near[first])
     lows, highs, reach = (
         lows[is_cluster],
@@ -80,19 +81,19 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
 
 
 def may_have_atoms(ordered: Floats, grains: Sequence[Grain], least: int | None = None) -> Flags:
-    """Return which columns may have atoms (see `atoms_of`); of most, no values are that close.
+    """Return which columns may have atoms (see `atoms_of`). Most columns have no values that close.
 
     Args:
         ordered: sorted values of each column, shape `(columns, size)`; NaN last.
-        grains: of the columns.
-        least: how often an atom occurs, see `atoms_of`.
+        grains: grains of the columns.
+        least: least number of occurrences of an atom, see `atoms_of`.
     """
     steps = _least_atom_count(ordered.shape[1], least) - 1
     if ordered.shape[1] <= steps:
         return np.zeros(len(ordered), np.bool_)
     ends = ordered[:, [0, -1]]
     with np.errstate(invalid="ignore", over="ignore"):
-        # A cluster has no wider gap than a run may have (see `steps_of`).
+        # No gap inside a cluster is wider than the limit for a run (see `steps_of`).
         reach = (
             steps * _MAX_RUN_TOLERANCES * tolerances_at(grains, np.abs(ends).max(axis=1)[:, None])
         )
@@ -105,6 +106,6 @@ def _least_atom_count(size: int, least: int | None) -> int:
 
 
 def loose_of(values: Floats, atoms: Atoms) -> Flags:
-    """Return which finite values lie at no atom."""
+    """Return which finite values lie outside all atoms."""
     highs = np.append(-np.inf, atoms.highs)
     return values > highs[np.searchsorted(atoms.lows, values, side="right")]

@@ -1,7 +1,7 @@
 """The contract between audits and attacks, and the choice of one event from scores.
 
-The choice reads pilot draws only and certifies no bound: it takes the threshold, side and direction
-that are expected to certify most.
+The choice reads only pilot draws and certifies no bound. It takes the threshold, side and direction
+that are expected to certify the largest bound.
 """
 
 from __future__ import annotations
@@ -35,30 +35,33 @@ from .grains import EXACT, Grain, grain_of, grains_of
 from .parts import DERIVED, Part, Parts, remember_parts
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
-"""Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds
-of thresholds is looked for, and a rare event is good by luck among so many."""
+"""Tail probabilities for the limits of the pilot's rates (see `Goal.predict`).
+
+The first is small: the best of hundreds of thresholds is chosen, and among so many a rare event
+can look good by luck."""
 _ROUNDING_REMARK_MARGIN: Final = 1.1, 0.05
-"""An event that rounding explains is spoken of from so many times the merit of the other, plus
-so much."""
+"""A remark on rounding appears if the event without rounding has more merit than the factor times
+the merit of the chosen event plus the second number."""
 _LOWERED_CAUTION_PENALTY: Final = 1000.0
-"""Penalty of an event that needs a smaller caution than the first: it ranks below the rest."""
+"""Penalty of an event that needs a smaller caution than the first; it ranks such events last."""
 _MIN_GAP_SPREADS: Final = 3.0
-"""A gap between the sides is wide if it is longer than so many times the spread of either side: of
-Laplace noise, whose pilot spreads over 12 scales, less than one output in 10^9 crosses it."""
+"""A gap between the sides is wide if it is longer than this many times the spread of either side.
+For Laplace noise the pilot spreads over 12 scales, and fewer than one output in 10^9 crosses such
+a gap."""
 _MAX_GAP_ERRORS: Final = 0.25
-"""Share of the outputs that may lie on the wrong side of a threshold near such a gap."""
+"""Largest share of outputs that may lie on the wrong side of a threshold near such a gap."""
 _GAP_MERIT_RATIO: Final = 0.9
-"""Share of the usual choice's merit that such an event must promise: rounding lowers it."""
+"""Least share of the usual choice's merit that an event in a gap must reach; rounding lowers it."""
 _MAX_FLAG_THRESHOLDS: Final = 2
 _UNPENALISED_CAUTIONS: Final = 2
-"""Smaller cautions that do not do so for a part of at most two thresholds."""
+"""Number of smaller cautions without a penalty, for a part of at most two thresholds."""
 
 CrossScored = tuple[Score, Floats, Floats] | None
-"""A score with its values on x and on x', each by a fit without it."""
+"""A score with its values on x and on x'. Each value comes from a fit that did not use its row."""
 Sizes = tuple[int, int]
 """Numbers of values on x and on x'."""
 _MAX_PILOT_DRAWS: Final = 2**26
-"""Pilot draws per side where the caller did not say."""
+"""Largest default number of pilot draws per side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,9 @@ class Goal:
         trials: draws per side that will be counted.
         delta: delta of the claim.
         confidence: confidence of the bound.
-        caution: tails of the pilot's limits that are tried until something remains.
-        claim: a claim that is a curve, which the event is to refute, or None for (epsilon, delta).
+        caution: tail probabilities of the pilot's limits, tried in this order until an event has a
+            positive merit.
+        claim: a claim that is a curve, which the event should refute. None for (epsilon, delta).
     """
 
     trials: int
@@ -80,9 +84,9 @@ class Goal:
     claim: Claim | None = None
 
     def predict(self, k: Any, n: Any, k_prime: Any, n_prime: Any, tail: float) -> Floats:
-        """Return what events are expected to certify, from pilot counts (see `predicted`).
+        """Return the bounds that events are expected to certify, from their pilot counts.
 
-        Against a curve that is by how much an event stands out from what the curve allows.
+        Against a curve, return instead by how much an event exceeds what the curve allows.
         """
         counts = [np.asarray(value, np.float64) for value in (k, n, k_prime, n_prime)]
         limits = limits_of_counts(counts, float(self.trials), self.confidence, tail)
@@ -91,25 +95,27 @@ class Goal:
         return self.claim.excess(*limits)
 
     def bolder(self) -> Goal:
-        """Return the goal of a comparison whose winners are judged again on more draws."""
+        """Return the goal for a first comparison, whose winners are judged again on more draws."""
         return replace(self, caution=_CAUTION_TAILS[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An event, the side that goes into the numerator, and what it is expected to certify.
+    """An event, the side that goes into the numerator, and the bound that it may certify.
 
     Args:
-        event: what is to be counted.
+        event: the event to count.
         direction: "x" or "x_prime".
-        merit: the bound that `Goal.trials` draws would certify at the pilot's pessimistic rates;
-            below 0 where it certifies none, and still comparable; minus infinity where
-            the score has no threshold but within rounding: then it is not counted (`counted`).
-        counts: what the pilot counted; `counts.k` belongs to x.
+        merit: the bound that `Goal.trials` draws would certify at the pilot's pessimistic rates. A
+            negative merit means that no bound is certified; such merits can still be compared.
+            Minus infinity means that every threshold of the score depends on rounding; then the
+            event is not counted (`counted`).
+        counts: counts of the pilot; `counts.k` belongs to x.
         is_clear: True if a wide gap separates the sides on the pilot, see `choose_plainest`.
-        rounding: the event that would have been chosen without any rounding, where it promises
-            clearly more; what it shows is the code as it runs.
-        farther: the event at a threshold in the tail, by lines fitted to it. Defaults to none.
+        rounding: the best event if rounding were ignored, if its merit is clearly larger. It shows
+            properties of the code as it runs.
+        farther: the event at a threshold in the tail, found by lines fitted to the tail. Defaults
+            to none.
     """
 
     event: Above
@@ -122,25 +128,25 @@ class Choice:
 
     @property
     def counted(self) -> Above | Never:
-        """The event, or one that does not happen where there is none."""
+        """The event, or an event that never happens if the merit is minus infinity."""
         return Never() if self.merit == -math.inf else self.event
 
 
 def column_grains(*sides: Array) -> tuple[Grain, ...]:
-    """Return the grains of the columns of outputs, or none if they are not rows of numbers."""
+    """Return the grains of the columns of outputs; empty if they are not rows of numbers."""
     rows = read_both_sides(*map(np.asarray, sides))
     return () if rows is None else grains_of(*rows)
 
 
 def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
-    """Return the grains of the parts that a score reads, or none for a score of whole outputs."""
+    """Return the grains of the parts that a score reads; empty for a score of whole outputs."""
     parts = score.parts.parts if isinstance(score, OfParts) else ()
     grains = _grains_by_part(parts, *sides)
     return tuple(grains[part] for part in parts)
 
 
 def _grains_by_part(parts: Sequence[Part], *sides: Array) -> dict[Part, Grain]:
-    """Return the grain of each part: what is counted is exact, numbers are judged."""
+    """Return the grain of each part: counts are exact, for numbers the grain is estimated."""
     grains = dict.fromkeys(parts, EXACT)
     numbers = tuple(part for part in grains if not part.is_whole)
     if numbers:
@@ -149,11 +155,12 @@ def _grains_by_part(parts: Sequence[Part], *sides: Array) -> dict[Part, Grain]:
 
 
 def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prime: Floats) -> Grain:
-    """Return the grid of the values of a score: the step by which rounding may move them.
+    """Return the grain of the values of a score: the step by which rounding may move them.
 
-    A score with a true attribute `merged` is a function of cells, which were placed with rounding
-    in mind: nothing. One with a method `rounding(grains)` says itself what its columns' grains
-    make of it. Any other is judged by its own values, and by the coarsest of its columns.
+    A score with a true attribute `merged` is a function of cells that already allow for rounding:
+    its grain is `EXACT`. A score with a method `rounding(grains)` computes the grain itself from
+    the grains of its columns. For any other score, the grain follows from its own values and from
+    the coarsest of its columns.
     """
     if score_attribute(score, "merged"):
         return EXACT
@@ -165,7 +172,7 @@ def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prim
 
 
 def not_applicable(attack: Any, outputs: Array) -> ValueError:
-    """Return the complaint of an attack that does not apply to such outputs."""
+    """Return the error of an attack that does not apply to such outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
     requirement = f"one that applies to these outputs ({type(attack).__name__}), or left out"
     return invalid("attack", requirement, shape)
@@ -175,13 +182,13 @@ def not_applicable(attack: Any, outputs: Array) -> ValueError:
 def choose_events(
     scores: Sequence[Score], outputs: Array, outputs_prime: Array, goal: Goal
 ) -> list[Choice]:
-    """Return the best event of each score, judged on outputs that fitted none of them.
+    """Return the best event of each score, judged on outputs that were not used to fit the scores.
 
     Args:
         scores: candidates.
-        outputs: pilot outputs on x that no score has seen, shape `(size, ...)`.
+        outputs: pilot outputs on x that were not used for a fit, shape `(size, ...)`.
         outputs_prime: the same on x'.
-        goal: what is to be certified.
+        goal: the aim of the counted draws.
 
     Returns:
         One choice for each score.
@@ -208,14 +215,14 @@ def best_threshold(
     """Return the best threshold, side and direction for one score.
 
     Args:
-        score: the score itself, for the event.
-        values: its values on x, shape `(size,)`; may hold infinities and NaN.
+        score: the score, from which the event is made.
+        values: values of the score on x, shape `(size,)`; may hold infinities and NaN.
         values_prime: the same on x'.
-        grain: what rounding may move its values by, see `score_grain`.
-        goal: what is to be certified.
+        grain: step by which rounding may move the values, see `score_grain`.
+        goal: the aim of the counted draws.
 
     Returns:
-        The choice; with merit minus infinity where the score is one cluster of values.
+        The choice. Its merit is minus infinity if all values of the score form one cluster.
     """
     sides = sorted_values(values), sorted_values(values_prime)
     marks = marks_of(*sides, grain)
@@ -227,14 +234,14 @@ def best_threshold(
 def best_of_sketches(
     score: Score, side: Sketch, side_prime: Sketch, marks: Marks, goal: Goal
 ) -> Choice:
-    """Return the best threshold for one score whose values were too many to keep.
+    """Return the best threshold for a score with too many values to keep in memory.
 
     Args:
-        score: the score itself, for the event.
-        side: sketch of its values on x.
-        side_prime: sketch of its values on x', with the same edges and ends.
-        marks: the thresholds that the edges were made of.
-        goal: what is to be certified.
+        score: the score, from which the event is made.
+        side: sketch of the values on x.
+        side_prime: sketch of the values on x', with the same edges and ends.
+        marks: the thresholds from which the edges were made.
+        goal: the aim of the counted draws.
 
     Returns:
         The choice among the marks and the gaps in both tails.
@@ -250,21 +257,21 @@ def best_of_sketches(
 def _choose_threshold(
     score: Score, points: Floats, below: Ints, finite: Sequence[int], sizes: Sizes, goal: Goal
 ) -> Choice:
-    """Return the best of some thresholds, and the best without any rounding.
+    """Return the best of some thresholds, with the best one if rounding is ignored.
 
     Args:
         score: the score.
         points: the thresholds.
-        below: values below each less its tolerance, below it, and below it plus its tolerance,
-            on x and on x', shape `(2, 3, m)`.
-        finite: values on either side that are not NaN.
-        sizes: values on either side.
-        goal: what is to be certified.
+        below: number of values below each threshold minus its tolerance, below the threshold, and
+            below the threshold plus its tolerance, on x and on x', shape `(2, 3, m)`.
+        finite: number of values on each side that are not NaN.
+        sizes: number of values on each side.
+        goal: the aim of the counted draws.
     """
     if points.size == 0:
         return Choice(Above(score, 0.0), "x", -math.inf, _pilot_counts(0, 0, sizes))
-    # Rows: above with x in the numerator, above with x', below with x, below with x'. Rounding
-    # takes from the numerator and gives to the denominator.
+    # Rows: above with x in the numerator, above with x', below with x, below with x'. In the worst
+    # case rounding moves values out of the numerator and into the denominator.
     above = np.reshape(finite, (2, 1, 1)) - below[:, ::-1]
     least, plain, most = np.concatenate([above, below]).swapaxes(0, 1)
     event = _choose_event(score, points, (least, plain, most), sizes, goal)
@@ -275,7 +282,7 @@ def _choose_threshold(
 
 
 def cost_of(choice: Choice) -> int:
-    """Return the nanoseconds per output that the score declares."""
+    """Return the cost of a choice in nanoseconds per output, as its score declares it."""
     return int(score_attribute(choice.event.score, "cost"))
 
 
@@ -284,7 +291,7 @@ merit_of: Final = attrgetter("merit")
 
 
 def rank_of(choice: Choice) -> tuple[int, int]:
-    """Return the plainness of the score and its cost, as a sort key."""
+    """Return the plainness of the score and its cost, as a sort key: simpler scores first."""
     return int(score_attribute(choice.event.score, "plainness")), cost_of(choice)
 
 
@@ -295,13 +302,14 @@ def choose_plainest(
     """Return the plainest event that separates the sides by a wide gap, or else the usual choice.
 
     Args:
-        choices: at least one.
-        outputs: pilot outputs on x, on which they were judged, shape `(size, ...)`.
+        choices: at least one choice.
+        outputs: pilot outputs on x on which the choices were judged, shape `(size, ...)`.
         outputs_prime: the same on x'.
-        usual: the choice where no event separates the sides. Defaults to the largest merit.
+        usual: the choice if no event separates the sides. Defaults to the choice with the largest
+            merit.
 
     Returns:
-        The choice, with a whole threshold where the values of the score are integers.
+        The choice. Its threshold is a whole number if the values of the score are integers.
     """
     sides, usual = (outputs, outputs_prime), usual or max(choices, key=merit_of)
     least, most = _GAP_MERIT_RATIO * usual.merit, min(DERIVED, rank_of(usual)[0])
@@ -309,7 +317,7 @@ def choose_plainest(
     placed = [_place_in_gap(choice, sides) for choice in plain]
     chosen = min((choice for choice in placed if choice.is_clear), key=rank_of, default=usual)
     event, kinds = chosen.event, {side.dtype.kind for side in sides}
-    # Floats of an array may be broken numbers later; entries of objects keep their kind.
+    # A float array may hold fractions in later draws. Entries of objects keep their type.
     is_kept = kinds <= {*"bui"} or (isinstance(event.score, OfParts) and not kinds <= {*"buif"})
     if is_kept and score_attribute(event.score, "alone"):
         values = np.concatenate([scores_of(event.score, side) for side in sides])
@@ -319,7 +327,7 @@ def choose_plainest(
 
 
 def _place_in_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
-    """Return the choice with its threshold in the wide gap between the sides, if there is one."""
+    """Return the choice, with its threshold in the wide gap between the sides if there is one."""
     counts, is_x = choice.counts, choice.direction == "x"
     own = counts if is_x else counts.swapped()
     errors = (own.n - own.k) / own.n + own.k_prime / own.n_prime
@@ -334,7 +342,7 @@ def _place_in_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
     if not gap > _MIN_GAP_SPREADS * spread:
         return choice
     if own.n > numerator.size or math.isinf(gap):
-        # Further draws were counted at the threshold that was chosen.
+        # Further draws were counted at the chosen threshold, and so it must not move.
         return replace(choice, is_clear=errors == 0.0)
     event = replace(choice.event, threshold=float(place_between(low[-1], high[0])))
     exact = replace(own, k=own.n, k_prime=0)
@@ -342,7 +350,7 @@ def _place_in_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
 
 
 def rounded_merit(merit: float) -> float:
-    """Return what an event must promise beyond the chosen one to be worth a word on rounding."""
+    """Return the merit beyond which an event without rounding deserves a remark."""
     return _ROUNDING_REMARK_MARGIN[0] * max(merit, 0.0) + _ROUNDING_REMARK_MARGIN[1]
 
 
@@ -354,9 +362,10 @@ def _choose_event(
     Args:
         score: the score.
         points: the thresholds.
-        hits: outputs in each event, at least, as counted and at most, shape `(4, m)` each.
-        sizes: values on either side.
-        goal: what is to be certified.
+        hits: number of outputs in each event: at least, as counted, and at most; shape `(4, m)`
+            each.
+        sizes: number of values on each side.
+        goal: the aim of the counted draws.
     """
     least, plain, most = hits
     draws, other = np.array([[sizes[0]], [sizes[1]]] * 2), [1, 0, 3, 2]
@@ -367,9 +376,9 @@ def _choose_event(
             break
         lowered += 1
     else:
-        # Nothing is left of any: what is counted must at least not be a matter of rounding.
+        # No event has a positive merit: count at least one that does not depend on rounding.
         merits = np.where((least == most).all(axis=0), merits, -math.inf)
-    # The luck of a flag is not that of the best of many thresholds.
+    # A flag has at most two thresholds; it profits less from luck than the best of many thresholds.
     is_flag = isinstance(score, OfParts) and points.size <= _MAX_FLAG_THRESHOLDS
     free = _UNPENALISED_CAUTIONS if is_flag else 0
     merits = merits - _LOWERED_CAUTION_PENALTY * max(0, lowered - free)
@@ -381,10 +390,11 @@ def _choose_event(
 
 
 def _counts_inwards(hits: Array) -> Array:
-    """Return counts that a threshold's own place among the values did not lower.
+    """Return counts corrected for the luck of a threshold that lies just beyond a value.
 
-    A threshold just beyond the last value of a side counts none of it, and is the better by the
-    luck of that value: one more is counted where the next threshold inwards counts more.
+    A threshold just beyond the last value of a side counts no value of that side, and seems better
+    only because of that one value. Therefore one more value is counted if the next threshold
+    inwards counts more.
     """
     inwards = hits.copy()
     inwards[:2, 1:] = hits[:2, :-1]
@@ -401,19 +411,20 @@ class Fitted(Shown):
     """The decision of a pilot.
 
     Args:
-        event: what is counted.
+        event: the event to count.
         direction: the side in the numerator.
-        merit: the bound that it is expected to certify, or None where that was not estimated.
-        pilot: pilot draws used on each side.
-        thresholds: of the event's score, for the trade-off curve; empty without a score.
+        merit: the bound that the event is expected to certify, or None if it was not estimated.
+        pilot: pilot draws used per side.
+        thresholds: thresholds of the event's score, for the trade-off curve; empty without a score.
         lattice: the choice for the floating-point finding, or None.
-        notes: what a reader should know of the outputs.
-        remarks: what a script should hear of the choice too.
-        read: how much of the outputs was read, or None where the attack does not say.
+        notes: sentences about the outputs, for the reader of the report.
+        remarks: sentences about the choice, which the result also offers to scripts.
+        read: the share of the outputs that was read, or None if the attack does not state it.
         inside: distinct outputs inside the event, the most frequent ones of the pilot.
-        counts: of the event in the part of the pilot that chose it, or None where no part did.
-        constant: sentence that all pilot outputs were one value; else empty.
-        is_steady: True if no input had two different outputs in the pilot.
+        counts: counts of the event in the part of the pilot that chose it, or None if no such part
+            exists.
+        constant: sentence that all pilot outputs had the same value; otherwise empty.
+        is_steady: True if neither input gave two different outputs in the pilot.
     """
 
     event: Event
@@ -432,17 +443,17 @@ class Fitted(Shown):
 
 
 class TimingCounts(NamedTuple):
-    """The counts of a timing audit; n and n_prime are random, as the conditional bound wants.
+    """The counts of a timing audit. n and n_prime are random, as the conditional bound requires.
 
     Args:
-        event: what was counted, on rows of output and latency (see `Timed.to_rows`).
-        direction: "x" or "x_prime": the side for the numerator, chosen on the pilot.
-        k: calls on x that hit the event.
-        k_prime: calls on x' that hit it.
+        event: the counted event, on rows of output and latency (see `Timed.to_rows`).
+        direction: "x" or "x_prime": the side in the numerator, chosen on the pilot.
+        k: number of calls on x that are in the event.
+        k_prime: number of calls on x' that are in it.
         n: counted calls on x.
         n_prime: counted calls on x'.
         pilot: calls that chose the event, both sides together.
-        notes: what a reader should know of them.
+        notes: sentences about the counts, for the reader of the report.
     """
 
     event: Above
@@ -471,20 +482,20 @@ class Pilot(Protocol):
         """Pilot draws on each side."""
 
     def outputs(self) -> tuple[Array, Array]:
-        """Return outputs on both sides, as many of the pilot as are kept at once."""
+        """Return pilot outputs of both sides, up to the number that is kept in memory."""
 
     def counts(self, event: Event, size: int) -> Counts:
-        """Return how often an event happened among the first `size` on each side."""
+        """Count how often an event happened among the first `size` outputs of each side."""
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """Choose the best threshold on the best of the scores that an attack makes."""
+        """Choose the best threshold on the best of the attack's scores."""
 
 
 class Attack(Protocol):
-    """An attack, which names an event: a function `(outputs, outputs_prime, pair) -> event`.
+    """An attack, which chooses an event: a function `(outputs, outputs_prime, pair) -> event`.
 
-    Every attack of `dpcore.attacks` is one, and so is any function of one's own. It sees pilot
-    draws, which are not counted.
+    Every attack of `dpcore.attacks` follows this contract, and so can a function that a user
+    writes. An attack sees pilot draws, which are not counted.
     """
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair, /) -> Event:
@@ -493,32 +504,37 @@ class Attack(Protocol):
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on.
+            pair: the pair on which they were drawn.
 
         Returns:
-            A function of outputs that returns one bool for each.
+            A function of outputs that returns one bool for each output.
         """
 
 
 class AuditAttack(Shown):
-    """An attack with its answers to an audit; a plain function has the defaults of `Own`."""
+    """An attack with the properties that an audit needs.
+
+    `Own` gives a plain function its defaults.
+    """
 
     __slots__ = ()
 
     pools: ClassVar[bool] = False
-    """True if coordinates are pooled: then the bound has a form of its own."""
+    """True if coordinates are pooled. The bound then has a different form."""
     times: ClassVar[bool] = False
-    """True if calls are timed one by one, on sides drawn by coin (see `timed_counts`)."""
+    """True if calls are timed one by one, and a coin chooses the side (see `timed_counts`)."""
     takes_stated_scores: ClassVar[bool] = False
-    """True if a mechanism's own `log_ratio` takes part as one more score."""
+    """True if a mechanism's own `log_ratio` competes as one more score."""
     by_ballot: ClassVar[bool] = False
-    """True if its event is a vote, which the core counts without making outputs."""
+    """True if the event is a vote, which the core counts without making outputs."""
     looks_at_floats: ClassVar[bool] = False
-    """True if the floating-point finding is looked for by default."""
+    """True if the audit looks for the floating-point finding by default."""
     fewest_pilot: ClassVar[int] = 32
-    """Pilot draws per side below which a broken claim passes by the pilot's bad luck: with Laplace
-    noise of loss 1, 10 % of audits with 16 certified 0, with 2 most of them; with 24 nearly what
-    any did."""
+    """Pilot draws per side below which bad luck of the pilot often hides a false claim.
+
+    For Laplace noise of loss 1, 10 % of audits with 16 draws certified 0, and most audits with 2
+    draws.
+    With 24 draws the results were nearly as good as with more."""
 
     @property
     def given(self) -> Any:
@@ -531,15 +547,15 @@ class AuditAttack(Shown):
         return None
 
     def default_pilot(self, trials: int) -> int:
-        """Return the pilot draws per side where the caller did not say, for so many counted ones.
+        """Return the default number of pilot draws per side for this number of counted trials.
 
-        A power of two, so that audits of about equal size share their event and can be merged.
+        It is a power of two. Therefore audits of similar size share their event and can be merged.
         """
         trials = power_below(trials)
         return min(power_below(max(min(max(trials, 128), 2000), trials // 8)), _MAX_PILOT_DRAWS)
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose event and direction from pilot draws."""
+        """Choose an event and its direction from pilot draws."""
         raise NotImplementedError(f"{type(self).__name__} is not fitted on draws")
 
     def timed_counts(
@@ -552,25 +568,25 @@ class AuditAttack(Shown):
         pilot: int | None,
         confidence: float,
     ) -> TimingCounts:
-        """Return event, direction and counts of timed calls, both sides together."""
+        """Time calls on both sides, and return the event, its direction and the counts."""
         raise NotImplementedError(f"{type(self).__name__} times no calls")
 
 
 class ScoreAttack(AuditAttack):
     """An attack that makes scores; its event is the best threshold on the best of them.
 
-    A subclass is a frozen dataclass with one method, `candidates`. Called like any attack it
-    halves the pilot: scores are fitted on the first halves, threshold and score chosen on the
-    second ones.
+    A subclass is a frozen dataclass with one method, `candidates`. If the attack is called like a
+    function, it splits the pilot into two halves: the first half fits the scores, and the second
+    half chooses the score and its threshold.
     """
 
     __slots__ = ()
 
     parts = True
-    """True if it is also fitted on the parts of outputs that are not real numbers."""
+    """True if the attack is also fitted on parts of outputs that are not real numbers."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Fit scores on pilot outputs, or none where the attack does not apply."""
+        """Fit scores on pilot outputs; return an empty tuple if the attack does not apply."""
         raise NotImplementedError(f"{type(self).__name__} has no candidates")
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair) -> Above | Never:
@@ -579,14 +595,14 @@ class ScoreAttack(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on.
+            pair: the pair on which they were drawn.
 
         Returns:
-            The event expected to certify most on ten times as many draws.
+            The event expected to certify the largest bound on ten times as many draws.
 
         Raises:
-            ValueError: if the attack does not apply to such outputs, or a side has fewer than
-                two.
+            ValueError: if the attack does not apply to such outputs, or a side has fewer than two
+                outputs.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         cut, cut_prime = len(outputs) // 2, len(outputs_prime) // 2
@@ -606,30 +622,33 @@ class ScoreAttack(AuditAttack):
         return self
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose the best threshold on the best of its scores."""
+        """Choose the best threshold on the best of the attack's scores."""
         return pilot.fit_scores(self)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return scores of parts of few values together, shapes `(size, parts)`; usually none."""
+        """Return joint scores of parts that have few values, shapes `(size, parts)`.
+
+        Often empty.
+        """
         return ()
 
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose an event too rare for a part of the pilot on all of it, or None without one."""
+        """Choose on the whole pilot an event that is too rare for half of it, or return None."""
         return None
 
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Fit a score on the parts of a whole pilot; usually none."""
+        """Fit a score on the parts of a whole pilot. Most attacks return None."""
         return None
 
     def no_scores(self, outputs: Array) -> None:
-        """Raise an error if there are no scores of such outputs, unless the attack allows that."""
+        """Raise an error for outputs without scores, unless the attack allows them."""
         raise not_applicable(self, outputs)
 
 
 class NumericAttack(ScoreAttack):
-    """An attack that makes scores only of rows of numbers, without the inputs.
+    """An attack that makes scores of rows of numbers only, and does not use the inputs.
 
     A subclass has the method `make_scores` in place of `candidates`.
     """
@@ -637,21 +656,21 @@ class NumericAttack(ScoreAttack):
     __slots__ = ()
 
     least_columns: ClassVar[int] = 1
-    """Entries that an output must have."""
+    """Least number of entries of an output."""
     fallback: ClassVar[tuple[Score, ...]] = ()
-    """Scores of an attack that applies and finds nothing: one that says nothing certifies 0."""
+    """Scores of an attack that applies but finds no signal: a constant score certifies 0."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores that the pilot suggests, or those of an attack without an event.
+        """Return the scores that the pilot suggests, or `fallback` if the attack finds no signal.
 
-        Other outputs than rows of `least_columns` numbers or more have no scores.
+        Outputs that are not rows of at least `least_columns` numbers have no scores.
         """
         return self.telling(outputs, outputs_prime, self.fallback)
 
     def telling(
         self, outputs: Array, outputs_prime: Array, fallback: tuple[Score, ...] = ()
     ) -> tuple[Score, ...]:
-        """Return the scores that the pilot suggests, or `fallback` where the attack finds none."""
+        """Return the scores that the pilot suggests, or `fallback` if there is no signal."""
         rows = read_both_sides(outputs, outputs_prime)
         if rows is None or rows[0].shape[1] < self.least_columns:
             return ()
@@ -664,7 +683,7 @@ class NumericAttack(ScoreAttack):
 
 
 def power_below(size: int) -> int:
-    """Return the largest power of two up to a size, at least 1."""
+    """Return the largest power of two that does not exceed a size, at least 1."""
     return 1 << (int(max(1, size)).bit_length() - 1)
 
 
@@ -673,10 +692,10 @@ def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
 
     Args:
         attack: any attack.
-        purpose: what the scores are needed for, in the words of the complaint.
+        purpose: why the scores are needed, in the words of the error message.
 
     Raises:
-        ValueError: if it makes none.
+        ValueError: if the attack makes no scores.
     """
     if attack.scoring is None:
         raise invalid("attack", f"one that makes scores, {purpose}", attack.given)
@@ -686,7 +705,7 @@ def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
 def attack_name(attack: AuditAttack) -> str:
     """Return the name of an attack in a report: its class, and options that are not the default.
 
-    One of somebody else's is named as any function is.
+    An attack from outside this package is named like any function.
     """
     stated, kind = attack.given, type(attack.given)
     if not kind.__module__.startswith(f"{__package__}."):
@@ -697,7 +716,7 @@ def attack_name(attack: AuditAttack) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Own(AuditAttack):
-    """Any function that names the event; the pilot still chooses the order of the sides.
+    """Any function that chooses the event; the pilot still chooses the direction.
 
     Args:
         function: `(outputs, outputs_prime, pair) -> event`.
@@ -711,7 +730,7 @@ class Own(AuditAttack):
         return self.function
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Return the function's event, and the direction that certifies more of it."""
+        """Return the function's event, and the direction that certifies the larger bound."""
         outputs, outputs_prime = pilot.outputs()
         event = self.function(outputs, outputs_prime, pilot.pair)
         if not callable(event):
@@ -725,13 +744,13 @@ class Own(AuditAttack):
 
 
 def attack_of(given: Any) -> AuditAttack:
-    """Return whatever a user hands over as an attack, with the answers that an audit asks for.
+    """Return the argument `attack` of a user with the properties that an audit needs.
 
     Args:
         given: an attack of this package, a subclass of `ScoreAttack`, or any function.
 
     Raises:
-        TypeError: if it is none of them, an attack's class among them.
+        TypeError: if the argument is not callable, or is the class of an attack.
 
     Example:
         >>> attack_of(max).given
@@ -739,7 +758,7 @@ def attack_of(given: Any) -> AuditAttack:
     """
     if isinstance(given, type) and issubclass(given, AuditAttack):
         raise mistyped("attack", f"an attack, not its class ({given.__name__}() makes one)", given)
-    # A subclass of the vote may choose otherwise when it is called.
+    # A subclass of the vote may choose a different event when it is called.
     if isinstance(given, AuditAttack) and (not given.by_ballot or "by_ballot" in vars(type(given))):
         return given
     if not callable(given):

@@ -1,4 +1,4 @@
-"""The default: every attack that applies, and of their scores the one that certifies most."""
+"""The default attack: it tries every attack that applies and takes the best score."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEFAULT_ATTACKS: tuple[ScoreAttack, ...] = (
     Discriminant(),
 )  # fmt: skip
 _MAX_TABULATED_BYTES: Final = 2**12
-"""Bytes of a text up to which whole texts are tabulated."""
+"""Texts longer than this, in bytes, are not tabulated as a whole."""
 
 
 @suggest_arguments
@@ -33,19 +33,21 @@ _MAX_TABULATED_BYTES: Final = 2**12
 class Auto(ScoreAttack):
     """A portfolio: the scores of several attacks compete on pilot draws that fitted none of them.
 
-    Outputs that are not real numbers are tried as they are and by their parts: real and imaginary
-    parts, fields, places of sequences, keys of mappings, lengths, the letters at both ends of
-    strings and how often each occurs. Strings are tried by their words too. Objects without parts
-    are compared whole. A mechanism with a method `log_ratio(outputs, pair)` states one score more.
+    Outputs that are not real numbers are tried whole and by their parts. Parts are real and
+    imaginary parts, fields, places of sequences, keys of mappings, lengths, the letters at both
+    ends of strings, and the number of times that each letter occurs. Strings are also tried by
+    their words. Objects without parts are compared as a whole. A mechanism with a method
+    `log_ratio(outputs, pair)` adds one more score.
 
-    What it does never depends on what happens to be installed, nor on the machine's speed.
+    The choice never depends on the installed packages or on the speed of the machine.
 
     Args:
-        members: the attacks that take part; add `Classifier()` for outputs whose coordinates
-            depend on each other in ways that no sum over features sees.
+        members: the attacks that compete. Add `Classifier()` if the coordinates of outputs depend
+        on
+            each other in ways that a sum over features cannot show.
 
     Raises:
-        TypeError: if a member is not one of dpcore's score attacks.
+        TypeError: if a member is not a score attack of dpcore.
 
     Source:
         The split into training, choice and fresh count: Bichsel et al. (2021), section 5.
@@ -77,13 +79,14 @@ class Auto(ScoreAttack):
         is_long = outputs.dtype.itemsize > _MAX_TABULATED_BYTES
         additive = any(isinstance(member, Additive) for member in self.members)
         for member in self.members:
-            # The tables of Additive hold the same cells of floats, and are looked up in Rust; long
-            # texts do not repeat, and their letters are parts.
+            # For floats, the tables of Additive hold the same cells, and Rust looks them up. Long
+            # texts
+            # do not repeat, and their letters are parts.
             is_in_other = (outputs.dtype.kind == "f" and additive) or is_long
             if isinstance(member, Histogram) and is_in_other:
                 continue
             if isinstance(member, (Products, Residues, Words)):
-                # Without what they fall back on: here others have a score.
+                # Without their fallback scores: other members have a score here.
                 scores = member.telling(outputs, outputs_prime)
             else:
                 scores = member.candidates(outputs, outputs_prime, pair)
@@ -91,7 +94,7 @@ class Auto(ScoreAttack):
         return tuple(scores_tried)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return the scores of all members for parts of few values together."""
+        """Return the scores of all members for several parts with few values each."""
         return tuple(
             score for member in self.members for score in member.joint(columns, columns_prime)
         )
@@ -104,11 +107,11 @@ class Auto(ScoreAttack):
         return max((choice for choice in choices if choice), key=merit_of, default=None)
 
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Return the first such score of a member."""
+        """Return the first cross-fitted score of a member, or None."""
         scores = (member.cross_score(outputs, outputs_prime) for member in self.members)
         return next(filter(None, scores), None)
 
     def no_scores(self, outputs: Array) -> None:
-        """Raise an error unless outputs have no entries: then the sides do not differ."""
+        """Raise an error for outputs with entries; without entries the sides do not differ."""
         if outputs.size:
             ScoreAttack.no_scores(self, outputs)

@@ -21,18 +21,19 @@ from .arrays import Words
 from .grains import APART, EXACT, SAME, THREADS, Grain, steps_of, transform_grains
 
 SHARE: Final = 0.381966011250105
-"""Place of a threshold in its gap: not at a simple fraction, where an unseen atom may sit."""
+"""Relative place of a threshold in its gap. It is not a simple fraction, at which an atom that the
+pilot missed may lie."""
 _MAX_THRESHOLDS: Final = 400
 _DENSE_RANKS: Final = 48
-"""Ranks from either end that are all tried; beyond, they grow by `_RANK_GROWTH`."""
+"""Number of ranks at either end that are all tried; further ranks grow by `_RANK_GROWTH`."""
 _RANK_GROWTH: Final = 1.06
 TRANSFORMS: Final = ("values", "differences", "sorted")
 _CONVERTED_NUMBERS: Final = 2**20
-"""Numbers that are converted to float64 at a time."""
+"""Numbers that are converted to float64 in one step."""
 
 
 def sorted_values(values: Floats) -> Floats:
-    """Sort values, without NaN."""
+    """Sort values and remove NaN."""
     ordered = np.sort(values)
     # NaN comes last.
     return ordered[: ordered.size - int(np.count_nonzero(np.isnan(ordered)))]
@@ -48,17 +49,17 @@ def place_between(low: Any, high: Any) -> Any:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         near = low + SHARE * (high - low)
-    # The width of a gap may overflow, and between adjacent numbers there is none.
+    # The width of a gap may overflow, and no number lies between adjacent numbers.
     points = np.where(np.isfinite(near), near, (1.0 - SHARE) * low + SHARE * high)
     return np.where(points > low, points, high)
 
 
 def scale_of(*sides: Array) -> float:
-    """Return the largest finite magnitude in arrays of numbers; 0 for anything else."""
+    """Return the largest finite magnitude in arrays of numbers; 0 for arrays of other types."""
     largest = 0.0
     for array in sides:
         if array.dtype.kind in "iubf" and array.size:
-            # Most arrays hold only finite numbers, and are not copied then.
+            # Most arrays hold only finite numbers, and then no copy is made.
             if not (math.isfinite(array.max()) and math.isfinite(array.min())):
                 array = np.append(array[np.isfinite(array)], 0.0)
             largest = max(largest, abs(float(array.max())), abs(float(array.min())))
@@ -70,9 +71,9 @@ class Marks(NamedTuple):
 
     Args:
         points: thresholds, increasing, shape `(m,)`.
-        lows: each less the tolerance there, or the threshold itself where it lies in a gap.
-        highs: each plus the tolerance.
-        grain: of the score.
+        lows: each threshold minus its tolerance, or the threshold itself if it lies in a wide gap.
+        highs: each threshold plus its tolerance, or the threshold itself.
+        grain: grain of the score.
     """
 
     points: Floats
@@ -87,7 +88,7 @@ class Marks(NamedTuple):
 
     @property
     def edges(self) -> Floats:
-        """All of them in order, each once."""
+        """All lows, points and highs in increasing order, without repetition."""
         if self.lows is self.points:
             return self.points
         edges = np.unique(np.concatenate(self.all))
@@ -104,23 +105,24 @@ class Marks(NamedTuple):
 
 
 def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
-    """Find thresholds worth trying: between numbers that are surely two, dense in both tails.
+    """Find thresholds to try, which are dense in both tails.
 
-    Where values lie too close for that, some between them are tried as well: an event is worth
-    what is left of it when every value has moved by its tolerance against it.
+    They lie between numbers that surely differ. If values lie too close to each other, some
+    thresholds between them are tried as well. Such an event is judged by the counts that remain
+    after every value has moved by its tolerance to its disadvantage.
 
     Args:
         values: sorted values on x, no NaN.
         values_prime: sorted values on x'.
-        grain: what rounding may move a value by.
+        grain: grain by which rounding may move a value.
 
     Returns:
         At most a few hundred thresholds.
     """
     pooled = np.sort(np.concatenate([values, values_prime]))
     finite = pooled[np.isfinite(pooled)]
-    # Infinities lie beyond every finite value, one unit of scale away; no threshold lies between
-    # one and the largest double.
+    # Infinities are placed beyond every finite value, one unit of scale away. No threshold can lie
+    # between an infinity and the largest double.
     reach = min(2.0 * max(1.0, scale_of(finite)), LARGEST)
     pooled = np.clip(pooled, -reach, reach)
     steps = steps_of(pooled, grain)
@@ -139,14 +141,14 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     points = points[order]
     if clean == gaps.size:
         return Marks(points, points, points, grain)
-    # Between two copies of one number nothing is left of an event.
+    # Between two copies of one number, rounding can remove every count of an event.
     moved = np.where(steps[gaps[order]] == SAME, np.inf, grain.at(points))
     tolerance = np.where(order < clean, 0.0, moved)
     return Marks(points, points - tolerance, points + tolerance, grain)
 
 
 def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
-    """Return the thresholds of `marks_of` that lie in wide gaps; all of them where none does."""
+    """Return the thresholds of `marks_of` that lie in wide gaps; all of them if no gap is wide."""
     marks = marks_of(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]
     return clean if clean.size else marks.points
@@ -154,7 +156,7 @@ def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) 
 
 @functools.lru_cache(maxsize=64)
 def _list_ranks(size: int) -> Ints:
-    """Return ranks from either end: each of the first, then a geometric sequence to the middle."""
+    """Return ranks from either end: all of the first, then a geometric sequence to the middle."""
     steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE_RANKS))) / np.log(_RANK_GROWTH)))
     tail = np.geomspace(_DENSE_RANKS, max(_DENSE_RANKS, size / 2), steps + 1)
     ranks = np.concatenate([np.arange(_DENSE_RANKS), tail]).astype(np.int64)
@@ -188,7 +190,7 @@ def transform_columns(rows: Array, transform: str) -> Floats:
 
 
 def _slice_classes(sizes: Ints) -> Iterator[slice]:
-    """Cut classes of so many numbers into slices that are copied and sorted at a time."""
+    """Cut classes of these sizes into slices that are copied and sorted in one step."""
     numbers = np.cumsum(sizes) // arrays.SLICE_NUMBERS
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), sizes.size]
     yield from itertools.starmap(slice, itertools.pairwise(cuts))
@@ -205,7 +207,7 @@ def _sort_pieces(values: Floats, ends: Ints) -> None:
 
 
 def _take_runs(values: Array, sizes: Ints, which: Ints) -> Array:
-    """Return runs of values of these sizes, one after the other, as often as `which` names each."""
+    """Return runs of `values` with the given sizes, in the order in which `which` lists them."""
     starts, taken = np.cumsum(sizes) - sizes, sizes[which]
     shifts = starts[which] - (np.cumsum(taken) - taken)
     return np.asarray(values[np.repeat(shifts, taken) + np.arange(taken.sum())])
@@ -217,12 +219,12 @@ class Layout(NamedTuple):
     Args:
         transform: one of `TRANSFORMS`.
         edges: edges, column after column.
-        offsets: where each column's edges begin and end, shape `(columns + 1,)`. They make one bin
-            more than they are, and NaN has another, the last.
-        symbols: what each bin says in a pattern, shape `(edges + 2 columns,)`: 0 for ordinary
-            values, another number for each atom, and for infinities and NaN if they occur.
-        places: where each column's bins are among all, shape `(columns, most bins of a column)`;
-            -1 after a column's last.
+        offsets: places where each column's edges begin and end, shape `(columns + 1,)`. A column
+            with n edges has n + 1 bins, and one more for NaN, the last.
+        symbols: symbol of each bin in a pattern, shape `(edges + 2 columns,)`. It is 0 for ordinary
+            values. Each atom has a different number, and so have infinities and NaN if they occur.
+        places: place of each column's bins among all bins, shape `(columns, most bins of a
+            column)`; -1 after a column's last bin.
     """
 
     transform: str
@@ -235,21 +237,21 @@ class Layout(NamedTuple):
     def of_sample(
         cls, sample: Array, transform: str, grains: Sequence[Grain], bins: int, classes: Ints
     ) -> Layout:
-        """Make the layout of a sample's columns; those of one class have the same bins.
+        """Make the layout of a sample's columns. Columns of one class have the same bins.
 
         Args:
             sample: outputs of both sides, shape `(size, columns)`.
             transform: one of `TRANSFORMS`.
-            grains: of the outputs' columns.
-            bins: quantile bins for ordinary values, besides those in the tails.
-            classes: the class of every column, shape `(columns,)`.
+            grains: grains of the outputs' columns.
+            bins: number of quantile bins for ordinary values; bins in the tails are added.
+            classes: class of every column, shape `(columns,)`.
         """
         rows = np.sort(sample, axis=1) if transform == "sorted" else sample
         rows = np.require(rows, np.float64, ("C", "A"))
         members, sizes = np.argsort(classes, kind="stable"), np.bincount(classes)
         bits, *magnitudes = transform_grains(grains, transform)
         starts = np.cumsum(sizes) - sizes
-        # The coarsest grain of each class; bits of 0 are the finest.
+        # The coarsest grain of each class; fewer bits are coarser, but bits of 0 are the finest.
         bits = np.minimum.reduceat(np.where(bits > 0, bits, 64)[members], starts) % 64
         middles, absolutes = (np.maximum.reduceat(side[members], starts) for side in magnitudes)
         parts = []
@@ -269,21 +271,21 @@ class Layout(NamedTuple):
         return cls(transform, edges, offsets, _take_runs(symbols, counts + 2, classes), places)
 
     def core(self, keys: Words) -> tuple[str, Floats, Ints, Words]:
-        """Return the core's arguments, with what each bin adds to a pattern, if anything."""
+        """Return the arguments for the core; `keys` are the numbers that bins add."""
         return self.transform, self.edges, self.offsets, keys
 
     def ordinary(self) -> Flags:
-        """Return which bins hold ordinary values, in the form of `places`."""
+        """Return which bins hold ordinary values, in the shape of `places`."""
         return np.asarray((self.spread(self.symbols) == 0) & (self.places >= 0))
 
     def valued(self) -> Flags:
-        """Return which columns have ordinary values in more than one bin other than that of NaN."""
-        # The last bin is that of NaN: an ordinary one where NaN has not been met.
+        """Return which columns have ordinary values in two or more bins besides the NaN bin."""
+        # The last bin holds NaN. It counts as ordinary if the sample has no NaN.
         nan = self.symbols[self.places.max(axis=1)] == 0
         return np.asarray(self.ordinary().sum(axis=1) - nan > 1)
 
     def bins(self, sample: Array) -> Ints:
-        """Return the bins of a sample's rows, each column's numbered from 0, shape of the rows."""
+        """Return the bins of a sample's rows, numbered from 0 in each column, shape of the rows."""
         values = transform_columns(sample, self.transform)
         bins = np.empty(values.shape, dtype=np.int64)
         columns = zip(values.T, np.split(self.edges, self.offsets[1:-1]), strict=True)
@@ -293,20 +295,21 @@ class Layout(NamedTuple):
         return bins
 
     def spread(self, flat: Array) -> Array:
-        """Return numbers of all bins as `(..., columns, bins)`, 0 after a column's last bin."""
+        """Return numbers of bins as `(..., columns, bins)`; 0 after a column's last bin."""
         return np.where(self.places >= 0, flat[..., self.places], 0)
 
     def flat(self, spread: Array) -> Array:
-        """Return what `spread` was made of."""
+        """Return the flat vector from which `spread` was made."""
         return np.ascontiguousarray(spread[..., self.places >= 0])
 
 
 def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
-    """Return the class number of each column; inputs treat one class alike, shape `(columns,)`.
+    """Return the class number of each column, shape `(columns,)`; the inputs treat a class alike.
 
-    Two entries of the output are alike when the entries of the inputs behind them are: the same
-    numbers in x, and in x'. Inputs of one entry, or whose number of entries divides the columns,
-    are taken to be repeated. Other inputs do not help: every column is a class of its own.
+    Two entries of the output are alike if the corresponding entries of the inputs are equal, in x
+    and in x'. If an input has one entry, or its number of entries divides the number of columns,
+    the input is repeated over the columns. Other inputs do not help: then every column has its own
+    class.
     """
     own = np.arange(columns)
     inputs = [_input_numbers(side) for side in (pair.x, pair.x_prime)]
@@ -324,9 +327,9 @@ def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
 
 
 def _input_numbers(side: Any) -> Floats:
-    """Return an input's numbers in a row, or none if it does not hold numbers."""
+    """Return an input's numbers as one vector; empty if it does not hold numbers."""
     try:
-        # numpy cannot reach every tensor.
+        # np.asarray cannot read every tensor.
         entries = (numpy_of(side) if is_tensor(side) else np.asarray(side)).ravel()
     except ValueError:
         # Rows of different lengths have no array.

@@ -1,6 +1,6 @@
 """Score attacks on outputs of any kind: on the outputs themselves and on their parts.
 
-Every part that the pilot shows is a column. It is compared between the sides as it is read.
+Every part that the pilot shows is a column. A column is compared between the sides when it is read.
 """
 
 from __future__ import annotations
@@ -44,50 +44,51 @@ Steps = tuple[tuple[str, Any], ...]
 _Deviates = list[tuple[Part, float]]
 
 _COMPARED_OUTPUTS: Final = 2**13
-"""Outputs of each side that are compared."""
+"""Outputs of each side that are used for comparisons."""
 MOST_PARTS: Final = 2**16
-"""Columns that are compared; what lies beyond is counted and said."""
+"""Largest number of columns that are compared. Further columns are only counted and reported."""
 _MAX_KEPT_PARTS: Final = 64
-"""Parts that go on, or one for every 8 bytes of a regular output."""
+"""Parts that are kept after the comparison, or one for every 8 bytes of a regular output."""
 _MAX_COUNTED_LETTERS: Final = 64
-"""Different letters that are counted."""
+"""Largest number of different letters that are counted."""
 _MAX_NAMED_MEMBERS: Final = 1024
 """Members of sets and sequences that are looked for by name, the most frequent ones."""
 _MIN_READABLE_SHARE: Final = 0.5
-"""Strings are read as numbers, fields or JSON where this share of them can be."""
+"""Strings are read as numbers, fields or JSON if at least this share of them can be read so."""
 _MAX_PART_DEPTH: Final = 8
 _MODULI: Final = (1.0, 10.0, 60.0, 100.0, 1000.0, 3600.0, 86400.0, *(2.0**k for k in range(5, 21)))
-"""Moduli of numbers and times that are tried where a column spreads far beyond them."""
+"""Moduli that are tried for numbers and times, if the spread of a column is far larger."""
 _FLOAT64_BITS: Final = 53
-"""Bits of whole numbers that a float64 holds."""
+"""Number of bits of the whole numbers that a float64 holds exactly."""
 _MAX_NUMBER_WORDS: Final = 16
 _FEW_VALUES_LIMIT: Final = 16
 _MIN_MEAN_REPEATS: Final = 8
-"""Other objects are compared whole where there are few, or each comes so often on average."""
+"""Other objects are compared whole if they have few distinct values, or if each value occurs this
+often on average."""
 _MAX_DERIVED_NUMBERS: Final = 2**20
-"""Numbers of each side whose bits and remainders are compared."""
+"""Numbers of each side for the comparison of bits and remainders."""
 _DERIVED_MEASURES: Final = ("bit", "modulo")
 _MIN_DERIVED_DEVIATIONS: Final = 6.0
-"""Normal deviates by which a derived column must differ: of 65,536 that do not, one in 15,000
-pilots has one that does."""
+"""Normal deviates by which a derived column must differ. If 65,536 columns have no difference, this
+happens by chance in one of 15,000 pilots."""
 _MIN_FORM_DEVIATIONS: Final = 2.0
 """Normal deviates by which a form must differ: digits of a number often follow from its value."""
 _VIEW_SAMPLE_OUTPUTS: Final = 64
-"""Outputs from which it is seen which views of texts and mappings apply."""
+"""Number of outputs that show which views of texts and mappings apply."""
 _NO_INPUTS: Final = Pair(None, None)
-"""Inputs that an attack on parts is given: they are not numbers of the same kind as the parts."""
+"""Inputs for an attack on parts: the real inputs are not numbers of the same kind as the parts."""
 _MAX_FITTED_NUMBERS: Final = 2**23
-"""Numbers a side of the parts that an attack is fitted on."""
+"""Largest number of numbers per side in the parts on which an attack is fitted."""
 _MAX_COMPARED_OBJECTS: Final = 2**18
-"""Objects a side that are compared whole."""
+"""Largest number of objects per side that are compared whole."""
 _MAX_SINGLE_PARTS: Final = 2
-"""Parts that an attack is also fitted on by themselves."""
+"""Number of parts on which an attack is also fitted separately."""
 _MAX_WHOLE_VALUES: Final = 8
-"""Whole values that are tried beside their letters."""
+"""Number of whole values that are tried in addition to their letters."""
 _MAX_FORMS: Final = 64
 """Forms of the objects at one place that are compared, the most frequent ones."""
 _SHOWN_PARTS: Final = 3
-"""Parts that a report names."""
+"""Number of parts that a report names."""
 
 
 @dataclass(slots=True, eq=False)
@@ -98,16 +99,16 @@ class _RankedPart:
     is_separate: bool
 
     def rank(self, part: Part) -> tuple[int, int]:
-        """Return the order of a part with these values; how plain it is counts if they separate."""
+        """Return the rank of a part with these values; plainness counts only if they separate."""
         return part.plainness if self.is_separate else DERIVED + 1, part.cost
 
 
 class _ColumnScreen:
-    """Columns compared between the sides; the most different ones are kept.
+    """A comparison of columns between the sides that keeps the most different ones.
 
     Args:
-        split: rows on x, which come first.
-        most: columns that are kept.
+        split: number of rows on x, which come first.
+        most: number of columns to keep.
         is_presence: True to compare only presence, kinds and lengths.
     """
 
@@ -129,7 +130,7 @@ class _ColumnScreen:
         key = hash(column.tobytes())
         self.joint.add(part, column, key in self.copies)
         if key in self.copies:
-            # A plainer part of the same values stands for the one that was found first.
+            # A plainer part with the same values replaces the part that was found first.
             copy = self.copies[key]
             copy.part = min(copy.part, part, key=copy.rank)
             return
@@ -149,10 +150,10 @@ class _ColumnScreen:
         self.columns = {candidate.order: self.columns[candidate.order] for candidate in self.kept}
 
     def best(self, *sides: Array) -> Parts:
-        """Return the parts that differ most: the plainest first, so that they win where all tie.
+        """Return the most different parts, the plainest first so that they win ties.
 
         Args:
-            sides: outputs on x and on x', whose columns need not be read again.
+            sides: outputs on x and on x'. Their columns are remembered and need not be read again.
         """
         forms = [column for column in self.kept if column.part.measure == "form"]
         faint = {column.order for column in forms if column.merit < _MIN_FORM_DEVIATIONS}
@@ -179,12 +180,13 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, Pa
         name: name of the outputs in error messages.
 
     Returns:
-        The parts, and how many were found and compared. Constant ones and copies are left out;
-        of more than 64 (or one for every 8 bytes of a regular output) those that differ least
-        between the sides as well. None where all is constant.
+        The kept parts, and the number of parts that were found and compared. Constant parts and
+        copies are left out. If more than 64 parts remain (or one for every 8 bytes of a regular
+        output), those with the smallest difference between the sides are left out too. No parts are
+        returned if all of them are constant.
 
     Raises:
-        TypeError: if the outputs hold objects without parts that do not repeat.
+        TypeError: if the outputs hold objects without parts, and these objects do not repeat.
     """
     return _explore_parts(outputs, outputs_prime, name)[:2]
 
@@ -192,17 +194,17 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, Pa
 def _explore_parts(
     outputs: Array, outputs_prime: Array, name: str
 ) -> tuple[Parts, PartsRead, _ColumnScreen]:
-    # Numbers of a regular output are columns of their own.
+    # Numbers of a regular output are separate columns.
     irregular = outputs.dtype == object or outputs.dtype.kind in "US"
     most = _MAX_KEPT_PARTS if irregular else max(_MAX_KEPT_PARTS, outputs[:1].nbytes // 8)
     return _explore_sides(outputs, outputs_prime, _COMPARED_OUTPUTS, most, name)
 
 
 def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
-    """Return the columns of presence, kinds and lengths, where these vary.
+    """Return the columns of presence, kinds and lengths that vary.
 
     Args:
-        outputs: outputs on x, no regular numbers, shape `(size, ...)`.
+        outputs: outputs on x that are not arrays of numbers, shape `(size, ...)`.
         outputs_prime: the same on x'.
     """
     return _explore_sides(outputs, outputs_prime, len(outputs), _MAX_KEPT_PARTS, "outputs", True)[0]
@@ -211,7 +213,7 @@ def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
 def _explore_sides(
     outputs: Array, outputs_prime: Array, rows: int, most: int, name: str, is_presence: bool = False
 ) -> tuple[Parts, PartsRead, _ColumnScreen]:
-    """Return the parts kept of the first rows, how much of these was read, and the screen."""
+    """Return the parts kept of the first rows, how much was read of these rows, and the screen."""
     rows = max(_FEW_VALUES_LIMIT, rows_within(outputs, rows))
     sides = [outputs[:rows], outputs_prime[:rows]]
     screen = _ColumnScreen(len(sides[0]), most, is_presence)
@@ -229,7 +231,7 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
         outputs_prime: the same on x'.
 
     Returns:
-        The parts, at most 64, or none where the values of every column differ as much.
+        At most 64 parts. A part is left out if the values of its column differ at least as much.
     """
     width = max(1, outputs[:1].size)
     rows = max(_FEW_VALUES_LIMIT, min(_COMPARED_OUTPUTS, _MAX_DERIVED_NUMBERS // width))
@@ -250,7 +252,7 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
 
 
 def _compare_derived_parts(columns: Array, split: int) -> Iterator[tuple[int, _Deviates]]:
-    """Yield the columns with bits and remainders that differ clearly, and these parts' deviates."""
+    """Yield the columns with bits or remainders that differ clearly, and these parts' deviates."""
     step = max(1, SLICE_NUMBERS // columns.shape[1]) if columns.dtype.kind == "f" else 1
     for first in range(0, len(columns), step):
         block = columns[first : first + step]
@@ -279,19 +281,19 @@ def _read_column(column: Array, part: Part) -> Floats:
 
 
 def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
-    """Return both sides in one array, as objects where they are of two kinds."""
+    """Return both sides in one array; it holds objects if the sides have different types."""
     sides = [outputs, outputs_prime]
     if outputs.dtype.kind == outputs_prime.dtype.kind:
-        # Two tables of different fields, rows of different lengths have no common array.
+        # Tables with different fields, or rows of different lengths, have no common array.
         with suppress(TypeError, ValueError):
             return np.concatenate(sides)
-    # numpy would write numbers as strings.
+    # numpy would convert numbers to strings.
     flat = [side.astype(object) if side.ndim == 1 else listed(list(side)) for side in sides]
     return np.concatenate(flat)
 
 
 def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) -> None:
-    """Compare every part of a node, and then those of what lies inside it."""
+    """Compare every part of a node, and then the parts of the nodes inside it."""
     held, texts = open_node(node)
     list_parts = _presence_parts if screen.is_presence else _own_parts
     for part in list_parts(held, texts, steps, name):
@@ -304,7 +306,7 @@ def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) ->
     screen.skipped += _unread_letters(held, texts)
     for step, inner in _steps_inwards(held, texts):
         if screen.is_presence and step == ("view", "keys"):
-            continue  # Which keys are there is seen without their order.
+            continue  # The columns of presence show which keys exist; their order is not needed.
         if len(steps) >= _MAX_PART_DEPTH:
             screen.skipped += 1
         elif inner is not None:
@@ -324,7 +326,7 @@ def _unread_letters(held: Bunch | Array, texts: Strings | None) -> int:
 def _own_parts(
     held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
 ) -> Iterator[Part | int]:
-    """Yield the parts of a node itself, and numbers of parts that are left out."""
+    """Yield the parts of a node itself, and the numbers of parts that are left out."""
     if isinstance(held, Bunch):
         yield from _parts_of_objects(held, steps, name)
     elif texts is not None:
@@ -342,7 +344,7 @@ def _own_parts(
 def _presence_parts(
     held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
 ) -> Iterator[Part | int]:
-    """Yield the parts of a node on presence, kind and length."""
+    """Yield the parts of a node that describe presence, kind and length."""
     if isinstance(held, Bunch):
         kinds = held.present
         yield from _parts_of_kinds(held, steps)
@@ -357,7 +359,7 @@ def _presence_parts(
 def _steps_inwards(
     held: Bunch | Array, texts: Strings | None
 ) -> Iterator[tuple[tuple[str, Any], Node | None]]:
-    """Yield the steps inwards from a node, and what lies there."""
+    """Yield the steps from a node to the nodes inside it, with these nodes."""
     if isinstance(held, Bunch):
         yield from _steps_into_objects(held)
     elif texts is not None:
@@ -382,7 +384,7 @@ def _parts_of_array(array: Array, steps: Steps) -> Iterator[Part]:
 
 
 def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Iterator[Part]:
-    """Yield numbers, their words and bits, and the moduli that a column's bins cannot show."""
+    """Yield numbers, their words and bits, and moduli that the bins of a column cannot show."""
     if np.iscomplexobj(values):
         yield from (Part(steps, "real"), Part(steps, "imaginary"))
         return
@@ -401,7 +403,7 @@ def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Ite
 
 
 def _parts_of_texts(texts: Strings, steps: Steps) -> Iterator[Part | int]:
-    """Yield length, letters at every place from both ends, and counts of letters."""
+    """Yield the length, the letters at every place from both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))
     ends = width if width <= texts.most else texts.most
@@ -419,11 +421,11 @@ def _parts_of_texts(texts: Strings, steps: Steps) -> Iterator[Part | int]:
 
 
 def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
-    """Yield whether something is there, and its kinds."""
+    """Yield the parts that state presence and kinds."""
     kinds = bunch.present
     if objects.MISSING in kinds:
         yield Part(steps, "there")
-    # The most frequent kind is what all others leave. Exceptions have names instead.
+    # The most frequent kind follows from all other kinds. Exceptions have names instead.
     plain = [kind for kind in kinds if kind != objects.RAISED]
     usual = max(plain, key=lambda kind: int((bunch.kinds == kind).sum()), default=None)
     yield from (Part(steps, "kind", kind) for kind in plain if kind not in (objects.MISSING, usual))
@@ -456,7 +458,7 @@ def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | 
 
 
 def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part | int]:
-    """Yield the values that come often, where whole values repeat."""
+    """Yield the frequent values, if whole values repeat."""
     table = Counter(items)
     if 1 < len(table) <= max(_FEW_VALUES_LIMIT, len(items) / _MIN_MEAN_REPEATS):
         yield from (Part(steps, "is", value) for value, _ in table.most_common(_MAX_NAMED_MEMBERS))
@@ -464,10 +466,10 @@ def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part | int]:
 
 
 def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part | int]:
-    """Yield members that come in several outputs, and intervals of floats that hold one often."""
+    """Yield members that occur in several outputs, and intervals that often hold a float member."""
     rows = bunch.rows[1] if kind == objects.SEQUENCE else bunch.of_kind(kind)[1]
     table = Counter(itertools.chain.from_iterable(map(_distinct_members, rows)))
-    # Sets of strings have another order in every process.
+    # The order of a set of strings differs between processes.
     repeated = [member for member, times in table.items() if times > 1]
     repeated.sort(key=lambda member: (-table[member], type(member).__name__, repr(member)))
     lengths = [len(member) for member in rows]
@@ -480,7 +482,7 @@ def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> It
 
 
 def _distinct_members(row: Any) -> set[Any]:
-    """Return the members of one row that have a hash, each once."""
+    """Return the hashable members of one row, without repetition."""
     try:
         return set(row)
     except TypeError:
@@ -488,7 +490,7 @@ def _distinct_members(row: Any) -> set[Any]:
 
 
 def _parts_of_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
-    """Yield the fullest intervals of members, on grids that halve from the spread on."""
+    """Yield the fullest intervals of members, on ever finer grids that start from the spread."""
     values = values[np.isfinite(values)]
     if not values.size:
         return
@@ -506,7 +508,7 @@ def _parts_of_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Par
 
 
 def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
-    """Yield places of sequences, keys of mappings and views, and what is there."""
+    """Yield places of sequences, keys of mappings and views, each with its node."""
     kinds = bunch.present
     if objects.SEQUENCE in kinds:
         rows = bunch.rows[1]
@@ -535,13 +537,13 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
 
 
 def _merges_numbers(numbers: list[Any]) -> bool:
-    """Return True if float64 rounds different exact numbers to one."""
+    """Return True if float64 rounds different exact numbers to one number."""
     rounded = {objects.read_complex(number) for number in numbers}
     return len(set(map(objects.as_hashable, numbers))) > len(rounded)
 
 
 def _is_pairs(row: Any) -> bool:
-    """Return True for a sequence of pairs whose first entries name the second ones."""
+    """Return True for a sequence of pairs in which the first entries name the second entries."""
     is_list = len(row) > 0 and all(
         isinstance(item, (tuple, list)) and len(item) == 2 for item in row
     )
@@ -549,7 +551,7 @@ def _is_pairs(row: Any) -> bool:
 
 
 def _order_changes(rows: list[list[Any]]) -> bool:
-    """Return True if keys that two mappings share come in different orders."""
+    """Return True if two mappings list their common keys in different orders."""
     for order, other in zip(rows, rows[1:] + rows[:1], strict=True):
         shared = {*order} & {*other}
         if [key for key in order if key in shared] != [key for key in other if key in shared]:
@@ -558,7 +560,7 @@ def _order_changes(rows: list[list[Any]]) -> bool:
 
 
 def _steps_into_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
-    """Yield the views that apply to texts: JSON, fields, words, numbers written in them."""
+    """Yield the views that apply to texts: JSON, fields, words, and numbers written in them."""
     looked = bunch.of_kind(objects.TEXT)[1][:_VIEW_SAMPLE_OUTPUTS]
     if not looked:
         return
@@ -581,7 +583,7 @@ def _is_json(text: str) -> bool:
 
 
 def _parts_of_others(values: list[Any], steps: Steps, name: str) -> Part:
-    """Return a table of objects that have no parts; raise where they do not repeat."""
+    """Return a table of objects without parts; raise an error if they do not repeat."""
     odd = next((value for value in values if not is_hashable(value)), None)
     table = Counter(values if odd is None else ())
     if odd is not None or len(table) > max(_FEW_VALUES_LIMIT, len(values) / _MIN_MEAN_REPEATS):
@@ -593,14 +595,14 @@ def _parts_of_others(values: list[Any], steps: Steps, name: str) -> Part:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfParts(Record, word="OfParts"):
-    """A score of what outputs are made of: ``score(parts(outputs))``.
+    """A score of the parts of outputs: ``score(parts(outputs))``.
 
     Args:
         parts: outputs -> columns of real numbers.
         score: parts -> one real number per output.
 
     Raises:
-        TypeError: if `parts` is not a `Parts` or `score` not callable.
+        TypeError: if `parts` is not a `Parts` or `score` is not callable.
 
     Example:
         >>> from dpcore.attacks.parts import Part
@@ -620,17 +622,17 @@ class OfParts(Record, word="OfParts"):
 
     @property
     def merged(self) -> bool:
-        """True if the score has dealt with rounding itself."""
+        """True if the score already allows for rounding."""
         return bool(score_attribute(self.score, "merged"))
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output on a usual machine, about."""
+        """Approximate nanoseconds per output on a usual machine."""
         own = int(score_attribute(self.score, "cost"))
         return own + sum(part.cost for part in self.parts.parts)
 
     def __getattr__(self, name: str) -> Any:
-        """Return the attribute of the inner score, or raise an AttributeError."""
+        """Return an attribute of the inner score, or raise an AttributeError."""
         if name.startswith("_") or name in ("parts", "score"):
             raise AttributeError(name)
         return getattr(self.score, name)
@@ -641,36 +643,36 @@ class OfParts(Record, word="OfParts"):
 
     @property
     def _own_part(self) -> Part | None:
-        """The part whose value the score is, or None."""
+        """The part whose value is the score, or None."""
         is_value = len(self.parts.parts) == 1 and score_attribute(self.score, "alone") is not None
         return self.parts.parts[0] if is_value else None
 
     @property
     def plainness(self) -> int:
-        """That of the part whose value it is."""
+        """Plainness of the part whose value is the score, or the default."""
         return ScoreAttributes.plainness if self._own_part is None else self._own_part.plainness
 
     @property
     def whole(self) -> bool:
-        """True if it is a whole number for every output."""
+        """True if the score is a whole number for every output."""
         part = self._own_part
         return bool(score_attribute(self.score, "whole")) if part is None else part.is_whole
 
     @property
     def letters(self) -> bool:
-        """True if it is the code of a letter."""
+        """True if the score is the code of a letter."""
         return self._own_part is not None and self._own_part.measure == "letter"
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences that are true where a flag is 1 and where it is 0, or None for others."""
+        """The sentences for the values 1 and 0 of a flag, or None for other scores."""
         part = self._own_part
         if part is not None:
             return (part.say(True), part.say(False)) if part.is_flag else None
         return name_sentences(self.score, partial(name_entries, names=self.parts.names()))
 
     def __str__(self) -> str:
-        """Return one line for a report, which names the parts."""
+        """Return one line for a report that names the parts."""
         names, text = self.parts.names(), score_name(self.score)
         sentence = name_entries(text, names)
         if len(names) == 1:
@@ -695,18 +697,18 @@ def read_candidates(
         attack: a score attack.
         outputs: pilot outputs on `x`, shape `(size, ...)`.
         outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-        pair: the pair they were drawn on.
-        name: what complaints call the outputs.
+        pair: the pair on which they were drawn.
+        name: name of the outputs in error messages.
 
-    Differences of outputs near the ends of the range of doubles are infinite, and stay so.
+    Differences of outputs near the ends of the range of doubles become infinite and stay infinite.
 
     Returns:
-        Its candidates for the outputs themselves and, where those are not real numbers, for their
-        parts, none where the attack does not apply; and how much of the outputs was read, None of
-        an attack without parts.
+        The candidates, and how much of the outputs was read. Candidates are made for the outputs
+        themselves and, if the outputs are not real numbers, for their parts; the tuple is empty if
+        the attack does not apply. The second value is None for an attack that does not use parts.
 
     Raises:
-        TypeError: if the outputs hold objects that have no parts and do not repeat.
+        TypeError: if the outputs hold objects without parts, and these objects do not repeat.
     """
     sides = np.asarray(outputs), np.asarray(outputs_prime)
     if not attack.parts or not all(side.size for side in sides):
@@ -725,7 +727,7 @@ def read_candidates(
     most = _MAX_COMPARED_OBJECTS if regular else max(1, _MAX_FITTED_NUMBERS // len(parts.parts))
     columns = [parts(side[:most]) for side in sides]
     made = [_narrow_to_part(parts, rows) for rows in attack.candidates(*columns, _NO_INPUTS)]
-    # A sum over many parts carries the noise of all, and one of them may say everything.
+    # A sum over many parts has the noise of all parts, but one part may hold the whole signal.
     ranks = rank_columns(*columns) if len(parts.parts) > 1 and not regular else []
     for i in ranks[:_MAX_SINGLE_PARTS]:
         single = [side[:, [i]] for side in columns]
@@ -737,7 +739,7 @@ def read_candidates(
         for score in attack.joint(*joint_sides) if together.parts else ():
             used = together.only(score.entries.tolist())
             made.append(OfParts(used, replace(score, entries=np.arange(len(used.parts)))))
-    # A user's own score is one of outputs, never of their parts.
+    # A user's own score reads outputs and never their parts.
     own = {id(rows) for rows in candidates}
     made = [rows for rows in made if id(rows.score) not in own]
     return (*candidates, *dict.fromkeys(made)), read
@@ -746,7 +748,7 @@ def read_candidates(
 def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
     """Return the scores of whole values at places where a score reads a letter or a length.
 
-    They often say the same, and are what a reader understands.
+    Both scores often agree, and readers understand the whole value better.
     """
     single = [s for s in made if len(s.parts.parts) == 1 and score_attribute(s.score, "alone")]
     steps = {candidate.parts.parts[0].steps for candidate in single}
@@ -755,7 +757,7 @@ def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
 
 
 def _narrow_to_part(parts: Parts, score: Score) -> OfParts:
-    """Return the score of parts; if it reads only one of them, the score of that part."""
+    """Return the score of parts, or of one part if the score reads only that part."""
     alone = score_attribute(score, "alone")
     if alone is None:
         return OfParts(parts, score)

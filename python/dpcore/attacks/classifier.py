@@ -1,7 +1,7 @@
 """Fitted functions of an output: linear discriminants, and classifiers' log odds.
 
-Log odds are an estimate of the log-likelihood ratio. A discriminant is the direction in which the
-sides differ most for their noise.
+Log odds estimate the log-likelihood ratio. A discriminant is the direction in which the sides
+differ most, relative to their noise.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ from .grains import Grain, grains_of, sum_grains
 
 _MAX_DISCRIMINANT_COLUMNS: Final = 512
 _MAX_MOMENT_PRODUCTS: Final = 2**32
-"""Products that a side's moments may take; at least `_MIN_MOMENT_ROWS` rows."""
+"""Most products for the moments of one side; at least `_MIN_MOMENT_ROWS` rows are used."""
 _MIN_MOMENT_ROWS: Final = 2**12
 _COVARIANCE_SHRINKAGES: Final = (1e-1, 1e-3, 1e-6, 1e-9)
-"""Added to the variances, as shares of the mean variance. The last one finds shifts without
-noise: 2 % turns a bound of 9.5 into 0 there."""
+"""Terms added to the variances, as shares of the mean variance. The last one finds shifts without
+noise; for such shifts a share of 2 % turned a bound of 9.5 into 0."""
 _MIN_COLUMN_SHIFT: Final = 2.0**-1020
-"""Shift of a column without spread from which on its reciprocal, a weight, does not overflow."""
+"""Least shift of a column without spread for which its reciprocal, a weight, does not overflow."""
 _MAX_KEPT_DISCRIMINANTS: Final = 2
-"""Discriminants that go on to the choice of the event."""
+"""Number of discriminants that take part in the choice of the event."""
 _FOLDS: Final = 4
-"""Parts of a pilot, scored with the weights of the other parts."""
+"""Number of parts of a pilot. Each part is scored with weights fitted on the other parts."""
 _MIN_FOLDED_ROWS: Final = 256
 _MAX_FOLDED_ROWS_PER_COLUMN: Final = 8
-"""Pilot draws per side for each column from which on half of them give the direction well."""
+"""Pilot draws per side and column from which half of the draws estimate the direction well."""
 _MAX_FLAGGED_ATOMS: Final = 4
-"""Atoms of one entry that get a flag of their own, the most frequent ones."""
+"""Largest number of atoms of one entry that get a separate flag, the most frequent ones."""
 _MIN_FLAGGED_SHARE: Final = 0.005
 _MIN_CONTINUOUS_VALUES: Final = 16
 _MIN_CONTINUOUS_PER_ATOM: Final = 4
-"""An entry is an atom or two beside a continuum if so many values, and so many for each atom, are
-no atoms."""
+"""An entry counts as a continuum with some atoms if at least this many of its values, and this many
+for each atom, are not atoms."""
 _GRID_WIDTH_TOLERANCES: Final = 256.0
-"""Tolerances that a cell of the grid is wide, where the numbers are spread enough."""
+"""Width of a grid cell in tolerances, if the numbers are spread widely enough."""
 
 _GRID_OFFSET: Final = 0.618033988749895
-"""The grid to which values are merged has its boundaries at no simple fraction of its width."""
+"""Offset of the grid: its boundaries do not lie at simple fractions of its width."""
 Model = Literal["logistic", "boosting", "auto"]
 _MODEL_NAMES: Final[tuple[Model, ...]] = get_args(Model)
 _MAX_LOG_ODDS: Final = 50.0
 _BOOSTING_ROUNDS: Final = 60
 _MAX_TREE_LEAVES: Final = 8
 _MIN_LEAF_SAMPLES: Final = 100
-"""Few small trees with full leaves: scoring takes time for each tree, and noise is what larger
-ones learn where the two sides differ by a few per cent."""
+"""Few small trees with full leaves. Scoring takes time for each tree, and larger trees learn only
+noise if the two sides differ by a few per cent."""
 _WEIGHT_DECIMALS: Final = 6
-"""Of a weight on a standardised feature: beyond them, libraries of linear algebra differ."""
+"""Decimals of a weight on a standardised feature: libraries of linear algebra agree only so far."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -76,13 +76,13 @@ class LinearScore(Record, word="LinearScore"):
 
     Args:
         entries: entries of the output that are read, counted from 0, shape `(read,)`.
-        centres: in the units of the outputs, shape `(read,)`.
-        weights: shape `(read,)`.
+        centres: centre of each entry in the units of the outputs, shape `(read,)`.
+        weights: weight of each entry, shape `(read,)`.
 
     Raises:
         TypeError: if an array does not hold real numbers.
         ValueError: if the arrays are empty, differ in length or hold numbers that are not finite,
-            or an entry is not a whole number of at least 0.
+            or if an entry is not a whole number of at least 0.
 
     Source:
         Fisher (1936), Annals of Eugenics 7, the linear discriminant.
@@ -100,7 +100,7 @@ class LinearScore(Record, word="LinearScore"):
     weights: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they fit."""
+        """Freeze the arrays and check that they match."""
         arrays.freeze_arrays(self, "entries", "centres", "weights")
         for name, values in (("centres", self.centres), ("weights", self.weights)):
             if not np.isfinite(values).all():
@@ -110,15 +110,15 @@ class LinearScore(Record, word="LinearScore"):
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output on a usual machine, about."""
+        """Approximate nanoseconds per output on a usual machine."""
         return 30 + int(self.entries.size)
 
     def rounding(self, grains: tuple[Grain, ...]) -> Grain:
-        """Return what the entries' own rounding can move the sum by."""
+        """Return the grain of the sum: the step by which rounding of the entries can move it."""
         return sum_grains([grains[i] for i in self.entries.tolist()], self.weights)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`; NaN where infinite entries cancel."""
+        """Return the scores, shape `(size,)`; NaN if infinite entries cancel."""
         rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         half = 0.5 * self.weights
@@ -127,7 +127,7 @@ class LinearScore(Record, word="LinearScore"):
             values = rows[part] if is_whole else rows[part][:, self.entries]
             values = np.subtract(values, self.centres, dtype=np.float64, order="C")
             values[np.isnan(values)] = 0.0
-            # The kernel for Gaussian noise is such a sum; each row is added up by itself.
+            # The kernel for Gaussian noise computes such a sum; it adds up each row separately.
             _core.score_closer(values, half, -half, "l2", scores[part])
         return scores
 
@@ -144,13 +144,14 @@ class LinearScore(Record, word="LinearScore"):
 class Discriminant(NumericAttack):
     """Linear discriminants of at most 512 columns, with several shrinkages of their covariance.
 
-    It finds shifts that no single column shows: noise that columns share, noise that leaves a
-    direction free. The weights are ``(S + s v I)^-1 (m - m')`` with the covariance S of both
-    sides around their own means, its mean variance v, the means m and m' and shrinkages s down to
-    1e-9, in the columns and in their differences. Half of the training draws choose the two that go
-    on. Pilots of few rows for their columns give one more, of all columns and rows (see
-    `cross_score`). It does not apply to outputs that are not numbers or have fewer than two columns
-    that vary.
+    It finds shifts that no single column shows, for example under noise that several columns share,
+    or under noise that leaves one direction free. The weights are ``(S + s v I)^-1 (m - m')``. Here
+    S is the covariance of both sides around their own means, v its mean variance, and m and m' are
+    the means. The shrinkages s go down to 1e-9. The attack uses the columns and also their
+    differences. One half of the training draws fits the directions, and the other half chooses the
+    best two. If a pilot has few rows for its columns, one more score uses all columns and rows (see
+    `cross_score`). The attack does not apply to outputs that are not numbers, or in which fewer
+    than two columns vary.
 
     Source:
         Fisher (1936), Annals of Eugenics 7; Friedman (1989), Journal of the American Statistical
@@ -195,9 +196,10 @@ class Discriminant(NumericAttack):
 
     @np.errstate(over="ignore", invalid="ignore")
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Fit ``(m - m') / v`` to all columns, v their variances, if these have few rows each.
+        """Fit ``(m - m') / v`` to all columns, if the pilot has few rows per column.
 
-        Each quarter of the rows has the values by the weights of the other three.
+        v are the variances of the columns. The rows form four quarters, and each quarter is scored
+        with weights fitted on the other three.
         """
         fewest = min(sum(map(len, parts)) for parts in (outputs, outputs_prime))
         if not _MIN_FOLDED_ROWS <= fewest < _MAX_FOLDED_ROWS_PER_COLUMN * outputs[0][:1].size:
@@ -221,7 +223,7 @@ def _score_by_folds(sides: tuple[Rows, Rows]) -> CrossScored:
         rest = sums[:, [fold for fold in folds if fold != left_out]][..., entries]
         size, total, squares = rest.sum(axis=1).swapaxes(0, 1)
         shift, moments = np.subtract(*(total / size)), squares / size
-        # A column that is constant on each side has the least variance.
+        # The smallest share stands in for the variance of a column that is constant on each side.
         spread = (moments - (total / size) ** 2 + _COVARIANCE_SHRINKAGES[-1] * moments).sum(axis=0)
         weights = shift / np.maximum(spread, 1e-300)
         scale = math.sqrt(math.fsum(weights * shift)) or 1.0
@@ -233,7 +235,7 @@ def _score_by_folds(sides: tuple[Rows, Rows]) -> CrossScored:
 
 
 def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
-    """Return columns that vary, of many those whose means differ most, with NaN at the mean."""
+    """Return the varying columns with NaN replaced by the mean; at most 512, by mean difference."""
     made = []
     for side in sides:
         values = np.array(side, dtype=np.float64)
@@ -258,8 +260,8 @@ class _PooledCovariance(NamedTuple):
     Args:
         scale: spread of every column, shape `(columns,)`.
         shift: difference of the means of both sides, in units of the spread.
-        covariance: sum of the covariances of both sides, in these units.
-        differences: True if shift and covariance are those of neighbouring columns' differences.
+        covariance: sum of the covariances of both sides, in the same units.
+        differences: True if shift and covariance belong to the differences of neighbouring columns.
     """
 
     scale: Floats
@@ -272,7 +274,7 @@ class _PooledCovariance(NamedTuple):
         """Compute means and covariances of the columns of both sides."""
         shift = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0))
         scale = np.sqrt(sum(side.var(axis=0) for side in sides))
-        # A column that is constant on each side is as wide as its shift.
+        # For a column that is constant on each side, the shift serves as its spread.
         scale = np.where(scale > 0.0, scale, np.where(shift > 0.0, shift, 1.0))
         moved = [side / scale for side in sides]
         if differences:
@@ -283,20 +285,20 @@ class _PooledCovariance(NamedTuple):
         return cls(scale, means[0] - means[1], total, differences)
 
     def weights(self, shrinkage: float) -> Floats:
-        """Return the weights of one discriminant, of length 1 in units of the columns' spread."""
+        """Return the weights of one discriminant, with largest weight 1 in units of the spread."""
         total = self.covariance.copy()
         mean_variance = max(float(np.trace(total)) / len(total), 1e-300)
         total[np.diag_indices_from(total)] += shrinkage * mean_variance
         weights: Any = np.linalg.solve(total, self.shift)
         if self.differences:
-            # A sum over differences as one over columns.
+            # Convert a sum over differences into a sum over columns.
             weights = weights - np.append(weights[1:], 0.0)
         size = float(np.abs(weights).max())
         return np.asarray(weights / (size if size > 0.0 else 1.0) / self.scale)
 
 
 def _mean_distance(sides: list[Floats], weights: Floats) -> float:
-    """Return the distance of the two means of a weighted sum, in standard deviations."""
+    """Return the distance between the sides' means of a weighted sum, in standard deviations."""
     values = [side @ weights for side in sides]
     spread = sum(float(column.var()) for column in values)
     apart = abs(float(values[0].mean()) - float(values[1].mean()))
@@ -305,21 +307,22 @@ def _mean_distance(sides: list[Floats], weights: Floats) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Features(Record, word="Features"):
-    """Outputs as features: every entry's value, and flags for its atoms, NaN and infinities.
+    """Outputs as features: the value of every entry, and flags for its atoms, NaN and infinities.
 
-    A value at a flagged atom, or not finite, is replaced by the entry's `fill`, so that a code
-    such as -1000 for "below" does not drown the numbers beside it; all others are merged on a
-    grid of width `unit`, so that no tree can split numbers that are equal in the reals.
+    A value at a flagged atom, or a value that is not finite, is replaced by the entry's `fill`.
+    Otherwise a code such as -1000 for "below" would hide the differences of ordinary numbers. All
+    other values are merged on a grid of width `unit`. Therefore a tree cannot split numbers that
+    are equal as real numbers.
 
     Args:
-        fill: what replaces a flagged value, for each entry.
-        unit: width of the grid of each entry, or of all; 0 for numbers that were never rounded.
-        entries: which entry each flag belongs to.
+        fill: replacement for flagged values, one for each entry.
+        unit: width of the grid, for each entry or for all; 0 for numbers that were never rounded.
+        entries: the entry to which each flag belongs.
         lows: lower ends of the atoms' intervals; NaN for a flag of NaN.
         highs: upper ends.
 
     Raises:
-        ValueError: if the flags' tables have different lengths.
+        ValueError: if the tables of the flags have different lengths.
     """
 
     fill: Floats
@@ -329,7 +332,7 @@ class Features(Record, word="Features"):
     highs: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they fit."""
+        """Freeze the tables and check that they match."""
         object.__setattr__(self, "unit", np.broadcast_to(self.unit, np.shape(self.fill)))
         arrays.freeze_arrays(self, "entries", "lows", "highs")
 
@@ -355,13 +358,13 @@ class Features(Record, word="Features"):
             values[~np.isfinite(values)] = self.fill[entry]
             unit = self.unit[entry]
             if unit > 0.0:
-                # Beyond, a number's own last place is wider than the grid.
+                # For larger values, the last place of the number is wider than the grid.
                 near = np.abs(values) < unit * 2.0**52
                 values[near] = np.floor(values[near] / unit + _GRID_OFFSET) * unit
         return made
 
     def on_device(self, outputs: Held) -> Any:
-        """Return a tensor on the device of the outputs, or None for another number of entries."""
+        """Return a tensor on the device of the outputs; None if the number of entries differs."""
         rows, dim = outputs.flat, self.fill.size
         if rows.shape[1] != dim:
             return None
@@ -385,7 +388,7 @@ class Features(Record, word="Features"):
 
 
 def features_of(rows: Array, rows_prime: Array) -> Features:
-    """Make features for pilot outputs: which entries have atoms, and what stands in for those.
+    """Make features for pilot outputs: find the atoms of each entry and their replacements.
 
     Args:
         rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
@@ -402,7 +405,7 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
         values = arrays.finite_values(sides[0][:, i], sides[1][:, i])
         atoms = atoms_of(values, grains[i])
         rest = values[loose_of(values, atoms)]
-        # Of a discrete law only rare values are no atoms: there the value itself is the feature.
+        # In a discrete law only rare values are not atoms: then the value itself is the feature.
         least = max(_MIN_CONTINUOUS_VALUES, _MIN_CONTINUOUS_PER_ATOM * atoms.counts.size)
         mixed = rest.size >= least
         for j in np.argsort(-atoms.counts, kind="stable")[: _MAX_FLAGGED_ATOMS if mixed else 0]:
@@ -419,7 +422,7 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
 
 
 def _grid_width(values: Floats, grain: Grain) -> float:
-    """Return the width of a grid with few numbers on its boundaries that loses little."""
+    """Return the width of a grid that loses little and has few numbers on its boundaries."""
     if grain.exact or not values.size:
         return 0.0
     low, high = np.quantile(values, (0.25, 0.75), method="nearest")
@@ -433,12 +436,12 @@ class Linear(Merged, word="Linear"):
 
     Args:
         features: outputs -> features.
-        weights: one for each feature, in the features' own units.
-        intercept: added to the sum.
+        weights: one weight for each feature, in the feature's own unit.
+        intercept: constant that is added to the sum.
 
     Raises:
         TypeError: if `features` is not a `Features`.
-        ValueError: if there is not one weight for each feature.
+        ValueError: if the number of weights differs from the number of features.
 
     Source:
         Bichsel, Steffen, Bogunovic and Vechev (2021), DP-Sniper, section 4.
@@ -449,7 +452,7 @@ class Linear(Merged, word="Linear"):
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
-        """Freeze the weights and check that they fit."""
+        """Freeze the weights and check that they match."""
         width = instance("features", self.features, Features).width
         arrays.freeze_arrays(self)
         if self.weights.shape != (width,):
@@ -457,14 +460,14 @@ class Linear(Merged, word="Linear"):
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output on a usual machine; an estimate, not measured here."""
+        """Nanoseconds per output on a usual machine; an estimate, not a measurement."""
         return 10 + 8 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the log odds, shape `(size,)`, between -50 and 50."""
 
         def sum_features(made: Floats) -> Floats:
-            # One column after the other: the same bits whatever the library of linear algebra.
+            # Add column by column: the bits then do not depend on the library of linear algebra.
             total = np.full(len(made), self.intercept)
             for column, weight in enumerate(self.weights):
                 total += weight * made[:, column]
@@ -473,7 +476,7 @@ class Linear(Merged, word="Linear"):
         return _score_chunks(outputs, self.features, sum_features)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the same where the outputs are."""
+        """Compute the same on the device of the outputs."""
         made = self.features.on_device(outputs)
         if made is None:
             return None
@@ -493,7 +496,7 @@ class Boosted(Merged, word="Boosted"):
 
     Args:
         features: outputs -> features.
-        model: the fitted estimator, with a `decision_function`; JSON keeps its name only.
+        model: the fitted estimator, with a `decision_function`. JSON keeps only its name.
 
     Raises:
         TypeError: if `features` is not a `Features`.
@@ -511,7 +514,7 @@ class Boosted(Merged, word="Boosted"):
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output on a usual machine; an estimate, not measured here."""
+        """Nanoseconds per output on a usual machine; an estimate, not a measurement."""
         return 25 * int(getattr(self.model, "n_iter_", _BOOSTING_ROUNDS)) + 20 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
@@ -537,18 +540,18 @@ def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
 class Classifier(NumericAttack):
     """Scikit-learn classifiers that distinguish outputs on x from outputs on x'.
 
-    For outputs whose entries depend on each other in ways that no sum over entries sees. Features
-    are the values and flags for atoms, NaN and infinities. Fitting takes seconds and trees score
-    a few microseconds an output: use it where simpler attacks find little. Equal pilots give equal
-    models: the seed of the training is fixed.
+    Use it for outputs whose entries depend on each other in ways that a sum over entries cannot
+    show. Features are the values, and flags for atoms, NaN and infinities. Fitting takes seconds,
+    and trees need a few microseconds per output. Therefore use this attack only if simpler attacks
+    find little. Equal pilots give equal models, because the seed of the training is fixed.
 
     Args:
         model: "logistic" (regression on standardised features), "boosting" (histogram-based
             trees) or "auto", which makes both scores.
-        rows: most pilot outputs that are trained on, both sides together, at least 2.
+        rows: largest number of pilot outputs for the training, both sides together, at least 2.
 
     Raises:
-        TypeError: if `model` is not a string or `rows` not an integer.
+        TypeError: if `model` is not a string or `rows` is not an integer.
         ValueError: if one of them is out of range.
 
     Source:
@@ -595,19 +598,20 @@ class Classifier(NumericAttack):
 
 
 def _fit_logistic(features: Features, made: Floats, labels: Ints) -> Linear:
-    """Fit a regression on standardised features, in the features' own units."""
+    """Fit a regression on standardised features; return weights in the features' own units."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     mean, spread = made.mean(axis=0), made.std(axis=0)
-    # A feature that does not vary says nothing; rounding of its mean must not be blown up.
+    # A constant feature holds no information, and division by its tiny spread would amplify
+    # rounding.
     varies = spread > 1e-9 * np.maximum(1.0, np.abs(mean))
     weights = np.zeros(features.width)
     if not varies.any():
         return Linear(features, weights, 0.0)
     scaled = (made[:, varies] - mean[varies]) / spread[varies]
     with warnings.catch_warnings():
-        # Weights short of the optimum make a score as good as any other.
+        # Weights that have not fully converged still make a valid score.
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = LogisticRegression(max_iter=300).fit(scaled, labels)
     weights[varies] = np.round(fitted.coef_[0], _WEIGHT_DECIMALS) / spread[varies]
@@ -631,5 +635,5 @@ def _thread_pools() -> Any:
 
 
 def _limit_threads() -> Any:
-    """Keep trees on one thread: an audit has workers, and idle threads that spin stall it."""
+    """Limit trees to one thread: an audit has its own workers, and spinning threads slow it."""
     return _thread_pools().limit(limits=1, user_api="openmp")

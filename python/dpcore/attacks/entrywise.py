@@ -1,10 +1,11 @@
 """Attacks that decide entry by entry: the majority vote, and one learned set per coordinate.
 
-The vote is the reconstruction attack, with thresholds midway between the inputs. The sets are for
-mechanisms that are declared to treat coordinates independently. The loss of n independent
-coordinates with one law is n times the loss of one of them, and every output holds n draws of that
-one coordinate. The counted draws do not prove independence: it is declared by the user of
-this attack, and printed with the verdict. The pilot can only disprove it, and is then refused.
+The vote is the reconstruction attack, with thresholds midway between the inputs. The learned sets
+are for mechanisms that are declared to treat coordinates independently. For n independent
+coordinates with the same law, the loss is n times the loss of one coordinate, and every output
+holds n draws of that one coordinate. The counted draws do not prove independence. The user of this
+attack declares it, and the declaration is printed with the verdict. The pilot can only disprove
+independence; in that case the attack raises an error.
 """
 
 from __future__ import annotations
@@ -32,38 +33,39 @@ from .bins import list_thresholds, sorted_values
 from .grains import grain_of
 
 LEVEL: Final = 1e-6
-"""Probability that a pilot with independent coordinates is refused, all tests together."""
+"""Probability that a pilot with independent coordinates is refused, for all tests together."""
 _MAX_TESTED_NUMBERS: Final = 2**19
 _MAX_TESTED_COLUMNS: Final = 512
 _MIN_TESTED_ROWS: Final = 20
 _MAX_GRID_POINTS: Final = 256
 _MIN_JOINT_MOVES: Final = 200.0
-"""Rows in which two independent coordinates should both leave their most frequent value: with
-fewer, a chance meeting of rare values looks like a correlation."""
+"""Rows in which two independent coordinates should both leave their most frequent value. With fewer
+rows, rare values that coincide by chance look like a correlation."""
 
 _MAX_VOTE_PILOT: Final = 2**17
 _UNION_BINS: Final = 64
 _UNION_MERIT_MARGIN: Final = 1.05
-"""A union of intervals must promise so much more than a half-line before it is preferred."""
+"""Factor by which a union of intervals must promise more than a half-line to be preferred."""
 _TIE_BREAK_WEIGHT: Final = 1e-9
 _DELTA_ROUNDS: Final = 10
 _MAX_PILOT_ENTRIES: Final = 2**22
 
 
 def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[int, ...]]) -> None:
-    """Refuse a pilot whose coordinates are visibly dependent, or unlike within a group.
+    """Raise an error if the coordinates of a pilot are dependent, or unlike within a group.
 
-    On each side: rank correlations of all pairs of coordinates, of the values and of their
-    distances from the median; the sum of these correlations and of their squares, which see a
-    dependence spread thinly over all pairs; and each coordinate's distribution against the rest
-    of its group. The level 1e-6 is divided among all of them.
+    Three tests run on each side. The first uses rank correlations of all pairs of coordinates, of
+    their values and of their distances from the median. The second uses the sum of these
+    correlations and the sum of their squares; these sums show a weak dependence that is spread over
+    all pairs. The third compares each coordinate's distribution with the rest of its group. The
+    level 1e-6 is divided among all tests.
 
     Args:
-        sides: name of the side and its outputs, shape `(size, dim)`.
-        groups: coordinates that should have one law.
+        sides: name of each side with its outputs, shape `(size, dim)`.
+        groups: coordinates that should have the same law.
 
     Raises:
-        ValueError: naming the coordinates and the statistic.
+        ValueError: if a test rejects; the message names the coordinates and the statistic.
 
     Source:
         Spearman (1904) for rank correlations, whose variance under independence is 1/(size - 1)
@@ -89,7 +91,7 @@ def _make_finite(outputs: Array) -> Floats:
     is_finite = np.isfinite(values)
     if is_finite.all():
         return values
-    # Halved, so that nothing overflows; only ranks matter from here on.
+    # Halved, so that no sum overflows; only ranks matter from here on.
     values /= 2.0
     edge = float(np.abs(values[is_finite]).max(initial=1.0))
     beyond = min(1.5 * edge + 1.0, np.finfo(np.float64).max)
@@ -97,7 +99,7 @@ def _make_finite(outputs: Array) -> Floats:
 
 
 def _middle_ranks(values: Floats) -> Floats:
-    """Compute middle ranks of every column, centred, of length 1; 0 if it hardly varies."""
+    """Compute centred middle ranks of every column, of length 1; 0 if the column hardly varies."""
     size = len(values)
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):
@@ -141,14 +143,14 @@ def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> No
 
 
 def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: float) -> None:
-    """Compare each coordinate's distribution with that of the rest of its group."""
+    """Compare each coordinate's distribution with the distribution of the rest of its group."""
     if len(group) < 2:
         return
     part = values[:, list(group)]
     size, many = part.shape
     grid = np.unique(np.quantile(part, np.linspace(0.0, 1.0, _MAX_GRID_POINTS), method="nearest"))
     shares = np.stack([np.searchsorted(np.sort(column), grid, "right") for column in part.T]) / size
-    # Against the pool, which holds the coordinate itself; the rest is m/(m - 1) as far away.
+    # The pool includes the coordinate itself; the distance to the rest is m/(m - 1) times as large.
     gaps = abs(shares - shares.mean(axis=0)).max(axis=1) * many / (many - 1)
     worst = int(np.argmax(gaps))
     samples = size * (many - 1) / many
@@ -167,10 +169,10 @@ def _pilot_refused(reason: str, side: str) -> ValueError:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class MajorityVote(AuditAttack):
-    """Every entry of the output votes for the input it is nearer to; the majority decides.
+    """A vote of all entries: each votes for the input that is nearer to it; the majority decides.
 
-    Only the choice between the two votes is fitted. It has almost no cost and sees
-    little in high dimension: a sound Laplace mechanism with epsilon 1 shows 0.076 at 128 entries.
+    The pilot chooses only between the two votes. The attack is very cheap, but weak in high
+    dimension: for a correct Laplace mechanism with epsilon 1 it certifies 0.076 at 128 entries.
 
     Source:
         Habernal (2022), section 4, the reconstruction attack.
@@ -195,16 +197,16 @@ class MajorityVote(AuditAttack):
 
         Raises:
             TypeError: if the pair does not hold real numbers.
-            ValueError: if the pair is not of that form or agrees in every entry.
+            ValueError: if the pair does not have that form, or the inputs are equal in every entry.
         """
         return Vote.between(pair)
 
     def default_pilot(self, trials: int) -> int:
-        """Return the pilot draws per side, which choose vote and direction: at most 1 per cent."""
+        """Return the pilot draws per side that choose vote and direction, at most 1 per cent."""
         return min(power_below(trials // 100), _MAX_VOTE_PILOT) if trials >= 100 else 0
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Return the vote that `choose` picks; without a pilot x', with x' in the numerator."""
+        """Return the vote that `choose` picks; without a pilot, vote and numerator are x'."""
         event, goal = self.event(pilot.pair), pilot.goal
         if pilot.size == 0:
             return Fitted(event, "x_prime", None, 0, np.empty(0))
@@ -218,14 +220,14 @@ class MajorityVote(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, dim)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
-            pair: the pair they were drawn on.
+            pair: the pair on which they were drawn.
 
         Returns:
             The vote that `choose` picks from the pilot counts at its default confidence.
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers.
-            ValueError: if the shapes do not fit or one side has no output.
+            ValueError: if the shapes do not match or one side has no output.
         """
         event = self.event(pair)
         hits, hits_prime = event(outputs), event(outputs_prime)
@@ -235,12 +237,12 @@ class MajorityVote(AuditAttack):
 
 @suggest_arguments
 def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tuple[Side, Side]:
-    """Return the vote to count and the side of the numerator, from pilot counts.
+    """Choose the vote to count and the side of the numerator, from pilot counts.
 
-    Of the four combinations the one with the largest Clopper-Pearson limit on the pilot; among
-    equal limits (a small pilot has four zeros) the one with the largest point estimate of the log
-    ratio; among equals again the vote x' with x' in the numerator. The pilot draws must not be
-    counted again: a choice made on the counted draws overclaims.
+    It takes the combination with the largest Clopper-Pearson limit on the pilot. If limits are
+    equal (in a small pilot all four may be 0), it takes the largest point estimate of the log
+    ratio. If these are equal too, it takes the vote x' with x' in the numerator. The pilot draws
+    must not be counted again: a choice made on the counted draws makes the bound too large.
 
     Args:
         counts: pilot counts of the event "the vote is x'".
@@ -251,11 +253,11 @@ def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tupl
         The pair (vote, direction), each "x_prime" or "x".
 
     Raises:
-        TypeError: if `counts` is not a `Counts`, or `confidence` or `delta` not a number.
+        TypeError: if `counts` is not a `Counts`, or `confidence` or `delta` is not a number.
         ValueError: if one of them is out of range.
 
     Source:
-        The rule of fixing event and order on separate draws: Bichsel et al. (2021), section 5.
+        The rule that event and order are fixed on separate draws: Bichsel et al. (2021), section 5.
 
     Example:
         >>> choose(Counts(100, 1000, 900, 1000))
@@ -266,7 +268,7 @@ def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tupl
         ('x', 'x')
     """
     opposite = instance("counts", counts, Counts).complement()
-    # In the order of preference: max() keeps the first of equals.
+    # In the order of preference: max() keeps the first of equal options.
     votes: dict[Side, Counts] = {"x_prime": counts, "x": opposite}
     options: dict[tuple[Side, Side], Counts] = {}
     for vote, votes_of_entry in votes.items():
@@ -284,7 +286,7 @@ def _log_ratio(counts: Counts) -> float:
         return -math.inf
     if counts.k_prime == 0:
         return math.inf
-    # In integers first: the ratio of two exact products does not round equal ratios apart.
+    # The products are exact integers: equal ratios cannot differ by rounding.
     return math.log(counts.k * counts.n_prime / (counts.k_prime * counts.n))
 
 
@@ -292,18 +294,18 @@ def _log_ratio(counts: Counts) -> float:
 class Coordinatewise(AuditAttack):
     """One learned set per group of like coordinates, for mechanisms *declared* independent.
 
-    Coordinates with equal (x_i, x'_i) form a group; where x_i = x'_i a coordinate says nothing
-    and is left out. For each group the set that promises most is learnt: a half-line, or a union
-    of intervals where that promises clearly more. The event is "every coordinate lies in its
-    set", with probability ``prod_g p_g^m_g``, so that
+    Coordinates with equal (x_i, x'_i) form a group. A coordinate with x_i = x'_i carries no
+    information and is left out. For each group the attack learns the set that promises the largest
+    bound: a half-line, or a union of intervals if its promise is clearly larger. The event is
+    "every coordinate lies in its set", with probability ``prod_g p_g^m_g``. Therefore
 
     ``epsilon >= ln((prod_g p_g^m_g - delta) / prod_g q_g^m_g)``
 
-    and p_g, q_g are counted on m_g coordinates of every output at once.
+    and p_g, q_g are counted on the m_g coordinates of every output together.
 
-    Three things are declared by using this attack: the outputs' coordinates are independent of
-    each other given the input, coordinate i depends only on x_i, and those of one group have one
-    law. A pilot that contradicts them is refused. A pilot that agrees does not prove them.
+    A user of this attack declares three things. The outputs' coordinates are independent of each
+    other given the input. Coordinate i depends only on x_i. The coordinates of one group have the
+    same law. A pilot that contradicts this raises an error. A pilot that agrees does not prove it.
 
     Source:
         The sum of the losses of independent coordinates: Dwork and Roth (2014), theorem 3.6.
@@ -319,7 +321,7 @@ class Coordinatewise(AuditAttack):
     pools: ClassVar[bool] = True
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose event and direction together: the event is too rare for counts to choose one."""
+        """Choose event and direction together: the event is too rare to choose one from counts."""
         return self.choose(*pilot.outputs(), pilot.pair, pilot.goal)
 
     def __call__(self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair) -> Event:
@@ -328,10 +330,10 @@ class Coordinatewise(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, dim)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
-            pair: the pair they were drawn on, two vectors of `dim` numbers.
+            pair: the pair on which they were drawn, two vectors of `dim` numbers.
 
         Returns:
-            The event of `choose` for ten times as many draws.
+            The event that `choose` picks for ten times as many draws.
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers.
@@ -348,17 +350,17 @@ class Coordinatewise(AuditAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, dim)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
-            pair: the pair they were drawn on, two vectors of `dim` numbers.
-            goal: what the counted draws are to certify.
+            pair: the pair on which they were drawn, two vectors of `dim` numbers.
+            goal: the aim of the counted draws.
 
         Returns:
-            The event, the side for the numerator and the bound that is expected.
+            The event, the side for the numerator and the expected bound.
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers, or `goal` is not a `Goal`.
-            ValueError: if the shapes do not fit, one side has fewer than two outputs, the inputs
-                agree everywhere, the pilot's coordinates are visibly dependent, or those of one
-                group visibly unlike.
+            ValueError: if the shapes do not match, one side has fewer than two outputs, or the
+                inputs are equal in every entry. Also if the pilot's coordinates are visibly
+                dependent, or those of one group visibly unlike.
         """
         goal = instance("goal", goal, Goal)
         differing, dim = _group_coordinates(pair)
@@ -367,7 +369,7 @@ class Coordinatewise(AuditAttack):
         if least < 2:
             raise invalid("outputs", "at least two pilot outputs on each side", least)
         refuse_dependent(tuple(zip(("x", "x'"), sides, strict=True)), differing)
-        # The groups share the probability of error.
+        # The groups share the error probability.
         shared = replace(goal, confidence=1.0 - (1.0 - goal.confidence) / len(differing))
         chosen = {}
         for way in ("x", "x_prime"):
@@ -379,12 +381,13 @@ class Coordinatewise(AuditAttack):
 
 
 class Options(NamedTuple):
-    """Sets that a group may take.
+    """The sets from which a group may take one.
 
     Args:
-        log_p: logarithm of a pessimistic lower limit for each set's probability, numerator's side.
+        log_p: logarithm of a pessimistic lower limit for each set's probability on the numerator's
+            side.
         log_q: logarithm of a pessimistic upper limit on the other side.
-        make: the set of an index.
+        make: function that returns the set with a given index.
     """
 
     log_p: Floats
@@ -393,7 +396,7 @@ class Options(NamedTuple):
 
 
 def _group_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
-    """Return groups of coordinates with equal inputs, where x and x' differ; and the dimension."""
+    """Return groups of coordinates with equal inputs, if x and x' differ; and the dimension."""
     pair = instance("pair", pair, Pair)
     ends = vector("x", pair.x), vector("x_prime", pair.x_prime)
     if ends[0].shape != ends[1].shape:
@@ -406,8 +409,8 @@ def _group_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
 def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goal) -> Options:
     """Make the sets to try for one group: half-lines, then unions of the most informative bins.
 
-    Thresholds and the order of the bins come from the first halves of the pilot, probabilities
-    from the second ones.
+    The first half of the pilot gives the thresholds and the order of the bins, and the second half
+    gives the probabilities.
     """
     most = max(2, _MAX_PILOT_ENTRIES // len(group))
     ordered = sides if way == "x" else sides[::-1]
@@ -420,13 +423,13 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
         return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
     edges = points[np.unique(np.linspace(0, points.size - 1, _UNION_BINS - 1).astype(np.int64))]
     held, held_prime = (_count_in_bins(values, edges) + 0.5 for values in fit)
-    # The bins that speak most for the first side come first.
+    # The bins with the largest ratio in favour of the first side come first.
     order = np.argsort(held_prime / held, kind="stable")
     hits = [_count_hits(values, points, edges, order) for values in rest]
     draws = goal.trials * len(group)
     ratio = predicted(hits[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     log_q = -predicted(sizes[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
-    # Where nothing promises anything, what is clearest on the pilot is the best guess.
+    # If no set has a positive promise, the clearest difference on the pilot breaks the tie.
     ratio += _TIE_BREAK_WEIGHT * _difference_in_errors(hits[0], hits[1], sizes[0], sizes[1])
     ratio[2 * points.size :] /= _UNION_MERIT_MARGIN
 
@@ -441,7 +444,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
 
 
 def _difference_in_errors(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
-    """Return the standard errors by which each set is more frequent on the numerator's side."""
+    """Return by how many standard errors each set is more frequent on the numerator's side."""
     pooled = (hits + hits_prime + 1.0) / (size + size_prime + 2.0)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / size + 1.0 / size_prime))
     return np.maximum((hits / size - hits_prime / size_prime) / error, 0.0)
@@ -453,7 +456,7 @@ def _count_in_bins(values: Floats, edges: Floats) -> Floats:
 
 
 def _count_hits(values: Floats, points: Floats, edges: Floats, order: Places) -> Floats:
-    """Count hits of every set: below each point, at or above it, in the first bins of the order."""
+    """Count hits of every set: below each point, at or above it, and in the first bins."""
     below = np.searchsorted(values, points).astype(np.float64)
     unions = np.cumsum(_count_in_bins(values, edges)[order])[:-1]
     return np.concatenate([below, values.size - below, unions])
@@ -462,12 +465,12 @@ def _count_hits(values: Floats, points: Floats, edges: Floats, order: Places) ->
 def _combine_options(
     options: Sequence[Options], groups: Sequence[tuple[int, ...]], dim: int, goal: Goal
 ) -> tuple[EveryCoordinate, float]:
-    """Return the event of the best sets of all groups, and the bound that it should certify.
+    """Return the event made of the best sets of all groups, and its expected bound.
 
-    Without a delta each group has its own best set.
+    If delta is 0, the best set of each group does not depend on the other groups.
     """
     weights = [float(len(group)) for group in groups]
-    # -1 is "anything": the group is left out.
+    # -1 stands for the set of all numbers: the group is left out.
     picks = [-1] * len(options)
     for _ in range(_DELTA_ROUNDS if goal.delta > 0.0 else 1):
         before = list(picks)
@@ -500,7 +503,7 @@ def _sum_logarithms(
 
 
 def _log_margin(log_p: Floats, delta: float) -> Floats:
-    """Return ln(e^log_p - delta), minus infinity where no mass is left."""
+    """Return ln(e^log_p - delta), or minus infinity if no mass remains."""
     if delta == 0.0:
         return log_p
     left = -np.expm1(np.minimum(np.log(delta) - log_p, 0.0))

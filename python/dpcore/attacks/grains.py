@@ -1,10 +1,10 @@
-"""Rounding of the numbers of a column, and what it may have moved them by.
+"""Rounding of the numbers of a column, and how far it may have moved them.
 
-The same real number, computed by different sums, gives floats that differ in their last places, and
-the input can decide which. `Grain` is the distance within which two numbers of a column may be one
-real number. It follows from the format that the column was rounded to, at the magnitude of the
-number or, near 0, of its terms. Numbers that were never rounded (integers, multiples of a fixed
-step) are distinguished at any distance.
+If two different sums compute the same real number, the floats may differ in their last places, and
+the input can decide which sum is used. `Grain` is the distance within which two numbers of a column
+may be the same real number. It follows from the format to which the column was rounded, at the
+magnitude of the number or, near 0, of its terms. Numbers that were never rounded (integers,
+multiples of a fixed step) are distinguished at any distance.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from ..records import Array, Floats, Ints
 from .arrays import SLICE_NUMBERS, Places, chunk_slices
 
 PLACES: Final = 8.0
-"""Last places within which two computations of one real number are taken to agree."""
+"""Two computations of one real number are assumed to agree within this many last places."""
 _FLOAT64_BITS: Final = 53
 _FORMAT_SAMPLE_NUMBERS: Final = 2**18
 _FORMAT_SAMPLE_ROWS: Final = (512, 4096)
-"""Numbers a side that a format is read off; at least and at most so many rows."""
+"""Numbers per side that show the format of a column. The rows have these two limits."""
 THREADS: Final = ContextVar("threads", default=1)
-"""Threads on which columns are measured: those of the audit, see `use_threads`."""
+"""Number of threads that measure columns: the threads of the audit, see `use_threads`."""
 SAME, NEAR, APART = 0, 1, 2
-"""Kinds of a step between neighbouring values, see `steps_of`."""
+"""The three kinds of a step between neighbouring values, see `steps_of`."""
 
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Measure the columns of arrays on this number of threads; no result depends on it."""
+    """Use this number of threads to measure the columns of arrays; results do not change."""
     token = THREADS.set(threads)
     try:
         yield
@@ -51,9 +51,9 @@ class Grain:
 
     Args:
         bits: significant bits of the column's format; 0 for numbers that were never rounded.
-        middle: median magnitude of its numbers that are not 0: near 0 a sum carries the rounding
+        middle: median magnitude of the numbers that are not 0. Near 0, a sum has the rounding error
             of its terms.
-        absolute: what is added at every magnitude, in the units of the column.
+        absolute: tolerance that is added at every magnitude, in the units of the column.
     """
 
     bits: int
@@ -62,7 +62,7 @@ class Grain:
 
     @property
     def exact(self) -> bool:
-        """True where no value was rounded."""
+        """True if the values were never rounded."""
         return self.bits == 0 and self.absolute == 0.0
 
     def at(self, values: Any) -> Any:
@@ -76,7 +76,7 @@ class Grain:
 
     @property
     def typical(self) -> float:
-        """The tolerance at the middle."""
+        """The tolerance at the median magnitude."""
         return float(self.at(self.middle))
 
 
@@ -94,7 +94,10 @@ def tolerances_at(grains: Sequence[Grain], values: Floats) -> Floats:
 
 
 def _last_place(size: Any) -> Any:
-    """Return the last place of magnitudes; numpy takes that of the largest double for infinite."""
+    """Return the last place of magnitudes.
+
+    Limited below the largest double, where it is infinite.
+    """
     return np.spacing(np.minimum(size, np.nextafter(LARGEST, 0.0)))
 
 
@@ -110,7 +113,7 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
         sample, sample_prime = (_dense_floats(side[:most]) for side in sides)
         middles, is_usual = _core.measure_columns(sample, sample_prime, own, threads)
         bits, unusual = np.full(columns, own), np.flatnonzero(~is_usual)
-        # Other columns may be coarser than their type.
+        # The format of these columns may be coarser than their type.
         for part in chunk_slices(unusual, SLICE_NUMBERS, len(rows) + len(rows_prime)):
             places = unusual[part]
             values, values_prime = (_take_columns(side, places) for side in sides)
@@ -120,7 +123,7 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
 
 
 def _take_columns(rows: Array, places: Places) -> Floats:
-    """Return some columns, one after the other."""
+    """Return some columns as contiguous vectors, one after the other."""
     if not (rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned):
         rows, places = _dense_floats(rows[:, places]), np.arange(places.size)
     return _core.gather_columns(rows, places, False)
@@ -131,28 +134,28 @@ def _dense_floats(values: Array) -> Floats:
 
 
 def grain_of(values: Array, values_prime: Array) -> Grain:
-    """Return the grain of one column, values of any number on either side."""
+    """Return the grain of one column. The sides may have different numbers of values."""
     if not values.size and not values_prime.size:
         return EXACT
     return grains_of(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
 
 
 def coarsest_grain(grains: Sequence[Grain]) -> Grain:
-    """Return one grain for numbers of several columns."""
+    """Return one common grain for numbers of several columns."""
     bits = min((grain.bits for grain in grains if grain.bits), default=0)
     middle = max((grain.middle for grain in grains), default=0.0)
     return Grain(bits, middle, max((grain.absolute for grain in grains), default=0.0))
 
 
 def _split_grains(grains: Sequence[Grain]) -> tuple[Ints, Floats, Floats]:
-    """Return bits, middles and absolutes of grains, as the core reads them."""
+    """Return bits, middles and absolute tolerances of grains, in the form of the core."""
     bits = np.array([grain.bits for grain in grains], np.int64)
     floats = np.array([(grain.middle, grain.absolute) for grain in grains]).reshape(-1, 2).T
     return bits, floats[0].copy(), floats[1].copy()
 
 
 def _largest_moves(grains: Sequence[Grain]) -> Floats:
-    """Return what a number of each column can move a sum in doubles by."""
+    """Return by how much a number of each column can move a sum of doubles through rounding."""
     bits, middles, absolutes = _split_grains(grains)
     places = PLACES * _last_place(middles)
     own = np.where(bits > 0, np.ldexp(places, _FLOAT64_BITS - bits), 0.0)
@@ -160,14 +163,14 @@ def _largest_moves(grains: Sequence[Grain]) -> Floats:
 
 
 def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
-    """Return the grain of a sum of columns in doubles: what all of them can move it by."""
+    """Return the grain of a sum of columns in doubles: the sum of all their rounding errors."""
     each = _largest_moves(grains)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Grain(_FLOAT64_BITS, 0.0, float(total))
 
 
 def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Floats, Floats]:
-    """Return bits, middles and absolutes of the grains of transformed columns."""
+    """Return bits, middles and absolute tolerances of the grains of transformed columns."""
     if transform == "sorted":
         grains = [coarsest_grain(grains)] * len(grains)
     bits, middles, absolutes = _split_grains(grains)
@@ -180,16 +183,17 @@ def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Flo
 def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     """Classify each step between neighbouring sorted finite values, shape `(size - 1,)`.
 
-    `SAME`: one number; equal, or in a run at most 4,096 last places wide without a near value, as
-    a long computation leaves it. `NEAR`: within what rounding may have moved them by. `APART`.
+    `SAME`: both values are one number. They are equal, or lie in a run at most 4,096 last places
+    wide that is far from other values, as a long computation leaves it. `NEAR`: rounding may
+    explain the step. `APART`: the values surely differ.
     """
     return _core.steps_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))
 
 
 def cuts_of(values: Floats, grain: Grain) -> Places:
-    """Return places i: an edge between sorted values i and i + 1 splits no real number.
+    """Return the places i at which an edge between values i and i + 1 splits no real number.
 
-    Where no two values are separate, edges are at least 16 tolerances from each
-    other, so that rounding moves few values from bin to bin.
+    The values are sorted. If no two values surely differ, edges are at least 16 tolerances from
+    each other. Rounding then moves few values from bin to bin.
     """
     return _core.cuts_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))

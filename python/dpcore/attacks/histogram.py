@@ -1,8 +1,8 @@
 """Histograms: the cells of discrete outputs, in the order of their likelihood ratio.
 
-Outputs of any regular kind are rows of letters, one small whole number for each column. Ints
-numbers, characters of strings and bytes are their own letters. The letter of a real number is its
-atom, or the bin that it lies in: rounding never changes it.
+Regular outputs of any type become rows of letters, one small whole number for each column. Whole
+numbers, characters of strings, and bytes are letters already. The letter of a real number is its
+atom, or the bin in which it lies. Rounding never changes this letter.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ _OBJECT_LETTERS: Final[dict[str, tuple[type, Any]]] = {
     "bytes": (bytes, b""),
     "real": (Real, 0),
 }
-"""Class of the objects that have letters of a kind, and what stands for others."""
+"""Class of the objects that have letters of a kind, and the replacement for other objects."""
 _LETTER_KINDS: Final = ("whole", "words", "text", "bytes", "real")
 _MAX_UNCUT_RANGE: Final = 2**16
 """Columns of whole numbers with a longer range are cut into words of 16 bits."""
 _SPECIAL_LETTERS: Final = 3
-"""The last letters of a real column: NaN, minus and plus infinity."""
+"""Number of special letters, the last of a real column: NaN, minus and plus infinity."""
 _MIN_BINS_WITH_TAILS: Final = 4
 Grid = tuple[float, float]
-"""Width of a cell, and the magnitude up to which it holds; see `Outcomes`."""
+"""Width of a cell, and the magnitude up to which this width is used; see `Outcomes`."""
 _GRID_TOLERANCES: Final = 4096.0
 _GRID_OFFSET: Final = 0.618033988749895
-"""Floats inside objects are rounded to a grid whose boundaries are at no simple fraction."""
+"""Offset of the grid for floats inside objects: its boundaries lie at no simple fraction."""
 _PSEUDO_COUNTS: Final = (1.0, 32.0)
-"""Outputs that every cell is given beforehand on both sides.
+"""Pseudo-counts that are added to every cell on both sides.
 
-One lets a cell lead that x alone produces a few times; with 32 a rare cell does not lead by luck.
-The choice of the event decides between the two orders.
+With 1, a cell that only x produces a few times can lead. With 32, a rare cell does not lead by
+luck. The choice of the event decides between the two orders.
 """
 _MAX_CELLS: Final = 2**16
 _MIN_OUTPUTS_PER_CELL: Final = 8
-"""Pilot outputs per cell from which a histogram applies."""
+"""Least number of pilot outputs per cell for which a histogram applies."""
 _MIN_OUTPUTS_PER_BINNED_CELL: Final = 64
-"""The same for bins, which could always be coarser."""
+"""The same for bins, which can always be made coarser."""
 _ALWAYS_ALLOWED_CELLS: Final = 16
-"""So few cells are always enough."""
+"""This number of cells is always allowed."""
 _BIN_NUMBERS: Final = (1, 2, 4)
 _SCREENED_OUTPUTS: Final = 2**14
 _MAX_CELL_CODE: Final = 2**62
@@ -69,18 +69,18 @@ class Letters(Record, word="Letters"):
     """Outputs as letters: one small whole number for each column, -1 for a value never seen.
 
     Args:
-        kind: "whole" (integers, bools, dates; a letter is the value less the smallest one),
+        kind: "whole" (integers, bools, dates; a letter is the value minus the smallest one),
             "words" (the same in four columns of 16 bits each), "text" and "bytes" (a column for
             every character), "real" (a letter is the interval between edges).
         lows: smallest letter of each column, shape `(columns,)`.
-        sizes: letters that each column has.
-        edges: edges of all real columns, one after the other, increasing in each.
-        labels: letters of the intervals that they cut, one more than edges in each column.
-        stops: where each column's edges end.
+        sizes: number of letters of each column.
+        edges: edges of all real columns, one column after the other, increasing in each.
+        labels: letters of the intervals between edges, one more than edges in each column.
+        stops: places where each column's edges end.
 
     Raises:
         TypeError: if `kind` is not a string.
-        ValueError: if it is none of the five.
+        ValueError: if `kind` is not one of the five.
     """
 
     kind: str
@@ -100,7 +100,7 @@ class Letters(Record, word="Letters"):
         """Make the letters of pilot outputs that are whole numbers, strings or bytes."""
         width = max(map(_count_columns, (outputs, outputs_prime)))
         sides = [raw_columns(kind, side, width) for side in (outputs, outputs_prime)]
-        # Plain ints: the difference of two int64 need not be one.
+        # Plain ints: the difference of two int64 numbers may overflow.
         low = list(map(min, *(side.min(axis=0).tolist() for side in sides)))
         high = list(map(max, *(side.max(axis=0).tolist() for side in sides)))
         size = [last - first + 1 for first, last in zip(low, high, strict=True)]
@@ -111,14 +111,14 @@ class Letters(Record, word="Letters"):
 
     @classmethod
     def of_real(cls, shown: Sequence[RealColumn], bins: int) -> Letters:
-        """Make the letters of real columns: their atoms, and bins of all other values."""
+        """Make the letters of real columns: their atoms, and bins for all other values."""
         edges, labels, sizes = zip(*(column.alphabet(bins) for column in shown), strict=True)
         stops = np.cumsum([part.size for part in edges])
         tables = np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
         return cls("real", np.zeros(len(shown), dtype=np.int64), *tables)
 
     def convert(self, outputs: Array) -> tuple[Array, Flags | None]:
-        """Return outputs in the pilot's kind, and flags of others, or None without any.
+        """Convert outputs to the pilot's kind; flag those that do not fit (None if all types fit).
 
         A rare None or NaN changes the type of a whole array of strings or whole numbers.
         """
@@ -138,7 +138,7 @@ class Letters(Record, word="Letters"):
         return outputs, ~fits.reshape(len(outputs), -1).all(axis=1)
 
     def chunks(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
-        """Cut rows into slices that stay in the cache, each with its raw columns."""
+        """Cut rows into slices that fit into the cache, and yield each with its raw columns."""
         width = self.sizes.size
         for part in arrays.chunk_slices(outputs, width=width):
             raw = raw_columns(self.kind, outputs[part], width)
@@ -147,12 +147,12 @@ class Letters(Record, word="Letters"):
             yield part, raw
 
     def extend(self, code: Ints, raw: Array, first: int, stop: int) -> Ints:
-        """Continue the numbers of rows by the letters of some columns; -1 if one is unknown."""
+        """Extend the code of each row by the letters of some columns; -1 if a letter is unknown."""
         unknown = code < 0
         for column in range(first, stop):
             letter = self._letter(raw[:, column], column)
             size = int(self.sizes[column])
-            # Read without a sign, what is below the range is beyond it.
+            # As an unsigned number, a letter below the range exceeds the range.
             unknown |= letter.view(np.uint64) >= size
             code = code * size + letter
         code[unknown] = -1
@@ -172,7 +172,7 @@ class Letters(Record, word="Letters"):
 
 
 def kind_of(outputs: Array) -> str | None:
-    """Return the kind of letters that an array has, or None for objects and irregular arrays."""
+    """Return the kind of letters for an array; None for objects and irregular arrays."""
     kinds = dict.fromkeys("biumM", "whole") | {"f": "real", "U": "text", "S": "bytes"}
     return kinds.get(outputs.dtype.kind)
 
@@ -183,13 +183,13 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
     Args:
         kind: see `Letters`.
         outputs: outputs, shape `(size, ...)`.
-        width: columns wanted; strings are padded to them.
+        width: number of columns; strings are padded to this width.
 
     Returns:
         Numbers; a row of -1 for strings that are too long.
 
     Raises:
-        TypeError: if the outputs are of another kind.
+        TypeError: if the outputs have a different kind.
     """
     kind_of_rows = kind_of(outputs)
     allowed = {"real": ("real", "whole"), "words": ("whole",)}.get(kind, (kind,))
@@ -202,7 +202,7 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
         outputs = outputs.view(np.int64)
     rows = read_numbers(outputs)
     if rows.dtype == np.uint64 and kind != "real":
-        # A letter is a name: from 2^63 on these are negative ones.
+        # A letter is only a name: numbers from 2^63 on become negative.
         rows = rows.astype(np.int64)
     if kind != "words":
         return rows
@@ -230,8 +230,8 @@ class RealColumn(NamedTuple):
 
     Args:
         values: a sorted sample of both sides, finite.
-        atoms: its atoms.
-        grain: what rounding may move a value by.
+        atoms: atoms of the sample.
+        grain: step by which rounding may move a value.
     """
 
     values: Floats
@@ -244,7 +244,7 @@ class RealColumn(NamedTuple):
         return int(self.atoms.counts.sum()) < self.values.size
 
     def cuts(self, bins: int) -> Floats:
-        """Return edges of bins of the values that are not atoms, in gaps between pilot values."""
+        """Return edges of bins for values that are not atoms, in gaps between pilot values."""
         gaps = cuts_of(self.values, self.grain)
         ranks = np.cumsum(loose_of(self.values, self.atoms))
         if bins < 2 or not gaps.size or not self.loose:
@@ -254,9 +254,9 @@ class RealColumn(NamedTuple):
         return np.asarray(place_between(self.values[chosen], self.values[chosen + 1]))
 
     def alphabet(self, bins: int) -> tuple[Floats, Ints, int]:
-        """Return edges, letters of the intervals between them, and the number of letters."""
+        """Return edges, the letters of the intervals between them, and the number of letters."""
         cuts, atoms = self.cuts(bins), self.atoms
-        # An interval that starts at `low` and stops after `high`.
+        # An interval starts at `low` and ends just after `high`.
         ends = np.nextafter(atoms.highs, np.inf)
         edges = np.sort(np.concatenate([cuts, atoms.lows, ends]))
         starts = np.concatenate([[-np.inf], edges])
@@ -268,9 +268,9 @@ class RealColumn(NamedTuple):
 
 
 def _edge_shares(bins: int) -> Floats:
-    """Return the shares of the values below each edge: of equal bins, from four on finer tails.
+    """Return the share of the values below each edge: equal bins, with finer tails from four on.
 
-    Where noise is added in the wrong place, the tails tell most.
+    If noise is added in the wrong place, the tails show most of it.
     """
     tails = np.array([4.0, 16.0]) if bins >= _MIN_BINS_WITH_TAILS else np.empty(0)
     tails = 1.0 / (tails * bins)
@@ -278,7 +278,7 @@ def _edge_shares(bins: int) -> Floats:
 
 
 def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
-    """Return every column of real numbers as the pilot shows it."""
+    """Return every column of real numbers, as the pilot shows it."""
     sides = first_rows(rows), first_rows(rows_prime)
     columns = []
     for *both, grain in zip(*(side.T for side in sides), grains_of(*sides), strict=True):
@@ -289,18 +289,18 @@ def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outcomes(Merged, word="Outcomes"):
-    """The log ratio of an output that is a Python object; 0 for one that the pilot never saw.
+    """The log ratio of an output that is a Python object; 0 for an output not in the pilot.
 
     Args:
-        keys: the objects, hashable, floats in them rounded to the grid.
-        values: the score of each.
-        unit: width of the grid to which floats inside objects are rounded; 0 for none.
-        middle: the grid widens with the magnitude beyond this one, in powers of two;
-            0 for one width.
+        keys: the hashable objects, with floats inside them rounded to the grid.
+        values: score of each key.
+        unit: width of the grid to which floats inside objects are rounded; 0 for no rounding.
+        middle: magnitude above which the grid becomes wider, in powers of two; 0 for a constant
+            width.
 
     Raises:
         TypeError: if a key cannot be hashed or `unit` is not a number.
-        ValueError: if there is not one value for each key or `unit` is negative.
+        ValueError: if the numbers of keys and values differ, or `unit` is negative.
     """
 
     keys: tuple[Hashable, ...]
@@ -311,7 +311,7 @@ class Outcomes(Merged, word="Outcomes"):
     cost = 2000
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they fit."""
+        """Freeze the tables and check that they match."""
         grid = real("unit", self.unit, low=0.0), real("middle", self.middle, low=0.0)
         keys = tuple(_make_key(key, grid) for key in self.keys)
         set_fields(self, keys=keys, unit=grid[0], middle=grid[1])
@@ -331,27 +331,27 @@ class Outcomes(Merged, word="Outcomes"):
 
 
 def items_of(outputs: Array) -> list[Any]:
-    """Return every output as one Python object, a row as a tuple."""
+    """Return every output as one Python object; a row becomes a tuple."""
     rows = outputs.reshape(len(outputs), -1).tolist() if outputs.ndim > 1 else outputs.tolist()
     return list(map(tuple, rows)) if outputs.ndim > 1 else rows
 
 
 def keys_of(outputs: Array, grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
-    """Return the keys of outputs in a table; a TypeError for one that cannot be hashed."""
+    """Return the keys of outputs in a table; raise a TypeError if one cannot be hashed."""
     return (_make_key(item, grid) for item in items_of(np.asarray(outputs)))
 
 
 def _make_key(item: Any, grid: Grid) -> Hashable:
-    """Return the key of an object in a table: the object, its floats rounded to the grid."""
+    """Return the key of an object in a table: the object with its floats rounded to the grid."""
     item = item.item() if isinstance(item, np.generic) else item
     if isinstance(item, complex):
         item = (item.real, item.imag)
     if isinstance(item, float):
-        # NaN is not equal to itself, and JSON has no infinities: their names stand for them.
+        # NaN is not equal to itself, and JSON has no infinities: their names replace them.
         return _round_to_grid(item, grid) if math.isfinite(item) else str(item)
     if isinstance(item, tuple):
         return tuple(_make_key(part, grid) for part in item)
-    # Lists, arrays, mappings and sets as what can be hashed: tuples may hold floats again.
+    # Lists, arrays, mappings and sets become hashable. The resulting tuples may hold floats.
     plain = as_hashable(item)
     return _make_key(plain, grid) if isinstance(plain, tuple) else plain
 
@@ -364,7 +364,7 @@ def _round_to_grid(value: float, grid: Grid) -> float:
 
 
 def grid_of(*sides: Array) -> Grid:
-    """Return the grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
+    """Return the grid for floats in objects of both sides: 4,096 tolerances at their median."""
     numbers = [list(_iterate_floats(items_of(side))) for side in sides]
     grain = grain_of(*(np.array(values, np.float64) for values in numbers))
     return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.typical, grain.middle)
@@ -381,22 +381,24 @@ def _iterate_floats(items: Iterable[Any]) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cells(Merged, word="Cells"):
-    """The log ratio of the cell that an output falls into: ``ln((k + a)/(n + a)) - ln(...)'``.
+    """The log ratio of the cell that holds an output: ``ln((k + a)/(n + a)) - ln(...)'``.
 
-    Cells are rows of letters (see `Letters`); k of n pilot outputs on x, k' of n' on x' lay in a
-    cell, and a shrinks the ratio of rare ones towards 0. An output in no known cell scores 0.
+    Cells are rows of letters (see `Letters`). A cell held k of n pilot outputs on x, and k' of n'
+    on x'. The constant a shrinks the ratio of rare cells towards 0. An output in an unknown cell
+    has score 0.
 
     Args:
-        letters: how outputs become rows of small whole numbers.
-        stops: the columns are numbered in groups, so that 62 bits hold a group; where each ends.
-        ends: where the ladder of each group ends.
-        ladders: for each group the numbers that the pilot shows, increasing, one ladder after
-            the other; the place of a number in its ladder is what the next group continues.
-        values: the score of each number of the last group.
+        letters: the rule that turns outputs into rows of small whole numbers.
+        stops: places where each group of columns ends. Columns form groups, so that 62 bits hold
+            the code of a group.
+        ends: places where the ladder of each group ends.
+        ladders: for each group the codes that occur in the pilot, increasing, one ladder after the
+            other. The place of a code in its ladder enters the code of the next group.
+        values: score of each code of the last group.
 
     Raises:
         TypeError: if `letters` is not a `Letters`.
-        ValueError: if the tables do not fit each other.
+        ValueError: if the tables do not match each other.
     """
 
     letters: Letters
@@ -408,7 +410,7 @@ class Cells(Merged, word="Cells"):
     cost = 200
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they fit."""
+        """Freeze the tables and check that they match."""
         instance("letters", self.letters, Letters)
         set_fields(self, stops=tuple(map(int, self.stops)), ends=tuple(map(int, self.ends)))
         arrays.freeze_arrays(self)
@@ -445,22 +447,23 @@ class Cells(Merged, word="Cells"):
 class Histogram(ScoreAttack):
     """The counts of each output on both sides; the outputs are ordered by the ratio.
 
-    For discrete outputs with enough pilot draws this is the likelihood ratio itself, and its best
-    threshold the best event. Outputs may be integers, bools, strings, any hashable objects, rows
-    of these, or floats, which are merged before they are compared: values that rounding
-    may have made of one number are one. Floats that never repeat go into bins by rank, beside the
-    atoms, so that a flag pattern with a value or two is a cell as well.
+    For discrete outputs with enough pilot draws this ratio is the likelihood ratio itself, and the
+    best threshold gives the best event. Outputs may be integers, bools, strings, any hashable
+    objects, rows of these, or floats. Floats are merged before they are compared: values that
+    rounding may have made from one number count as one. Floats that never repeat are put into bins
+    by rank, in addition to the atoms. Therefore a pattern of flags with one or two values is also a
+    cell.
 
-    It applies where the pilot has on average 8 outputs a cell, 64 where there are bins (16 cells
-    are always few enough). At most 65,536 cells are kept, the most frequent ones.
+    It applies if the pilot has on average 8 outputs per cell, or 64 if there are bins (16 cells are
+    always allowed). At most 65,536 cells are kept, the most frequent ones.
 
     Args:
-        bins: bins of equal share for values that do not repeat (from 4 on, two more in either
-            tail). None tries 1, 2 and 4.
+        bins: number of bins of equal share for values that do not repeat. From 4 bins on, each tail
+            gets two more. None tries 1, 2 and 4.
 
     Raises:
         TypeError: if `bins` is not an integer.
-        ValueError: if it is below 1.
+        ValueError: if `bins` is below 1.
 
     Source:
         Neyman and Pearson (1933) for the order of the cells; Gilbert and McMillan (2018),
@@ -488,10 +491,10 @@ class Histogram(ScoreAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on (not used).
+            pair: the pair on which they were drawn (not used).
 
         Returns:
-            Scores, two for each way to make cells, or none where the cells are too many.
+            Two scores for each way to make cells; empty if there are too many cells.
 
         Raises:
             TypeError: if outputs are objects that cannot be hashed.
@@ -515,7 +518,7 @@ class Histogram(ScoreAttack):
         for bins in _BIN_NUMBERS if self.bins is None else (self.bins,):
             full = _MIN_OUTPUTS_PER_BINNED_CELL if bins > 1 else _MIN_OUTPUTS_PER_CELL
             made = _tabulate_cells(rows, Letters.of_real(shown, bins), full)
-            # Where no value repeats, one bin is one cell, which says nothing.
+            # If no value repeats, a single bin is the only cell, and its score is constant.
             scores += [cells for cells in made if not (loose and cells.values.size == 1)]
             if not loose:
                 break
@@ -523,19 +526,19 @@ class Histogram(ScoreAttack):
 
 
 def _find_places(ladder: Ints, code: Ints) -> Ints:
-    """Return the place of each number in a ladder, -1 for those that are not in it."""
+    """Return the place of each number in a ladder, or -1 if it is not in the ladder."""
     place = np.searchsorted(ladder, code)
     place[place == ladder.size] = 0
     return np.where(ladder[place] == code, place, -1)
 
 
 def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tuple[Cells, ...]:
-    """Return the cells that letters make, in both orders, or none if they are too many."""
+    """Return the cells that letters make, in both orders; empty if there are too many."""
     total = sum(map(len, sides))
     most = max(_ALWAYS_ALLOWED_CELLS, total / full)
     first = tuple(side[:_SCREENED_OUTPUTS] for side in sides)
     rows_seen = sum(map(len, first))
-    # If `most` cells were equally likely, the head would show this many.
+    # If `most` cells were equally likely, the first rows would show this many cells.
     if rows_seen < total and _number_rows(first, letters)[2].shape[1] > most * -np.expm1(
         -rows_seen / most
     ):
@@ -552,7 +555,7 @@ def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tu
 def _number_rows(
     sides: tuple[Array, ...], letters: Letters
 ) -> tuple[tuple[int, ...], list[Ints], Ints]:
-    """Return stops and ladders of `Cells`, and the counts of both sides in the last one's cells."""
+    """Return stops and ladders of `Cells`, and the counts of both sides in the last ladder."""
     codes = [np.zeros(len(side), dtype=np.int64) for side in sides]
     stops: list[int] = []
     ladders: list[Ints] = []
@@ -574,7 +577,7 @@ def _number_rows(
 
 
 def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
-    """Return the numbers that occur, or the most frequent ones, and their counts on both sides."""
+    """Return the numbers that occur (or the most frequent ones), with counts of both sides."""
     keys, counts = arrays.count_values(*(code[code >= 0] for code in codes))
     if keys.size > _MAX_CELLS:
         frequent = np.sort(np.argsort(-counts.sum(axis=0), kind="stable")[:_MAX_CELLS])
@@ -583,7 +586,7 @@ def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
 
 
 def _order_cells(counts: Ints, sides: tuple[Array, ...]) -> list[Floats]:
-    """Return shrunken log ratios of all cells; one for each order of the cells."""
+    """Return the shrunken log ratios of all cells, one array for each order of the cells."""
     n, n_prime = map(len, sides)
     cells = [
         np.log((counts[0] + a) / (n + a)) - np.log((counts[1] + a) / (n_prime + a))
@@ -596,7 +599,7 @@ def _order_cells(counts: Ints, sides: tuple[Array, ...]) -> list[Floats]:
 def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
     sides = (outputs, outputs_prime)
     most = max(_ALWAYS_ALLOWED_CELLS, (len(outputs) + len(outputs_prime)) // _MIN_OUTPUTS_PER_CELL)
-    # Where the first outputs already differ too much, the others are not compared.
+    # If the first outputs already have too many distinct values, the others are not compared.
     for size in (most, None):
         try:
             grid = grid_of(*(side[:size] for side in sides))
@@ -607,7 +610,7 @@ def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]
         total = tallies[0] + tallies[1]
         if len(total) > most:
             return ()
-    # Sorted by frequency, equal ones as they first occurred.
+    # Sorted by frequency; keys of equal frequency stay in the order of their first occurrence.
     keys = tuple(key for key, _ in total.most_common(_MAX_CELLS))
     counts = np.array([[tally[key] for key in keys] for tally in tallies], dtype=np.int64)
     return tuple(Outcomes(keys, values, *grid) for values in _order_cells(counts, sides))

@@ -1,10 +1,11 @@
-"""The float lattice: what the lowest bits of a float say about the input.
+"""The float lattice: what the lowest bits of a float reveal about the input.
 
-In floating point a sum is rounded to a lattice that depends on the input. From 1.0, noise that
-carries the sum into (-1/2, 1/2) lies in (-3/2, -1/2), so both terms are multiples of 2^-53 and the
-sum, which is exact there, is one too; from 0.0 the sum is the noise itself and has finer bits. An
-output with such bits cannot come from 1.0: the privacy loss is infinite, whatever the scale of the
-noise. Other inputs leave other lattices in other windows, and the pilot shows which.
+In floating point a sum is rounded to a lattice that depends on the input. Suppose that noise moves
+1.0 into (-1/2, 1/2). This noise lies in (-3/2, -1/2), and so both terms are multiples of 2^-53. The
+sum is exact in this range, and is a multiple of 2^-53 too. From 0.0 the sum is the noise itself,
+and has finer bits. An output with such finer bits cannot come from 1.0: the privacy loss is
+infinite, whatever the scale of the noise. Other inputs leave other lattices in other windows. The
+pilot shows which ones.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ _FRACTION_MASK: Final = (1 << 52) - 1
 
 _COARSEST_EXPONENT: Final = 1023
 _CHUNK_NUMBERS: Final = 2**13
-"""Numbers whose temporary arrays stay in a cache."""
+"""Numbers in a chunk: their temporary arrays fit into the cache."""
 _TRACE_STANDARD_ERRORS: Final = 5.0, 3.5
-"""Standard errors by which shares of fine numbers must differ within bins to be a trace: for any
-cut, and for the few dozen cuts that arithmetic leads one to expect."""
+"""Standard errors by which shares of fine numbers must differ within bins to count as a trace. The
+first is for any cut, the second for the few dozen cuts that are expected from the arithmetic."""
 _MIN_TRACE_VARIANCE: Final = 4.0, 1.0
-"""Below such a variance of the number of fine outputs, standard errors mean little."""
+"""Least variance of the number of fine outputs: below it, standard errors are not reliable."""
 _UNEXPECTED_CUT_MARGIN: Final = 1.0
-"""Margin by which an unexpected cut must promise more than the best expected one."""
+"""Margin by which an unexpected cut must promise more than the best expected cut."""
 _SIGNIFICAND_BITS: Final = 52, 23
 """Stored bits of the significand of a double and of a single."""
 _LOW_ORDER_DEPTH: Final = 12
-"""Bits below the spread of the outputs where low-order bits begin: a law of real numbers hardly
-changes from one multiple of so small a step to the next, so that it cannot make a trace."""
+"""Low-order bits begin this many bits below the spread of the outputs. The density of a law of real
+numbers hardly changes over so small a step, and so cannot produce a trace."""
 _COUNT_STANDARD_ERRORS: Final = 2.0
-"""Standard errors by which pilot counts are taken to be worse than they look."""
+"""Pilot counts are assumed to be worse than observed by this many standard errors."""
 _MAX_OCTAVES_BELOW: Final = 8
-"""Windows end at most so many powers of two below twice the typical distance from a centre..."""
+"""Windows end at most this many powers of two below twice the typical distance from a centre..."""
 _MAX_OCTAVES_ABOVE: Final = 4
-"""...and as many above. Windows where fewer than 2^4 numbers are expected are left out."""
+"""...and this many above. Windows with fewer than 2^4 expected numbers are left out."""
 _MAX_ENTRY_GROUPS: Final = 32
 _MAX_TABULATED_ENTRIES: Final = 2**20
 _MAX_TRIED_EXPONENTS: Final = 40
@@ -57,28 +58,28 @@ _CUTS_PER_SIDE: Final = 2
 _MAX_LATTICE_SCORES: Final = 6
 
 _Group = tuple[tuple[int, ...], tuple[float, ...]]
-"""Entries that are treated alike, and their x_i and x'_i."""
+"""Entries that are treated alike, with their x_i and x'_i."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FinerThan(Merged, word="FinerThan"):
-    """1 where an entry lies in a window and is not a multiple of a power of two, else 0.
+    """1 if an entry lies in a window and is not a multiple of a power of two, otherwise 0.
 
     ``[low <= y_i < high and y_i 2^exponent is not an integer]``, for some or for every one of the
-    entries. Zero is a multiple of everything; NaN and infinities lie in no window. The score says
-    nothing about which input it speaks for: that is the direction of the audit.
+    entries. Zero is a multiple of every power; NaN and infinities lie in no window. The score does
+    not state which input it favours: the direction of the audit states this.
 
     Args:
-        exponent: e of the lattice 2^-e, from -1023 to 1074. At 1074 the score is 0 everywhere,
-            since no double is finer.
+        exponent: exponent e of the lattice 2^-e, from -1023 to 1074. At 1074 the score is always 0,
+            since a double cannot be finer.
         low: lower end of the window, in the units of the outputs.
         high: upper end, above `low`.
-        columns: entries that are looked at, counted from 0 in C order.
+        columns: entries that are read, counted from 0 in C order.
         quantifier: "some" or "every".
 
     Raises:
-        TypeError: if a field is of the wrong kind.
-        ValueError: if a value is out of range, or there is no column.
+        TypeError: if a field has the wrong type.
+        ValueError: if a value is out of range, or `columns` is empty.
 
     Source:
         Mironov (2012), section 4, on the low bits of x + noise; the exactness of the sum near
@@ -137,7 +138,7 @@ class FinerThan(Merged, word="FinerThan"):
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """The sentences that are true where it is 1 and where it is 0."""
+        """The sentences for the values 1 and 0 of the score."""
         return str(self), f"not: {self}"
 
 
@@ -145,20 +146,20 @@ class FinerThan(Merged, word="FinerThan"):
 class LowBits(Merged, word="LowBits"):
     """The log-likelihood ratio of the lowest set bits of the entries, given roughly their values.
 
-    ``sum_i table[bin(y_i), class(t_i)]`` with ``y_i = odd 2^t_i``: the table holds the logarithm
-    of the ratio of the two sides' shares of a class *within* a bin, so that the score sees no
-    difference of the densities, only of the lattices. Bins: ``edges[b] <= y < edges[b + 1]``;
-    classes: t below, between and from the exponents. An entry in no bin adds 0.
+    ``sum_i table[bin(y_i), class(t_i)]`` with ``y_i = odd 2^t_i``. The table compares the shares of
+    a class *within* a bin: it holds the logarithm of the ratio of both sides' shares. Therefore the
+    score sees only a difference of the lattices, and not of the densities. Bin b is ``edges[b] <= y
+    < edges[b + 1]``. The exponents separate the classes of t. An entry outside all bins adds 0.
 
     Args:
         edges: increasing ends of the bins, in the units of the outputs, shape `(bins + 1,)`.
         exponents: increasing exponents t that separate the classes, shape `(classes - 1,)`.
         table: weights, shape `(bins, classes)`.
-        columns: entries that are looked at, counted from 0 in C order.
+        columns: entries that are read, counted from 0 in C order.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
-        ValueError: if the shapes do not fit.
+        TypeError: if a field has the wrong type.
+        ValueError: if the shapes do not match.
 
     Source:
         Neyman and Pearson (1933), on the law of the lowest set bit given the bin.
@@ -196,12 +197,12 @@ class LowBits(Merged, word="LowBits"):
             ValueError: if the outputs have too few entries.
         """
         total = np.zeros(len(outputs))
-        # A border of zeros: what lies in no bin says nothing.
+        # A border of zeros: an entry outside all bins adds 0.
         table = np.pad(self.table, ((1, 1), (0, 0))).ravel()
         place = classify_exponents(self.exponents)
         for part in arrays.chunk_slices(outputs, _CHUNK_NUMBERS, len(self.columns)):
             values = np.ascontiguousarray(read_entries(outputs[part], self.columns).T)
-            # A running sum adds column after column, so that chunks do not change the bits.
+            # A running sum adds column after column; the bits then do not depend on the chunks.
             total[part] += table[find_cells(values, self.edges, place)].cumsum(axis=0)[-1]
         return total
 
@@ -213,7 +214,7 @@ class LowBits(Merged, word="LowBits"):
 
 
 def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
-    """Return the wanted entries of float outputs as doubles, shape `(size, columns)`; exact."""
+    """Return some entries of float outputs as exact doubles, shape `(size, columns)`."""
     flat = read_numbers(outputs, least=max(columns) + 1)
     if columns != tuple(range(flat.shape[1])):
         flat = flat[:, list(columns)]
@@ -221,15 +222,15 @@ def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
 
 
 def classify_exponents(exponents: Ints) -> Places:
-    """Return the class of every exponent that `lowest_bit` may give, from -1074 on."""
+    """Return the class of every exponent that `lowest_bit` may return, from -1074 on."""
     return np.searchsorted(exponents, np.arange(-FINEST, EVERY + 1), side="right")
 
 
 def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
     """Return each number's cell in a table of (edges.size + 1) bins x (exponents.size + 1) classes.
 
-    The first and the last bin hold what lies below and beyond the edges (and NaN); `place` is
-    what `classify_exponents` gives.
+    The first and the last bin hold numbers below and above the edges (and NaN). `place` is the
+    result of `classify_exponents`.
     """
     bins = np.searchsorted(edges, values, side="right")
     bins *= int(place[-1]) + 1
@@ -241,19 +242,21 @@ def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
 class FloatLattice(ScoreAttack):
     """The search for lattices in the low-order bits of floating-point outputs.
 
-    For every group of entries with equal inputs the pilot is tabulated by place (windows that end
-    at 0, x_i, x'_i or a power of two away from them) and by the exponent of the lowest set bit.
-    The scores are the cuts "in this window and no multiple of 2^-e" that should certify most, and
-    the log ratio of the whole table. Only a difference of the *shares* of fine numbers within one
-    window counts as a trace, so the attack does not see the real-number law of a mechanism: what
-    it certifies is a finding about the floating-point implementation.
+    Entries with equal inputs form a group. For every group the pilot is tabulated by window and by
+    the exponent of the lowest set bit. Windows end at 0, at x_i, at x'_i, or a power of two away
+    from them. The first scores are the cuts "in this window and no multiple of 2^-e" that should
+    certify the largest bounds. One more score is the log ratio of the whole table. Only a
+    difference of the *shares* of fine numbers within one window counts as a trace. Therefore the
+    attack does not see the real-number law of a mechanism: its bound is a finding about the
+    floating-point implementation.
 
-    Without a trace it returns a score that is 0 everywhere, which certifies 0: snapped and
-    discrete mechanisms, and those that round their noise exactly, pass. Outputs that are not
+    Without a trace it returns a score that is always 0, which certifies 0. Snapped and discrete
+    mechanisms, and mechanisms that round their noise exactly, therefore pass. Outputs that are not
     floats have no such bits, and the attack does not apply. Float32 outputs, and float32 values
-    kept as doubles, are treated alike: the exponents are those of the numbers. With more than 32
-    different groups of entries all of them are tabulated as one; where the pair does not match
-    the outputs, all of them as one and, up to 32, each for itself.
+    kept as doubles, are treated alike, because the exponents belong to the numbers. If there are
+    more than 32 different groups of entries, all entries are tabulated as one group. If the pair
+    does not match the outputs, all entries form one group, and up to 32 entries are also tabulated
+    one by one.
 
     Source:
         Mironov (2012), "On significance of the least significant bits for differential privacy";
@@ -274,11 +277,11 @@ class FloatLattice(ScoreAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on; its entries are used where they match the outputs'.
+            pair: the pair on which they were drawn; its entries are used if they match the outputs.
 
         Returns:
-            The scores, most promising first; one that is 0 everywhere without a trace; none
-            if the outputs are not floats or have no entries.
+            The scores, most promising first. Without a trace, one score that is always 0. Empty if
+            the outputs are not floats or have no entries.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         if outputs.dtype.kind != "f" or outputs_prime.dtype.kind != "f" or outputs.size == 0:
@@ -297,7 +300,7 @@ class FloatLattice(ScoreAttack):
 class Table(NamedTuple):
     """Pilot counts of one group, by side, bin and class (see `LowBits`).
 
-    `ends` are x_i and x'_i, or empty where they are unknown.
+    `ends` are x_i and x'_i, or empty if they are unknown.
     """
 
     columns: tuple[int, ...]
@@ -319,7 +322,7 @@ def _group_entries(outputs: Array, pair: Pair) -> Sequence[_Group]:
 
 
 def _as_finite_vector(side: Any, dim: int) -> Floats | None:
-    """Return an input as one finite number per output entry, None if it is not such a thing."""
+    """Return an input as one finite number per output entry, or None if that is impossible."""
     side = list_to_floats(side)
     if not isinstance(side, np.ndarray) or side.dtype.kind not in "iuf" or side.size != dim:
         return None
@@ -356,14 +359,14 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
         steps = np.ldexp(1.0, np.arange(power - deep, min(power + _MAX_OCTAVES_ABOVE, 1024)))
         with np.errstate(over="ignore"):
             bounds += [centre - steps, centre + steps]
-    # The outermost windows end where the pilot does.
+    # The outermost windows end at the extremes of the pilot.
     bounds.append(np.array([finite.min(), np.nextafter(finite.max(), np.inf)]))
     edges = np.unique(np.concatenate(bounds))
     return np.asarray(edges[np.isfinite(edges)])
 
 
 def _choose_exponents(exponents: Ints, finite: Floats) -> Ints:
-    """Return exponents far below the spread that leave a share of the numbers on either side.
+    """Return exponents far below the spread that have enough numbers on either side.
 
     The spread is half the width of the middle 98 % of finite numbers.
     """
@@ -380,7 +383,7 @@ def _choose_exponents(exponents: Ints, finite: Floats) -> Ints:
 
 
 def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
-    """Return the best cuts for either side; the whole table too unless the best cut is clean."""
+    """Return the best cuts for each side, and the whole table unless the best cut is clean."""
     below = table.counts.cumsum(axis=2)[:, :, :-1].astype(np.float64)
     if below.shape[2] == 0:
         return []
@@ -388,7 +391,7 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
     whole = table.counts.sum(axis=2)[:, :, np.newaxis].astype(np.float64)
     fine, inside = _sum_windows(below, first, last), _sum_windows(whole, first, last)
     trace, variance = _find_trace(below, whole, first, last)
-    # What the place alone says, by the law of the real numbers, is no merit of a cut.
+    # The window itself may favour a side through the real-number law: subtract this from the merit.
     place = np.abs(np.log((inside[0] + 1.0) / (inside[1] + 1.0)))
     cuts: list[tuple[float, Score]] = []
     unclean: dict[float, bool] = {}
@@ -404,7 +407,7 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
             unclean[float(promises[cut])] = bool(fine[1 - side, window, cut] > 0.0)
             bins = np.arange(first[window], last[window])
             if not likely[window, cut]:
-                # Bins at the ends that hold no fine number on this side only cost.
+                # End bins without a fine number on this side only make the cut worse.
                 bins = bins[below[side, bins, cut] > 0.0]
             low, high = float(table.edges[bins[0]]), float(table.edges[bins[-1] + 1])
             for quantifier in ("some", "every")[: len(table.columns)]:
@@ -427,11 +430,12 @@ def _rule_out(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> 
 
 
 def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) -> Flags:
-    """Find the cuts that arithmetic leads one to expect, shape `(windows, exponents)`.
+    """Find the cuts that are expected from the arithmetic, shape `(windows, exponents)`.
 
-    Let the finer input be a, the other b. Noise beyond 2^j is a multiple of 2^(j - w), w stored
-    bits of the significand, and with b added it stays one where the sum is below 2^j; from a the
-    same place is reached by smaller noise, with finer bits, within 2^j of a.
+    Let a be the finer input and b the other input, and w the number of stored bits of the
+    significand. Noise beyond 2^j is a multiple of 2^(j - w). The sum with b remains such a multiple
+    if the sum is below 2^j. From a, smaller noise reaches the same place within 2^j of a, and
+    smaller noise has finer bits.
     """
     is_expected = np.zeros((first.size, table.exponents.size), dtype=np.bool_)
     if len(table.ends) < 2:
@@ -462,10 +466,10 @@ def _log_ratio_limit(hits: Floats, hits_prime: Floats) -> Floats:
 
 
 def _find_trace(below: Floats, whole: Floats, first: Places, last: Places) -> tuple[Floats, Floats]:
-    """Return standard errors by which fine numbers are more frequent on x in a bin; variances.
+    """Return how much more frequent fine numbers are on x, in standard errors, and variances.
 
-    Each bin is a 2 x 2 table with its margins held fixed, so that only the lattice within a bin
-    counts and not how much of the law lies in it.
+    Each bin is a 2 x 2 table with fixed margins. Therefore only the lattice within a bin counts,
+    and not the probability of the bin.
 
     Source:
         Mantel and Haenszel (1959), with their correction of one half.
@@ -481,8 +485,8 @@ def _find_trace(below: Floats, whole: Floats, first: Places, last: Places) -> tu
 def _score_table(table: Table) -> LowBits:
     """Return the whole table as a score: log ratios of the shares within each bin.
 
-    They are shrunk towards 0 by two standard errors, which leaves many bins without any weight:
-    neighbours with equal weights are joined.
+    The ratios are shrunk towards 0 by two standard errors. Many bins then have weight 0, and
+    neighbouring bins with equal weights are joined.
     """
     held = table.counts + 0.5
     share = np.log(held) - np.log(held.sum(axis=2, keepdims=True))
@@ -511,10 +515,10 @@ def lowest_bit(values: Floats) -> Ints:
     bits = values.view(np.int64)
     power = (bits >> 52) & 0x7FF
     odd = bits & _FRACTION_MASK
-    # The leading 1 of a normal number is not stored; a subnormal has none.
+    # The leading 1 of a normal number is not stored; a subnormal number has no leading 1.
     odd |= (power > 0).astype(np.int64) << 52
     odd &= -odd
-    # The isolated bit is a power of two, whose exponent a conversion to double reveals.
+    # The isolated bit is a power of two; a conversion to double shows its exponent.
     exponents = (odd.astype(np.float64).view(np.int64) >> 52) - 1023
     exponents += np.maximum(power, 1) - 1075
     exponents[(odd == 0) | (power == 0x7FF)] = EVERY

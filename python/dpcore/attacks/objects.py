@@ -1,7 +1,8 @@
 """Python objects by their kinds: the numbers, texts and places that many of them hold.
 
-A `Bunch` is one place of many outputs at once: what every output has there, or `ABSENT`. It is
-sorted by kind once, so that each measure is a pass over the items of only one kind.
+A `Bunch` holds the objects at one place of many outputs: one object per output, or `ABSENT`. The
+objects are sorted by kind once. Therefore each measure needs only one pass over the items of one
+kind.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from ..records import Array, Flags, Floats, Ints
 from .arrays import Places
 
 _MAX_UNCUT_CHARACTERS: Final = 256
-"""Longer strings are cut to both their ends, where they came one by one."""
+"""Longest strings that are kept whole; of longer strings only both ends are kept as numbers."""
 _END_CHARACTERS: Final = 1024
-"""Characters kept at either end of those: more than any part reads."""
+"""Characters kept at either end of long strings: more than any part reads."""
 _FROM_END: Final = slice(None, -_END_CHARACTERS - 1, -1)
 _COUNTS_BEFORE_TABLE: Final = 2
-"""Values that are counted one by one before a table of all members is made."""
+"""Number of values that are counted one by one before a table of all members is made."""
 DELIMITERS: Final = ",;\t|"
-"""Letters between which texts have fields."""
+"""Letters that may separate the fields of a text."""
 NO_LETTER: Final = -1.0
-"""The letter at a place beyond the string."""
+"""The letter at a place beyond the end of the string."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,10 +49,10 @@ class Strings:
     """Strings, or strings of bytes, as numbers.
 
     Args:
-        lengths: characters of each, shape `(size,)`.
+        lengths: number of characters of each string, shape `(size,)`.
         heads: codes of the characters from the start, shape `(size, width)`; 0 beyond the end.
-        tails: the same from the end backwards, or None where `heads` holds all characters.
-        items: the strings themselves, or None where `heads` holds all characters.
+        tails: the same from the end backwards, or None if `heads` holds all characters.
+        items: the strings themselves, or None if `heads` holds all characters.
     """
 
     lengths: Ints
@@ -66,7 +67,7 @@ class Strings:
 
     @classmethod
     def of_items(cls, items: Sequence[Any], is_bytes: bool) -> Strings:
-        """Read single strings, or single bytes objects."""
+        """Read Python strings, or Python bytes objects."""
         lengths = np.fromiter(map(len, items), np.int64, len(items))
         width, kind = int(lengths.max(initial=0)), "S" if is_bytes else "U"
         if width <= _MAX_UNCUT_CHARACTERS:
@@ -77,7 +78,7 @@ class Strings:
 
     @property
     def most(self) -> int:
-        """The number of places from either end that are read."""
+        """Number of places from either end that are read."""
         return _END_CHARACTERS if self.tails is not None else self.heads.shape[1]
 
     @property
@@ -86,11 +87,14 @@ class Strings:
         return self.heads.dtype == np.uint8
 
     def letter(self, place: int) -> Floats:
-        """Return the code of the letter at a place, a negative one from the end; -1 for none."""
+        """Return the code of the letter at a place (negative: from the end).
+
+        -1 if there is none.
+        """
         width = self.heads.shape[1]
         inside = self.lengths > place if place >= 0 else self.lengths >= -place
         if self.items is not None and not -_END_CHARACTERS <= place < _END_CHARACTERS:
-            # Of a text among objects only the ends are kept as numbers.
+            # For a long text among objects, only the ends are kept as numbers.
             reached = zip(self.items, inside, strict=True)
             letters = [item[place] if has else 0 for item, has in reached]
             codes: Any = [ord(item) if isinstance(item, str) else item for item in letters]
@@ -108,12 +112,12 @@ class Strings:
         if self.items is not None:
             letter = bytes([code]) if isinstance(self.items[0], bytes) else chr(code)
             return np.fromiter((item.count(letter) for item in self.items), np.float64)
-        # What lies beyond the end is no letter.
+        # Zeros beyond the end are not letters.
         beyond = self.heads.shape[1] - self.lengths if code == 0 else 0
         return np.asarray(np.count_nonzero(self.heads == code, axis=1) - beyond, np.float64)
 
     def numbers(self, most: int | None = None) -> Floats:
-        """Read the first strings, or all, as decimal numbers; NaN for other strings."""
+        """Read all strings, or the first `most`, as decimal numbers; NaN for other strings."""
         return np.array([parse_number(text) for text in self._strings()[:most]], dtype=np.float64)
 
     def frequent(self) -> list[int]:
@@ -130,7 +134,7 @@ class Strings:
 
 
 def _to_character_codes(array: Array) -> Array:
-    """Convert strings of one width to numbers of characters, shape `(size, width)`."""
+    """Convert strings of one width to character codes, shape `(size, width)`."""
     code = np.uint32 if array.dtype.kind == "U" else np.uint8
     width = array.dtype.itemsize // np.dtype(code).itemsize
     if width == 0:
@@ -152,13 +156,13 @@ class _AbsentType:
 
 
 ABSENT: Final = _AbsentType()
-"""Stands where an output has no such place."""
+"""Value for an output that has no such place."""
 
 NOTHING, NUMBER, TEXT, BYTES, SEQUENCE, MAPPING, SET, OTHER, RAISED = range(9)
 """The kinds of objects."""
 
 MISSING: Final = -1
-"""The kind of what is absent."""
+"""The kind of `ABSENT`."""
 
 WORD: Final = 32
 """Bits of a word of a whole number."""
@@ -179,7 +183,7 @@ class Members:
         self._counted = 0
 
     def count_equal(self, value: Any) -> Floats:
-        """Return how many members of every row equal a hashable value, shape `(rows,)`."""
+        """Count the members of every row that equal a hashable value, shape `(rows,)`."""
         self._counted += 1
         if self._counted <= _COUNTS_BEFORE_TABLE or self._table is None:
             return np.array([_count_equal(row, value) for row in self.rows], dtype=np.float64)
@@ -190,7 +194,7 @@ class Members:
         return np.bincount(held, minlength=len(self.rows)).astype(np.float64)
 
     def count_between(self, low: float, high: float) -> Floats:
-        """Return how many floats of every row lie in an interval without its end."""
+        """Count the floats of every row in an interval that includes its lower end only."""
         self._counted += 1
         if self._counted <= _COUNTS_BEFORE_TABLE:
             values, holders = self._floats
@@ -202,14 +206,14 @@ class Members:
 
     @functools.cached_property
     def _table(self) -> tuple[dict[Any, int], Places, Places] | None:
-        """The number of every value, the rows that hold it, and where these begin."""
+        """A number for every value, the rows that hold each value, and where these rows begin."""
         numbers: dict[Any, int] = {}
         try:
             codes = [
                 numbers.setdefault(member, len(numbers)) for row in self.rows for member in row
             ]
         except TypeError:
-            # What has no hash is compared one by one.
+            # Members without a hash are compared one by one.
             return None
         holders = np.repeat(np.arange(len(self.rows)), list(map(len, self.rows)))
         first = np.cumsum([0, *np.bincount(np.array(codes, np.intp), minlength=len(numbers))])
@@ -244,7 +248,7 @@ class Bunch:
     """The objects that many outputs hold at one place.
 
     Args:
-        items: one object an output, `ABSENT` where it has none.
+        items: one object per output, or `ABSENT` if the output has none.
     """
 
     def __init__(self, items: list[Any]) -> None:
@@ -266,7 +270,7 @@ class Bunch:
         self._compared = 0
 
     def of_kind(self, kind: int) -> tuple[Places, list[Any]]:
-        """Return the places of the items of a kind, and the items."""
+        """Return the places of the items of one kind, and these items."""
         is_one = self.kinds == kind
         where = np.flatnonzero(is_one)
         if where.size == len(self.items):
@@ -274,7 +278,7 @@ class Bunch:
         return where, list(itertools.compress(self.items, is_one.tolist())) if where.size else []
 
     def numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
-        """Return the places of numbers, and these as floats, or as complex where one is."""
+        """Return the places of numbers, and the numbers as floats (or as complex numbers)."""
         where, values_found = self.of_kind(NUMBER)
         try:
             return where, np.array(values_found, dtype=np.float64)
@@ -284,11 +288,11 @@ class Bunch:
 
     @functools.cached_property
     def forms(self) -> list[str | None]:
-        """The form of every item, see `form_of`, or None where it is absent."""
+        """The form of every item, see `form_of`; None if the item is absent."""
         items = self._returned
         classes: set[Any] = set(map(type, items))
         has_one = len(classes) == 1 and not any(map(has_many_forms, classes))
-        # Only zeros of floats have another form.
+        # Among floats, only zeros can have a different form.
         if has_one or (classes == {float} and 0.0 not in items):
             return [form_of(items[0])] * len(items)
         return [None if item is ABSENT else form_of(item) for item in items]
@@ -305,14 +309,14 @@ class Bunch:
         return where, list(map(int, numbers))
 
     def words(self, number: int) -> tuple[Places, Floats]:
-        """Return the places of whole numbers, and 32 of their bits, from bit 32 `number` on."""
+        """Return the places of whole numbers, and 32 bits of each, starting at bit 32 `number`."""
         where, whole = self.whole
         shift, mask = WORD * number, 2**WORD - 1
         return where, np.array([float((whole_number >> shift) & mask) for whole_number in whole])
 
     def bits(self, number: int) -> tuple[Places, Floats]:
-        """Return where whole numbers are, and one bit of each, in two's complement."""
-        # Beyond the longest number stands its sign.
+        """Return the places of whole numbers, and one bit of each, in two's complement."""
+        # Beyond the longest number, every bit equals its sign bit.
         column = self._bits[:, min(number, self._bits.shape[1] - 1)]
         return self.whole[0], column.astype(np.float64)
 
@@ -324,7 +328,7 @@ class Bunch:
         return np.unpackbits(table, axis=1, bitorder="little")
 
     def view(self, kind: str) -> list[Any]:
-        """Return another form of the items: parsed texts, keys of mappings, pairs as mappings."""
+        """Return the items in another form: parsed texts, keys of mappings, pairs as mappings."""
         kinds = {"keys": MAPPING, "pairs": SEQUENCE, "message": RAISED, **_DIGIT_VIEWS}
         source = kinds.get(kind, TEXT)
         where, items = self.rows if source == SEQUENCE else self.of_kind(source)
@@ -344,13 +348,13 @@ class Bunch:
 
     @functools.cached_property
     def rows(self) -> tuple[Places, list[Sequence[Any]]]:
-        """The places of sequences, and the sequences, arrays as lists of their entries."""
+        """The places of sequences, and the sequences; arrays are lists of their entries."""
         where, rows = self.of_kind(SEQUENCE)
         classes: set[Any] = set(map(type, rows))
         return where, rows if classes <= _BUILTIN_SEQUENCES else list(map(as_sequence, rows))
 
     def place(self, number: int) -> list[Any]:
-        """Return the entries at one place of the sequences, a negative one from the end."""
+        """Return the entries at one place of the sequences; negative places count from the end."""
         where, rows = self.rows
         least = number + 1 if number >= 0 else -number
         return self._spread(where, [r[number] if len(r) >= least else ABSENT for r in rows])
@@ -363,7 +367,7 @@ class Bunch:
             yield self._spread(where, list(column))
 
     def entry(self, index: Any) -> list[Any]:
-        """Return the entries at an index of the sequences, as an array of them would have it."""
+        """Return the entries at an index of the sequences, read as if they were an array."""
         items = self.items
         for place in np.atleast_1d(index).tolist():
             items = Bunch(items).place(place)
@@ -371,17 +375,17 @@ class Bunch:
 
     @functools.cached_property
     def maps(self) -> tuple[Places, list[Mapping[Any, Any]]]:
-        """The places of mappings, and the mappings, data classes as mappings of their fields."""
+        """The places of mappings, and the mappings; data classes are mappings of their fields."""
         where, maps = self.of_kind(MAPPING)
         return where, list(map(as_mapping, maps))
 
     def key(self, key: Any) -> list[Any]:
-        """Return what the mappings hold under a key."""
+        """Return the values of the mappings under a key."""
         where, maps = self.maps
         return self._spread(where, [mapping.get(key, ABSENT) for mapping in maps])
 
     def equals(self, value: Any) -> Flags:
-        """Return which items are a hashable value, of the same class."""
+        """Return which items equal a hashable value and have the same class."""
         self._compared += 1
         if self._compared == 1:
             return np.array([type(item) is type(value) and item == value for item in self.items])
@@ -392,7 +396,7 @@ class Bunch:
         return Members([((type(item), item),) for item in self.items])
 
     def members(self, kind: int) -> tuple[Places, Members]:
-        """Return where sequences or sets are, and their members."""
+        """Return the places of sequences or sets, and their members."""
         if kind not in self._members:
             where, rows = self.rows if kind == SEQUENCE else self.of_kind(kind)
             self._members[kind] = where, Members(rows)
@@ -422,7 +426,7 @@ _NUMBER_PATTERN: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def view_item(item: Any, kind: str) -> Any:
-    """Return one item in another form; `ABSENT` where it has none."""
+    """Return one item in another form, or `ABSENT` if it has no such form."""
     if kind == "words":
         return item.split()
     if kind == "numbers":
@@ -452,9 +456,10 @@ def _read_digits(item: Any, kind: str) -> Any:
 
 
 def form_of(item: Any) -> str:
-    """Return what an equal object may differ in: its type, and how the number is written.
+    """Return how equal objects may still differ: the type, and how the number is written.
 
-    Scalars of numpy have the form of Python's numbers, which most functions cannot tell apart.
+    Scalars of numpy have the form of Python's numbers, because most functions do not distinguish
+    them.
 
     Example:
         >>> form_of(np.float64(1.0)), form_of(True), form_of(Decimal("1.50"))
@@ -466,12 +471,12 @@ def form_of(item: Any) -> str:
     name = _FORM_NAMES.get(cls, cls.__name__)
     if issubclass(cls, Decimal):
         exponent = item.as_tuple().exponent
-        # Of infinity and NaN it is a letter.
+        # For infinity and NaN the exponent is a letter.
         places = -exponent if isinstance(exponent, int) else exponent
         return f"{name} with {places} decimal place{'' if places == 1 else 's'}"
     if name == "float" and item == 0.0 and math.copysign(1.0, item) < 0.0:
         return "negative zero"
-    # The unit of a time is no part of it.
+    # The unit of a time is not part of its form.
     has_type = name == cls.__name__ and not issubclass(cls, (np.datetime64, np.timedelta64))
     dtype = getattr(item, "dtype", None) if has_type else None
     return name if dtype is None else f"{name} of {dtype}"
@@ -479,7 +484,7 @@ def form_of(item: Any) -> str:
 
 @functools.lru_cache(maxsize=256)
 def has_many_forms(cls: type) -> bool:
-    """Return True for a class whose objects differ in their form."""
+    """Return True for a class if its objects differ in their form."""
     is_number = issubclass(cls, (float, np.floating, Decimal, Spelled))
     return is_number or (hasattr(cls, "dtype") and not issubclass(cls, np.generic))
 
@@ -490,17 +495,18 @@ def as_sequence(item: Any) -> Sequence[Any]:
         return item  # type: ignore[no-any-return]
     if converts_to_array(item):
         array = numpy_of(item) if is_tensor(item) else np.asarray(item)
-        # A structured scalar is one row of fields. Rows stay rows: a shape says something.
+        # A structured scalar is one row of fields. Nested rows are kept, because a shape is
+        # information.
         is_row = array.dtype.names and not array.ndim
         return tuple(array.item()) if is_row else np.atleast_1d(array).tolist()
     return list(item)
 
 
 def as_hashable(item: Any) -> Hashable:
-    """Convert an object to a hashable one, such that equal objects stay equal.
+    """Convert an object to a hashable object; equal objects stay equal.
 
     Raises:
-        TypeError: if it has no parts that can.
+        TypeError: if the object has no parts that can be converted.
 
     Example:
         >>> as_hashable([1, {"b": {2}}])
@@ -517,7 +523,7 @@ def as_hashable(item: Any) -> Hashable:
     if is_hashable(item):
         return item  # type: ignore[no-any-return]
     if kind == NUMBER:
-        # A signalling NaN of decimal refuses even to be compared.
+        # A signalling NaN of decimal raises an error in every comparison.
         return repr(item)
     if kind != MAPPING:
         raise mistyped("outputs", "hashable objects", item)
@@ -535,7 +541,7 @@ def is_hashable(item: Any) -> bool:
 
 
 def as_mapping(item: Any) -> Mapping[Any, Any]:
-    """Return a mapping; a frame by its columns, and the fields of a data class, as one."""
+    """Return a mapping: of a data frame by its columns, and of a data class by its fields."""
     if type(item) is dict or isinstance(item, Mapping):
         return item
     if is_table_class(type(item)):
@@ -564,9 +570,9 @@ def _classify_type(cls: Any) -> int:
 
 
 def _convert_to_nanoseconds(time: Any) -> Any:
-    """Return a time of numpy in nanoseconds, which two units have in common, where these hold it.
+    """Convert a numpy time to nanoseconds, a unit common to all, if this is exact.
 
-    A span of months or years has no such unit.
+    A span of months or years cannot be converted to such a unit.
     """
     unit = np.datetime_data(time.dtype)[0]
     if np.isnat(time) or unit == "generic" or (unit in "YM" and isinstance(time, np.timedelta64)):
@@ -576,7 +582,7 @@ def _convert_to_nanoseconds(time: Any) -> Any:
 
 
 _DIGIT_VIEWS: Final = {name: NUMBER for name in ("digits", "numerator", "denominator")}
-"""Views of exact numbers, which a float64 would round."""
+"""Views of exact numbers that a float64 would round."""
 _FORM_NAMES: Final[dict[type, str]] = {
     np.float64: "float", np.int64: "int", np.bool_: "bool", np.str_: "str", np.bytes_: "bytes",
 }  # fmt: skip
@@ -587,12 +593,12 @@ _PLAIN_CLASSES: Final[Any] = {
     np.timedelta64: _convert_to_nanoseconds,
     **PLAIN_CLASSES,
 }
-"""What stands for objects of some classes: bytes that have a hash, values without spelling."""
+"""Functions that replace objects of some classes: by hashable bytes, or values without spelling."""
 _TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 
 
 def read_complex(item: Any) -> complex:
-    """Read a number of any kind; infinite beyond the range of float64, NaN for other objects."""
+    """Read a number of any type; infinite beyond the range of float64, NaN for other objects."""
     try:
         return complex(item)
     except OverflowError:
@@ -602,7 +608,7 @@ def read_complex(item: Any) -> complex:
 
 
 def _read_seconds(item: Any) -> float:
-    """Convert a time to seconds from the start of 1970, or a time span to seconds; else NaN."""
+    """Convert a time to seconds since the start of 1970, or a time span to seconds; else NaN."""
     if isinstance(item, (np.datetime64, np.timedelta64)):
         return math.nan if np.isnat(item) else float(item.astype(np.int64))
     if isinstance(item, datetime.datetime):

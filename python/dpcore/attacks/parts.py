@@ -1,9 +1,9 @@
 """Outputs that are not real numbers as columns of real numbers: their parts.
 
 A part is reached by steps (an entry of an array, a field, a place of a sequence, a key of a
-mapping) and measured there: a number's value, a length, a letter, how often a letter occurs. One
-map reads regular arrays and Python objects alike, for a rare None turns a block of strings into
-objects.
+mapping) and is measured there. Measures are the value of a number, a length, a letter, or how often
+a letter occurs. The same code reads regular arrays and Python objects, because one rare None turns
+a block of strings into objects.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _VIEW_NAMES: Final = {
     "digits": "digit", "numerator": "numerator", "denominator": "denominator",
     "message": "message",
 }  # fmt: skip
-"""What a place of each view is called; nothing for a view that shows what the text itself says."""
+"""Names for the places of each view. A view that shows the content of the text itself has none."""
 _PLAIN_NAME: Final = re.compile(r"(?!(?:output|value)$)[^\W\d][\w.:/-]*")
 _MAX_NAME_CHARACTERS: Final = 56
 _MAX_VALUE_CHARACTERS: Final = 80
@@ -61,7 +61,7 @@ _ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?
 _PLACE_PATTERN: Final = re.compile(r"\boutput\[(\d+)\]")
 _DERIVED_VIEWS: Final = ("numbers", "digits", "numerator", "denominator")
 DERIVED: Final = 4
-"""Plainness of numbers derived from an output, such as a length or how often a letter occurs."""
+"""Plainness of numbers derived from an output, such as a length or the count of a letter."""
 _WHOLE_VIEWS: Final = ("message", "numerator", "denominator")
 _VIEW_PLAINNESS: Final = {"json": 0, "pairs": 0, **dict.fromkeys(_DERIVED_VIEWS, DERIVED)}
 _FIELD_PLAINNESS: Final = 2
@@ -78,37 +78,37 @@ _MEASURE_NAMES: Final = {
 _PLAIN_MEASURES: Final = ("kind", "value", "holds", "there", "bit", "is", "raises")
 _DERIVED_MEASURES: Final = ("word", "times", "near", "modulo")
 _MAX_JOINT_PARTS: Final = 20
-"""Parts whose values are compared together, two and three at a time."""
+"""Largest number of parts whose values are compared together, two and three at a time."""
 _MAX_JOINT_TEXTS: Final = 4
-"""Largest number of different texts at one place that have a code each."""
+"""Largest number of different texts at one place that each have a code."""
 _JOINT_MEASURES: Final = ("value", "number", "there", "holds")
 _PLAIN_COST: Final = 20
 _Steps = tuple[tuple[str, Any], ...]
 Node = Array | list[Any]
 """Content of many outputs at one place: a regular array, or a list of objects."""
 _CHUNK_NUMBERS: Final = 2**18
-"""Numbers that are read at a time: they stay in the cache."""
+"""Numbers that are read in one step: they fit into the cache."""
 _MAX_CHUNK_BYTES: Final = 2**25
-"""Bytes of outputs, written, that are read at a time: as objects they take several times that."""
+"""Bytes of outputs that are read in one step. As Python objects they need several times as much."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Part(Record, word="Part"):
-    """One real number of an output; NaN where the output has no such part.
+    """One real number of an output; NaN if the output has no such part.
 
     Args:
-        steps: how it is reached, pairs of one of `STEPS` and a number, a name or a key; places
-            of a sequence count from its end where they are below 0.
+        steps: path to the part, as pairs of one of `STEPS` and a number, a name or a key. Negative
+            places of a sequence count from its end.
         measure: one of `MEASURES`.
-        argument: which kind (its number in `objects`), which form, which word of 32 bits, which
-            place of a letter (from the end where it is below 0), which letter is counted, which
-            member is looked for or counted, which bit, the value compared with, the interval of
-            "near", the modulus, the table of outcomes, or the
-            name of an exception.
+        argument: argument of the measure. It is a kind (its number in `objects`), a form, the
+            number of a word of 32 bits, the place of a letter (negative places count from the end),
+            the code of a letter to count, a member to look for or to count, a bit number, a value
+            to compare with, the interval of "near", a modulus, the table of outcomes, or the name
+            of an exception.
 
     Raises:
         TypeError: if `measure` is not a string.
-        ValueError: if it or a step is none of those known.
+        ValueError: if the measure or a step is unknown.
     """
 
     steps: tuple[tuple[str, Any], ...]
@@ -123,12 +123,12 @@ class Part(Record, word="Part"):
 
     @property
     def is_flag(self) -> bool:
-        """True if it is 1 or 0 for what is so or not."""
+        """True if the part is a flag: 1 for true and 0 for false."""
         return self.measure in ("kind", "form", "holds", "there", "bit", "is", "raises")
 
     @property
     def is_whole(self) -> bool:
-        """True if it is a whole number that no rounding may have moved: a flag, count or code."""
+        """True if the part is a whole number without rounding: a flag, a count or a code."""
         return self.measure not in ("value", "real", "imaginary", "number", "modulo")
 
     @property
@@ -142,7 +142,7 @@ class Part(Record, word="Part"):
         return max(own, *inner, int(any(kind != "view" for kind, _ in self.steps)))
 
     def __str__(self) -> str:
-        """Return what a report calls it, such as ``length of name``."""
+        """Return the name of the part in a report, such as ``length of name``."""
         if self.is_flag:
             return self.say(True)
         where, own = _name_place(self.steps), self._measured()
@@ -150,12 +150,15 @@ class Part(Record, word="Part"):
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output, about; of parts that say the same the plainest costs least."""
+        """Approximate nanoseconds per output.
+
+        Among parts with equal values the plainest costs least.
+        """
         is_plain, is_derived = self.measure in _PLAIN_MEASURES, self.measure in _DERIVED_MEASURES
         return _PLAIN_COST + (not is_plain) + 2 * is_derived
 
     def say(self, is_so: bool) -> str:
-        """Return the sentence that a flag is 1, or that it is 0."""
+        """Return the sentence for the value 1 of a flag, or for the value 0."""
         where, argument = _name_place(self.steps), self.argument
         if self.measure == "bit":
             return f"bit {argument}{' of ' if where else ''}{where} is {int(is_so)}"
@@ -195,21 +198,21 @@ class Part(Record, word="Part"):
 
 
 def _quote_value(value: Any, room: int = _MAX_VALUE_CHARACTERS) -> str:
-    """Return a value as a report shows it, texts in double quotes, cut to so many characters."""
+    """Return a value as a report shows it: texts in double quotes, cut to `room` characters."""
     is_plain = isinstance(value, str) and value.isprintable() and '"' not in value
     text = f'"{value}"' if is_plain else repr(value)
     return text if len(text) <= room else f"{text[: room - 3]}..."
 
 
 def _name_rank(noun: str, place: int) -> str:
-    """Return the name of a word or letter at a place, counted from 1 on."""
+    """Return the name of a word or letter at a place, counted from 1."""
     noun, _, rest = noun.partition(" ")
     number = f"{place + 1}" if place >= 0 else f"{-place} from the end"
     return f"{noun} {number} {rest}".rstrip()
 
 
 def _name_place(steps: tuple[tuple[str, Any], ...]) -> str:
-    """Return what the user calls a place, as in ``layer.weight[0, 0]``; empty for the output."""
+    """Return the user's name for a place, as in ``layer.weight[0, 0]``; empty for the output."""
     name, noun, is_index = "", "", False
     for kind, which in steps:
         of = f" of {name}" if name else ""
@@ -276,7 +279,7 @@ def _read_numbers(values: Array, part: Part) -> Array | float:
         return values.imag
     if measure == "modulo" and kind in "uif":
         with np.errstate(invalid="ignore"):
-            # A modulus may be beyond the range of int8 or int16.
+            # A modulus may exceed the range of int8 or int16.
             whole = values.astype(np.int64) if kind == "i" else values
             rounded = _round_to_16_bits(values) if kind == "f" else whole
             remainders: Array = np.remainder(rounded, rounded.dtype.type(part.argument))
@@ -289,7 +292,7 @@ def _read_numbers(values: Array, part: Part) -> Array | float:
 
 
 def _round_to_16_bits(values: Array) -> Floats:
-    """Return numbers with 16 bits, whole ones as they are: a remainder must not show rounding."""
+    """Round numbers to 16 bits, except whole numbers, so that remainders do not show rounding."""
     values = values.astype(np.float64)
     mantissas, exponents = np.frexp(values)
     rounded = np.ldexp(np.rint(mantissas * 2.0**16) / 2.0**16, exponents)
@@ -297,7 +300,7 @@ def _round_to_16_bits(values: Array) -> Floats:
 
 
 def _read_word(whole: Array, number: int) -> Words:
-    """Return 32 bits of whole numbers in two's complement, from bit 32 `number` on."""
+    """Return 32 bits of whole numbers in two's complement, starting at bit 32 `number`."""
     mask = np.uint64(2**WORD - 1)
     if number > 1:
         return np.where(whole < 0, mask, np.uint64(0))
@@ -319,7 +322,7 @@ def _read_text_measure(texts: Strings, part: Part) -> Floats | float:
 
 
 def read_part(held: Bunch | Array, texts: Strings | None, part: Part, out: Floats) -> None:
-    """Write one measure of what `open_node` gave, NaN where an output has none such."""
+    """Write one measure of a result of `open_node` to `out`; NaN for outputs without it."""
     if isinstance(held, Bunch):
         _read_objects(held, part, out)
     else:
@@ -349,7 +352,7 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
         where, values = bunch.numbers()
         with np.errstate(invalid="ignore"):
             out[where] = np.remainder(_round_to_16_bits(values.real), part.argument)
-        # Whole numbers beyond 2^53 have a remainder too, as in an array of them.
+        # Whole numbers beyond 2^53 also have a remainder, as they do in an array.
         where, whole = bunch.whole
         out[where] = [float(argument % int(part.argument)) for argument in whole]
     elif part.measure == "word" or (part.measure == "bit" and NUMBER in bunch.present):
@@ -382,13 +385,13 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
 class Parts(Record, word="Parts"):
     """Parts of outputs as columns of real numbers, shape `(size, parts)`.
 
-    Outputs of other kinds than the pilot's are read as well: what they lack is NaN.
+    Outputs of other types than the pilot's are read as well; a missing part is NaN.
 
     Args:
         parts: the columns, in their order.
 
     Raises:
-        TypeError: if one of them is not a `Part`.
+        TypeError: if an element is not a `Part`.
 
     Example:
         >>> parts = Parts((Part((), "length"), Part((), "letter", -1)))
@@ -404,7 +407,7 @@ class Parts(Record, word="Parts"):
             instance("parts", part, Part)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the columns, shape `(size, parts)`; NaN where an output has no such part."""
+        """Return the columns, shape `(size, parts)`; NaN if an output has no such part."""
         columns = _columns_known(outputs)
         if columns is None or not self.parts:
             return self._read(outputs)
@@ -416,13 +419,13 @@ class Parts(Record, word="Parts"):
         return np.stack([columns[key] for key in keys], axis=1)
 
     def remember(self, outputs: Array, columns: Sequence[Floats]) -> None:
-        """Take columns that were read of some outputs, within `remember_parts`."""
+        """Store columns that were already read of some outputs, inside `remember_parts`."""
         cached = _columns_known(outputs)
         if cached is not None:
             cached.update(zip(self._keys(), columns, strict=True))
 
     def _keys(self) -> list[tuple[Part, type]]:
-        # 1 and True are equal, and not the same value to look for.
+        # 1 and True are equal, but they are different values to look for.
         return [(part, type(part.argument)) for part in self.parts]
 
     def _read(self, outputs: Array) -> Floats:
@@ -444,9 +447,9 @@ class Parts(Record, word="Parts"):
 
 
 class JointParts:
-    """The parts of few values that are compared together, and their columns.
+    """The parts with few values that are compared together, and their columns.
 
-    These are numbers, what is there, and which of a few texts stands at a place.
+    Such parts are numbers, flags of presence, and codes of a few texts at one place.
     """
 
     def __init__(self) -> None:
@@ -454,7 +457,7 @@ class JointParts:
         self.texts: dict[_Steps, dict[Part, Floats]] = {}
 
     def add(self, part: Part, column: Floats, is_copy: bool) -> None:
-        """Keep a column that varies; of numbers not the copy of an earlier one."""
+        """Keep a column that varies; do not keep a number column that copies an earlier one."""
         if part.measure == "is":
             texts = self.texts.setdefault(part.steps, {})
             if len(texts) <= _MAX_JOINT_TEXTS:
@@ -480,24 +483,24 @@ class JointParts:
 
 
 def name_entries(text: str, names: Sequence[str]) -> str:
-    """Return a text in which names stand for "entries 3, 4 and 7"."""
+    """Replace a phrase such as "entries 3, 4 and 7" in a text by the names of the entries."""
     return _ENTRY_PATTERN.sub(
         lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
     )
 
 
 def name_sentences(score: Any, rename: Callable[[str], str]) -> tuple[str, str] | None:
-    """Return the sentences of a score of columns, with the names of these."""
+    """Return the sentences of a score of columns, with the names of the columns."""
     first, second = score_attribute(score, "sentences") or ("", "")
     return (rename(first), rename(second)) if first else None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfColumns(Record, word="OfColumns"):
-    """A score of the rows of a frame, whose columns a report calls by their names.
+    """A score of the rows of a data frame; reports use the names of its columns.
 
     Args:
-        names: of the columns, in a report.
+        names: names of the columns in a report.
         score: rows -> one real number per row.
     """
 
@@ -505,7 +508,7 @@ class OfColumns(Record, word="OfColumns"):
     score: Any
 
     def __getattr__(self, name: str) -> Any:
-        """Return the attribute of the inner score, or raise an AttributeError."""
+        """Return an attribute of the inner score, or raise an AttributeError."""
         if name.startswith("_") or name in ("names", "score"):
             raise AttributeError(name)
         return getattr(self.score, name)
@@ -516,11 +519,11 @@ class OfColumns(Record, word="OfColumns"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences of the inner score, with the names."""
+        """The sentences of the inner score, with the column names."""
         return name_sentences(self.score, self._rename)
 
     def _rename(self, text: str) -> str:
-        """Return a text in which names stand for places and entries."""
+        """Replace places and entries in a text by their names."""
         listed = dict(enumerate(self.names))
         named = _PLACE_PATTERN.sub(lambda match: listed.get(int(match[1]), match[0]), text)
         return name_entries(named, self.names)
@@ -531,7 +534,7 @@ class OfColumns(Record, word="OfColumns"):
 
 
 class _PartCache(threading.local):
-    """The columns of arrays that a thread has read, or None outside of `remember_parts`."""
+    """The columns of arrays that a thread has read; None outside of `remember_parts`."""
 
     known: dict[int, Any] | None = None
 
@@ -540,17 +543,17 @@ _part_cache = _PartCache()
 
 
 def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
-    """Return the columns of an array that were read, or None outside of `remember_parts`."""
+    """Return the columns of an array that were read; None outside of `remember_parts`."""
     columns = _part_cache.known
-    # With the array itself, so that its number stays its own.
+    # The array is stored too, so that its id is not used again.
     return None if columns is None else columns.setdefault(id(outputs), (outputs, {}))[1]
 
 
 @contextmanager
 def remember_parts() -> Iterator[None]:
-    """Cache the parts of arrays, so that several scores read them once.
+    """Cache the parts of arrays, so that several scores read them only once.
 
-    The arrays must not be written to in the meantime.
+    The arrays must not be changed inside this context.
     """
     if _part_cache.known is not None:
         yield
@@ -568,7 +571,8 @@ _PartColumns = list[tuple[tuple[tuple[str, Any], ...], Part, int]]
 def _fill_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
     """Read parts of a node into their columns."""
     if isinstance(node, np.ndarray) and node.ndim > 1:
-        # What an output answers must not depend on whether all in its block have one shape.
+        # The result for an output must not depend on whether all outputs of its block have one
+        # shape.
         entries = [reading for reading in readings if reading[0] and reading[0][0][0] == "entry"]
         if len(entries) < len(readings):
             _fill_columns(
@@ -590,28 +594,28 @@ def _fill_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
 
 
 def rows_within(outputs: Array, most: int) -> int:
-    """Return the number of outputs, at most `most`, that take no more than 32 MiB to write.
+    """Return how many outputs (at most `most`) need no more than 32 MiB in written form.
 
     Args:
         outputs: outputs, shape `(size, ...)`.
-        most: the largest number wanted.
+        most: largest number of outputs.
     """
     return max(1, min(most, int(_MAX_CHUNK_BYTES / max(1.0, bytes_of(outputs)))))
 
 
 def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:
-    """Return the objects of a node by their kinds, or its array; and the texts of an array."""
+    """Return the objects of a node by their kinds, or its array; also the texts of an array."""
     if isinstance(node, list) or (node.dtype == object and node.ndim == 1):
         return Bunch(list(node)), None
     if node.dtype.kind == "V" and node.dtype.names is None and node.dtype.itemsize:
-        # Raw bytes are strings of bytes.
+        # Raw bytes are read as strings of bytes.
         node = np.ascontiguousarray(node).view(f"S{node.dtype.itemsize}")
     is_text = node.dtype.kind in "US" and node.ndim == 1
     return node, Strings.of_array(node) if is_text else None
 
 
 def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
-    """Return the objects that a step leads to, or None where no output has them."""
+    """Return the objects to which a step leads, or None if no output has them."""
     if kind == "view":
         return (held if isinstance(held, Bunch) else Bunch(held.tolist())).view(which)
     if isinstance(held, Bunch):
@@ -626,6 +630,6 @@ def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
         is_inside = len(index) == held.ndim - 1 and all(map(int.__lt__, index, held.shape[1:]))
         return np.asarray(held[(slice(None), *index)]) if is_inside else None
     if kind == "place" and -len(names) <= which < len(names):
-        # A row of fields is a tuple where it came among objects.
+        # A row of fields is a tuple if it occurs among objects.
         which = names[which]
     return held[which] if kind in ("place", "field") and which in names else None

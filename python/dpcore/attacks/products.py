@@ -1,8 +1,9 @@
 """Attacks on pairs of columns: products of their signs and of their centred values.
 
-Each column by itself may have one law on both sides while two of them agree on x and disagree on
-x': a bit that is the exclusive or of another and of the secret, or shared noise. No sum over
-columns shows that. Second moments of all pairs do, at the cost of one matrix product.
+Each column alone may have the same law on both sides, while two columns agree on x and disagree on
+x'. Examples are shared noise, or a bit that is the exclusive or of another bit and the secret. A
+sum over columns cannot show this. The second moments of all pairs show it, at the cost of one
+matrix product.
 """
 
 from __future__ import annotations
@@ -28,37 +29,37 @@ from .triples import find_empty_box, find_telling_groups, has_box_columns, make_
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
-"""Rows a side from which centres and scales are taken."""
+"""Rows per side from which centres and scales are computed."""
 _FEW_COLUMNS_LIMIT: Final = 64
 _MOMENT_STANDARD_ERRORS: Final = 5.0
-"""Standard errors by which a moment must differ among few columns: of 4,000 moments that do not,
-one in 400 pilots has one that does. Among 512 columns it is 6."""
+"""Standard errors by which a moment must differ among few columns. If 4,000 moments have no
+difference, this happens in one of 400 pilots. Among 512 columns the limit is 6."""
 _NORMAL_QUARTILE_RANGE: Final = 1.349
-"""The quartiles of a normal law are so many standard deviations apart."""
+"""Distance between the quartiles of a normal law, in standard deviations."""
 REACH: Final = 16.0
-"""A centred value is at most so many scales: a product of two is finite, and an infinity counts
-like any other so far out."""
+"""Largest magnitude of a centred value, in scales. A product of two such values is finite, and an
+infinite value counts like any other value at this limit."""
 _MOMENT_NUMBERS: Final = 2**20
 _MOMENT_ROWS: Final = (2**13, 2**16)
-"""Numbers a side from which moments are taken; at least and at most so many rows."""
+"""Numbers per side from which moments are computed. The rows have these two limits."""
 _CENTRED_VALUE_LIMIT: Final = 4.0
-"""Centred values are cut off here for the moments, so that rare ones do not hide the rest."""
+"""Limit of centred values for the moments, so that rare large values do not hide the rest."""
 _MAX_PRODUCT_TERMS: Final = 256
 _MAX_JOINT_COLUMNS: Final = 20
-"""Columns of the quadratic form of all telling pairs together."""
+"""Largest number of columns in the quadratic form of all informative pairs together."""
 _MIN_EIGENVALUE: Final = 1e-3
-"""Least eigenvalue of a matrix of moments before it is inverted."""
+"""Least eigenvalue of a matrix of moments; smaller ones are raised to it before the inversion."""
 
 
 class Frame(NamedTuple):
     """The columns that are compared.
 
     Args:
-        entries: their places in an output.
-        cuts: where their signs change.
-        centres: their medians.
-        scales: their spreads, above 0.
-        many: which have more than two values.
+        entries: places of the columns in an output.
+        cuts: values at which their signs change.
+        centres: medians of the columns.
+        scales: spreads of the columns, above 0.
+        many: True for columns with more than two values.
     """
 
     entries: Ints
@@ -69,11 +70,11 @@ class Frame(NamedTuple):
 
 
 def frame_of(rows: Array, rows_prime: Array) -> Frame:
-    """Return the columns that vary, at most 512, and their places and spreads."""
+    """Return the columns that vary, at most 512, with their centres and spreads."""
     some = np.concatenate([rows[:_CENTRED_ROWS], rows_prime[:_CENTRED_ROWS]])
     entries = np.flatnonzero((some != some[:1]).any(axis=0))
     if entries.size > MOST_COLUMNS:
-        # Columns that depend on each other are neighbours more often than not.
+        # Neighbouring columns depend on each other more often than distant columns.
         starts = np.linspace(0, entries.size - 2, MOST_COLUMNS // 2).astype(np.int64)
         entries = np.unique(entries[np.concatenate([starts, starts + 1])])
     every = [_measure_column(some[:, i], grain_of(some[:, i], some[:0, i])) for i in entries]
@@ -83,7 +84,7 @@ def frame_of(rows: Array, rows_prime: Array) -> Frame:
 
 
 def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
-    """Return sign change, median, spread, and 1 for three values or more, or None of a constant."""
+    """Return sign change, median, spread, and 1 for three or more values; None if constant."""
     ordered = np.sort(values.astype(np.float64))
     ordered = ordered[np.isfinite(ordered)]
     gaps, slack = cuts_of(ordered, grain), grain.typical
@@ -92,20 +93,20 @@ def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, f
     middle = float(ordered[ordered.size // 2])
     quartiles = ordered[[ordered.size // 4, 3 * ordered.size // 4]]
     spread = float(quartiles[1] - quartiles[0]) / _NORMAL_QUARTILE_RANGE
-    # A column that is mostly one value has quartiles that agree.
+    # A column with one very frequent value has equal quartiles.
     scale = spread if spread > MAX_CLUSTER_TOLERANCES * slack else float(np.std(ordered - middle))
     many = float(gaps.size > 1 or (np.ptp(ordered) > 0.0 and gaps.size == 0))
     return (_find_cut(ordered, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
 
 
 def _find_cut(ordered: Floats, gaps: Places, slack: float) -> float:
-    """Find the gap nearest to the median: rounding never carries a value across it."""
+    """Find the gap nearest to the median; rounding never carries a value across this gap."""
     middle = ordered.size // 2
     ends = np.concatenate([[-1], gaps, [ordered.size - 1]])
     place = int(np.searchsorted(ends, middle))
     first, last = ordered[ends[place - 1] + 1], ordered[ends[place]]
     if gaps.size == 0 or last - first > MAX_CLUSTER_TOLERANCES * slack:
-        # The tolerance of a scale that this column does not have: no gap is near its median.
+        # The tolerance is too large for the scale of this column: no gap is near its median.
         return float(ordered[middle])
     gap = gaps[np.argmin(np.abs(gaps + 1 - ordered.size / 2))]
     return float(place_between(ordered[gap], ordered[gap + 1]))
@@ -114,13 +115,13 @@ def _find_cut(ordered: Floats, gaps: Places, slack: float) -> float:
 class Moments(NamedTuple):
     """Covariances of all pairs of columns, on x and on x', and how they differ.
 
-    Around each side's own means: where columns are independent on both sides, however far apart
-    the sides are, nothing differs, and nothing is left to see that sums over columns do not.
+    The covariances use each side's own means. If columns are independent on both sides, nothing
+    differs here, however far apart the means of the sides are; sums over columns show such shifts.
 
     Args:
-        on_x: shape `(columns, columns)`.
-        on_x_prime: the same on x'.
-        evidence: standard errors between them, 0 on the diagonal.
+        on_x: covariances on x, shape `(columns, columns)`.
+        on_x_prime: covariances on x'.
+        evidence: their difference in standard errors, 0 on the diagonal.
     """
 
     on_x: Floats
@@ -133,21 +134,21 @@ class Moments(NamedTuple):
         means, noise = [], np.zeros(())
         for side in (values, values_prime):
             size = side.shape[1]
-            # In single precision: half the time, and far finer than the standard error.
+            # Single precision takes half the time, and its error is far below the standard error.
             single = side.astype(np.float32)
             single -= single.mean(axis=1, keepdims=True)
             mean = (single @ single.T).astype(np.float64) / size
             single *= single
             second = (single @ single.T).astype(np.float64) / size
             means.append(mean)
-            # Of a moment that seems certain, one more product is taken to be against it.
+            # If a moment has no variance, assume that one more product would contradict it.
             noise = noise + np.maximum(second - mean * mean, 1.0 / size) / size
         evidence = (means[0] - means[1]) / np.sqrt(noise)
         np.fill_diagonal(evidence, 0.0)
         return cls(means[0], means[1], evidence)
 
     def telling(self) -> tuple[Ints, Ints]:
-        """Return the pairs that differ beyond chance, the most informative first."""
+        """Return the pairs that differ more than chance explains, the most informative first."""
         size = np.abs(np.triu(self.evidence, 1))
         order = np.argsort(-size, axis=None, kind="stable")
         least = _MOMENT_STANDARD_ERRORS + (len(size) > _FEW_COLUMNS_LIMIT)
@@ -157,7 +158,7 @@ class Moments(NamedTuple):
 
 
 class _ColumnProducts(Record):
-    """The base of both kinds: arrays that are frozen and fit, and the columns that are read."""
+    """The base class of both product scores: it freezes and checks the arrays."""
 
     __slots__ = ()
     entries: Ints
@@ -166,7 +167,7 @@ class _ColumnProducts(Record):
     weights: Floats
 
     def _freeze(self, *by_entry: str) -> None:
-        """Freeze the arrays, and check that those named have one number for each entry."""
+        """Freeze the arrays, and check that the named arrays have one number per entry."""
         arrays.freeze_arrays(self)
         entries, pairs = self.entries, self.first.shape
         if entries.ndim != 1 or entries.size == 0 or int(entries.min()) < 0:
@@ -181,7 +182,7 @@ class _ColumnProducts(Record):
                 raise invalid(name, f"from 0 to {entries.size - 1}, places in entries", places)
 
     def _describe(self, what: str) -> str:
-        """Return one line for a report: which product, or of how many pairs the sum is."""
+        """Return one line for a report: the product, or the number of pairs in the sum."""
         if self.weights.size == 1:
             i, j = self.entries[self.first[0]], self.entries[self.second[0]]
             return f"product of the {what} of entries {i} and {j}"
@@ -192,21 +193,21 @@ class _ColumnProducts(Record):
 class SignProducts(_ColumnProducts, word="SignProducts"):
     """A weighted sum of products of the signs of two entries.
 
-    ``sum_p weights[p] s[first[p]] s[second[p]]`` with ``s[i]`` 1 where the entry ``entries[i]``
-    is at or above ``centres[i]``, -1 where it is below and 0 where it is NaN. Weights are
+    ``sum_p weights[p] s[first[p]] s[second[p]]``. The sign ``s[i]`` is 1 if the entry
+    ``entries[i]`` is at or above ``centres[i]``, -1 if it is below, and 0 if it is NaN. Weights are
     rounded to multiples of 2^-20, so that the sums are exact in any order.
 
     Args:
-        entries: which entries of the output are read, counted from 0, shape `(read,)`.
-        centres: where their signs change, in the units of the outputs, shape `(read,)`.
-        first: places in `entries` of each pair's first, shape `(pairs,)`.
-        second: places in `entries` of each pair's second, shape `(pairs,)`.
+        entries: entries of the output that are read, counted from 0, shape `(read,)`.
+        centres: values at which the signs change, in the units of the outputs, shape `(read,)`.
+        first: place in `entries` of the first factor of each pair, shape `(pairs,)`.
+        second: place in `entries` of the second factor of each pair, shape `(pairs,)`.
         weights: weight of each pair, shape `(pairs,)`.
-        third: places in `entries` of a third factor of each product, shape `(pairs,)`; empty where
-            products are of two.
+        third: place in `entries` of a third factor of each product, shape `(pairs,)`; empty if
+            products have two factors.
 
     Raises:
-        ValueError: if shapes do not fit, a number is not finite or a place out of range.
+        ValueError: if shapes do not match, a number is not finite or a place is out of range.
 
     Source:
         Neyman and Pearson (1933): for one pair of bits with uniform margins the log-likelihood
@@ -231,7 +232,7 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
     cost = 30
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they fit."""
+        """Freeze the arrays and check that they match."""
         set_fields(self, weights=round_weights(np.asarray(self.weights, np.float64)))
         self._freeze("centres")
         if self.third.size and self.third.shape != self.first.shape:
@@ -266,21 +267,21 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
 class ValueProducts(_ColumnProducts, word="ValueProducts"):
     """A weighted sum of products of the centred values of two entries: a quadratic form.
 
-    ``sum_p weights[p] z[first[p]] z[second[p]]`` with ``z[i]`` the entry ``entries[i]`` less its
-    centre, in units of its scale, and cut off at 16 of them; 0 where it is NaN. A pair of an
-    entry with itself is its square.
+    ``sum_p weights[p] z[first[p]] z[second[p]]``. The value ``z[i]`` is the entry ``entries[i]``
+    minus its centre, divided by its scale, and limited to 16 in magnitude. It is 0 if the entry is
+    NaN. If both factors of a pair are the same entry, the product is its square.
 
     Args:
-        entries: which entries of the output are read, counted from 0, shape `(read,)`.
-        centres: in the units of the outputs, shape `(read,)`.
-        scales: above 0, in the units of the outputs, shape `(read,)`.
-        first: places in `entries` of each pair's first, shape `(pairs,)`.
-        second: places in `entries` of each pair's second, shape `(pairs,)`.
+        entries: entries of the output that are read, counted from 0, shape `(read,)`.
+        centres: centres in the units of the outputs, shape `(read,)`.
+        scales: scales above 0, in the units of the outputs, shape `(read,)`.
+        first: place in `entries` of the first factor of each pair, shape `(pairs,)`.
+        second: place in `entries` of the second factor of each pair, shape `(pairs,)`.
         weights: weight of each pair, shape `(pairs,)`.
 
     Raises:
-        ValueError: if shapes do not fit, a number is not finite, a scale not above 0 or a place
-            out of range.
+        ValueError: if shapes do not match, a number is not finite, a scale is not above 0 or a
+            place is out of range.
 
     Source:
         Neyman and Pearson (1933): the log-likelihood ratio of two normal laws with one mean is
@@ -303,17 +304,17 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output on a usual machine, about."""
+        """Approximate nanoseconds per output on a usual machine."""
         return 10 * int(self.entries.size) + int(self.weights.size)
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they fit."""
+        """Freeze the arrays and check that they match."""
         self._freeze("centres", "scales")
         if not (self.scales > 0.0).all():
             raise invalid("scales", "above 0", self.scales)
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return what the entries' own can move it by, at 16 scales from their centres."""
+        """Return the grain of the score, for entries that are 16 scales from their centres."""
         moved = np.array([grains[i].typical for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
         return Grain(BITS["float64"], absolute=REACH * float(pairs.sum()))
@@ -325,8 +326,8 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         terms = list(zip(self.first, self.second, self.weights, strict=True))
         for part in arrays.chunk_slices(rows):
             values = centre_columns(rows[part][:, self.entries].T, self.centres, self.scales, REACH)
-            # One term after the other: a row's score must not depend on the rows beside it, as
-            # the last bits of a matrix product do.
+            # Add term by term: a row's score must not depend on the neighbouring rows, as the last
+            # bits of a matrix product do.
             for first, second, weight in terms:
                 scores[part] += weight * values[first] * values[second]
         return scores
@@ -342,7 +343,7 @@ def signs_of(rows: Array, centres: Floats) -> Floats:
 
 
 def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float) -> Floats:
-    """Return columns less their centres in units of their scales, cut off; NaN is 0.
+    """Return columns minus their centres, in units of their scales, limited; NaN becomes 0.
 
     Args:
         columns: shape `(columns, size)`.
@@ -365,20 +366,22 @@ def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float
 class Products(NumericAttack):
     """Products of the signs, and of the centred values, of all pairs of at most 64 columns.
 
-    Second moments of the signs around each column's median, and of the values less the median in
-    units of their spread, are compared between the sides. From the pairs that differ by 5
-    standard errors come the scores: the product of the most telling pair, the log-likelihood
-    ratio of normal laws with that pair's moments (for a correlated pair, mostly the square of the
-    difference of the two), and, where several pairs tell, weighted sums over all of them.
+    The attack compares second moments between the sides. They are moments of the signs around each
+    column's median, and of the values minus the median in units of their spread. Pairs that differ
+    by 5 standard errors give the scores. The first is the product of the most informative pair. The
+    second is the log-likelihood ratio of normal laws with that pair's moments; for a correlated
+    pair it is mostly the square of the difference of the two. If several pairs are informative,
+    weighted sums over all of them are added.
 
-    Of at most 32 columns that are read as few values (each value of a column of at most four,
-    residues modulo 2 and 3 of whole numbers, signs around 0 and the median) the pair and the three
-    columns whose joint moments differ most have a table of their cells. Of 3 to 10 columns of
-    floats a box in three of them that one side leaves empty is an event of its own.
+    The attack also reads at most 32 columns as few values: each value of a column with at most four
+    values, residues modulo 2 and 3 of whole numbers, and signs around 0 and around the median. The
+    pair and the three columns whose joint moments differ most get a table of their cells. With 3 to
+    10 columns of floats, a box in three columns that one side leaves empty is one more event.
 
-    Of more than 64 columns that vary, 32 evenly spaced ones and the neighbour of each are taken.
-    NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, have
-    fewer than two columns that vary, or so few patterns that `Additive` knows each by itself.
+    If more than 64 columns vary, the attack takes 32 evenly spaced columns and the neighbour of
+    each. NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, or
+    in which fewer than two columns vary. It also does not apply to outputs with few patterns,
+    because `Additive` then scores each pattern separately.
 
     Source:
         Neyman and Pearson (1933) for the likelihood ratio; Besag (1975), The Statistician 24,
@@ -404,7 +407,7 @@ class Products(NumericAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose a box in three columns that is empty on one side, or None without one."""
+        """Choose a box in three columns that is empty on one side; None if there is none."""
         sides = [*outputs, *outputs_prime]
         if not (outputs and outputs_prime) or any(side.dtype.kind != "f" for side in sides):
             return None
@@ -413,13 +416,13 @@ class Products(NumericAttack):
         return find_empty_box(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return the scores of few columns together, also where whole rows are frequent."""
+        """Return the scores of a few columns together, even if whole rows are frequent."""
         frame = frame_of(columns, columns_prime)
         sides = [side[:, frame.entries].T for side in (columns, columns_prime)]
         return tuple(_tabulate_groups(sides, frame))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Make at most six scores, or none where no columns differ together between the sides."""
+        """Make at most six scores; no scores if the joint laws of columns do not differ."""
         if has_frequent_rows(rows, rows_prime):
             return
         frame = frame_of(rows, rows_prime)
@@ -434,7 +437,7 @@ class Products(NumericAttack):
 
 
 def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
-    """Yield the product of the best pair of signs, and the weighted sum of all informative ones."""
+    """Yield the product of the best pair of signs, and the weighted sum of informative ones."""
     sides = [signs_of(side.T, frame.cuts).T for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()
@@ -447,9 +450,9 @@ def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts
 
 
 def _tabulate_groups(columns: list[Array], frame: Frame) -> Iterator[Score]:
-    """Yield the scores of the pair and the three columns that differ most together.
+    """Yield the scores of the pair and of the three columns that differ most together.
 
-    Signs have a product as well, which has fewer weights than a table.
+    Signs also get a product score, which has fewer weights than a table.
     """
     for group in find_telling_groups(columns, frame.cuts):
         used = [way.column for way in group]
@@ -461,14 +464,14 @@ def _tabulate_groups(columns: list[Array], frame: Frame) -> Iterator[Score]:
 
 
 def _log_odds(mean: Floats, side: Floats) -> Floats:
-    """Return log odds that a product of signs is 1, from its mean; half a count is added."""
+    """Return the log odds that a product of signs is 1, from its mean; half a count is added."""
     size = side.shape[1]
     agree = 0.5 * (1.0 + mean) * size
     return np.asarray(np.log(agree + 0.5) - np.log(size - agree + 0.5))
 
 
 def _renumber_columns(first: Ints, second: Ints) -> tuple[Ints, Ints]:
-    """Return the columns that pairs need, and the pairs by their places among those."""
+    """Return the columns that pairs use, and the pairs as places among these columns."""
     used, places = np.unique(np.stack([first, second]), return_inverse=True)
     return used, places.reshape(2, -1)
 

@@ -1,4 +1,4 @@
-"""Log ratios of pilot counts: the weights of bins, which chance moves as little as possible."""
+"""Log ratios of pilot counts: weights of bins that depend as little as possible on chance."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .arrays import Places
 
 _AxisArgument = int | tuple[int, ...] | None
 _CLEAR_RATIO_VARIANCES: Final = 4.0
-"""A squared log ratio of this many variances begins to count by itself."""
+"""A squared log ratio counts on its own evidence from this many variances on."""
 _RUN_PENALTY: Final = 5.0
-"""Amount that another run of bins must add to twice the log-likelihood."""
+"""Least increase of twice the log-likelihood that justifies one more run of bins."""
 _WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
-"""Weights are multiples of 1 / `_WEIGHT_STEPS_PER_UNIT`: sums of them are exact in any order."""
+"""Weights are multiples of 1 / `_WEIGHT_STEPS_PER_UNIT`: their sums are exact in any order."""
 
 
 def round_weights(weights: Floats) -> Floats:
@@ -24,16 +24,16 @@ def round_weights(weights: Floats) -> Floats:
 
 
 def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, Floats]:
-    """Compute log ratios of two shares, and their variances; half a count is added to each.
+    """Compute log ratios of two shares, and their variances; add half a count to each count.
 
     Args:
         k: counts on x.
         k_prime: counts on x', of the same shape.
-        n: draws on x that the counts are of, of a shape that broadcasts.
-        n_prime: draws on x'.
+        n: number of draws on x, of a shape that broadcasts.
+        n_prime: number of draws on x'.
 
     Returns:
-        Log ratios, 0 without counts, and variances; of the shape of `k`.
+        Log ratios (0 if both counts are 0) and their variances, both of the shape of `k`.
     """
     ratios = np.log((k + 0.5) / (n + 1.0)) - np.log((k_prime + 0.5) / (n_prime + 1.0))
     ratios = np.where((k == 0) & (k_prime == 0), 0.0, ratios)
@@ -43,20 +43,20 @@ def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, 
 def shrink_log_ratios(
     ratios: Floats, variances: Floats, axis: _AxisArgument = None, live: Flags | bool = True
 ) -> Floats:
-    """Shrink log ratios by how much of their spread is noise.
+    """Shrink log ratios towards 0, by the share of noise in their spread.
 
-    Each is multiplied by t / (t + variance), with t the spread of all of them beyond their noise,
-    or by what its own size justifies, 1 - 4 variance / ratio^2, if that is more: a few clear
-    ratios among many empty ones are not drowned by them.
+    Each ratio is multiplied by t / (t + variance). Here t is the spread of all ratios beyond their
+    noise. If the ratio's own size justifies a larger factor, 1 - 4 variance / ratio^2, this factor
+    is used. Therefore a few clear ratios among many empty ones are not lost.
 
     Args:
         ratios: log ratios.
-        variances: their variances.
-        axis: the axes along which the spread is common, or None for all.
-        live: which ratios there are.
+        variances: variances of the log ratios.
+        axis: axes along which the spread is common. Defaults to all axes.
+        live: True for ratios that exist.
 
     Returns:
-        The shrunk ratios, 0 where there is none.
+        The shrunk ratios, 0 if a ratio does not exist.
 
     Source:
         Efron and Morris (1973), Journal of the American Statistical Association 68: empirical
@@ -73,14 +73,14 @@ def shrink_log_ratios(
 
 
 def smooth_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
-    """Compute weights of bins, neighbours in one run pooled; without runs every bin for itself.
+    """Compute weights of bins; neighbours in one run are pooled, without runs no bin is pooled.
 
     Args:
         k: counts on x, shape `(tables, bins)`.
         k_prime: counts on x'.
-        n: draws on x behind each table, shape `(tables, 1)`.
+        n: draws on x for each table, shape `(tables, 1)`.
         n_prime: draws on x'.
-        runs: number of the run of each bin, shape `(tables, bins)`.
+        runs: number of the run of each bin, shape `(tables, bins)`, or None.
 
     Returns:
         The weights, shape `(tables, bins)`.
@@ -108,10 +108,10 @@ def even_runs(k: Array, k_prime: Array, most: int) -> Places:
 
 
 def clear_runs(k: Array, k_prime: Array) -> Places:
-    """Find runs of neighbouring bins that the pilot does not distinguish.
+    """Find runs of neighbouring bins that the pilot cannot distinguish.
 
-    Of all partitions into runs, the one with the largest log-likelihood of the sides given the
-    bins, less half the penalty for each run.
+    Among all partitions into runs, it takes the one with the largest penalised likelihood. This is
+    the log-likelihood of the sides given the bins, minus half the penalty for each run.
 
     Args:
         k: counts on x, shape `(tables, bins)`.
@@ -132,7 +132,7 @@ def clear_runs(k: Array, k_prime: Array) -> Places:
         value = best[:, :end] + _run_likelihood(*inside) - _RUN_PENALTY / 2.0
         start[:, end] = value.argmax(axis=1)
         best[:, end] = value.max(axis=1)
-    # From the starts of the last runs backwards.
+    # Read the starts of the runs backwards, from the last run.
     begins, rows, last = np.zeros(start.shape, np.bool_), np.arange(tables), np.full(tables, bins)
     for _ in range(bins):
         last = start[rows, last]
@@ -141,7 +141,7 @@ def clear_runs(k: Array, k_prime: Array) -> Places:
 
 
 def _run_likelihood(k: Floats, k_prime: Floats) -> Floats:
-    """Return the largest log-likelihood of a run."""
+    """Return the maximum log-likelihood of a run."""
     both = np.maximum(k + k_prime, 1.0)
     share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both
     return k * np.log(share) + k_prime * np.log(share_prime)

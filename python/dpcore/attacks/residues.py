@@ -1,7 +1,8 @@
-"""The last digits of whole numbers.
+"""Attacks on the last digits of whole numbers.
 
-An even number on x and an odd one on x' are not further apart than any two others. Where there are
-too many numbers for a table, no threshold, bin or moment distinguishes them.
+Suppose that numbers are even on x and odd on x'. An even and an odd number are not farther from
+each other than any two numbers. If there are too many numbers for a table, then thresholds, bins
+and moments cannot distinguish them.
 """
 
 from __future__ import annotations
@@ -23,39 +24,39 @@ from .threshold import Special
 
 MODULI: Final = tuple(range(2, 17))
 _COMMON_MULTIPLE: Final = 720720
-"""A multiple of them all: residues modulo it have all the others."""
+"""A multiple of all moduli: the residue modulo it gives all other residues."""
 _COUNTED_NUMBERS: Final = 2**18
 _COUNTED_ROWS: Final = (2**12, 2**15)
-"""Numbers a side that are counted; at least and at most so many rows."""
+"""Numbers per side that are counted. The rows have these two limits."""
 _MAX_RESIDUE_COLUMNS: Final = 64
 _MIN_COLUMN_RANGE: Final = 64
-"""Columns of a shorter range have a bin for each number in other scores."""
+"""Least range of a column: for shorter ranges other scores have a bin for each number."""
 _MIN_WHOLE_SHARE: Final = 0.5
-"""Share of a column's entries that are whole, at least; the others are infinities and NaN."""
+"""Least share of whole numbers in a column; the other entries are infinities and NaN."""
 _MAX_RESIDUE_SCORES: Final = 3
 _NEGATIVE_LOG_CHANCE: Final = 16.0
-"""Minus the logarithm of the chance that a modulus of a column, which says nothing, is taken."""
+"""Minus the logarithm of the probability that an uninformative modulus of a column is taken."""
 _MODULUS_MARGIN: Final = 1.05
-"""Factor by which the larger of two moduli must be more telling than the smaller."""
+"""Factor by which a larger modulus must be more informative than a smaller one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ResidueRatio(Merged, word="ResidueRatio"):
     """The log-likelihood ratio of the residues of whole numbers.
 
-    ``sum_i weights[i, y_i mod m]`` over the entries that are read, or ``weights[0, (sum_i y_i)
-    mod m]`` of their sum. An entry that is not whole, or a float from 2^53 on, adds 0; the sum
-    is then of the others. Residues run from 0 to m - 1, for negative numbers too.
+    ``sum_i weights[i, y_i mod m]`` over the entries that are read, or ``weights[0, (sum_i y_i) mod
+    m]`` for their sum. An entry that is not a whole number, or a float from 2^53 on, adds 0, and is
+    left out of the sum. Residues run from 0 to m - 1, for negative numbers too.
 
     Args:
-        modulus: m, from 2 to 16.
-        entries: which entries of the output are read, counted from 0; empty for all of them.
-        weights: of every residue, shape `(entries, modulus)`; `(1, modulus)` for the sum.
+        modulus: modulus m, from 2 to 16.
+        entries: entries of the output that are read, counted from 0; empty for all of them.
+        weights: weights of every residue, shape `(entries, modulus)`; `(1, modulus)` for the sum.
         summed: True for the residue of the sum.
 
     Raises:
-        TypeError: if `modulus` is not an integer or `summed` not a bool.
-        ValueError: if the modulus is out of range, or shapes do not fit.
+        TypeError: if `modulus` is not an integer or `summed` is not a bool.
+        ValueError: if the modulus is out of range, or shapes do not match.
 
     Source:
         Neyman and Pearson (1933), on the law of the residue.
@@ -74,7 +75,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
     summed: bool = False
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they fit."""
+        """Freeze the tables and check that they match."""
         weights = round_weights(np.asarray(self.weights, np.float64))
         set_fields(self, modulus=integer("modulus", self.modulus, 2, MODULI[-1]), weights=weights)
         flag("summed", self.summed)
@@ -88,14 +89,14 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
     @property
     def cost(self) -> int:
-        """Nanoseconds per output on a usual machine, about."""
+        """Approximate nanoseconds per output on a usual machine."""
         return 20 * max(1, int(self.entries.size))
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores, shape `(size,)`; never NaN."""
         rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.empty(len(rows))
-        # A residue that is none weighs nothing.
+        # Entries that are not whole numbers have residue -1: they get weight 0.
         weights = np.pad(self.weights, ((0, 0), (0, 1)))
         for part in arrays.chunk_slices(rows):
             read = rows[part][:, self.entries] if self.entries.size else rows[part]
@@ -116,7 +117,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
 
 def residues_of(rows: Array, modulus: int) -> Ints:
-    """Return residues of whole numbers, from 0 to modulus - 1; -1 for anything else.
+    """Return residues of whole numbers, from 0 to modulus - 1; -1 for all other numbers.
 
     Args:
         rows: bools, integers or floats.
@@ -132,7 +133,7 @@ def residues_of(rows: Array, modulus: int) -> Ints:
             return np.where(whole, residues, -1)
     if rows.dtype.kind == "u" and rows.dtype.itemsize == 8:
         return np.remainder(rows, np.uint64(modulus)).astype(np.int64)
-    # A float below 2^53 is held by an integer, whose remainder is the faster one.
+    # An integer holds a float below 2^53 exactly, and its remainder is faster.
     return np.remainder(rows.astype(np.int64, copy=False), np.int64(modulus))
 
 
@@ -140,12 +141,12 @@ def residues_of(rows: Array, modulus: int) -> Ints:
 class Residues(NumericAttack):
     """Residues of whole numbers modulo 2 to 16: of each column, all columns, and their sum.
 
-    For every modulus and column the pilot's counts of residues are compared between the sides;
-    where Pearson's statistic exceeds what chance allows, the log ratios of the counts are the
-    score, of a smaller modulus rather than of a multiple that tells no more. It applies to
-    integers and to floats that are whole on the pilot where they are finite: the first 64 columns
-    whose numbers span 64 or more, and the sum of all; unless there are so few different outputs
-    that a table of them says as much.
+    For every modulus and column, the attack compares the pilot's counts of residues between the
+    sides. If Pearson's statistic exceeds what chance explains, the log ratios of the counts are the
+    score. A smaller modulus is preferred to a multiple that is not more informative. The attack
+    applies to integers, and to floats whose finite values in the pilot are whole. It uses the first
+    64 columns whose numbers span 64 or more, and the sum of all columns. It does not apply if there
+    are so few distinct outputs that a table of them is as informative.
 
     Source:
         Neyman and Pearson (1933) for the likelihood ratio; Pearson (1900) for the comparison.
@@ -166,7 +167,7 @@ class Residues(NumericAttack):
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
-        """Make at most three scores, or none where no residue differs between the sides."""
+        """Make at most three scores; no scores if the residues do not differ between the sides."""
         most = int(np.clip(_COUNTED_NUMBERS // rows.shape[1], *_COUNTED_ROWS))
         sides = [rows[:most], rows_prime[:most]]
         if not all(map(_is_whole, sides)) or has_frequent_rows(*sides):
@@ -187,7 +188,7 @@ class Residues(NumericAttack):
 
 
 def _is_whole(rows: Array) -> bool:
-    """Return True if the finite numbers are whole; a few of them are tested first."""
+    """Return True if the finite numbers are whole; the first rows are tested first."""
     if rows.dtype.kind != "f":
         return True
     for part in (rows[:64], rows):
@@ -198,7 +199,7 @@ def _is_whole(rows: Array) -> bool:
 
 
 def _find_wide_columns(sides: list[Array]) -> Ints:
-    """Return the first columns with more numbers than others scores have bins for."""
+    """Return the first columns with more numbers than other scores have bins for."""
     with np.errstate(invalid="ignore"):
         lows = [np.fmin.reduce(side, axis=0).astype(np.float64) for side in sides]
         highs = [np.fmax.reduce(side, axis=0).astype(np.float64) for side in sides]
@@ -207,15 +208,15 @@ def _find_wide_columns(sides: list[Array]) -> Ints:
 
 
 def _sum_rows(rows: Array) -> Ints:
-    """Return numbers with the residues of each row's sum, shape `(size, 1)`."""
+    """Return numbers with the same residues as each row's sum, shape `(size, 1)`."""
     if rows.dtype.kind == "f" or rows.dtype.itemsize == 8:
         rows = np.maximum(residues_of(rows, _COMMON_MULTIPLE), 0)
-    # A sum below 0 has a residue as well, and -1 stands for none.
+    # A sum below 0 also has a residue, but -1 means that there is none.
     return residues_of(rows.sum(axis=1, keepdims=True, dtype=np.int64), _COMMON_MULTIPLE)
 
 
 def _score_columns(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, ResidueRatio]]:
-    """Yield the best modulus of all columns together, and of the most informative one."""
+    """Yield the best modulus for all columns together, and for the most informative column."""
     best = _best_table(sides)
     telling = best.worth > 0.0
     for used in {int(telling.sum()): telling, 1: best.worth == best.worth.max()}.values():
@@ -225,9 +226,9 @@ def _score_columns(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, Resid
 
 
 def _best_table(sides: list[Ints]) -> _ResidueCounts:
-    """Return the first table about as informative as the best.
+    """Return the first table that is about as informative as the best table.
 
-    Multiples of a modulus are at least as informative.
+    A multiple of a modulus is at least as informative as the modulus; so the order matters.
     """
     tables = [_ResidueCounts.of(sides, modulus) for modulus in MODULI]
     most = max(table.total for table in tables)
@@ -242,8 +243,8 @@ class _ResidueCounts:
         modulus: the modulus.
         k: counts on x, shape `(columns, modulus)`.
         k_prime: counts on x'.
-        worth: estimated divergence between the sides of each column, in both directions, less
-            what chance adds to it; 0 where it may be chance altogether, shape `(columns,)`.
+        worth: estimated divergence between the sides for each column, in both directions, minus the
+            contribution of chance; 0 if chance alone explains it, shape `(columns,)`.
     """
 
     modulus: int
@@ -253,7 +254,7 @@ class _ResidueCounts:
 
     @classmethod
     def of(cls, sides: list[Ints], modulus: int) -> _ResidueCounts:
-        """Return the table of residues modulo a multiple of it, shape `(size, columns)`."""
+        """Count residues modulo `modulus`, from residues of a multiple, shape `(size, columns)`."""
         k, k_prime = (_count_residues(side, modulus) for side in sides)
         n, n_prime = (np.maximum(side.sum(axis=1, keepdims=True), 1.0) for side in (k, k_prime))
         ratios, variances = log_ratios(k, k_prime, n, n_prime)
@@ -271,13 +272,13 @@ class _ResidueCounts:
         return float(self.worth.sum())
 
     def shrink_ratios(self) -> Floats:
-        """Return log ratios, shrunk by how much of them is noise, shape `(columns, modulus)`."""
+        """Return log ratios, shrunk by their share of noise, shape `(columns, modulus)`."""
         n, n_prime = (side.sum(axis=1, keepdims=True) for side in (self.k, self.k_prime))
         return smooth_bins(self.k, self.k_prime, n, n_prime, None)
 
 
 def _count_residues(residues: Ints, modulus: int) -> Floats:
-    """Return the counts of each residue in each column; entries without one are left out."""
+    """Return the counts of each residue in each column; entries without a residue are omitted."""
     columns = residues.shape[1]
     flat = residues % modulus + modulus * np.arange(columns)
     counts = np.bincount(flat[residues >= 0], minlength=modulus * columns)

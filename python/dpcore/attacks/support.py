@@ -1,8 +1,8 @@
 """Outputs that one input can produce and the other cannot: NaN, atoms, ranges, repeats.
 
-A difference of supports is an infinite privacy loss. What the pilot shows is only a hypothesis;
-it is certified like any other event, by a count on fresh draws. That a loss *is* infinite follows
-only from a closed form, which `dpcore.exact.explain_infinite_loss` states for native mechanisms.
+A difference of supports is an infinite privacy loss. The pilot only gives a hypothesis, which is
+certified like any other event, by a count on fresh draws. Only a closed form can prove that a loss
+*is* infinite; `dpcore.exact.explain_infinite_loss` states it for native mechanisms.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from .parts import Parts, remember_parts
 from .threshold import Coordinate, RowMax, RowMin, Special
 
 _RANGE_ORDER_STATISTIC: Final = 8
-"""Rank of the value whose distance from the extreme sets how far a range reaches beyond it."""
+"""Rank of an order statistic: its distance from the extreme decides how far a range is widened."""
 _RANGE_REACH: Final = 1.381966011250105
-"""Times that distance: no simple fraction, where an unseen atom may sit."""
+"""Factor of that distance. It is not a simple fraction, at which an unseen atom may lie."""
 _RANGE_TOLERANCES: Final = 4.0
-"""Tolerances that a range is wider than the values that it holds."""
+"""Number of tolerances by which a range is wider than the values that it holds."""
 _MIN_ONE_SIDED_COUNT: Final = 8
-"""Pilot outputs on one side and none on the other that make an atom one-sided."""
+"""Least number of pilot outputs of a one-sided atom on its side, with no output on the other."""
 _MAX_ONE_SIDED_ATOMS: Final = 16
 MOST_SOUGHT: Final = 2**19
-"""Numbers on both sides that are looked through for rare values."""
+"""Largest number of numbers on both sides in which rare values are sought."""
 _MIN_RARE_COUNT: Final = 4
 _UNLIMITED_PILOT_SIZE: Final = 2**52
 _MAX_REPEATED_VALUES: Final = 16
 _ODD_COUNT_RATIO: Final = 4
-"""Times as frequent, or as seldom, as its neighbours is a value that does not belong to a grid."""
+"""Frequency ratio to its neighbours from which a value does not belong to a grid."""
 _LUCK_PROBABILITY: Final = 0.05
-"""A value seen on one side alone is more than luck where few repeat: so many at most, and in all
-this probability that one of them is one-sided though both sides have it."""
+"""Largest probability that a value which both sides have looks one-sided by luck. At most
+_MAX_REPEATED_VALUES values may repeat."""
 _PRESENCE_LUCK_PROBABILITY: Final = 0.25
 _MAX_REPEATED_ROWS: Final = 4096
-"""Repeated rows per side that are kept."""
+"""Largest number of repeated rows per side that are kept."""
 _REPEAT_STANDARD_ERRORS: Final = 3.0
-"""Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
+"""Standard errors by which repeats must differ on the pilot before all rows are sorted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -63,7 +63,7 @@ class Outside(Merged, word="Outside"):
         highs: upper ends.
 
     Raises:
-        ValueError: if the ends are not vectors of one length, without NaN, each low at most high.
+        ValueError: if the ends are not vectors of one length, hold NaN, or a low exceeds its high.
 
     Source:
         Habernal (2022), theorem 3.2: the output of a mechanism that is never below its input.
@@ -77,13 +77,13 @@ class Outside(Merged, word="Outside"):
     highs: Floats
 
     def __post_init__(self) -> None:
-        """Freeze the ends and check that they fit."""
+        """Freeze the ends and check that they match."""
         arrays.freeze_arrays(self, "lows", "highs")
         if not (self.lows <= self.highs).all():
             raise invalid("lows", "at most highs, entry by entry", self.lows)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the numbers, shape `(size,)`; NaN is not outside."""
+        """Return the number of such entries, shape `(size,)`; NaN is not outside."""
         rows = read_numbers(outputs, self.lows.size)
         scores = np.zeros(len(rows))
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
@@ -97,7 +97,10 @@ class Outside(Merged, word="Outside"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """That the entry is outside its range, and that it is not, or None for several entries."""
+        """The two sentences, that one entry is outside its range or not.
+
+        None for several entries.
+        """
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
         if used.size != 1:
             return None
@@ -117,11 +120,11 @@ class Outside(Merged, word="Outside"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Repeats(Merged, word="Repeats"):
-    """The number of entries of the output that equal another one: entries less distinct values.
+    """The number of entries of the output that equal another entry: entries minus distinct values.
 
     Args:
-        tolerance: entries this near are equal, in the units of the outputs, at least 0.
-        relative: so are entries as near as this share of the larger one, at least 0.
+        tolerance: largest distance of equal entries, in the units of the outputs, at least 0.
+        relative: largest distance of equal entries, as a share of the larger one, at least 0.
 
     Raises:
         TypeError: if one of them is not a number.
@@ -146,7 +149,7 @@ class Repeats(Merged, word="Repeats"):
         set_fields(self, tolerance=tolerance, relative=real("relative", self.relative, low=0.0))
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the numbers, shape `(size,)`; NaN equals no number."""
+        """Return the number of such entries, shape `(size,)`; NaN does not equal any number."""
         rows = read_numbers(outputs)
         scores = np.zeros(len(rows))
         for part in arrays.chunk_slices(rows):
@@ -166,13 +169,13 @@ class Repeats(Merged, word="Repeats"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtAtoms(Merged, word="AtAtoms"):
-    """Entries at atoms that the pilot saw only on x, less those at atoms seen only on x'.
+    """Entries at atoms that the pilot saw only on x, minus entries at atoms seen only on x'.
 
     Args:
-        entries: which entry of the output each atom belongs to.
+        entries: the entry of the output to which each atom belongs.
         lows: lower ends of the atoms' intervals.
         highs: upper ends.
-        signs: 1 for an atom of x, -1 for one of x'.
+        signs: 1 for an atom of x, -1 for an atom of x'.
 
     Raises:
         ValueError: if these are not vectors of one length.
@@ -193,7 +196,7 @@ class AtAtoms(Merged, word="AtAtoms"):
     signs: Ints
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they fit."""
+        """Freeze the tables and check that they match."""
         arrays.freeze_arrays(self, "entries", "lows", "highs", "signs")
 
     def __call__(self, outputs: Array) -> Floats:
@@ -210,7 +213,7 @@ class AtAtoms(Merged, word="AtAtoms"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences of the larger and smaller value of a single atom, or None for several."""
+        """The two sentences for the values of a single atom, the larger first; None for several."""
         if self.entries.size != 1:
             return None
         text = f"entry {self.entries[0]} equals {0.5 * (self.lows[0] + self.highs[0]):.10g}"
@@ -227,13 +230,13 @@ class AtAtoms(Merged, word="AtAtoms"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtRows(Merged, word="AtRows"):
-    """1 of an output equal to a row that the pilot saw repeatedly only on x, -1 only on x'.
+    """1 if the output equals a row that the pilot repeated on x only, -1 if on x' only, else 0.
 
-    Rows are known by a code of 64 bits, a function of their numbers as float64.
+    A row is identified by a code of 64 bits, which is computed from its numbers as float64.
 
     Args:
         codes: codes of the rows, increasing.
-        signs: 1 for a row of x, -1 for one of x'.
+        signs: 1 for a row of x, -1 for a row of x'.
 
     Raises:
         ValueError: if these are not vectors of one length, or the codes do not increase.
@@ -253,16 +256,17 @@ class AtRows(Merged, word="AtRows"):
 
     whole = True
     cost = 1_000
-    """Nanoseconds per output that it is taken to cost: among equals any other score is simpler."""
+    """Assumed nanoseconds per output: so large that any other score with an equal merit is
+    preferred."""
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they fit."""
+        """Freeze the tables and check that they match."""
         arrays.freeze_arrays(self, "codes", "signs")
         if not (self.codes[1:] > self.codes[:-1]).all():
             raise invalid("codes", "increasing", self.codes)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the signs of the rows that outputs equal, shape `(size,)`; 0 for all others."""
+        """Return the signs of the rows that the outputs equal, shape `(size,)`; 0 otherwise."""
         codes = row_codes(read_numbers(outputs))
         places = np.searchsorted(self.codes, codes).clip(max=self.codes.size - 1)
         return np.where(self.codes[places] == codes, self.signs[places], 0).astype(np.float64)
@@ -273,12 +277,12 @@ class AtRows(Merged, word="AtRows"):
 
 
 def row_codes(rows: Array) -> Words:
-    """Return a code of 64 bits for each row of numbers: equal rows have equal codes.
+    """Compute a code of 64 bits for each row of numbers; equal rows have equal codes.
 
     Args:
         rows: shape `(size, columns)`.
     """
-    # Adding 0 makes -0.0 the same as 0.0. Floats that were float32 have 29 bits of 0 below.
+    # Adding 0 turns -0.0 into 0.0. Floats that were float32 end with 29 bits of 0.
     bits = (rows.astype(np.float64) + 0.0).view(np.uint64)
     bits = bits ^ (bits >> np.uint64(32))
     steps = np.arange(1, rows.shape[1] + 1, dtype=np.uint64)
@@ -293,10 +297,11 @@ def row_codes(rows: Array) -> Words:
 class Support(NumericAttack):
     """The search for outputs that only one of the two inputs can produce.
 
-    Hypotheses from the pilot: entries that are NaN or infinite; entries beyond the other side's
-    range, the range widened by a share of the gaps at its end; the extremes of a row; entries
-    that repeat another; entries at values of positive probability that only one side showed.
-    Each is a score, and each must certify like any event: the answer is a finite bound.
+    The pilot gives the hypotheses. They are entries that are NaN or infinite; entries outside the
+    other side's range, after this range is widened by a share of the gaps at its ends; the extremes
+    of a row; entries that repeat another entry; and entries at values of positive probability that
+    only one side showed. Each hypothesis is a score, and must be certified like any event: the
+    result is a finite bound.
 
     Source:
         Habernal (2022), theorem 3.2 (an output that one input cannot produce has infinite loss).
@@ -313,7 +318,7 @@ class Support(NumericAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose rare values of only one side, where the pilot is small enough to look through."""
+        """Choose rare values that only one side has, if the pilot is small enough to search."""
         size = sum(map(np.size, (*outputs, *outputs_prime)))
         if 0 in (len(outputs), len(outputs_prime)) or size > MOST_SOUGHT:
             return None
@@ -329,7 +334,7 @@ class Support(NumericAttack):
             return None
         side = 0 if rare_values.direction == "x" else 1
         often = np.count_nonzero(rare_values.event(columns[side]))
-        # One part that says as much is plainer.
+        # A single part that covers the same rows is plainer.
         for i in range(len(parts.parts)):
             one = _find_rare_part(parts, i, columns, goal)
             if one is not None and np.count_nonzero(one.event(sides[side])) == often:
@@ -360,11 +365,11 @@ class Support(NumericAttack):
 
 
 def _find_ranges(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[Outside]:
-    """Yield the range of x' in every entry where x leaves it."""
+    """Yield the range of x' for every entry whose values on x leave this range."""
     dim = rows.shape[1]
     lows, highs = np.full(dim, -np.inf), np.full(dim, np.inf)
     for part, (own, other) in arrays.column_blocks(rows, rows_prime):
-        # Unlike min and max these pass over NaN, without a word where there is nothing else.
+        # Unlike min and max, these ignore NaN, and they give no warning if all values are NaN.
         least, most = np.fmin.reduce(own, axis=1), np.fmax.reduce(own, axis=1)
         low, high = _widen_ranges(other, grains[part])
         lows[part] = np.where(least < low, low, -np.inf)
@@ -374,9 +379,9 @@ def _find_ranges(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Ite
 
 
 def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Floats]:
-    """Return the range of each column, widened by what lies between the outermost values.
+    """Return the range of each column, widened by the distance between the outermost values.
 
-    A column without a finite value has the whole line.
+    A column without a finite value gets the whole real line.
     """
     lows, highs = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
     held = np.isfinite(columns).sum(axis=1)
@@ -398,7 +403,7 @@ def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Flo
 
 
 def _count_repeats(grains: Sequence[Grain]) -> Repeats:
-    """Return the score that counts entries that repeat another, up to rounding."""
+    """Return the score that counts entries that repeat another entry, up to rounding."""
     grain = coarsest_grain(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
     return Repeats(2.0 * grain.typical, relative)
@@ -437,11 +442,11 @@ class _OneSidedAtom(NamedTuple):
 def _find_one_sided_atoms(
     rows: Array, rows_prime: Array, column: int, grain: Grain, least: int | None = None
 ) -> tuple[Atoms, list[_OneSidedAtom]]:
-    """Return the atoms of a column, and those that only one side shows."""
+    """Return the atoms of a column, and those atoms that only one side shows."""
     own = [arrays.finite_values(side[:, column]) for side in (rows, rows_prime)]
     atoms = atoms_of(np.sort(np.concatenate(own)), grain, least)
-    # Rounding may have moved the other side's values beside the atom: there must be none in
-    # three times its width.
+    # Rounding may have moved the other side's values next to the atom. Therefore that side must
+    # have no value within three times the width of the atom.
     width = atoms.highs - atoms.lows
     low, high = atoms.lows - width, atoms.highs + width
     k, k_prime = (np.searchsorted(v, high, side="right") - np.searchsorted(v, low) for v in own)
@@ -457,15 +462,15 @@ def _find_one_sided_atoms(
 def _find_repeated_rows(
     rows: Array, rows_prime: Array, grains: Sequence[Grain]
 ) -> Iterator[AtRows]:
-    """Yield a score of whole rows of floats that repeat on one side and never on the other.
+    """Yield a score of whole rows of floats that repeat on one side and do not occur on the other.
 
-    Rounded noise in several columns does not repeat; noise from a pool does, and so does a row to
-    which no noise was added.
+    Rounded noise in several columns does not repeat. Noise from a fixed pool repeats, and a row
+    without added noise repeats too.
     """
     if rows.dtype.kind != "f" or rows_prime.dtype.kind != "f":
         return
     if any(grain.bits == 0 for grain in grains):
-        # Columns that were never rounded repeat by their nature.
+        # Columns without rounding naturally repeat.
         return
     sides = rows, rows_prime
     ways = sides, sides[::-1]
@@ -478,11 +483,11 @@ def _find_repeated_rows(
 
 
 def _repeated_rows(rows: Array) -> tuple[Array, Words]:
-    """Return the different rows that occur at least twice, the most frequent ones, and codes."""
+    """Return the distinct rows that occur at least twice, the most frequent ones, and codes."""
     codes = row_codes(rows)
     kinds, places, times = np.unique(codes, return_index=True, return_counts=True)
-    # On a grid values meet in many different rows, and rounding may move them; here a value is one
-    # row's alone.
+    # On a grid, equal values occur in many different rows, and rounding may move them. Here one
+    # value must belong to a single distinct row.
     again = times > 1
     if not again.any():
         return rows[:0], kinds[:0]
@@ -495,7 +500,7 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
 
 
 def _has_own_value(kinds: Array, times: Array, rows: Array) -> Array:
-    """Return which of the different rows have an entry that occurs in no other row."""
+    """Return which distinct rows have an entry that does not occur in another distinct row."""
     own = np.zeros(len(kinds), np.bool_)
     for column in range(rows.shape[1]):
         values, counts = np.unique(rows[:, column], return_counts=True)
@@ -507,7 +512,7 @@ def _has_own_value(kinds: Array, times: Array, rows: Array) -> Array:
 def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[Grain]) -> Words:
     """Return the codes of rows that differ from all rows of the other side by more than rounding.
 
-    The first column rules most of them out.
+    A comparison of the first column excludes most rows of the other side.
     """
     if not codes.size:
         return codes
@@ -535,7 +540,7 @@ def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> 
 
 
 def _keep_frequent(atoms: Sequence[_OneSidedAtom], sign: int) -> list[_OneSidedAtom]:
-    """Return the first atoms of one side, 1 for x and -1 for x'."""
+    """Return the first atoms of one side; the sign is 1 for x and -1 for x'."""
     return [atom for atom in atoms if atom.sign == sign][:_MAX_ONE_SIDED_ATOMS]
 
 
@@ -548,19 +553,17 @@ def _score_atoms(atoms: Sequence[_OneSidedAtom]) -> AtAtoms:
 def find_rare_values(
     outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK_PROBABILITY
 ) -> Choice | None:
-    """Choose values that only one side shows a handful of times, sought on a whole pilot.
+    """Choose values that occur a few times on one side only, sought on a whole pilot.
 
-    Too rare to be found on one part of the pilot and judged on the other: both happens on all of
-    it, with the pilot taken at its word. For that the values that repeat must be few, or one of
-    them would be one-sided by luck.
+    Such values are too rare to be found on one part of the pilot and judged on the other part.
+    Therefore the whole pilot both finds and judges them, without a correction for this. This is
+    only safe if few values repeat; otherwise one of them would be one-sided by luck.
 
     Args:
         outputs: all pilot outputs on x, shape `(size, ...)`.
         outputs_prime: the same on x'.
-        goal: what is to be certified.
-        luck: probability that a value that both sides have is taken for one side's own.
-
-    Returns:
+        goal: the aim of the counted draws.
+        luck: probability that a value of both sides is taken for a value of one side.
         The choice, or None.
     """
     rows = read_both_sides(outputs, outputs_prime)
@@ -574,12 +577,12 @@ def find_rare_values(
     repeated = [atoms for atoms, _ in columns_of_atoms]
     is_grid = sum(atoms.counts.size for atoms in repeated) > _MAX_REPEATED_VALUES
     if is_grid:
-        # Values on a grid repeat by their nature, about as often as the values next to them.
+        # Values on a grid naturally repeat, about as often as the neighbouring values.
         repeated = [_keep_odd_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
     counts = np.concatenate([atoms.counts for atoms in repeated])
     sure: list[_OneSidedAtom] = []
     for atom in itertools.chain(*(some for _, some in columns_of_atoms)):
-        # Only a value that occurs as often can be one-sided so often by luck; of a few all count.
+        # Only equally frequent values can be one-sided by the same luck; of few values all count.
         often = np.count_nonzero(counts >= atom.times) if is_grid else counts.size
         is_rare = often < min(luck * 2.0 ** min(atom.times, 60), _MAX_REPEATED_VALUES + 1)
         if is_rare and atom.low in repeated[atom.entry].lows:
@@ -589,7 +592,7 @@ def find_rare_values(
     choice = max((option for option in options if option), key=merit_of, default=None)
     if choice is None or not is_grid:
         return choice
-    # Each of these values may miss so many rows of the other side by luck.
+    # By luck, each of these values may hide this many rows of the other side.
     own = sum(atom.sign == (1 if choice.direction == "x" else -1) for atom in sure)
     doubt = math.log(_MAX_REPEATED_VALUES / luck) * own
     hits = max(choice.counts.k, choice.counts.k_prime)
@@ -597,10 +600,10 @@ def find_rare_values(
 
 
 def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:
-    """Return the atoms of a column that are unlike the values next to them.
+    """Return the atoms of a column that differ in frequency from the neighbouring values.
 
-    Such an atom is at least 4 times as frequent as the middle of the two values on either side of
-    it, or has at most a quarter of the frequency of three of them.
+    Four neighbouring values are compared, two on either side. Such an atom is at least 4 times as
+    frequent as the middle of these four, or at most a quarter as frequent as three of them.
     """
     values = arrays.finite_values(rows[:, column], rows_prime[:, column])
     atoms = atoms_of(values, grain, 1)
@@ -615,12 +618,12 @@ def _keep_odd_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -
 def _choose_own_values(
     atoms: Sequence[_OneSidedAtom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
-    """Return the event that an output holds a value of only one side, or None without any."""
+    """Return the event that an output holds a value of only one side; None without such a value."""
     frequent = _keep_frequent(atoms, 1 - 2 * side)
     if not frequent:
         return None
     score, hits = _score_atoms(frequent), min(sum(atom.times for atom in frequent), sizes[side])
-    # The hypothesis is that the other side cannot produce it: the pilot has no doubts there.
+    # By hypothesis the other side cannot produce the value: its pilot count of 0 is taken as exact.
     merit = float(goal.predict(hits, sizes[side], 0, _UNLIMITED_PILOT_SIZE, 0.5))
     counts = Counts(hits, sizes[side], 0, sizes[1 - side])
     if side == 0:
@@ -631,7 +634,7 @@ def _choose_own_values(
 def _find_rare_part(
     parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal
 ) -> Choice | None:
-    """Return the rare value of only one part; of a flag that it is set, or that it is not."""
+    """Return the rare value of a single part; for a flag, the event that it is set or not set."""
     part, sides = parts.only([i]), [side[:, [i]] for side in columns]
     rare_values = find_rare_values(sides[0], sides[1], goal, _PRESENCE_LUCK_PROBABILITY)
     if rare_values is None:

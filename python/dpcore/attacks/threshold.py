@@ -1,7 +1,7 @@
 """Simple scores of rows of numbers, and thresholds on them: the attack that needs no model.
 
-A score is a function of an output, higher for x: one entry, a distance, a sum, an extreme, or the
-number of entries in a region.
+A score is a function of an output that is higher for x: one entry, a distance, a sum, an extreme,
+or the number of entries in a region.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from .parts import Parts
 ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
 _SCORE_NAMES: Final[tuple[ScoreName, ...]] = get_args(ScoreName)
 _MAX_KEPT_ENTRIES: Final = 3
-"""Entries that go on to the choice of the event."""
+"""Number of entries that take part in the choice of the event."""
 _SCREENED_NUMBERS: Final = 2**22
-"""Numbers a side on which the entries are compared; at least `_MIN_SCREENED_ROWS` rows of them."""
+"""Numbers per side on which the entries are compared; at least `_MIN_SCREENED_ROWS` rows."""
 _MIN_SCREENED_ROWS: Final = 1024
 _MAX_SUMMED_COLUMNS: Final = 64
-"""Columns up to which sums of rows are faster column by column."""
+"""Largest number of columns for which sums of rows are faster column by column."""
 _SIGNED_MEASURES: Final = ("value", "real", "imaginary", "number")
 """Parts of outputs that may be negative zeros."""
 _RATIO_STANDARD_ERRORS: Final = 4.0
-"""Standard errors taken off an estimated log ratio: the best of many is good by luck, too."""
+"""Standard errors subtracted from an estimated log ratio: the best of many is good by luck, too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -47,11 +47,11 @@ class Coordinate(Record, word="Coordinate"):
     """One entry of the output.
 
     Args:
-        index: which one, from 0, in the row-major order of the output's entries.
+        index: index of the entry, from 0, in the row-major order of the output's entries.
 
     Raises:
         TypeError: if `index` is not an integer.
-        ValueError: if it is negative.
+        ValueError: if `index` is negative.
 
     Source:
         Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, section 5, half-lines on one entry.
@@ -76,7 +76,7 @@ class Coordinate(Record, word="Coordinate"):
         return read_numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the same where the outputs are."""
+        """Compute the same on the device of the outputs."""
         rows = outputs.flat
         return Rough(rows[:, self.index].double()) if self.index < rows.shape[1] else None
 
@@ -85,7 +85,7 @@ class Coordinate(Record, word="Coordinate"):
         return grains[self.index]
 
     def alone(self) -> tuple[int, Coordinate]:
-        """Return the one entry that is read, and the score of outputs that have no other."""
+        """Return the entry that is read, and the score for outputs with only this entry."""
         return self.index, Coordinate(0)
 
     def __str__(self) -> str:
@@ -95,13 +95,14 @@ class Coordinate(Record, word="Coordinate"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closer(Record, word="Closer"):
-    """The distance of an output to x' less that to x.
+    """The distance of an output to x' minus its distance to x.
 
-    ``sum(abs(y - x') - abs(y - x))`` for "l1": up to a factor the log-likelihood ratio of equal
-    Laplace noise in every entry. Half the difference of the squared distances for "l2",
-    ``sum((x - x') (y - (x + x')/2))``: that of Gaussian noise. In L1 an entry beyond both inputs
-    adds exactly their distance, so that rounding cannot split these atoms, and an infinite one
-    counts like any other so far out. NaN in any entry makes the score NaN.
+    For "l1" the score is ``sum(abs(y - x') - abs(y - x))``. Up to a factor, this is the
+    log-likelihood ratio of equal Laplace noise in every entry. For "l2" it is half the difference
+    of the squared distances, ``sum((x - x') (y - (x + x')/2))``, which is the log-likelihood ratio
+    of Gaussian noise up to a factor. In L1 an entry beyond both inputs adds exactly their distance.
+    Therefore rounding cannot split these atoms, and an infinite entry counts like any other entry
+    beyond the inputs. NaN in any entry makes the score NaN.
 
     Args:
         norm: "l1" or "l2".
@@ -110,7 +111,7 @@ class Closer(Record, word="Closer"):
 
     Raises:
         TypeError: if `norm` is not a string, or an input does not hold real numbers.
-        ValueError: if `norm` is neither of the two or the inputs are not two vectors of finite
+        ValueError: if `norm` is neither "l1" nor "l2", or the inputs are not two vectors of finite
             numbers of one length.
 
     Source:
@@ -145,11 +146,11 @@ class Closer(Record, word="Closer"):
 
     @property
     def compiled(self) -> bool:
-        """True if the core sums faster than torch on the same CPU."""
+        """True if the core computes the sum faster than torch on the same CPU."""
         return self.norm == "l1"
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the same where the outputs are."""
+        """Compute the same on the device of the outputs."""
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
@@ -162,7 +163,10 @@ class Closer(Record, word="Closer"):
         return Rough(beyond @ apart.sign(), rounding_slack(terms, float(apart.abs().sum())))
 
     def _constants(self, like: Any, _: str) -> tuple[Any, Any]:
-        """Return distances as a tensor; the middles as well, or in L2 what follows from them."""
+        """Return differences and middles of the inputs as tensors.
+
+        In L2 numbers for the middles.
+        """
         middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
         if self.norm == "l1":
             return as_float64(like, apart), as_float64(like, middle)
@@ -171,7 +175,7 @@ class Closer(Record, word="Closer"):
         return as_float64(like, apart), sizes
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the sum of what the entries may move by, in L2 times their distances."""
+        """Return the grain of the sum of the entries; in L2 each has its distance as weight."""
         return sum_grains(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
     def __str__(self) -> str:
@@ -180,22 +184,22 @@ class Closer(Record, word="Closer"):
 
 
 class OfRow(Record):
-    """A score that is one number for a row of numbers; NaN where an entry is NaN."""
+    """A score that is one number for a row of numbers; NaN if an entry is NaN."""
 
     __slots__ = ()
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return that of the coarsest entry."""
+        """Return the grain of the coarsest entry."""
         return coarsest_grain(grains)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowSum(OfRow, word="RowSum"):
-    """The sum of the entries, in their order; NaN if one is, or if infinities cancel.
+    """The sum of the entries, in their order; NaN if one is NaN, or if infinities cancel.
 
     Source:
-        Neyman and Pearson (1933): the best score where equal Gaussian noise hides a shift that is
-        the same in every entry.
+        Neyman and Pearson (1933): the best score if equal Gaussian noise hides a shift that is the
+        same in every entry.
 
     Example:
         >>> import numpy as np
@@ -204,7 +208,7 @@ class RowSum(OfRow, word="RowSum"):
     """
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the sum of what the entries may move by."""
+        """Return the grain of the sum of the entries."""
         return sum_grains(grains)
 
     def __call__(self, outputs: Array) -> Floats:
@@ -214,7 +218,7 @@ class RowSum(OfRow, word="RowSum"):
         with np.errstate(invalid="ignore", over="ignore"):
             for part in arrays.chunk_slices(rows):
                 if rows.shape[1] > _MAX_SUMMED_COLUMNS:
-                    # Pairwise sums would be other numbers.
+                    # Pairwise summation would give different last bits.
                     scores[part] += np.cumsum(rows[part], axis=1, dtype=np.float64)[:, -1]
                     continue
                 for i in range(rows.shape[1]):
@@ -222,7 +226,7 @@ class RowSum(OfRow, word="RowSum"):
         return scores
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the same where the outputs are."""
+        """Compute the same on the device of the outputs."""
         entries = outputs.flat.shape[1]
         reach = math.sqrt(entries) * outputs.norm() if entries else 0.0
         return Rough(outputs.sum(), rounding_slack(entries, reach)) if entries else None
@@ -234,10 +238,10 @@ class RowSum(OfRow, word="RowSum"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowMin(OfRow, word="RowMin"):
-    """The smallest entry; NaN if one is.
+    """The smallest entry; NaN if an entry is NaN.
 
     Source:
-        Habernal (2022), theorem 3.2: noise that is never negative shows in the smallest entry.
+        Habernal (2022), theorem 3.2: the smallest entry reveals noise that is never negative.
 
     Example:
         >>> import numpy as np
@@ -250,7 +254,7 @@ class RowMin(OfRow, word="RowMin"):
         return np.asarray(read_numbers(outputs, least=1).min(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the same where the outputs are."""
+        """Compute the same on the device of the outputs."""
         return Rough(outputs.flat.amin(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
@@ -260,7 +264,7 @@ class RowMin(OfRow, word="RowMin"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowMax(OfRow, word="RowMax"):
-    """The largest entry; NaN if one is.
+    """The largest entry; NaN if an entry is NaN.
 
     Source:
         As `RowMin`, for noise that is never positive.
@@ -276,7 +280,7 @@ class RowMax(OfRow, word="RowMax"):
         return np.asarray(read_numbers(outputs, least=1).max(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the same where the outputs are."""
+        """Compute the same on the device of the outputs."""
         return Rough(outputs.flat.amax(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
@@ -293,7 +297,7 @@ class Special(Merged, word="Special"):
 
     Raises:
         TypeError: if `kind` is not a string.
-        ValueError: if it is neither of the two.
+        ValueError: if `kind` is neither "nan" nor "inf".
 
     Source:
         Habernal (2022), section 3: half of DPText's draws are undefined.
@@ -312,7 +316,7 @@ class Special(Merged, word="Special"):
         choice("kind", self.kind, ("nan", "inf"))
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the numbers, shape `(size,)`."""
+        """Return the number of such entries, shape `(size,)`."""
         rows = read_numbers(outputs)
         is_special = np.isnan(rows) if self.kind == "nan" else np.isinf(rows)
         return np.asarray(np.count_nonzero(is_special, axis=1), np.float64)
@@ -324,10 +328,10 @@ class Special(Merged, word="Special"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NegativeZeros(Merged, word="NegativeZeros"):
-    """The number of entries of the output that are -0.0, which equals 0.0 with other bits.
+    """The number of entries of the output that are -0.0, which equals 0.0 but has other bits.
 
-    Whoever sees the output as it is printed or stored sees the sign; whoever compares numbers
-    does not. So it belongs to what is found of the code as it runs, beside the rounding.
+    A user who sees the printed or stored output sees the sign, but a comparison of numbers does not
+    show it. Therefore this is a finding about the code as it runs, as rounding is.
 
     Source:
         IEEE 754-2019, section 6.3, the sign of a zero.
@@ -340,7 +344,7 @@ class NegativeZeros(Merged, word="NegativeZeros"):
     whole = True
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the numbers, shape `(size,)`; 0 for outputs that are not floats."""
+        """Return the number of such entries, shape `(size,)`; 0 for outputs that are not floats."""
         rows = read_numbers(outputs)
         return np.asarray(np.count_nonzero((rows == 0.0) & np.signbit(rows), axis=1), np.float64)
 
@@ -350,10 +354,10 @@ class NegativeZeros(Merged, word="NegativeZeros"):
 
 
 def sign_scores(scores: Sequence[Score], outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-    """Return the score of negative zeros in outputs or their parts, or none without such zeros.
+    """Return the score of negative zeros in outputs or their parts; empty without such zeros.
 
     Args:
-        scores: those that an attack has made of the outputs; they name the parts.
+        scores: scores that an attack has made of the outputs; they name the parts.
         outputs: pilot outputs on x, shape `(size, ...)`.
         outputs_prime: the same on x'.
     """
@@ -374,15 +378,15 @@ class Threshold(ScoreAttack):
     """A threshold on a simple score: the attack to try first on numeric outputs.
 
     Args:
-        score: "coordinate" compares all entries on the pilot and keeps the three that tell most;
-            an int is that one entry; "l1" and "l2" are `Closer` (for inputs that broadcast to the
-            shape of an output), "min", "max" and "sum" the statistics of a row; a function
-            `outputs -> real numbers (size,)` is taken as it is, on outputs of any kind. None
-            tries all of these that apply and differ.
+        score: score on which the threshold is set. "coordinate" compares all entries on the pilot
+            and keeps the three most informative ones. An int is the index of one entry. "l1" and
+            "l2" are `Closer` (for inputs that broadcast to the shape of an output). "min", "max"
+            and "sum" are statistics of a row. A function `outputs -> real numbers (size,)` is used
+            unchanged, on outputs of any type. None tries all of these that apply and differ.
 
     Raises:
-        TypeError: if `score` is none of these kinds.
-        ValueError: if it is an unknown name or a negative index.
+        TypeError: if `score` has none of these types.
+        ValueError: if `score` is an unknown name or a negative index.
 
     Source:
         Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, for half-lines; Bichsel, Steffen,
@@ -400,7 +404,7 @@ class Threshold(ScoreAttack):
 
     @property
     def parts(self) -> bool:  # type: ignore[override]
-        """True for a named or chosen score; functions and indices read outputs, not their parts."""
+        """True for a named or default score; functions and indices read only whole outputs."""
         return self.score is None or isinstance(self.score, str)
 
     def __post_init__(self) -> None:
@@ -416,16 +420,16 @@ class Threshold(ScoreAttack):
             raise mistyped("score", requirement, self.score)
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores to try.
+        """Return the scores that compete.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on.
+            pair: the pair on which they were drawn.
 
         Returns:
-            Scores, or none where the outputs are not numbers, or have no such entry, or the inputs
-            do not broadcast to them.
+            Scores. Empty if the outputs are not numbers, have no such entry, or the inputs do not
+            broadcast to them.
         """
         if callable(self.score):
             return (self.score,)
@@ -440,7 +444,7 @@ class Threshold(ScoreAttack):
         if "coordinate" in names:
             scores += [Coordinate(i) for i in _rank_entries(*rows)]
         if self.score is None and dim == 1:
-            # Every other score is a monotone function of the one entry.
+            # Every other score is a monotone function of this one entry.
             return tuple(scores)
         scores += _make_distances(names, np.shape(outputs)[1:], pair)
         scores += [score for name, score in _ROW_SCORES.items() if name in names]
@@ -453,7 +457,7 @@ def _make_distances(names: tuple[str, ...], shape: tuple[int, ...], pair: Pair) 
         return []
     norms = [norm for norm in ("l1", "l2") if norm in names]
     if len(names) > 1 and np.ptp(ends[0] - ends[1]) == 0.0:
-        # With one shift for all entries "l2" is the sum again.
+        # If the shift is the same for all entries, "l2" equals the sum.
         norms.remove("l2")
     return [Closer(norm, *ends) for norm in norms]
 
@@ -481,7 +485,7 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
 
 def _log_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int]) -> Floats:
     """Return cautious log ratios of each column's best half-line, by a normal approximation."""
-    # Just below an order statistic: all of its atom is above the threshold, on both sides.
+    # Just below an order statistic: its whole atom is above the threshold, on both sides.
     points = np.concatenate([side[:, _choose_ranks(side.shape[1])] for side in ordered], axis=1)
     with np.errstate(invalid="ignore"):
         points = np.ascontiguousarray(points - 2.0 * tolerances_at(grains, points))

@@ -1,24 +1,25 @@
-"""The time of a call as one more entry of its output; every output has its own call.
+"""The time of a call as one more entry of its output; each output comes from a separate call.
 
-Latency drifts: caches fill, clocks throttle, other work comes and goes. Whoever times one side in
-one block and the other in the next measures the drift. Here a fair coin draws the side of every
-call, and the labels of the calls that hit the event are what is counted.
+Latency drifts: caches fill, clocks throttle, and other programs start and stop. If one side is
+timed in one block and the other side in the next block, the difference is drift. Here a fair coin
+draws the side of every call. The audit counts the labels of the calls that are in the event.
 
-Let S_i be the side of call i, tossed independently of everything before, and let the event, one
-of output and latency together, be chosen beforehand or from other calls. If output and latency of
-a call together have privacy loss at most epsilon whatever the state of the machine, then
-``P(hit | x, state) <= e^epsilon P(hit | x', state)``, and by Bayes' rule with a fair coin
-``P(S_i = x | hit, state) <= e^epsilon / (1 + e^epsilon)``. As long as the state does not
-depend on the sides of earlier calls, the labels of the m hits are independent given the states,
-so that their number of x is dominated by ``Binomial(m, e^epsilon / (1 + e^epsilon))``, however the
-state drifts. Hence epsilon is at least ``ln(t / (1 - t))`` at confidence 1 - alpha, with t the
-alpha-quantile of Beta(k, k' + 1) for k labels of the numerator's side and k' of the other: the
+Let S_i be the side of call i, tossed independently of everything before. Let the event, which
+depends on output and latency together, be chosen beforehand or from other calls. Suppose that
+output and latency of a call together have privacy loss at most epsilon in every state of the
+machine. Then ``P(hit | x, state) <= e^epsilon P(hit | x', state)``, and by Bayes' rule with a fair
+coin ``P(S_i = x | hit, state) <= e^epsilon / (1 + e^epsilon)``. If the state does not depend on the
+sides of earlier calls, the labels of the m hits are independent given the states. Their number of x
+is then dominated by ``Binomial(m, e^epsilon / (1 + e^epsilon))``, however the state drifts. Hence
+epsilon is at least ``ln(t / (1 - t))`` at confidence 1 - alpha. Here t is the alpha-quantile of
+Beta(k, k' + 1), for k labels of the numerator's side and k' labels of the other side. This is the
 bound `dpcore.bounds.conditional` with ``sides="coin"``. It has no form for delta > 0. A machine
-that remembers sides (a cache that one input warms for the next call) breaks the condition.
+that remembers sides violates the condition; an example is a cache that one input warms for the next
+call.
 
-Latency is not enough. A loop that counts failures takes time in proportion to the noise, and
-the noise has one law on both sides; but output and latency together give the noise away, and output
-less noise is the input.
+Latency alone is not enough. For example, a loop that counts failures takes time in proportion to
+the noise, and the noise has the same law on both sides. However, output and latency together reveal
+the noise, and the output minus the noise is the input.
 """
 
 from __future__ import annotations
@@ -48,25 +49,26 @@ from .histogram import keys_of
 from .threshold import Threshold
 
 _SHOWN_COLUMNS = 4
-"""Columns that a report names one by one."""
+"""Largest number of columns that a report names one by one."""
 _COLUMN_ATTACKS: Final = (Threshold("coordinate"), Additive(), Additive(128))
 """The attacks that make scores of the columns; the last one is for a comb of latencies."""
 _MIN_FINE_COMB_CALLS: Final = 3200
-"""Calls from which the last one has more bins than the usual one."""
+"""Number of calls from which the last attack has more bins than the usual one."""
 _NO_INPUTS: Final = Pair("x", "x_prime")
 """The columns are not entries of the inputs."""
 _USUAL_LATENCY_QUANTILES: Final = (0.02, 0.5)
-"""Quantiles that stand for the usual latency: a call is never faster than its work, and the
-fastest calls scatter least; where they are odd, the median is not."""
+"""Quantiles that define the usual latency. A call is never faster than its work, and the fastest
+calls scatter least. If the fastest calls are unusual, the median is still reliable."""
 _MAX_LATENCY_PLACES: Final = 64
-"""Places at most at which a usual latency is taken."""
+"""Largest number of places at which a usual latency is computed."""
 _MAX_KEPT_ENTRIES: Final = 2
-"""Entries kept, whose latencies distinguish the sides best of `_MAX_SCREENED_ENTRIES`."""
+"""Number of entries that are kept: those of the first `_MAX_SCREENED_ENTRIES` whose latencies
+distinguish the sides best."""
 _MAX_SCREENED_ENTRIES: Final = 256
 _MAX_VALUE_GROUPS: Final = 16
 _MAX_OUTCOMES: Final = 64
 _EXTRAPOLATION_FACTOR: Final = 10.0
-"""A straight line reaches so many times beyond the pilot's values."""
+"""A straight line extends this many times beyond the pilot's values."""
 ClockName = Literal["perf_counter_ns", "process_time_ns", "thread_time_ns"]
 CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 """Clocks of the module `time` that count nanoseconds."""
@@ -90,11 +92,11 @@ class Latency(Merged, word="Latency"):
         """Return the latencies as doubles.
 
         Args:
-            rows: latencies in nanoseconds, shape `(size,)`; or timed rows, whose last column
-                they are.
+            rows: latencies in nanoseconds, shape `(size,)`; or timed rows with latencies in the
+                last column.
 
         Returns:
-            The same, shape `(size,)`.
+            The latencies, shape `(size,)`.
         """
         rows = np.asarray(rows)
         return (rows if rows.ndim == 1 else rows[:, -1]).astype(np.float64)
@@ -109,7 +111,7 @@ class OutputEntry(Merged, word="OutputEntry"):
     """One number of the output of a timed call.
 
     Args:
-        index: which one, from 0, in the row-major order of the output's entries.
+        index: index of the number, from 0, in the row-major order of the output's entries.
     """
 
     index: int
@@ -131,10 +133,10 @@ class OutputEntry(Merged, word="OutputEntry"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutcomeCode(Merged, word="OutcomeCode"):
-    """The number of an output that is compared whole: its place among those of the pilot.
+    """The number of an output that is compared whole: its place among the outputs of the pilot.
 
     Args:
-        keys: outputs that the pilot showed, hashable; every other one has the number -1.
+        keys: hashable outputs that the pilot showed; every other output has the number -1.
     """
 
     keys: tuple[Hashable, ...]
@@ -151,7 +153,7 @@ class OutcomeCode(Merged, word="OutcomeCode"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputDistance(Merged, word="OutputDistance"):
-    """The L1 distance of an output from an input: the size of the noise that was added.
+    """The L1 distance of an output from an input, which is the size of the added noise.
 
     Args:
         side: "x" or "x'", for the report.
@@ -179,11 +181,11 @@ class OutputDistance(Merged, word="OutputDistance"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputGroup(Merged, word="OutputGroup"):
-    """The number of the group of outputs, of equal sizes, that an output is in.
+    """The number of the group in which an output lies; the groups have equal sizes.
 
     Args:
-        column: what the outputs are grouped by, `rows -> numbers`.
-        edges: between the groups, increasing.
+        column: function that orders the outputs, `rows -> numbers`.
+        edges: edges between the groups, increasing.
     """
 
     column: Any
@@ -205,13 +207,13 @@ class OutputGroup(Merged, word="OutputGroup"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ExcessLatency(Merged, word="ExcessLatency"):
-    """The latency less the usual one of such an output on one side, in nanoseconds.
+    """The latency minus the usual latency of such an output on one side, in nanoseconds.
 
     Args:
-        side: "x" or "x'": the side on which it would be usual.
-        column: what the usual latency depends on, `rows -> numbers`.
+        side: "x" or "x'": the side whose usual latency is subtracted.
+        column: quantity on which the usual latency depends, `rows -> numbers`.
         places: values of the column, increasing.
-        usual: the usual latency at each, in nanoseconds; straight lines in between.
+        usual: usual latency at each place, in nanoseconds, with straight lines in between.
     """
 
     side: str
@@ -226,7 +228,7 @@ class ExcessLatency(Merged, word="ExcessLatency"):
             raise invalid("usual", "one latency for each of the places", self.usual.shape)
 
     def __call__(self, rows: Array) -> Floats:
-        """Return the excess of every call, shape `(size,)`; NaN where the column is."""
+        """Return the excess of every call, shape `(size,)`; NaN if the column is NaN."""
         usual = np.interp(self.column(rows), self.places, self.usual)
         return np.asarray(Latency()(rows) - usual)
 
@@ -240,7 +242,7 @@ class TimedScore(Merged, word="TimedScore"):
     """A score of columns made of output and latency.
 
     Args:
-        columns: what is made of the rows, each `rows -> numbers`.
+        columns: functions that make columns from the rows, each `rows -> numbers`.
         score: the score of these columns, `(size, columns) -> numbers`.
     """
 
@@ -262,7 +264,7 @@ class TimedScore(Merged, word="TimedScore"):
 
 
 def _name_columns(columns: Sequence[Any]) -> str:
-    """Name columns in a few words: two excesses differ only in their side."""
+    """Name columns in a few words; two excesses, which differ only in their side, are one."""
     named = [str(column) for column in columns if not isinstance(column, ExcessLatency)]
     excesses = [column for column in columns if isinstance(column, ExcessLatency)]
     if excesses:
@@ -279,16 +281,16 @@ def table_of(columns: Sequence[Any], rows: Array) -> Floats:
 
 
 def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
-    """Make the scores to try.
+    """Make the scores that compete.
 
     Args:
         rows: timed calls, see `Timed.to_rows`.
-        sides: True where a call was on x, shape `(calls,)`.
+        sides: True if a call was on x, shape `(calls,)`.
         pair: the two inputs.
 
     Returns:
-        Scores, all of them fitted on these rows, or none where one side is missing, or outputs
-        cannot be compared.
+        Scores, all fitted on these rows. Empty if one side is missing, or outputs cannot be
+        compared.
     """
     scores: list[TimedScore] = []
     if sides.all() or not sides.any():
@@ -306,7 +308,7 @@ def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any
     """Yield the columns from which scores are made, one table after the other."""
     entries = _output_columns(rows)
     if not any(np.ptp(entry(rows)) for entry in entries):
-        # Without an output that changes the latency is all there is.
+        # If the output never changes, only the latency is informative.
         return
     yield (*entries, Latency())
     telling = _rank_entries(entries, rows, sides)
@@ -319,7 +321,7 @@ def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any
 
 
 def _output_columns(rows: Array) -> tuple[Any, ...]:
-    """Return the output's columns, or none where outputs cannot be compared."""
+    """Return the output's columns; empty if outputs cannot be compared."""
     if rows.dtype != object:
         return tuple(OutputEntry(i) for i in range(rows.shape[1] - 1))
     try:
@@ -330,7 +332,7 @@ def _output_columns(rows: Array) -> tuple[Any, ...]:
 
 
 def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
-    """Return the entries at whose values the usual latencies of the two sides differ most."""
+    """Return the entries for which the usual latencies of the two sides differ most."""
     if len(entries) == 1:
         return entries
     latencies = Latency()(rows)
@@ -370,7 +372,7 @@ def _pair_excesses(
     if ends is None:
         return
     distances = [OutputDistance(side, end) for side, end in zip(("x", "x'"), ends, strict=True)]
-    # The time that noise takes does not depend on the input: one curve, of all calls.
+    # The time that the noise takes does not depend on the input: one curve fits all calls.
     own_distance = np.where(sides, *(distance(rows) for distance in distances))
     curve = _quantile_curve(own_distance, latencies, share)
     for places, usual in (curve, _fit_line(*curve)):
@@ -381,7 +383,7 @@ def _pair_excesses(
 
 
 def _quantile_curve(values: Floats, latencies: Floats, share: float) -> tuple[Floats, Floats]:
-    """Return a quantile of the latency at each of some places, in increasing order of these."""
+    """Return some places, in increasing order, and a quantile of the latency at each."""
     is_finite = np.isfinite(values)
     order = np.argsort(values[is_finite], kind="stable")
     values, latencies = values[is_finite][order], latencies[is_finite][order]
@@ -398,12 +400,12 @@ def _quantile_curve(values: Floats, latencies: Floats, share: float) -> tuple[Fl
 
 
 def _fit_line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
-    """Fit the straight line with the least sum of distances from a curve's points."""
+    """Fit the straight line with the least sum of absolute distances from a curve's points."""
     weights = np.ones(places.size)
     design = np.column_stack([np.ones(places.size), places])
     least = 1e-9 * max(1.0, float(np.abs(usual).max()))
     line = np.zeros(2)
-    # Iterated least squares: each point weighs the inverse of how far off it was.
+    # Iterated least squares: the weight of a point is the inverse of its last distance.
     for _ in range(30):
         root = np.sqrt(weights)
         line = np.linalg.lstsq(design * root[:, None], usual * root, rcond=None)[0]
@@ -418,12 +420,12 @@ def choose_timed(
 ) -> tuple[Above, str]:
     """Choose the score, threshold and direction that should certify most, from pilot calls.
 
-    Every other call fits the scores and the rest choose among them; the latency itself needs no
-    fit and is judged on all calls.
+    Every second call fits the scores, and the other calls choose among them. The latency itself
+    needs no fit and is judged on all calls.
 
     Args:
         rows: pilot calls that will not be counted, see `Timed.to_rows`.
-        sides: True where a call was on x, shape `(calls,)`.
+        sides: True if a call was on x, shape `(calls,)`.
         pair: the two inputs.
         trials: calls that will be counted, both sides together.
         confidence: confidence of the bound, strictly between 0 and 1.
@@ -432,7 +434,7 @@ def choose_timed(
         The event on rows and the direction, "x" or "x_prime".
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a value is out of range.
     """
     goal = Goal(max(1, count("trials", trials) // 2), 0.0, confidence_level(confidence))
@@ -441,7 +443,7 @@ def choose_timed(
     scores = make_timed_scores(rows[::2], sides[::2], pair)
     rest, rest_sides = rows[1::2], sides[1::2]
     events += choose_events(scores, rest[rest_sides], rest[~rest_sides], goal)
-    # Of equals the first, the simplest.
+    # Of equal merits, max() takes the first, which is the simplest.
     best = max(events, key=lambda choice: choice.merit)
     if best.event.score is alone:
         latencies = alone(rows).astype(np.int64)
@@ -454,14 +456,14 @@ def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple
 
     Args:
         pilot: timed calls that will not be counted.
-        trials: calls that will be, both sides together.
+        trials: calls that will be counted, both sides together.
         confidence: confidence of the bound, strictly between 0 and 1.
 
     Returns:
         The event on latencies and the direction, "x" or "x_prime".
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a value is out of range.
     """
     trials, alpha = count("trials", trials), 1.0 - confidence_level(confidence)
@@ -469,7 +471,7 @@ def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple
     low, high = np.sort(values[pilot.sides]), np.sort(values[~pilot.sides])
     points = list_thresholds(low, high)
     if points.size == 0:
-        # One latency only: nothing can be learnt from it.
+        # A single distinct latency: no threshold can be learnt from it.
         return Above(Latency(), float(values[0]) if values.size else 0.0), "x"
     below = [np.searchsorted(side, points).astype(np.float64) for side in (low, high)]
     above = [low.size - below[0], high.size - below[1]]
@@ -482,7 +484,7 @@ def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple
 
 
 def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> Floats:
-    """Return the conditional bound to be expected at the pilot's lower limit for the share of k."""
+    """Return the conditional bound expected at the pilot's lower limit for the share of k."""
     from scipy.special import betaincinv, logit
 
     share = betaincinv(np.maximum(k, 0.5), k_prime + 1.0, alpha)
@@ -494,21 +496,22 @@ def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> F
 @suggest_arguments
 @dataclass(frozen=True, slots=True)
 class Timing(AuditAttack):
-    """The latency of single calls; the event is one of output and latency together.
+    """The latency of single calls; the event depends on output and latency together.
 
-    Scores of the output, the latency, and the latency beyond what is usual for such an output on
-    either side compete on pilot calls that fitted none of them. Outputs may be numbers, rows of
-    numbers of any shape, or anything hashable that repeats; for others only the latency is looked
-    at, and a note says so.
+    Three kinds of scores compete on pilot calls that fitted none of them: scores of the output, of
+    the latency, and of the latency beyond the usual latency of such an output on either side.
+    Outputs may be numbers, rows of numbers of any shape, or hashable values that repeat. For other
+    outputs only the latency is used, and a note states this.
 
     Args:
         clock: name of a clock of the module `time`, one of `CLOCKS`; or any function
-            `() -> nanoseconds` that never falls.
-        warmup: calls made before the pilot and thrown away, their sides drawn by coin too.
+            `() -> nanoseconds` that never decreases.
+        warmup: number of calls before the pilot that are thrown away; their sides are also drawn by
+            coin.
 
     Raises:
-        TypeError: if `clock` is neither a string nor callable, or `warmup` not an integer.
-        ValueError: if `clock` is a string, none of `CLOCKS`, or `warmup` is negative.
+        TypeError: if `clock` is neither a string nor callable, or `warmup` is not an integer.
+        ValueError: if `clock` is a string but not one of `CLOCKS`, or `warmup` is negative.
 
     Source:
         Jin, McMurtry, Rubinstein and Ohrimenko (2022), "Are we there yet? Timing and
@@ -536,7 +539,7 @@ class Timing(AuditAttack):
         return f"Timing(clock={clock}, warmup={self.warmup})"
 
     def default_pilot(self, trials: int) -> int:
-        """Return the pilot calls per side: a quarter of the counted ones, at least 100."""
+        """Return the pilot calls per side: a quarter of the counted calls, at least 100."""
         return max(100, trials // 4)
 
     def timed_counts(
@@ -549,28 +552,28 @@ class Timing(AuditAttack):
         pilot: int | None = None,
         confidence: float = 0.95,
     ) -> TimingCounts:
-        """Choose an event of output and latency with pilot calls and count it on fresh ones.
+        """Choose an event of output and latency on pilot calls and count it on fresh calls.
 
-        The sides of all calls, the pilot's included, are drawn by a fair coin, and the pilot's
-        calls lie at random places among the counted ones, so that it meets the same drift. Given
-        the states of the machine all calls are independent, and so is the event of the counted
-        calls' sides. The theorem and its condition stand at the top of this module. A timing
-        audit repeats neither its latencies nor its counts from a seed.
+        A fair coin draws the sides of all calls, including the pilot's. The pilot's calls lie at
+        random places among the counted calls, and so have the same drift. Given the states of the
+        machine all calls are independent. Therefore the event is independent of the counted calls'
+        sides. The theorem and its condition are at the top of this module. A seed does not
+        reproduce the latencies or the counts of a timing audit.
 
         Args:
             call: `input -> output`, called once per output.
             pair: the two inputs.
-            calls: counted calls, both sides together.
-            rng: tosses the coins.
-            pilot: calls that choose the event, both sides together. None is a quarter of `calls`,
-                at least 200.
-            confidence: confidence of the bound that will be taken, strictly between 0 and 1.
+            calls: number of counted calls, both sides together.
+            rng: random generator for the coins.
+            pilot: number of calls that choose the event, both sides together. Defaults to a quarter
+                of `calls`, at least 200.
+            confidence: confidence of the bound that will be computed, strictly between 0 and 1.
 
         Returns:
             Event, direction and counts, for the conditional bound.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
+            TypeError: if an argument has the wrong type.
             ValueError: if a value is out of range.
 
         Source:

@@ -1,8 +1,8 @@
 """Tables of two or three columns, and boxes in three columns that one side leaves empty.
 
-Three columns may have one law on both sides by themselves and in pairs, while all three show the
-input: the sum of three numbers modulo 3, the sign of a product. A table of what the three are has
-a cell for each combination.
+Three columns may have the same law on both sides, alone and in pairs, and still reveal the input
+together. Examples are the sum of three numbers modulo 3, and the sign of a product. A table of the
+values of all three has a cell for each combination.
 """
 
 from __future__ import annotations
@@ -27,59 +27,60 @@ from .ratios import round_weights, smooth_bins
 from .residues import residues_of
 
 _MAX_VALUES: Final = 4
-"""Values of a column that each have a code; a table of three such columns has 64 cells."""
+"""Largest number of values that each get a code; a table of three such columns has 64 cells."""
 _MODULI: Final = (2, 3)
-"""Moduli of whole numbers with more values."""
+"""Moduli for whole numbers with more values."""
 _MAX_COLUMNS: Final = 32
 _MAX_FEATURES: Final = 64
 _HEAD_ROWS: Final = 2**11
-"""Rows per side from which codes are made."""
+"""Rows per side from which the codes are made."""
 _MOMENT_WORK: Final = 2**29
-"""Features cubed times rows of the moments of three features; at least and at most so many rows."""
+"""Work for the moments of three features: the cube of their number times the rows. The rows have
+the limits _MOMENT_ROWS."""
 _MOMENT_ROWS: Final = (2**11, 2**16)
 _STANDARD_ERRORS: Final = 5.5
-"""Standard errors by which a moment of three features must differ: of 40,000 moments that do not
-differ, one in 600 pilots has one that does."""
+"""Standard errors by which a moment of three features must differ. If 40,000 moments have no
+difference, this happens in one of 600 pilots."""
 _MIN_SHARE_BETWEEN: Final = 0.02
-"""Share of the rows between zero and the centre below which only the sign around 0 is read."""
+"""Least share of rows between 0 and the centre; below it only the sign around 0 is read."""
 _BOX_COLUMNS: Final = (3, 8)
 """Numbers of columns in which empty boxes are sought."""
 _BOX_ROWS: Final = (2**11, 2**16)
-"""Rows per side that are needed for boxes, and that are read."""
+"""Rows per side: the least number that boxes need, and the largest number that is read."""
 _EDGE_ROWS: Final = 2**14
 """Rows per side from which the bins of windows are made."""
 _WINDOW_ROWS: Final = 14.0
-"""Rows per side that a window of two bins in each of three columns holds on average."""
+"""Average number of rows per side in a window of two bins in each of three columns."""
 _MAX_WINDOWS: Final = 4
 _MAX_BOX_SHARE: Final = 0.0625
-"""Share of the rows of a box; larger ones are left to other scores."""
+"""Largest share of the rows that a box may hold; larger boxes are left to other scores."""
 _BOX_ROUNDS: Final = 3
 _TRIMMED_ROWS: Final = 2
-"""Rows that are taken off either end of a run before the last round."""
+"""Rows that are removed at either end of a run before the last round."""
 _EMPTY_SIDE_WEIGHT: Final = 8.0
-"""Rows of the full side that one row of the other side outweighs."""
+"""Weight of one row of the other side, in rows of the full side."""
 _MARGIN_GAPS: Final = 5.0
-"""Mean distances between rows at a face by which the face is moved inwards."""
+"""Distance by which a face is moved inwards, in mean distances between rows at this face."""
 _LUCKY_ROWS: Final = 35
-"""Rows of one side in the best empty box of 8 columns where the sides do not differ: at most 36 in
-95 of 100 pilots of 65,536."""
+"""Rows of one side in the best empty box of 8 columns if the sides do not differ: in 95 of 100
+pilots of 65,536 rows it held at most 36."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CellRatios(Merged, word="CellRatios"):
     """The weight of the cell in which two or three entries of an output lie.
 
-    The code of an entry is its residue, or the number of cuts that it reaches; NaN, and what is
-    not whole where a residue is read, has the last code.
+    The code of an entry is its residue, or the number of cuts that it reaches. NaN has the last
+    code; so has a number that is not whole, if a residue is read.
 
     Args:
-        entries: which entries of the output are read, counted from 0, shape `(read,)`.
-        moduli: modulus of each entry's residue, 0 for an entry that is cut, shape `(read,)`.
+        entries: entries of the output that are read, counted from 0, shape `(read,)`.
+        moduli: modulus of each entry's residue, 0 for an entry with cuts, shape `(read,)`.
         cuts: cuts of each entry, filled up with NaN, shape `(read, cuts)`.
         weights: weight of each cell, one dimension of equal length per entry.
 
     Raises:
-        ValueError: if shapes do not fit, an entry or modulus is negative, or a weight is not
+        ValueError: if shapes do not match, an entry or modulus is negative, or a weight is not
             finite.
 
     Source:
@@ -99,10 +100,10 @@ class CellRatios(Merged, word="CellRatios"):
     weights: Floats
 
     cost = 100
-    """Nanoseconds per output on a usual machine, about."""
+    """Approximate nanoseconds per output on a usual machine."""
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they fit."""
+        """Freeze the arrays and check that they match."""
         arrays.freeze_arrays(self, "entries", "moduli")
         read, weights = self.entries.size, self.weights
         for name, numbers in (("entries", self.entries), ("moduli", self.moduli)):
@@ -130,7 +131,7 @@ class CellRatios(Merged, word="CellRatios"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """The sentences of the inside and the outside of a box; other tables have none."""
+        """The sentences for the inside and the outside of a box; None for other tables."""
         if np.count_nonzero(self.weights) != 1 or self.moduli.any() or self.cuts.shape[1] != 2:
             return None
         ends = zip(self.entries, self.cuts, strict=True)
@@ -149,7 +150,7 @@ class CellRatios(Merged, word="CellRatios"):
 
 
 def _codes_of(column: Array, modulus: int, cuts: Sequence[float] | Floats, radix: int) -> Places:
-    """Return the codes of a column, `radix - 1` for what has none."""
+    """Return the codes of a column; `radix - 1` for values without a code."""
     if modulus:
         residues = residues_of(column, modulus)
         return np.where(residues < 0, radix - 1, residues)
@@ -162,11 +163,11 @@ def _codes_of(column: Array, modulus: int, cuts: Sequence[float] | Floats, radix
 
 
 class FewValued(NamedTuple):
-    """A column read as few values.
+    """A column whose values are read as a few codes.
 
     Args:
-        column: its place.
-        modulus: modulus of the residue, 0 where it is cut.
+        column: place of the column.
+        modulus: modulus of the residue, 0 if the column has cuts.
         cuts: the cuts.
     """
 
@@ -176,12 +177,12 @@ class FewValued(NamedTuple):
 
     @property
     def is_sign(self) -> bool:
-        """True if it is only below its cut or not."""
+        """True if the only code is whether the value is below a single cut."""
         return len(self.cuts) == 1
 
 
 def _read_as_few(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
-    """Return the ways to read each column as few values, the first ways of all columns first."""
+    """Return the ways to read each column as few values, the first way of all columns first."""
     ways: list[tuple[int, FewValued]] = []
     for i, centre in enumerate(centres.tolist()):
         heads = [side[i, :_HEAD_ROWS] for side in columns]
@@ -208,7 +209,7 @@ def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple
 
     Args:
         columns: pilot outputs on x and on x', shapes `(columns, size)`.
-        centres: where the sign of each column changes, shape `(columns,)`.
+        centres: value at which the sign of each column changes, shape `(columns,)`.
 
     Returns:
         At most one pair and one group of three.
@@ -229,13 +230,13 @@ def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple
         return []
     most = int(np.clip(_MOMENT_WORK // len(owners) ** 3, *_MOMENT_ROWS))
     sides = [np.array(side, np.float32)[:, :most] for side in zip(*features, strict=True)]
-    # Around their means: what depends on the input one by one has no joint moment.
+    # Around their means: features that depend on the input separately have no joint moment.
     sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
     sides = [np.concatenate([np.ones_like(side[:1]), side]) for side in sides]
     places = np.array([-1, *(ways[number].column for number in owners[1:])])
     evidence = np.abs(_compare_moments(sides, places))
     groups = []
-    # The first feature is constant: with it, moments are those of pairs.
+    # The first feature is constant: moments with it are moments of pairs.
     for first, stop in ((0, 1), (1, len(places))):
         part = evidence[first:stop]
         if part.size and part.max() > _STANDARD_ERRORS:
@@ -246,15 +247,15 @@ def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple
 
 
 def _compare_moments(sides: Sequence[Array], own: Ints) -> Array:
-    """Return the standard errors between the sides of all moments of three features.
+    """Return the difference between the sides of all moments of three features, in standard errors.
 
     Args:
         sides: features of x and of x', shapes `(features, size)`.
-        own: the column of each feature: moments of features of one column are 0.
+        own: column of each feature. Moments of features of the same column are set to 0.
     """
     count = len(own)
     peaks = np.max([np.abs(side).max(axis=1) for side in sides], axis=0)
-    # Bernstein (1924): what a few outputs may add where a feature is rare.
+    # Bernstein (1924): the possible contribution of a few outputs if a feature is rare.
     room = _STANDARD_ERRORS / (3.0 * min(side.shape[1] for side in sides))
     differ = own[:, np.newaxis] != own
     evidence = np.zeros((count, count, count), np.float32)
@@ -262,7 +263,7 @@ def _compare_moments(sides: Sequence[Array], own: Ints) -> Array:
         rest = slice(i + 1, None)
         means, errors = [], []
         for side in sides:
-            # In single precision, as `Moments`.
+            # In single precision, as in `Moments`.
             product, size = side[rest] * side[i], side.shape[1]
             means.append(product @ side[rest].T / size)
             square = (product * product) @ (side[rest] * side[rest]).T / size
@@ -280,7 +281,7 @@ def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: In
     Args:
         group: the columns, and how they are read.
         columns: pilot outputs on x and on x', shapes `(columns, size)`.
-        entries: entry of an output that each column is.
+        entries: the entry of an output to which each column belongs.
     """
     most = max(len(way.cuts) for way in group)
     radix = max(most + 2, *(way.modulus + 1 for way in group))
@@ -300,7 +301,7 @@ def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: In
 
 
 def has_box_columns(outputs: Array) -> bool:
-    """Return True if outputs have as many columns as a search for an empty box reads."""
+    """Return True if outputs have a number of columns for which empty boxes are sought."""
     return _BOX_COLUMNS[0] <= math.prod(outputs.shape[1:]) <= _BOX_COLUMNS[1]
 
 
@@ -310,7 +311,7 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
     Args:
         outputs: pilot outputs on x, shape `(size, columns)`.
         outputs_prime: the same on x'.
-        goal: what is to be certified.
+        goal: the aim of the counted draws.
 
     Returns:
         The choice, or None if chance explains every box.
@@ -322,7 +323,7 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
     sizes = [side.shape[1] for side in sides]
     if min(sizes) < _BOX_ROWS[0]:
         return None
-    # The emptiest of very many boxes has so many rows less than it should.
+    # The emptiest of very many boxes lacks about this many rows by chance.
     boxes = [_grow_box(sides, *window) for window in _find_empty_windows(sides)]
     boxes = [box for box in boxes if box.k > _LUCKY_ROWS]
     if not boxes:
@@ -342,7 +343,7 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
 
 
 class _Box(NamedTuple):
-    """A box: the fuller side, three columns, ends of shape `(3, 2)`, rows of both sides in it."""
+    """A box: the fuller side, three columns, ends of shape `(3, 2)`, and rows of both sides."""
 
     full: int
     columns: list[int]
@@ -352,12 +353,12 @@ class _Box(NamedTuple):
 
 
 def _find_empty_windows(sides: Sequence[Floats]) -> list[_Box]:
-    """Return the windows in three columns that are the emptiest on one side and not the other."""
+    """Return the windows in three columns that are emptiest on one side but not on the other."""
     bins = int(2.0 * (min(side.shape[1] for side in sides) / _WINDOW_ROWS) ** (1.0 / 3.0))
     heads = np.concatenate([side[:, :_EDGE_ROWS] for side in sides], axis=1)
     with np.errstate(invalid="ignore"):
         edges = np.quantile(heads, np.arange(1, bins) / bins, axis=1).T
-    # Columns of few values have tables of their own.
+    # Columns with few values have separate tables.
     usable = np.flatnonzero(np.isfinite(edges).all(axis=1) & (np.diff(edges) > 0).all(axis=1))
     codes = {i: [np.searchsorted(edges[i], side[i]) for side in sides] for i in usable.tolist()}
     edges, windows = (
@@ -383,7 +384,7 @@ def _find_empty_windows(sides: Sequence[Floats]) -> list[_Box]:
 def _grow_box(
     sides: Sequence[Floats], full: int, columns: list[int], ends: Floats, *_: Any
 ) -> _Box:
-    """Return the box that a window grows to: the best run of rows, one column after the other."""
+    """Return the box to which a window grows: the best run of rows, column by column."""
     own, k, k_prime = [sides[side][columns] for side in (full, 1 - full)], 0, 0
     for number in range(3 * _BOX_ROUNDS):
         i = number % 3
@@ -400,7 +401,8 @@ def _grow_box(
         first = int(np.argmin(totals[: last + 1]))
         if not 2 * _TRIMMED_ROWS < last - first < _MAX_BOX_SHARE * own[0].shape[1]:
             return _Box(full, columns, ends, 0, 0)
-        # A run reaches beyond its box, where rows of the other side would stop the other columns.
+        # A run may extend beyond the true box; rows of the other side there would limit other
+        # columns.
         trim = _TRIMMED_ROWS if number < 3 * (_BOX_ROUNDS - 1) else 0
         ends[i] = pooled[order[[first + trim, last - 1 - trim]]]
         k = int(np.count_nonzero(is_full[first:last]))

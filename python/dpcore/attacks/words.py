@@ -1,7 +1,7 @@
-"""Texts by their words: the attack for texts that are mostly all different.
+"""Texts by their words: the attack for texts that are almost all different.
 
-Outputs are read as rows of tokens. The score sums the log ratios of the tokens present and of their
-number.
+Outputs are read as rows of tokens. The score is the sum of the log ratios of the tokens that occur
+and of the number of tokens.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from .ratios import clear_runs, log_ratios, round_weights, shrink_log_ratios, sm
 NO_ROW: Final = -1
 """The size of an output that is not a text."""
 _CHUNK_OUTPUTS: Final = 2**11
-"""Outputs that are taken apart at a time."""
+"""Number of outputs that are split in one step."""
 _MAX_TOKENS: Final = 2**14
-"""Tokens that are kept: those that move the score most."""
+"""Largest number of tokens that are kept: those that change the score most."""
 _MAX_FITTED_TOKENS: Final = 2**20
-"""Tokens a side from which the ratios are taken, about."""
+"""Approximate number of tokens per side from which the ratios are computed."""
 _MIN_TOKEN_OUTPUTS: Final = 2
-"""A token must occur in so many pilot outputs to be one by which the noise of all is judged."""
+"""Least number of pilot outputs with a token, if this token is used to estimate the noise."""
 _MAX_SEPARATE_LENGTHS: Final = 64
-"""Different lengths that are counted each by itself."""
+"""Largest number of different lengths that are counted separately."""
 _SHOWN_TOKENS: Final = 6
-"""Tokens that a report names."""
+"""Number of tokens that a report names."""
 _SHOWN_TOKEN_CHARACTERS: Final = 24
-"""Characters of a token that a report shows."""
+"""Number of characters of a token that a report shows."""
 _SCREENED_OUTPUTS: Final = 2**12
 _MIN_MEAN_REPEATS: Final = 8
 
@@ -47,17 +47,18 @@ class Rows:
     """The tokens of many outputs.
 
     Args:
-        rows: the tokens of each, or none for an output that is not a text.
-        sizes: how many each has, shape `(size,)`; `NO_ROW` for those.
+        rows: tokens of each output; empty for an output that is not a text.
+        sizes: number of tokens of each, shape `(size,)`; `NO_ROW` for an output that is not a text.
     """
 
     rows: list[list[str]]
     sizes: Ints
 
     def number_tokens(self, table: Mapping[str, int]) -> tuple[Ints, Ints]:
-        """Return which row has which token, each once a row, by the numbers that a table gives.
+        """Return the rows and numbers of their tokens, without repetition inside a row.
 
-        Tokens without a number are left out; a table may make one for each (`Numbering`).
+        Numbers come from `table`. Tokens without a number are left out; a `Numbering` adds a number
+        for each new token.
         """
         tokens, is_new = chain.from_iterable(self.rows), isinstance(table, Numbering)
         codes_of_tokens = (
@@ -85,12 +86,12 @@ class Numbering(dict[str, int]):
 
 
 def iterate_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
-    """Yield the words of outputs, some at a time: what stands between white space, unchanged.
+    """Yield the words of outputs in blocks; words are separated by white space.
 
-    Bytes are read as Latin-1, one character a byte.
+    Bytes are read as Latin-1, one character per byte.
 
     Args:
-        outputs: texts, shape `(size,)` or `(size, 1)`; whatever else is among them is not a text.
+        outputs: texts, shape `(size,)` or `(size, 1)`. Elements of other types are not texts.
 
     Example:
         >>> [(part, rows)] = iterate_words(np.array(["to boston", "", None], dtype=object))
@@ -107,7 +108,7 @@ def iterate_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
 
 
 def texts_of(outputs: Array) -> list[str | None]:
-    """Return every output as a string, or None for one that is not a text."""
+    """Return every output as a string, or None for an output that is not a text."""
     if outputs.dtype.names is not None or outputs.size != len(outputs):
         return [None] * len(outputs)
     items = outputs.reshape(len(outputs)).tolist()
@@ -121,27 +122,27 @@ def _item_to_text(item: Any) -> str | None:
 
 
 _READER: Final = "words"
-"""Name of the function that makes rows of tokens, in a record."""
+"""Name of the function that makes rows of tokens, as it appears in a record."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TokenRatios(Merged, word="TokenRatios"):
-    """The sum of what the different tokens of an output say, and of what their number says.
+    """The sum of the weights of the different tokens of an output, and of the weight of its length.
 
-    A token that the pilot never showed has weight 0, however often it occurs; one that occurs
+    A token that the pilot never showed has weight 0, however often it occurs. A token that occurs
     twice in an output counts once.
 
     Args:
-        tokens: those that say something, the heaviest first.
-        values: what each adds to the score, positive where it speaks for x.
-        starts: where each run of lengths begins, increasing.
-        lengths: what an output that is not a text adds, or one below the first start, then what one
-            in each run adds.
-        reader: how outputs become rows of tokens: "words".
+        tokens: tokens with a weight, the heaviest first.
+        values: weight that each token adds to the score, positive if it favours x.
+        starts: the length at which each run of lengths begins, increasing.
+        lengths: weights of lengths. The first is for an output that is not a text, or for a length
+            below the first start. Then follows one weight for each run.
+        reader: name of the rule that turns outputs into rows of tokens: "words".
 
     Raises:
         TypeError: if `reader` is not a string.
-        ValueError: if it is none of the names, a token occurs twice, or the tables do not fit.
+        ValueError: if `reader` is unknown, a token occurs twice, or the tables do not match.
 
     Example:
         >>> score = TokenRatios(("boston", "fare"), [1.25, -0.5], [0], [0.0, 0.125])
@@ -160,7 +161,7 @@ class TokenRatios(Merged, word="TokenRatios"):
     cost = 5000
 
     def __post_init__(self) -> None:
-        """Freeze the tables and check that they fit."""
+        """Freeze the tables and check that they match."""
         choice("reader", self.reader, (_READER,))
         object.__setattr__(self, "tokens", tuple(self.tokens))
         arrays.freeze_arrays(self)
@@ -208,11 +209,12 @@ class TokenRatios(Merged, word="TokenRatios"):
 def ratios_of(sides: Sequence[Array]) -> TokenRatios:
     """Fit the score on pilot outputs.
 
-    Of a token in k of n outputs on x and k' of n' on x' it is ln((k + 1/2)/(n + 1)) less the same
-    on x', shrunk by how much of the spread of all such ratios is noise (see `shrink_log_ratios`);
-    neighbouring lengths that the pilot does not tell apart are one. On eight made-up rewriters at
-    256 and 1,024 pilot outputs per side this certified .98 of what the best of 25 rules did for
-    each; unshrunk ratios .82 and .90, without the length .87 and .97, log odds the same.
+    A token occurs in k of n outputs on x and in k' of n' outputs on x'. Its ratio is ln((k +
+    1/2)/(n + 1)) minus the same on x'. Ratios are shrunk by the share of noise in their spread (see
+    `shrink_log_ratios`). Neighbouring lengths that the pilot cannot distinguish form one run. On
+    eight synthetic rewriters with 256 and 1,024 pilot outputs per side this rule certified .98 of
+    the best bound of 25 rules. Unshrunk ratios reached .82 and .90; without the length it was .87
+    and .97; log odds gave the same.
 
     Args:
         sides: pilot outputs on x and on x', shapes `(size, ...)`.
@@ -225,7 +227,7 @@ def ratios_of(sides: Sequence[Array]) -> TokenRatios:
     often = k + k_prime >= _MIN_TOKEN_OUTPUTS
     ratios = log_ratios(k, k_prime, n, n_prime)
     values = round_weights(shrink_log_ratios(*ratios, live=often))
-    # By what each adds to the score's variance; then the heaviest first.
+    # Select tokens by their contribution to the score's variance; then sort the heaviest first.
     moved = np.argsort(-(values**2) * (k + k_prime), kind="stable")[:_MAX_TOKENS]
     places = moved[values[moved] != 0.0]
     places = places[np.argsort(-np.abs(values[places]), kind="stable")]
@@ -234,7 +236,7 @@ def ratios_of(sides: Sequence[Array]) -> TokenRatios:
 
 
 def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
-    """Count the outputs in which each token of a table occurs, new ones put in; and the lengths."""
+    """Count the outputs in which each token occurs; add new tokens; return the lengths too."""
     counts, sizes, rows_counted = np.zeros(0), [], 0
     for _, rows in iterate_words(side):
         _, codes = rows.number_tokens(table)
@@ -248,7 +250,7 @@ def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
 
 
 def _weigh_lengths(sizes: list[Ints]) -> tuple[Ints, Floats]:
-    """Return the starts of runs of lengths, and the ratios of no text and of each run."""
+    """Return the starts of runs of lengths, and the ratios of non-texts and of each run."""
     different = np.unique(np.concatenate(sizes))
     different = different[different != NO_ROW]
     if different.size > _MAX_SEPARATE_LENGTHS:
@@ -274,16 +276,16 @@ def _weigh_lengths(sizes: list[Ints]) -> tuple[Ints, Floats]:
 class Words(ScoreAttack):
     """Log ratios of the presence of words and of their number, summed.
 
-    Rewritten texts are mostly all different, so that no table of texts says anything; their words
-    come again. Of a word in k of n pilot outputs on x and in k' of n' on x' the ratio is
-    ln((k + 1/2)/(n + 1)) - ln((k' + 1/2)/(n' + 1)), shrunk towards 0 by how much of the spread of
-    all ratios is noise; so is that of the length, the number of words, in runs of lengths that the
-    pilot tells apart. What the pilot never showed adds 0. The sum would be the log-likelihood
-    ratio if words occurred independently of each other; whatever they do, the audit counts it on
-    fresh draws.
+    Rewritten texts are almost all different. A table of whole texts is then useless, but their
+    words repeat. A word occurs in k of n pilot outputs on x and in k' of n' on x'. Its ratio is
+    ln((k + 1/2)/(n + 1)) - ln((k' + 1/2)/(n' + 1)), shrunk towards 0 by the share of noise in the
+    spread of all ratios. The length, which is the number of words, has such ratios too, for runs of
+    lengths that the pilot distinguishes. Words and lengths that the pilot never showed add 0. The
+    sum would be the log-likelihood ratio if words occurred independently of each other. The bound
+    does not need this independence, because the audit counts the event on fresh draws.
 
-    A word is what stands between white space, as it is written; bytes are read as Latin-1. None
-    and whatever else is not a text has no words and a length of its own.
+    Words are separated by white space and are not changed. Bytes are read as Latin-1. None and
+    other outputs that are not texts have no words and a separate length weight.
 
     Source:
         Maron (1961), Journal of the ACM 8, for the sum over words as if independent; Efron and
@@ -310,23 +312,23 @@ class Words(ScoreAttack):
         Args:
             outputs: pilot outputs on `x`, shape `(size,)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size',)`.
-            pair: the pair they were drawn on (not used).
+            pair: the pair on which they were drawn (not used).
 
         Returns:
-            One score, or none where none of the first outputs is a text.
+            One score; empty if the first outputs hold no text.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         return (ratios_of(sides),) if _first_texts(sides) else ()
 
     def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-        """Return the score, where a table of whole texts is less informative.
+        """Return the score, if a table of whole texts would be less informative.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size,)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size',)`.
 
         Returns:
-            One score, or none where texts come 8 times each on average, or no token helps.
+            One score. Empty if each text occurs 8 times on average, or if no token helps.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         texts = _first_texts(sides)

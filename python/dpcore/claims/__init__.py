@@ -1,7 +1,7 @@
-"""Claims in every currency: Gaussian DP, zCDP, Renyi DP, trade-off curves, accountants.
+"""Claims of several kinds: Gaussian DP, zCDP, Renyi DP, trade-off curves, accountants.
 
-An object of this package stands for a promise about all neighbouring inputs, in both orders. Each
-is a curve: the least type II error of any test between the two inputs at every type I error.
+An object of this package is a claim about all neighbouring inputs, in both orders. Each claim is a
+curve: it gives, for every type I error, the least type II error of any test between the two inputs.
 """
 
 from .renyi import RDP, ZCDP, of
@@ -11,5 +11,5 @@ __all__ = ["GDP", "RDP", "ZCDP", "Claim", "TradeOff", "of"]
 
 
 def __dir__() -> list[str]:
-    """Return its public names; what it imports is not shown."""
+    """Return the public names, without the imported ones."""
     return [*__all__]

@@ -1,13 +1,14 @@
 """Renyi and zero-concentrated differential privacy, as the joint range of one event's two rates.
 
-An event has the rates p on x and q on x', and no processing raises a Renyi divergence. So (p, q)
-obeys ``D_a(Ber p || Ber q) <= epsilon(a)`` and ``D_a(Ber q || Ber p) <= epsilon(a)`` at every order
-a that is claimed. The pairs that do are a convex set, symmetric in p and q and under complements;
-its upper edge is 1 - f. With fewer orders the set is larger, so that any finite number is safe.
+An event has the rate p on x and the rate q on x'. Processing cannot increase a Renyi divergence. So
+(p, q) satisfies ``D_a(Ber p || Ber q) <= epsilon(a)`` and ``D_a(Ber q || Ber p) <= epsilon(a)`` at
+every order a of the claim. The pairs (p, q) with this property form a convex set, the joint range.
+It is symmetric in p and q and under complements, and its upper edge is 1 - f. With fewer orders the
+set is larger. Therefore any finite number of orders is safe.
 
-Rates are handled as log odds, which keep the digits of rates close to 0 and to 1 alike.
+Rates are stored as log odds, which keep the digits of rates close to 0 and of rates close to 1.
 
-Claims that other packages hold (`of`) are read by their methods and copied.
+The function `of` reads claims of other packages through their methods and copies them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _MAX_LOG_ODDS: Final = 800.0
 """Log odds beyond which a rate is 0 or 1 as a float64."""
 _RATE_ROUNDING: Final = 4e-16
 _RATE_ERROR: Final = 1e-12
-"""Relative error of a rate from its log odds, and of a difference of two rates at its largest."""
+"""Relative error of a rate that is computed from log odds, and of a large difference of rates."""
 _ROOT_STEPS: Final = 60
 _EDGE_LOG_ODDS: Final = np.concatenate(
     [
@@ -43,26 +44,27 @@ _EDGE_LOG_ODDS: Final = np.concatenate(
 )
 """Log odds of the rates on x' at which the edge is computed once for every claim."""
 _BRACKET_POINTS, _BRACKET_ROUNDS = 17, 13
-"""Points in a bracket, and how many times it is cut to an eighth: to 1e-11 in log odds up to 50,
-so that both ends together overstate a delta of p / 5,000 by 5e-8 of it."""
+"""Points in a bracket, and the number of times that it is cut to an eighth. The final width is
+1e-11 for log odds up to 50. Both ends together then overstate a delta of p / 5,000 by 5e-8 of
+it."""
 _LOG_ODDS_ERROR: Final = 4e-13
-"""Error of log odds at the end of the search, relative where they exceed 1."""
+"""Error of log odds at the end of the search; relative for log odds above 1."""
 _ROOT_MARGIN: Final = 1e-7
-"""Relative margin of what the search finds, for the roots are rounded."""
+"""Relative margin on the result of the search, because the roots are rounded."""
 _COARSE_STRIDE: Final = 5
-"""The search for a maximum begins with every fifth of these."""
+"""The search for a maximum begins with every fifth of the points."""
 _NEARBY_ORDERS: Final = 6
-"""Orders on either side of those that limit the bracket of a maximum; the others are left out."""
+"""Orders on either side of those that limit the bracket of a maximum; other orders are ignored."""
 _MIN_CORNERS: Final = 4
-"""Fewer points of the edge limit no line between them: then every rate is allowed."""
+"""With fewer points of the edge, no line between them is a limit: then every rate is allowed."""
 _MAX_EDGE_ORDERS: Final = 100
-"""Of more orders every second, third, ... is read for the edge that is computed once."""
+"""With more orders, only every second, third, ... is used for the edge that is computed once."""
 
 _SCALED_ORDERS: Final = np.concatenate(
     [np.geomspace(1e-3, 0.1, 17)[:-1], np.geomspace(0.1, 40.0, 284)]
 )
-"""(a - 1) sqrt(rho) for the orders a of a zCDP claim: the order that matters at a delta is about
-1 + sqrt(ln(1/delta)/rho), and a step of 2 % costs .25 % of a delta of 1e-10."""
+"""(a - 1) sqrt(rho) for the orders a of a zCDP claim. The order that matters at a delta is about
+1 + sqrt(ln(1/delta)/rho). A step of 2 % between orders costs .25 % of a delta of 1e-10."""
 
 _ACCEPTED_OBJECTS: Final = (
     "an accountant of Opacus (RDPAccountant or PRVAccountant), a privacy loss distribution of "
@@ -72,31 +74,31 @@ _ACCEPTED_OBJECTS: Final = (
 _OPACUS_ORDERS: Final = np.concatenate([1.0 + np.arange(1, 100) / 10.0, np.arange(12.0, 64.0)])
 """The orders at which Opacus' accountant computes."""
 _PROFILE_DELTAS: Final = np.geomspace(0.5, 1e-12, 100)
-"""Deltas at which a profile is read; an accountant that searches for each at fewer."""
+"""Deltas at which a profile is read. An accountant that searches for each is read at fewer."""
 _SEARCHED_DELTAS: Final = np.geomspace(0.5, 1e-9, 24)
 _MAX_PROFILE_EPSILON: Final = 700.0
 _PROFILE_EPSILON_COUNT: Final = 1000
 
 
 class Renyi(trade_off.Claim):
-    """Base of claims on Renyi divergences at several orders."""
+    """Base class of claims on Renyi divergences at several orders."""
 
     __slots__ = ()
 
     @abstractmethod
     def at_orders(self) -> tuple[Floats, Floats]:
-        """Return orders above 1, and the largest divergence at each of them."""
+        """Return orders above 1, and the claimed largest divergence at each of them."""
 
     def least_type_one(self, power: float) -> float:
         """Return the least type I error of any test with a given power, from `_find_boundary`."""
         p, q = _find_boundary(self)
         if power <= p[-1]:
             return float(np.interp(power, p, q, left=0.0)) * (1.0 - _RATE_ERROR)
-        # The other half of the edge is the same one of the complements, with the sides exchanged.
+        # The other half of the edge follows from complements, with the sides exchanged.
         return max(0.0, 1.0 - float(np.interp(1.0 - power, q, p)) - _RATE_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return the (epsilon, delta) among which a pilot chooses, delta from a polygon."""
+        """Return the (epsilon, delta) from which a pilot chooses, with deltas from a polygon."""
         epsilons = trade_off.tangent_slopes(self)
         p, q = _find_boundary(self)
         deltas = (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1, initial=0.0)
@@ -108,7 +110,7 @@ class Renyi(trade_off.Claim):
         q = np.log(errors[inside]) - np.log1p(-errors[inside])
         q += _RATE_ROUNDING * (1.0 + np.abs(q))
         power, _ = _compute_greatest_power(q, *self.at_orders())
-        # Close to 1 it is the power that has the digits.
+        # Close to 1, the power keeps the digits.
         type_two[inside] = np.where(
             power < 0.0,
             np.nextafter(1.0 - _compute_rate(power) * (1.0 + _RATE_ERROR), 0.0),
@@ -139,16 +141,16 @@ class Renyi(trade_off.Claim):
 class ZCDP(Renyi, word="ZCDP"):
     """A claim of rho-zero-concentrated differential privacy: D_a <= rho a at every order a > 1.
 
-    The curve follows from the Renyi divergences at 300 orders. It is *not* that of
-    sqrt(2 rho)-Gaussian DP, which does not follow: randomised response of epsilon 1 is .5-zCDP,
-    and no smaller mu than 1.23 is true of it.
+    The curve follows from the Renyi divergences at 300 orders. It is *not* the curve of
+    sqrt(2 rho)-Gaussian DP, because zCDP does not imply Gaussian DP with this mu. For example,
+    randomised response with epsilon 1 is .5-zCDP, but it needs a mu of at least 1.23.
 
     Args:
-        rho: above 0.
+        rho: the parameter, above 0.
 
     Raises:
         TypeError: if `rho` is not a number.
-        ValueError: if it is not finite or not above 0.
+        ValueError: if `rho` is not finite or not above 0.
 
     Source:
         Bun and Steinke (2016), definition 1.1; Asoodeh, Liao, Calmon, Kosut and Sankar (2021),
@@ -166,7 +168,7 @@ class ZCDP(Renyi, word="ZCDP"):
     conversion: ClassVar[str] = "delta and trade-off curve from Renyi divergences at 300 orders"
 
     def __post_init__(self) -> None:
-        """Check and store a float."""
+        """Check rho and store it as a float."""
         object.__setattr__(self, "rho", real("rho", self.rho, low=0.0, open_low=True))
 
     def in_words(self) -> str:
@@ -178,7 +180,7 @@ class ZCDP(Renyi, word="ZCDP"):
         return math.sqrt(2.0 * self.rho)
 
     def at_orders(self) -> tuple[Floats, Floats]:
-        """Return 300 orders around those that matter for such a rho, and rho times each."""
+        """Return 300 orders around those that matter for this rho, and rho times each of them."""
         orders = np.maximum(1.0 + _SCALED_ORDERS / math.sqrt(self.rho), math.nextafter(1.0, 2.0))
         return orders, np.nextafter(self.rho * orders, math.inf)
 
@@ -189,14 +191,14 @@ class RDP(Renyi, word="RDP"):
     """A claim of Renyi differential privacy at several orders: D_a <= epsilon(a) at each.
 
     Args:
-        alphas: orders above 1, rising, at least one.
-        epsilons: the largest divergence at each order, at least 0; infinite where nothing is
-            claimed, but not at all of them.
+        alphas: orders above 1, increasing, at least one.
+        epsilons: largest divergence at each order, at least 0. It is infinite at orders without a
+            claim, but finite at one order at least.
 
     Raises:
-        TypeError: if they do not hold numbers.
-        ValueError: if the orders are not above 1 or not rising, a divergence is negative or not a
-            number, or their numbers differ.
+        TypeError: if `alphas` or `epsilons` does not hold numbers.
+        ValueError: if the orders are not above 1 or not increasing, a divergence is negative or
+            NaN, or the lengths differ.
 
     Source:
         Mironov (2017), definition 4; Asoodeh, Liao, Calmon, Kosut and Sankar (2021) for the joint
@@ -237,7 +239,7 @@ class RDP(Renyi, word="RDP"):
         return f"{self.alphas.size} orders from {first:g} to {last:g} (Renyi DP)"
 
     def at_orders(self) -> tuple[Floats, Floats]:
-        """Return the orders at which something is claimed, and what."""
+        """Return the orders with a finite claim, and the claimed divergences."""
         claimed = np.isfinite(self.epsilons)
         return self.alphas[claimed], self.epsilons[claimed]
 
@@ -252,16 +254,16 @@ def _compute_rate(odds: Floats) -> Floats:
 
 
 def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
-    """Return by how much the divergences exceed what is claimed, per unit of order.
+    """Return by how much the divergences exceed the claimed ones, per unit of order.
 
     Args:
         q: log odds of the rates on x', shape `(m,)`.
         p: log odds of the rates on x, shape `(m,)`, at least q.
-        orders: shape `(k,)`.
-        levels: what is claimed at each order.
+        orders: orders, shape `(k,)`.
+        levels: claimed divergence at each order.
 
     Returns:
-        Shape `(m, k)`, lowered by what rounding can have added.
+        Excesses, shape `(m, k)`, lowered by the largest possible rounding error.
     """
     log_q, log_not_q, log_p, log_not_p = (_log_rate(odds)[:, np.newaxis] for odds in (q, -q, p, -p))
     up, down = orders * (log_p - log_q), orders * (log_not_p - log_not_q)
@@ -275,18 +277,18 @@ def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Flo
 def _compute_greatest_power(
     q: Floats, orders: Floats, levels: Floats
 ) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Return log odds just above the largest rate on x that is allowed beside each rate on x'.
+    """Return log odds just above the largest rate on x that is allowed with each rate on x'.
 
-    The excess rises in p, so a bracket of its root is kept: false position (with the Illinois
-    rule), every third step a bisection.
+    The excess increases in p. Therefore a bracket of its root is kept and cut by false position
+    (with the Illinois rule), and by a bisection in every third step.
 
     Args:
         q: log odds of the rates on x', shape `(m,)`.
-        orders: shape `(k,)`.
-        levels: what is claimed at each order.
+        orders: orders, shape `(k,)`.
+        levels: claimed divergence at each order.
 
     Returns:
-        The upper ends of the brackets, and the order that each of them breaks most.
+        The upper ends of the brackets, and for each the order whose limit it exceeds most.
     """
     low, high = q.copy(), np.full(q.shape, _MAX_LOG_ODDS)
 
@@ -297,7 +299,7 @@ def _compute_greatest_power(
 
     at_low, _ = look(low)
     at_high, active = look(high)
-    # Where nothing is broken even there, the rate may be 1.
+    # If no limit is exceeded even at this end, the rate may be 1.
     open_end = at_high <= 0.0
     for step in range(_ROOT_STEPS):
         width = high - low
@@ -306,7 +308,7 @@ def _compute_greatest_power(
         with np.errstate(divide="ignore", invalid="ignore"):
             share = at_low / (at_low - at_high)
         share = np.where(np.isfinite(share) & (step % 3 < 2), share.clip(0.01, 0.99), 0.5)
-        # Clipped shares must not keep a bracket wide: near the ends they halve it from inside.
+        # Shares are clipped and would keep a bracket wide. Near the ends, bisections halve it.
         middle = low + share * width
         value, which = look(middle)
         above = value > 0.0
@@ -318,13 +320,13 @@ def _compute_greatest_power(
 
 
 def _relaxed_delta(claim: Renyi, epsilon: float) -> float:
-    """Return the delta that the divergences imply where only the event itself limits its rates.
+    """Return the delta that follows if only the event itself limits its rates.
 
     Source:
         Canonne, Kamath and Steinke (2020), proposition 12.
     """
     orders, levels = claim.at_orders()
-    # orders - 1 is exact, 1 - 1/orders is not where an order is close to 1.
+    # orders - 1 is exact; 1 - 1/orders is not exact for an order close to 1.
     above = orders - 1.0
     gap, shift = levels - epsilon, np.log(above / orders)
     with np.errstate(over="ignore"):
@@ -334,7 +336,7 @@ def _relaxed_delta(claim: Renyi, epsilon: float) -> float:
 
 
 def _relaxed_epsilon(claim: Renyi, delta: float) -> float:
-    """Return the epsilon at which `_relaxed_delta` is delta."""
+    """Return the epsilon at which `_relaxed_delta` equals delta."""
     orders, levels = claim.at_orders()
     above = orders - 1.0
     shift = np.log(above / orders) - (math.log(delta) + np.log(orders)) / above
@@ -344,24 +346,24 @@ def _relaxed_epsilon(claim: Renyi, delta: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _limit_delta(claim: Renyi, epsilon: float) -> float:
-    """Return a limit on the largest p - e^epsilon q on the edge."""
+    """Return an upper limit of the largest p - e^epsilon q on the edge."""
 
     def difference(q: Floats, p: Floats) -> Floats:
-        # In logs: e^epsilon may overflow while e^epsilon q is small.
+        # In logarithms: e^epsilon may overflow although e^epsilon q is small.
         return _compute_rate(p) - np.exp(np.minimum(epsilon + _log_rate(q), 1.0))
 
     if epsilon == math.inf:
         return 0.0
     relaxed = _relaxed_delta(claim, epsilon)
     value, limit = _maximise_on_edge(claim, difference)
-    # A difference that is no larger than its rounding has no digits.
+    # A difference that is not larger than its rounding error has no correct digits.
     return relaxed if value <= limit - value else min(relaxed, limit * (1.0 + _ROOT_MARGIN))
 
 
 @lru_cache(maxsize=64)
 def _find_coarse_edge(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
     """Return log odds of q and p on the edge, and the order that limits each p."""
-    # The last point stays: beyond it p + q > 1. So does the first.
+    # The last point must stay, because p + q > 1 beyond it. The first point must stay too.
     q = np.append(_EDGE_LOG_ODDS[0], _EDGE_LOG_ODDS[::-_COARSE_STRIDE][::-1])
     return q, *_compute_greatest_power(q, *claim.at_orders())
 
@@ -369,17 +371,20 @@ def _find_coarse_edge(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp
 def _maximise_on_edge(
     claim: Renyi, figure: Callable[[Floats, Floats], Floats]
 ) -> tuple[float, float]:
-    """Return the largest value on the edge of a figure that has one peak there, and a limit on it.
+    """Maximise a function with one peak on the edge; return the value and an upper limit of it.
 
-    p rises in q: between two points of the edge no value is above that of the lower q and the
-    upper p. A rate that rounds to 1 is rounded up.
+    p increases in q. Between two points of the edge, no value is above the value at the lower q and
+    the upper p. A rate that rounds to 1 is rounded up.
 
     Args:
         claim: the claim.
-        figure: from log odds of q and of p to a number each, falling in q and rising in p; it
-            peaks where p + q <= 1, as p - e^epsilon q and ln((p - delta)/q) do.
+        figure: function from log odds of q and of p to one number each, decreasing in q and
+            increasing in p. Its peak must lie at p + q <= 1, as for p - e^epsilon q and
+            ln((p - delta)/q).
 
     Returns:
+        The value, and the limit that includes all rounding. Both are infinite if the peak is beyond
+        the grid.
         The value, and the limit with all rounding; both infinite if the peak is beyond the grid.
     """
     q, p, active = _find_coarse_edge(claim)
@@ -388,7 +393,7 @@ def _maximise_on_edge(
         return math.inf, math.inf
     first, last = best - 1, min(q.size - 1, best + 1)
     limiting = active[first : last + 1]
-    # Fewer orders allow more, so that leaving the distant ones out is safe.
+    # Fewer orders allow higher rates. Therefore it is safe to ignore the distant ones.
     near = slice(max(0, limiting.min() - _NEARBY_ORDERS), limiting.max() + _NEARBY_ORDERS + 1)
     orders, levels = (row[near] for row in claim.at_orders())
     for _ in range(_BRACKET_ROUNDS):
@@ -405,7 +410,7 @@ def _maximise_on_edge(
 
 @lru_cache(maxsize=64)
 def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
-    """Return corners (p, q) of a polygon around the joint range, to beyond p + q = 1."""
+    """Return corners (p, q) of a polygon around the joint range, up to just beyond p + q = 1."""
     orders, levels = claim.at_orders()
     step = max(1, orders.size // _MAX_EDGE_ORDERS)
     p, _ = _compute_greatest_power(_EDGE_LOG_ODDS, orders[::step], levels[::step])
@@ -421,29 +426,29 @@ def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
 def of(held: Any) -> trade_off.Claim:
     """Return the claim that an accountant, a privacy loss distribution or a measurement holds.
 
-    The claim is a copy: what is counted later does not change it.
+    The claim is a copy: later steps of the accountant do not change it.
 
     Args:
         held: one of
 
             - Opacus' `RDPAccountant`: an `RDP` claim at its orders;
             - Opacus' `PRVAccountant`: a `TradeOff` of its upper epsilons at 24 deltas from .5 to
-              1e-9, each with an error of at most .01 upwards;
+              1e-9, each too large by at most .01;
             - a privacy loss distribution of dp-accounting: a `TradeOff` of its delta at 1,000
               epsilons;
             - a `dpcore.adapters.OpenDP` with `d_in`: the value of its privacy map, as a `ZCDP` or
               a `TradeOff`;
-            - a claim, which is returned.
+            - a claim, which is returned unchanged.
 
-            Opacus' `GaussianAccountant` is refused: its central limit theorem can promise too
-            much.
+            Opacus' `GaussianAccountant` raises an error, because its central limit theorem can give
+            an epsilon that is too small.
 
     Returns:
         The claim.
 
     Raises:
-        TypeError: if it is something else.
-        ValueError: if an accountant has counted no step, or what is held has no finite claim.
+        TypeError: if `held` is none of these.
+        ValueError: if an accountant has counted no step, or `held` has no finite claim.
 
     Source:
         Mironov, Talwar and Zhang (2019) for Opacus' RDP; Gopi, Lee and Wutschitz (2021), which
@@ -488,26 +493,26 @@ def _read_rdp_accountant(accountant: Any) -> RDP:
         total += compute_rdp(
             q=rate, noise_multiplier=noise, steps=steps, orders=_OPACUS_ORDERS.tolist()
         )
-    # An order that could not be computed claims nothing.
+    # There is no claim at an order that could not be computed.
     return RDP(_OPACUS_ORDERS, np.where(np.isnan(total), math.inf, total))
 
 
 def _read_loss_distribution(losses: Any) -> trade_off.TradeOff:
-    """Return the deltas of a privacy loss distribution at epsilons up to where they are tiny."""
+    """Return the deltas of a privacy loss distribution, at epsilons up to a tiny delta."""
     least = float(losses.get_delta_for_epsilon(math.inf))
     most = float(losses.get_epsilon_for_delta(least * (1.0 + 1e-6) + _PROFILE_DELTAS[-1]))
     shares = np.linspace(0.0, 1.0, _PROFILE_EPSILON_COUNT) ** 1.2
     epsilons = np.unique(min(max(most, 0.0), _MAX_PROFILE_EPSILON) * shares)
     deltas = np.array(losses.get_delta_for_epsilon(epsilons), dtype=np.float64)
     if most > _MAX_PROFILE_EPSILON:
-        # There e^epsilon overflows, so that no delta is read.
+        # For these epsilons e^epsilon overflows, and delta cannot be read.
         remote = [float(losses.get_epsilon_for_delta(delta)) for delta in _PROFILE_DELTAS.tolist()]
         epsilons, deltas = np.append(epsilons, remote), np.append(deltas, _PROFILE_DELTAS)
     return _make_table(epsilons, deltas, "a privacy loss distribution")
 
 
 def _read_measurement(adapter: Any) -> trade_off.Claim:
-    """Return what an OpenDP measurement's privacy map says at the adapter's `d_in`."""
+    """Return the claim of an OpenDP measurement's privacy map at the adapter's `d_in`."""
     measure = str(adapter.measurement.output_measure)
     if adapter.d_in is None:
         requirement = "a measurement with d_in, how far apart neighbouring inputs are"
@@ -526,8 +531,8 @@ def _read_measurement(adapter: Any) -> trade_off.Claim:
 
 
 def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> trade_off.TradeOff:
-    """Return the table of the pairs that say something, the least delta at each epsilon."""
-    # A negative epsilon at some delta holds as 0 does.
+    """Return the table of the informative pairs, with the least delta at each epsilon."""
+    # A negative epsilon at some delta implies the claim with epsilon 0.
     epsilons = np.maximum(epsilons, 0.0)
     says = np.isfinite(epsilons) & (deltas >= 0.0) & (deltas < 1.0)
     epsilons, deltas = epsilons[says], deltas[says]

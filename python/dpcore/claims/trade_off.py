@@ -1,6 +1,6 @@
 """Claims that are trade-off curves: their contract, Gaussian privacy, and curves as tables.
 
-A table is held as the tangents of its curve.
+A table is stored as the tangents of its curve.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ..report.shown import one_line
 from ..suggestions import suggest_arguments
 
 _CURVE_ERROR: Final = 1e-13
-"""Relative error of the functions that a curve is computed with; rounding goes to the safe side."""
+"""Relative error of the functions that compute a curve; rounding is always to the safe side."""
 _TANGENT_COUNT: Final = 96
-"""Slopes among which a pilot chooses the tangent of a claim."""
+"""Number of slopes from which a pilot chooses the tangent of a claim."""
 _MIN_TANGENT_DELTA: Final = 1e-15
 _MAX_TANGENT_SLOPE: Final = 700.0
 _REMOTE_DELTA: Final = 1e-5
-"""Delta at which a claim without tangents is stated, where it implies an epsilon there."""
+"""Delta that is stated for a claim without tangents, if the claim implies an epsilon there."""
 _MAX_STATED_EPSILON: Final = 1e300
 _MAX_PARAMETER: Final = 2.0**40
 _BISECTION_STEPS: Final = 50
@@ -45,8 +45,8 @@ _TYPE_ONE_ERRORS: Final = np.concatenate(
 )
 """Type I errors at which a function is read."""
 _FUNCTION_ROUNDING: Final = (1e-13, 4e-16)
-"""Rounding that a function may have: of its value, and of its argument (times the slope). By so
-much it may exceed a chord, and is lowered."""
+"""Assumed rounding errors of a function: of its value, and of its argument (times the slope).
+Values may exceed a chord by this much, and they are lowered by it."""
 _TANGENT_ROUNDING: Final = 1e-15
 
 _Corner = tuple[float, float]
@@ -56,17 +56,16 @@ _Test = Callable[[_Corner, _Corner, _Corner], bool]
 class Claim(Record):
     """A claim that is a trade-off curve f, in both orders of any two neighbouring inputs.
 
-    A test of "the input was x'" against "it was x" with type I error a has a type II error of at
-    least f(a). f is convex, falls from at most 1 - a, and is its own inverse, for the claim is
-    about both orders. (epsilon, delta)-DP follows for every epsilon at ``delta(epsilon)``, which
-    is the tangent of slope -e^epsilon.
+    Consider a test of "the input was x'" against "it was x". If its type I error is a, its type II
+    error is at least f(a). f is convex and at most 1 - a. It is its own inverse, because the claim
+    covers both orders. It implies (epsilon, delta)-DP for every epsilon with delta
+    ``delta(epsilon)``, which belongs to the tangent of slope -e^epsilon.
 
-    Whatever is rounded is rounded so that the claim promises less: f down, delta and epsilon up.
+    All rounding makes the claim weaker: f is rounded down, delta and epsilon are rounded up.
 
     Attributes:
-        parameter: the name of the one number of the claim, "mu" or "rho", or None if it has
-            several.
-        conversion: how the curve follows from what is claimed.
+        parameter: name of the single number of the claim, "mu" or "rho", or None if it has several.
+        conversion: how the curve follows from the claim.
     """
 
     __slots__ = ()
@@ -84,8 +83,8 @@ class Claim(Record):
             The type II errors, same shape; a float for a single one.
 
         Raises:
-            TypeError: if they are not numbers.
-            ValueError: if one is not from 0 to 1.
+            TypeError: if `alpha` does not hold numbers.
+            ValueError: if a value is not from 0 to 1.
         """
         errors = check_array("alpha", alpha, 0.0, 1.0)
         type_two = self._type_two(errors.ravel()).reshape(errors.shape)
@@ -103,8 +102,8 @@ class Claim(Record):
             The deltas, same shape, from 0 to 1; a float for a single one.
 
         Raises:
-            TypeError: if they are not numbers.
-            ValueError: if one is negative or not a number.
+            TypeError: if `epsilon` does not hold numbers.
+            ValueError: if a value is negative or NaN.
         """
         epsilons = check_array("epsilon", epsilon, 0.0, math.inf)
         deltas = self._deltas(epsilons.ravel()).reshape(epsilons.shape)
@@ -114,14 +113,14 @@ class Claim(Record):
         """Return the least epsilon for which the claim implies (epsilon, delta)-DP, rounded up.
 
         Args:
-            delta: in [0, 1).
+            delta: delta, in [0, 1).
 
         Returns:
-            Epsilon, at least 0; infinite where the claim implies none at this delta.
+            Epsilon, at least 0; infinite if the claim implies no epsilon at this delta.
 
         Raises:
             TypeError: if `delta` is not a number.
-            ValueError: if it is out of range.
+            ValueError: if `delta` is out of range.
         """
         return self._epsilon(delta_level(delta))
 
@@ -129,35 +128,36 @@ class Claim(Record):
         """Return the least type I error of any test with a given power: the inverse of 1 - f.
 
         Args:
-            power: probability of being right on x, from 0 to 1.
+            power: probability of the correct decision on x, from 0 to 1.
 
         Returns:
             The type I error, rounded down.
         """
-        # f is its own inverse. Where `power` is small, 1 - power has lost digits of it.
+        # f is its own inverse. If `power` is small, 1 - power has lost some of its digits.
         return float(self._type_two(np.array([1.0 - power]))[0])
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return the (epsilon, delta) among which a pilot chooses what one event can refute.
+        """Return the (epsilon, delta) from which a pilot chooses the one that an event can refute.
 
         Returns:
-            Epsilons in rising order, up to 700, and the delta of each, below 1. Both are empty
-            where the claim implies no delta below 1 at any of them.
+            Increasing epsilons, up to 700, and the delta of each, below 1. Both arrays are empty if
+            the claim implies no delta below 1 at any of them.
         """
         return _compute_tangents(self)
 
     def excess(self, p: Floats, q: Floats) -> Floats:
-        """Return by how much events stand out from what the claim allows, for a pilot's choice.
+        """Return by how much events exceed what the claim allows, for the choice of a pilot.
 
         Args:
-            p: rates on the numerator's side, limited from below.
-            q: rates on the other side, limited from above, same shape.
+            p: lower limits of the rates on the numerator's side.
+            q: upper limits of the rates on the other side, same shape.
 
         Returns:
-            The difference of Phi^-1(p) and Phi^-1 of the largest rate that the tangents allow
-            beside q, plus that of a Gaussian claim of the same delta(0); for `GDP` about the mu
-            that the rates show. Without tangents it is that mu. It is below 0 where the rates show
-            nothing, but the larger the better still.
+            A merit for each event. Let r be the largest rate that the tangents allow together with
+            q. The merit is Phi^-1(p) - Phi^-1(r), plus the mu of a Gaussian claim with the same
+            delta(0). For `GDP` it is about the mu that the rates show; without tangents it is that
+            mu. If the rates show no violation, the merit is below 0, and a larger merit is still
+            better.
         """
         from scipy.special import ndtri
 
@@ -172,7 +172,7 @@ class Claim(Record):
         usual = 2.0 * ndtri(0.5 + 0.5 * min(levels[0], 1.0 - 1e-15)) if epsilons.size else 0.0
         with np.errstate(invalid="ignore", divide="ignore"):
             gain = ndtri(p) - ndtri(allowed) + usual
-            # Of events that show nothing, one with a smaller rate on the other side is better.
+            # Among events without a violation, a smaller rate on the other side is better.
             rank: Floats = np.nan_to_num(p / (p + q), nan=0.5) - 2.0
         merits: Floats = np.where((allowed < 1.0) & (gain > 0.0), gain, rank)
         return merits
@@ -180,26 +180,26 @@ class Claim(Record):
     def gaussian(self) -> float:
         """Return the largest mu of Gaussian noise that keeps the claim, at its tangents.
 
-        For `ZCDP` it is sqrt(2 rho), for Gaussian noise of that mu keeps exactly rho. It is 0 where
-        a tangent has delta 0, and infinite where the claim has no tangent.
+        For `ZCDP` it is sqrt(2 rho), because Gaussian noise of that mu keeps exactly rho. It is 0
+        if a tangent has delta 0, and infinite if the claim has no tangent.
         """
         pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
         return min((gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)
 
     def with_parameter(self, value: float) -> Claim:
-        """Return the claim of the same kind with another number."""
+        """Return the claim of the same kind with a different parameter."""
         return type(self)(value)  # type: ignore[call-arg]
 
     def largest(self, refuted: Callable[[Claim], bool], tolerance: float = 0.0) -> float:
         """Return the largest parameter that is refuted, by bisection from below.
 
         Args:
-            refuted: True for a claim that is refuted; what refutes a claim refutes every smaller
-                one.
+            refuted: function that returns True if a claim is refuted. If it refutes a claim, it
+                must refute every smaller one.
             tolerance: relative width at which the search ends.
 
         Returns:
-            The parameter; 0 if not even a vanishing one is refuted.
+            The parameter; 0 if not even a parameter close to 0 is refuted.
         """
         low, high = 0.0, 1.0
         while high < _MAX_PARAMETER and refuted(self.with_parameter(high)):
@@ -239,18 +239,19 @@ class Claim(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GDP(Claim, word="GDP"):
-    """A claim of mu-Gaussian differential privacy: no easier to test than N(0, 1) and N(mu, 1).
+    """A claim of mu-Gaussian differential privacy: at least as hard to test as N(0, 1) and N(mu,
+    1).
 
     ``f(a) = Phi(Phi^-1(1 - a) - mu)`` and ``delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon
-    Phi(-mu/2 - epsilon/mu)``, both exact. Noise N(0, sigma^2) on a query whose value changes by
-    at most s keeps GDP(s/sigma).
+    Phi(-mu/2 - epsilon/mu)``. Both are exact. If the value of a query changes by at most s, noise
+    N(0, sigma^2) on it keeps GDP(s/sigma).
 
     Args:
-        mu: above 0.
+        mu: the parameter, above 0.
 
     Raises:
         TypeError: if `mu` is not a number.
-        ValueError: if it is not finite or not above 0.
+        ValueError: if `mu` is not finite or not above 0.
 
     Source:
         Dong, Roth and Su (2022), JRSS B 84, definition 2.6 and corollary 2.13.
@@ -269,7 +270,7 @@ class GDP(Claim, word="GDP"):
     conversion: ClassVar[str] = "delta and trade-off curve are exact"
 
     def __post_init__(self) -> None:
-        """Check and store a float."""
+        """Check mu and store it as a float."""
         object.__setattr__(self, "mu", real("mu", self.mu, low=0.0, open_low=True))
 
     def in_words(self) -> str:
@@ -289,7 +290,7 @@ class GDP(Claim, word="GDP"):
     def _type_two(self, errors: Floats) -> Floats:
         from scipy.special import ndtr, ndtri
 
-        # Phi^-1(1 - a) = -Phi^-1(a), and close to 1 it is the power that has the digits.
+        # Phi^-1(1 - a) = -Phi^-1(a); close to 1, the power keeps the digits.
         score = ndtri(errors) + self.mu
         type_two: Floats = np.where(
             score < 0.0,
@@ -300,12 +301,13 @@ class GDP(Claim, word="GDP"):
 
     def _deltas(self, epsilons: Floats) -> Floats:
         logs = [log_delta(e, self.mu) if e < math.inf else -math.inf for e in epsilons.tolist()]
-        # A logarithm is rounded by a share of itself.
+        # The rounding error of a logarithm is relative to its size.
         return np.exp(logs) * (1.0 + _CURVE_ERROR * np.clip(np.abs(logs) / 100.0, 1.0, 10.0))
 
     def _epsilon(self, delta: float) -> float:
         epsilon = epsilon_of(self.mu, delta) if delta else math.inf
-        # Where the curve is flat, rounding delta moves epsilon by more than its own rounding.
+        # On a flat part of the curve, the rounding of delta moves epsilon by more than its own
+        # rounding.
         if delta > 0.5 or epsilon < self.mu:
             epsilon = epsilon_of(self.mu, delta * (1.0 - _CURVE_ERROR))
         return epsilon * (1.0 + _CURVE_ERROR)
@@ -313,7 +315,7 @@ class GDP(Claim, word="GDP"):
 
 @lru_cache(maxsize=64)
 def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
-    """Return the tangents of a claim, which every candidate of an event is compared with."""
+    """Return the tangents of a claim; every candidate of an event is compared with them."""
     epsilons = tangent_slopes(claim)
     deltas = np.asarray(claim.delta(epsilons))
     epsilons, deltas = epsilons[deltas < 1.0], deltas[deltas < 1.0]
@@ -325,12 +327,12 @@ def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
 def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
     """Return the (epsilon, delta) of a claim that an event is expected to refute best.
 
-    It is the tangent that the rates exceed by most standard errors. It must be chosen on draws that
-    are not counted. For a claim without tangents it is `find_remote_tangent`.
+    It is the tangent that the rates exceed by the largest number of standard errors. It must be
+    chosen on draws that are not counted. For a claim without tangents it is `find_remote_tangent`.
 
     Args:
         claim: the claim.
-        counts: the pilot's, the numerator's side first.
+        counts: counts of the pilot, the numerator's side first.
 
     Returns:
         Epsilon and delta, rounded up.
@@ -344,11 +346,11 @@ def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
     p = (counts.k + 0.5) / (counts.n + 1.0)
     q = (counts.k_prime + 0.5) / (counts.n_prime + 1.0)
     epsilons, deltas = claim.tangents()
-    # All is divided by e^epsilon, whose square may overflow.
+    # All terms are divided by e^epsilon, because its square may overflow.
     flat = np.exp(-epsilons)
     spread = flat**2 * (p * (1.0 - p) / counts.n) + q * (1.0 - q) / counts.n_prime
     for place in np.argsort((q - flat * (p - deltas)) / np.sqrt(spread), kind="stable").tolist():
-        # The tangents of Renyi claims come from a polygon, the delta of one from the curve.
+        # The tangents of Renyi claims come from a polygon, but the delta here comes from the curve.
         delta = float(claim.delta(epsilons[place]))
         if delta < 1.0:
             return float(epsilons[place]), delta
@@ -356,24 +358,24 @@ def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
 
 
 def find_remote_tangent(claim: Claim) -> tuple[float, float]:
-    """Return the (epsilon, delta) that reports state of a claim which no count can refute."""
+    """Return the (epsilon, delta) that reports state for a claim that no count can refute."""
     delta = min(max(_REMOTE_DELTA, claim.delta(math.inf)), math.nextafter(1.0, 0.0))
-    # No count certifies the largest number that is stated either, and plots reach beyond it.
+    # No count certifies this largest stated number either, and plots extend beyond it.
     return min(claim.epsilon(delta), _MAX_STATED_EPSILON), delta
 
 
 @lru_cache(maxsize=64)
 def tangent_slopes(claim: Claim) -> Floats:
-    """Return epsilons from 0 to where the delta of a claim is almost 0, denser near 0."""
+    """Return epsilons from 0 to the one at which delta is almost 0, denser near 0."""
     most = claim.epsilon(_MIN_TANGENT_DELTA)
     if not math.isfinite(most):
-        # Of a curve whose delta never falls so low, to where it stops falling.
+        # If delta never falls so low, go to the epsilon at which it stops falling.
         most = claim.epsilon(min(0.999, claim.delta(_MAX_TANGENT_SLOPE) + _MIN_TANGENT_DELTA))
     return min(most, _MAX_TANGENT_SLOPE) * np.linspace(0.0, 1.0, _TANGENT_COUNT) ** 1.5
 
 
 def _as_float_or_array(array: Floats) -> Any:
-    """Return an array, or the float that an array of no dimension holds."""
+    """Return an array, or a float if the array has no dimension."""
     return array.item() if array.ndim == 0 else array
 
 
@@ -382,23 +384,23 @@ def _as_float_or_array(array: Floats) -> Any:
 class TradeOff(Claim, word="TradeOff"):
     """A claim of any trade-off curve: a function, or (epsilon, delta) pairs that hold together.
 
-    A function is read at 1,019 type I errors. By convexity the lines through neighbouring points
-    lie below it elsewhere, and the claim becomes the largest convex curve that these leave: it is
-    nowhere above the function, and does not describe a delta below 1e-12. Of a function f that is
-    not its own inverse max(f, f^-1) is meant, as the claim is about both orders of a pair. Files
-    and other processes hold the table, never the function.
+    A function is read at 1,019 type I errors. By convexity, the lines through neighbouring points
+    lie below the function outside their interval. The claim is the largest convex curve that these
+    lines allow. It is never above the function, and it cannot show a delta below 1e-12. If a
+    function f is not its own inverse, the claim is max(f, f^-1), because it covers both orders of a
+    pair. Files and other processes store the table, never the function.
 
     Args:
-        function: from a type I error, a float from 0 to 1, to the least type II error: convex, at
-            least 0 and at most 1 - a, or None where epsilons and deltas are given.
-        epsilons: epsilons, at least 0, rising, shape `(m,)`.
-        deltas: the delta of each, from 0 to below 1.
-        origin: where the curve comes from, for reports.
+        function: function from a type I error, a float from 0 to 1, to the least type II error. It
+            must be convex, at least 0 and at most 1 - a. None if epsilons and deltas are given.
+        epsilons: epsilons, at least 0, increasing, shape `(m,)`.
+        deltas: delta of each, from 0 to below 1.
+        origin: source of the curve, for reports.
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or both or neither form is given.
-        ValueError: if the function is not convex, or below 0 or above 1 - a at a point, which is
-            named; if epsilons are not rising or an entry is out of range.
+        TypeError: if an argument has the wrong type, or both or neither form is given.
+        ValueError: if the function is not convex, or is below 0 or above 1 - a at a point, which
+            the message names; if epsilons are not increasing or an entry is out of range.
 
     Source:
         Dong, Roth and Su (2022), definition 2.1, proposition 2.12 for (epsilon, delta) pairs as
@@ -439,7 +441,7 @@ class TradeOff(Claim, word="TradeOff"):
         set_fields(self, epsilons=slopes, deltas=heights, origin=origin)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Rebuild from the table."""
+        """Return the arguments that rebuild the claim from its table."""
         return type(self), (None, self.epsilons, self.deltas, self.origin)
 
     def in_words(self) -> str:
@@ -454,12 +456,12 @@ class TradeOff(Claim, word="TradeOff"):
         return max(first * (1.0 - _TANGENT_ROUNDING), second - _TANGENT_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return the (epsilon, delta) among which a pilot chooses, its own where they are few."""
+        """Return the (epsilon, delta) from which a pilot chooses: a short table itself."""
         few = self.epsilons.size <= _TANGENT_COUNT
         return self._list_representable() if few else _compute_tangents(self)
 
     def _list_representable(self) -> tuple[Floats, Floats]:
-        """Return the pairs whose e^epsilon is a float64."""
+        """Return the pairs for which e^epsilon is a float64."""
         keep = self.epsilons <= _MAX_TANGENT_SLOPE
         return self.epsilons[keep], self.deltas[keep]
 
@@ -473,7 +475,7 @@ class TradeOff(Claim, word="TradeOff"):
 
     def _deltas(self, epsilons: Floats) -> Floats:
         logs, deltas = _list_tangents(self)
-        # Beyond the last tangent it is the point (0, 1 - delta) that limits the curve.
+        # Beyond the last tangent, the point (0, 1 - delta) limits the curve.
         epsilons = np.minimum(epsilons, logs[-1])
         place = np.searchsorted(logs, epsilons)
         left, right = (logs[place - 1], deltas[place - 1]), (logs[place], deltas[place])
@@ -486,7 +488,7 @@ class TradeOff(Claim, word="TradeOff"):
         logs, deltas = _list_tangents(self)
         if delta < deltas[-1]:
             return math.inf
-        # delta(epsilon) falls: the first place where it is low enough.
+        # delta(epsilon) decreases: find the first place at which it is low enough.
         place = int(np.argmax(deltas <= delta))
         if place == 0 or logs[place] <= 0.0:
             return 0.0
@@ -498,42 +500,42 @@ class TradeOff(Claim, word="TradeOff"):
 
 @lru_cache(maxsize=64)
 def _list_tangents(claim: TradeOff) -> tuple[Floats, Floats]:
-    """Return logarithms of slopes and deltas of all tangents: delta is convex in the slope.
+    """Return logarithms of slopes and deltas of all tangents; delta is convex in the slope.
 
-    A tangent of the curve is one of its inverse too, and the curve is not below 0: slope 0, delta
-    1. Between tangents delta is what the corner between them leaves.
+    A tangent of the curve gives a tangent of its inverse too. Since the curve is not below 0, slope
+    0 with delta 1 is added. Between two tangents, the corner between them determines delta.
     """
     steep, heights = claim.epsilons, claim.deltas
     logs = np.concatenate([[-math.inf], -steep[::-1], steep])
     # The line a = (1 - delta) - s b of the inverse is b = (1 - delta)/s - a/s.
     mirrored = (heights * np.exp(-steep) - np.expm1(-steep))[::-1]
     deltas = np.concatenate([[1.0], mirrored, heights])
-    # 1 - a is above every curve: no delta falls below 0, and none is above that of a smaller slope.
+    # 1 - a is above every curve: delta is never below 0 and never increases with the slope.
     return _lower_hull(logs, np.minimum.accumulate(deltas), _is_above_chord)
 
 
 def _interpolate_delta(log: Any, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
-    """Return delta at a slope between two tangents, each slope by its logarithm."""
+    """Return delta at a slope between two tangents, with all slopes as logarithms."""
     share = np.expm1(log - right[0]) / np.expm1(left[0] - right[0])
     return right[1] + (left[1] - right[1]) * share
 
 
 def _is_above_chord(first: _Corner, middle: _Corner, last: _Corner) -> bool:
-    """Return True if a tangent, with its slope's logarithm, states no more than two others."""
+    """Return True if a tangent implies no more than its two neighbours (slopes as logarithms)."""
     return middle[1] >= float(_interpolate_delta(middle[0], first, last))
 
 
 def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None = None) -> Floats:
-    """Return an argument as a row of float64, at least one.
+    """Return an argument as a row of float64 with at least one entry.
 
     Args:
-        name: of the argument.
-        value: its value.
-        partner: a row of the same length, and what one of its numbers is; or None.
+        name: name of the argument.
+        value: value of the argument.
+        partner: a row of the same length, with the name of one of its numbers; or None.
 
     Raises:
-        TypeError: if it does not hold numbers.
-        ValueError: if it is empty or has another dimension than one, or another length.
+        TypeError: if `value` does not hold numbers.
+        ValueError: if `value` is empty, not one-dimensional, or of a different length.
     """
     array = numeric(name, "a non-empty row of numbers", value)
     if array.ndim != 1 or array.size == 0:
@@ -589,15 +591,16 @@ def _read_function(function: Callable[[float], float]) -> Floats:
 def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Return corners of a convex line that is nowhere above a convex function.
 
-    On each interval between points the function is above the lines through the two points before
-    it and the two behind; the corners are where these cross.
+    On each interval between points, the function is above two lines: the line through the two
+    points before the interval, and the line through the two points after it. The corners are where
+    these lines cross.
 
     Args:
-        x: points in rising order, at least four.
-        y: values of the convex function there.
+        x: increasing points, at least four.
+        y: values of the convex function at these points.
 
     Returns:
-        The corners, x in rising order from the first point to the last.
+        The corners, with increasing x from the first point to the last.
     """
     x, y = _lower_hull(x, y, _turns_up)
     if x.size < 4:
@@ -607,7 +610,7 @@ def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     left, right = x[1:-2], x[2:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = (y[2:-1] - y[1:-2] - behind * (right - left)) / (before - behind)
-    # Parallel lines: the function is straight here.
+    # The lines are parallel: the function is straight here.
     shift = np.where(np.isfinite(shift), shift, 0.0).clip(0.0, right - left)
     first = y[1] - slopes[1] * (x[1] - x[0])
     last = y[-2] + slopes[-2] * (x[-1] - x[-2])
@@ -640,7 +643,7 @@ def _convert_to_pairs(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]
     slopes = -np.diff(type_two) / np.diff(errors)
     heights = type_two[:-1] + slopes * errors[:-1]
     slopes, heights = slopes[slopes > 0.0], heights[slopes > 0.0]
-    # A piece of slope below 1 is one of slope above 1 of the inverse, which holds as well.
+    # A piece of slope below 1 is a piece of slope above 1 of the inverse, which holds as well.
     deltas = 1.0 - np.where(slopes >= 1.0, heights, heights / slopes)
     epsilons, deltas = least_deltas(np.abs(np.log(slopes)), deltas.clip(0.0, 1.0))
     if not (deltas < 1.0).any():
@@ -649,7 +652,7 @@ def _convert_to_pairs(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]
 
 
 def least_deltas(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
-    """Return each epsilon once, in rising order, with the least delta that it has."""
+    """Return each distinct epsilon, increasing, with its least delta."""
     order = np.lexsort((deltas, epsilons))
     distinct, first = np.unique(epsilons[order], return_index=True)
     return distinct, deltas[order][first]

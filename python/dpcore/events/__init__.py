@@ -11,5 +11,5 @@ __all__ = ["Above", "Event", "EveryCoordinate", "Never", "Vote"]
 
 
 def __dir__() -> list[str]:
-    """Return its public names; what it imports is not shown."""
+    """Return the public names, without the imported ones."""
     return [*__all__]

@@ -1,9 +1,9 @@
-"""Events: a score against a threshold, one that never happens, any function; outputs on devices.
+"""Events: a score with a threshold, an event that never happens, any function; also on devices.
 
-Outputs may stay on the device where a mechanism made them: an event needs of a block one bool for
-each output. On a graphics card, copying the block would take longer than drawing it; on the CPU
-torch and numpy share the memory. No code here imports torch: a tensor is only there where somebody
-has.
+Outputs may stay on the device on which a mechanism made them. An event needs only one bool for each
+output of a block. On a graphics card, a copy of the block would take longer than the draws; on the
+CPU, torch and numpy share the memory. This module does not import torch: a tensor can only exist if
+the user's code has imported it.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from ..suggestions import suggest_arguments
 
 _FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
-"""Significant bits of the formats, the leading one among them."""
+"""Significant bits of the formats, including the leading bit."""
 _INTEGER_DTYPES: Final = ("int64", "int32", "int16", "int8", "uint8", "bool")
 _WITHOUT_FLOAT64: Final = ("mps", "meta")
-"""Devices whose blocks are copied: they have no float64, or no numbers at all."""
+"""Devices whose blocks are copied, because they have no float64 or no numbers at all."""
 _MAX_CACHED_VALUES: Final = 16
 _MAX_LETTERS: Final = 0x110000
 _UNIT_ROUNDOFF: Final = 2.0**-53
 """Half of the last place of 1.0 in float64."""
 
 LARGEST: Final = float(np.finfo(np.float64).max)
-"""The largest double: a score at or above it is infinite, or as good as that."""
+"""The largest double; a score at or above it counts as infinite."""
 
 _device_cache: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
 
 Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
-"""outputs -> one real number per output, higher where the output looks more like x."""
+"""outputs -> one real number per output, higher if the output looks more like x."""
 
 
 class Held:
-    """Outputs of one call as a tensor; a slice is another one, on the same memory.
+    """Outputs of one call as a tensor; a slice shares the memory.
 
     Args:
-        tensor: real numbers, shape `(size, ...)`, of a kind that `Held.takes`.
+        tensor: real numbers, shape `(size, ...)`, of a type that `Held.takes` accepts.
     """
 
     __slots__ = ("_flat", "_norm", "_numpy", "tensor")
@@ -82,7 +82,7 @@ class Held:
 
     @property
     def flat(self) -> Any:
-        """The outputs as rows of numbers, shape `(size, entries)`; float64 what was no float."""
+        """The outputs as rows of floats, shape `(size, entries)`; other types become float64."""
         if self._flat is None:
             flat = self._rows()
             self._flat = flat if _format_dtype(flat) in _FLOAT_DTYPES else flat.double()
@@ -98,7 +98,7 @@ class Held:
         return bool(self.tensor.device.type == "cpu") and _format_dtype(self.tensor) != "bfloat16"
 
     def numpy(self) -> npt.NDArray[Any]:
-        """Return all outputs as an array; it is a copy unless `near`."""
+        """Return all outputs as an array, which is a copy unless `near` is true."""
         if self._numpy is None:
             self._numpy = numpy_of(self.tensor)
         return self._numpy
@@ -109,7 +109,7 @@ class Held:
 
     def count_nan(self) -> int:
         """Count the entries that are NaN."""
-        # A NaN makes the sum NaN; to look at every entry for itself takes ten times as long.
+        # One NaN makes the sum NaN. A test of every single entry takes ten times as long.
         flat = self.flat
         norm = flat if self._norm is None else self._norm
         return int(flat.isnan().sum()) if math.isnan(float(norm.sum())) else 0
@@ -119,22 +119,22 @@ class Held:
         return self.flat.sum(1, dtype=imported_module("torch").float64)
 
     def dot(self, weights: Any) -> Any:
-        """Compute the sum of every row's entries times weights, a tensor of float64."""
+        """Compute the weighted sum of every row's entries; weights are a tensor of float64."""
         return self.flat.double() @ weights
 
     def norm(self) -> Any:
-        """Bound the Euclidean norm of every row from above, in float64; NaN if an entry is."""
+        """Return an upper bound of the Euclidean norm of every row, in float64; NaN with a NaN."""
         flat, torch = self.flat, imported_module("torch")
         double = flat.dtype == torch.float64
         norms = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
-        # Squares of numbers below this may vanish.
+        # Squares of numbers below this bound may underflow.
         self._norm = norms + math.sqrt(flat.shape[1]) * (2.0**-500 if double else 2.0**-60)
         return self._norm
 
     def at_least(self, edges: Any) -> Any:
-        """Return 1.0 where an entry is at or above the edge of its column, else 0.0."""
+        """Return 1.0 for entries at or above the edge of their column, else 0.0."""
         flat, torch = self.flat, imported_module("torch")
-        # Numbers rather than bools: torch compares and adds them four times as fast.
+        # Numbers instead of bools: torch compares and adds them four times as fast.
         kind = torch.float32 if flat.dtype.itemsize < 4 else flat.dtype
         edges_above = flat.new_empty(
             flat.shape, dtype=kind if flat.shape[1] < 2**24 else torch.float64
@@ -143,26 +143,26 @@ class Held:
 
 
 def rounding_slack(terms: int, size: Any) -> Any:
-    """Bound the difference of two sums of `terms` terms, in any orders and with few roundings.
+    """Bound the difference of two sums of `terms` terms that are added in different orders.
 
     Args:
-        terms: of the sum.
-        size: the sum of their magnitudes, or more, a float or a tensor.
+        terms: number of terms of the sum.
+        size: sum of their magnitudes, or more, a float or a tensor.
 
     Source:
-        Higham (2002), Accuracy and Stability of Numerical Algorithms, section 4.2: either sum is
-        off by at most (n - 1) u / (1 - n u) times the sum of magnitudes.
+        Higham (2002), Accuracy and Stability of Numerical Algorithms, section 4.2: the error of
+        either sum is at most (n - 1) u / (1 - n u) times the sum of magnitudes.
     """
     return 4.0 * (terms + 4) * _UNIT_ROUNDOFF * size
 
 
 class Rough(NamedTuple):
-    """Scores as a device finds them, its sums in an order of its own.
+    """Scores as a device computes them; it may add terms in a different order.
 
     Args:
         scores: one number for every output, a tensor of float64.
-        slack: how far they may be from the score's own numbers, a float or one for every output;
-            None where they are the same bits.
+        slack: largest difference from the score's own numbers, a float or one for every output;
+            None if they are equal bit by bit.
     """
 
     scores: Any
@@ -170,15 +170,14 @@ class Rough(NamedTuple):
 
 
 class DeviceScores:
-    """Scores of held outputs, made exact wherever a threshold is near.
+    """Scores of outputs on a device, which are computed exactly near a threshold.
 
-    They are arrays where numpy can look at them, else tensors: what is done with them is spelt
-    the same for both.
+    They are arrays if numpy can read them, otherwise tensors. The same expressions work for both.
 
     Args:
-        score: outputs -> scores, what they are in the end.
-        outputs: what is scored.
-        rough: the scores where the outputs are.
+        score: outputs -> scores, the exact computation.
+        outputs: the outputs that are scored.
+        rough: the scores computed on the device.
     """
 
     __slots__ = ("outputs", "score", "slack", "values")
@@ -195,12 +194,12 @@ class DeviceScores:
         return DeviceScores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
 
     def settled(self, thresholds: npt.NDArray[np.float64]) -> Any:
-        """Return the scores, on the same side of every threshold as the score's own numbers.
+        """Return scores that lie on the same side of every threshold as the exact scores.
 
-        The few that rounding could move across one are scored again as arrays are.
+        The few scores that rounding could move across a threshold are computed again with numpy.
 
         Args:
-            thresholds: increasing; kept as they are for as long as the event is.
+            thresholds: increasing; must stay unchanged during the lifetime of the event.
         """
         if self.slack is None or self._far(thresholds):
             return self.values
@@ -209,7 +208,7 @@ class DeviceScores:
         low, high = (self._passed(end, thresholds) for end in ends)
         near = low != high
         if np.ndim(self.slack):
-            # Infinite entries may cancel in one order and not in another.
+            # Infinite entries may cancel in one order of the sum but not in another.
             near |= _get_library(self.slack).isinf(self.slack)
         if not bool(near.any()):
             return self.values
@@ -221,9 +220,9 @@ class DeviceScores:
         return values
 
     def _far(self, thresholds: npt.NDArray[np.float64]) -> bool:
-        """Return True if no score is near the one threshold.
+        """Return True if there is one threshold and no score is near it.
 
-        `settled` handles NaN and infinities.
+        Scores that are NaN or infinite return False: `settled` handles them.
         """
         if len(thresholds) != 1 or not isinstance(self.values, np.ndarray):
             return False
@@ -249,7 +248,7 @@ class DeviceScores:
 
 
 def _as_numpy_view(numbers: Any) -> Any:
-    """Return a tensor on the CPU as an array on the same memory; anything else unchanged."""
+    """Return a tensor on the CPU as an array that shares its memory; other objects unchanged."""
     if numbers is None or isinstance(numbers, (float, np.ndarray)):
         return numbers
     return numbers.numpy() if numbers.device.type == "cpu" else numbers
@@ -265,7 +264,7 @@ def is_own(score: Any) -> bool:
 
 
 def move_to_host(outputs: Any) -> npt.NDArray[Any]:
-    """Return outputs as an array, on whichever device they are."""
+    """Return outputs as an array, whatever their device."""
     return outputs.numpy() if isinstance(outputs, Held) else outputs
 
 
@@ -284,23 +283,23 @@ def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 
 def stated_bits(array: npt.NDArray[Any]) -> int:
-    """Return significant bits of an array's format, or of the one that `of_format` stated."""
+    """Return the significant bits of an array's format, or of the format that `of_format` noted."""
     stated: dict[str, str] = dict(array.dtype.metadata or {})
     return BITS.get(stated.get("format", array.dtype.name), BITS["float64"])
 
 
 def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
-    """Make further data of an event or a score once for each device and format.
+    """Make further data of an event or a score, once for each device and format.
 
     Args:
-        owner: the event or score; it never changes.
-        outputs: beside which it is needed.
-        make: (a tensor like the outputs' rows, the name of their format) -> anything.
+        owner: the event or score, which never changes.
+        outputs: the outputs for which the data are needed.
+        make: (a tensor like the outputs' rows, the name of their format) -> the data.
     """
     like = outputs.flat
     key = (id(owner), like.dtype, like.device)
     held = _device_cache.get(key)
-    # By identity: to compare thresholds of a thousand entries would take longer than to use them.
+    # Compared by identity: a comparison of a thousand thresholds takes longer than their use.
     if held is None or held[0] is not owner:
         held = _device_cache[key] = (owner, make(like, _format_dtype(like)))
         while len(_device_cache) > _MAX_CACHED_VALUES:
@@ -309,18 +308,18 @@ def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any])
 
 
 def as_float64(like: Any, values: npt.NDArray[Any]) -> Any:
-    """Make a tensor of float64 from numbers, on the device of another tensor."""
+    """Make a float64 tensor from numbers, on the device of another tensor."""
     return like.new_tensor(values.tolist(), dtype=imported_module("torch").float64)
 
 
 def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floating[Any]]:
     """Return the smallest number of a format that is not below each edge.
 
-    Comparisons with it have the same results as with the edge.
+    A comparison with this number has the same result as a comparison with the edge.
 
     Args:
-        edges: real numbers, infinite ones too.
-        name: "float32", "float64", "float16", or "bfloat16", whose numbers are float32 as well.
+        edges: real numbers, which may be infinite.
+        name: "float32", "float64", "float16", or "bfloat16"; bfloat16 numbers are also float32.
 
     Example:
         >>> at_least(np.array([0.1, -0.1]), "float16").tolist()
@@ -334,7 +333,7 @@ def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floati
         edges_above = np.where(near < edges, np.nextafter(near, kind.type(np.inf)), near)
     if name == "bfloat16":
         bits = edges_above.view(np.int32)
-        # Its numbers end in sixteen zeros: away from 0 above it, towards 0 below.
+        # A bfloat16 ends in sixteen zero bits. Round away from 0 above 0, and towards 0 below it.
         bits = np.where(edges_above > 0.0, bits + 0xFFFF, bits) & np.int32(-0x10000)
         edges_above = np.where(
             np.isnan(edges_above), edges_above, bits.astype(np.int32).view(np.float32)
@@ -349,11 +348,11 @@ def _format_dtype(tensor: Any) -> str:
 class Event(Protocol):
     """An event that an audit counts: a function `outputs -> bools`.
 
-    Every event of `dpcore.events` is one, and so is any function of one's own.
+    Every event of `dpcore.events` follows this contract, and so can a function that a user writes.
     """
 
     def __call__(self, outputs: npt.NDArray[Any], /) -> npt.NDArray[np.bool_]:
-        """Return for each output whether the event happened.
+        """Return True for each output for which the event happened.
 
         Args:
             outputs: outputs of a mechanism, shape `(size, ...)`.
@@ -364,20 +363,21 @@ class Event(Protocol):
 
 
 class ScoreAttributes:
-    """Attributes that a score may carry, each with its value for one that lacks it.
+    """Optional attributes of a score, each with its default value.
 
     Attributes:
-        cost: nanoseconds per output, about: among equals the cheaper score is taken.
-        merged: True if it is a function of cells that were placed with rounding in mind.
-        rounding: `(grains)` -> what the grains of the columns make of its values.
-        alone: `()` -> the one column that it reads, and the score of that column.
+        cost: approximate nanoseconds per output; among equal scores the cheaper one is taken.
+        merged: True if the score is a function of cells that already allow for rounding.
+        rounding: `(grains)` -> grain of the score's values, from the grains of the columns.
+        alone: `()` -> the one column that the score reads, and the score of that column.
         index: the number of that column.
-        on_device: `(outputs)` -> scores of outputs that are on a device, or None.
+        on_device: `(outputs)` -> scores of outputs on a device, or None.
         compiled: True if the core scores arrays faster than the device does.
-        plainness: rank for readers, as `Part.plainness`; that of a sum over several columns.
-        whole: True if it is a whole number for every output.
+        plainness: rank for readers, as `Part.plainness`; the default is for a sum over several
+            columns.
+        whole: True if the score is a whole number for every output.
         letters: True if that number is the code of a letter.
-        sentences: of a score of two values what is true at the larger, then at the smaller one.
+        sentences: for a score with two values, the sentences for the larger and the smaller value.
     """
 
     cost = 20
@@ -387,7 +387,7 @@ class ScoreAttributes:
 
 
 def score_attribute(score: Any, name: str) -> Any:
-    """Return an attribute that a score may carry, or its default.
+    """Return an optional attribute of a score, or its default.
 
     Example:
         >>> score_attribute(np.sum, "cost"), score_attribute(np.sum, "merged")
@@ -400,10 +400,11 @@ class Seen(NamedTuple):
     """The counts of an event on one block of outputs.
 
     Args:
-        hits: of the event; then, for an event that pools coordinates, one count a group.
-        nan: entries of the outputs that were NaN.
-        answers: one bool per output, or None where hits are counted without them.
-        scores: of the outputs, where the event is a threshold on one.
+        hits: number of outputs in the event. An event that pools coordinates adds one count per
+            group.
+        nan: number of entries of the outputs that are NaN.
+        answers: one bool per output, or None if hits are counted without them.
+        scores: scores of the outputs, if the event is a threshold on a score.
     """
 
     hits: tuple[int, ...]
@@ -416,9 +417,9 @@ class Ballot(NamedTuple):
     """A majority vote in the form that the core counts while it draws.
 
     Args:
-        threshold: of every entry.
-        towards: where x' lies from x, entry by entry.
-        complement: whether the votes for x are the hits.
+        threshold: threshold of every entry.
+        towards: direction from x to x', entry by entry.
+        complement: True if the votes for x are the hits.
     """
 
     threshold: npt.NDArray[np.float64]
@@ -426,19 +427,19 @@ class Ballot(NamedTuple):
     complement: bool
 
     def hits(self, votes: int, size: int) -> int:
-        """Return the hits among `size` outputs, `votes` of which voted for x'."""
+        """Return the hits among `size` outputs, of which `votes` voted for x'."""
         return size - votes if self.complement else votes
 
 
 class EventRecord(Record):
-    """An event of this package: a record `outputs -> bools` that says how it is counted."""
+    """An event of this package: a record `outputs -> bools` with its own way of counting."""
 
     __slots__ = ()
 
     happens: ClassVar[bool] = True
-    """False for the event that stands for none."""
+    """False for the event that never happens."""
     pooled: ClassVar[Any] = None
-    """`(outputs)` -> hits of groups of coordinates, of an event that pools them."""
+    """`(outputs)` -> hits of groups of coordinates, for an event that pools them."""
     multiplicities: ClassVar[Any] = ()
     """Number of coordinates of each group."""
 
@@ -448,12 +449,12 @@ class EventRecord(Record):
 
     @property
     def own_score(self) -> Score | None:
-        """The score that the event is a threshold on, or None."""
+        """The score on which the event is a threshold, or None."""
         return None
 
     @property
     def ballot(self) -> Ballot | None:
-        """The event as the core counts it without making outputs, or None where it cannot."""
+        """The event in the form that the core counts without making outputs, or None."""
         return None
 
     def midway(self, pair: Pair) -> bool:
@@ -461,19 +462,20 @@ class EventRecord(Record):
         return False
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
-        """Count the event on outputs, then what it pools.
+        """Count the event on outputs, and the pooled coordinates if the event pools them.
 
         Args:
-            outputs: outputs, shape `(size, ...)`; held ones are copied, unless a subclass can
-                decide where they are.
-            name: what complaints call the mechanism.
+            outputs: outputs, shape `(size, ...)`. Outputs on a device are copied, unless a subclass
+                can decide them there.
+            name: name of the mechanism in error messages.
 
         Returns:
-            The counts, and what they were made of.
+            The counts, and the bools and scores from which they were made.
 
         Raises:
-            TypeError: if the outputs are of a kind that the event cannot read.
-            ValueError: if they have another shape, or there is not one answer for each.
+            TypeError: if the event cannot read outputs of this type.
+            ValueError: if the outputs have the wrong shape, or the event does not return one bool
+                for each.
         """
         outputs = move_to_host(outputs)
         answers = evaluate_event(self, outputs)
@@ -482,9 +484,9 @@ class EventRecord(Record):
 
 
 def score_held(score: Any, outputs: Held) -> DeviceScores | None:
-    """Compute the scores of held outputs, or None where the score needs an array.
+    """Compute the scores of outputs on a device; None if the score needs an array.
 
-    Only the package's own scores say how: a subclass of one may score otherwise.
+    Only the package's own scores are computed there, because a subclass may score differently.
     """
     ask = score_attribute(score, "on_device") if is_own(score) else None
     if ask is None or (outputs.near and score_attribute(score, "compiled")):
@@ -494,7 +496,7 @@ def score_held(score: Any, outputs: Held) -> DeviceScores | None:
 
 
 def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Evaluate an event and check its answers: one bool for each output."""
+    """Evaluate an event and check that it returns one bool for each output."""
     answers = np.asarray(event(outputs))
     if answers.dtype != np.bool_ or answers.shape != outputs.shape[:1]:
         requirement = f"a function that returns bools of shape ({len(outputs)},)"
@@ -505,16 +507,17 @@ def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bo
 def group_rows(
     outputs: npt.NDArray[Any],
 ) -> tuple[list[tuple[npt.NDArray[np.intp], npt.NDArray[Any]]], npt.NDArray[np.intp]]:
-    """Return the rows of objects that are real numbers as tables, and the places of all others.
+    """Return the rows of objects that are real numbers as tables, and the places of other rows.
 
-    A rare outcome (None, a text, a list one longer, an integer beyond 64 bits) makes objects of a
-    block of numbers. What an event answers for a row must not depend on its neighbours.
+    A rare outcome (None, a text, a longer list, an integer beyond 64 bits) turns a block of numbers
+    into objects. The result of an event for a row must not depend on the other rows.
 
     Args:
         outputs: objects, shape `(size, ...)`.
 
     Returns:
-        For each type and shape the places of its rows and a table of them; then other places.
+        For each type and shape, the places of its rows and a table of them; then the places of all
+        other rows.
 
     Example:
         >>> groups, others = group_rows(np.array([1.5, None, 2.5], dtype=object))
@@ -525,10 +528,10 @@ def group_rows(
     others = []
     for place, row in enumerate(outputs if outputs.ndim == 1 else outputs.tolist()):
         try:
-            # A text of millions of characters need not become an array.
+            # A long text, perhaps of millions of characters, need not become an array.
             array = None if isinstance(row, (str, bytes)) else np.asarray(row)
         except Exception:
-            # Objects answer as they please.
+            # A user's object may raise any error here.
             array = None
         if array is None or array.dtype.kind not in "buif":
             others.append(place)
@@ -560,19 +563,20 @@ class Above(EventRecord, word="Above"):
     A score that is NaN is on neither side: such an output is counted in n and never in k.
 
     Args:
-        score: `outputs -> scores`, shape `(size,)`; higher where an output looks more like x.
-        threshold: in the units of the score. An attack puts it between atoms of the score, where
-            rounding cannot move an output across. At the largest double the event is that the
-            score is infinite.
+        score: `outputs -> scores`, shape `(size,)`; higher if an output looks more like x.
+        threshold: threshold in the units of the score. An attack puts it between atoms of the
+            score, so that rounding cannot move an output across it. If it is the largest double,
+            the event is that the score is infinite.
         side: "above" (``score >= threshold``) or "below" (``score < threshold``).
 
     Raises:
-        TypeError: if `score` is not callable, `threshold` not a number or `side` not a string.
-        ValueError: if `threshold` is not finite or `side` neither of the two.
+        TypeError: if `score` is not callable, `threshold` is not a number or `side` is not a
+            string.
+        ValueError: if `threshold` is not finite or `side` is neither "above" nor "below".
 
     Source:
-        Neyman and Pearson (1933): the best event of given probability is a threshold on the
-        likelihood ratio, and so on any increasing function of it.
+        Neyman and Pearson (1933): among events of equal probability the best one is a threshold on
+        the likelihood ratio, and so on any increasing function of it.
 
     Example:
         >>> import numpy as np
@@ -609,7 +613,7 @@ class Above(EventRecord, word="Above"):
 
     @property
     def own_score(self) -> Score:
-        """The score that the event is a threshold on."""
+        """The score on which the event is a threshold."""
         return self.score
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
@@ -654,7 +658,7 @@ class Above(EventRecord, word="Above"):
 def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Compute and check the scores of outputs: one real number each, shape `(size,)`.
 
-    Rows that a score of this package cannot read among others that it can, are NaN.
+    If a score of this package can read only some rows, the other rows get NaN.
     """
     try:
         return _check_scores(score, outputs)
@@ -668,7 +672,7 @@ def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64
 
 
 def _check_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    # Near the ends of the range of doubles a sum may be infinite: a score like any other.
+    # Near the ends of the range of doubles a sum may be infinite; this is a valid score.
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.asarray(score(outputs))
     if scores.dtype.kind not in "buif" or scores.shape != (len(outputs),):
@@ -678,7 +682,7 @@ def _check_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.flo
 
 
 def _scores_by_rows(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
-    """Compute the scores of the readable rows, or None where none of several rows is readable."""
+    """Compute the scores of readable rows; None if no row of several is readable."""
     scores = np.full(len(outputs), np.nan)
     groups, others = group_rows(outputs)
     read = [_fill_scores(scores, score, *group) for group in groups]
@@ -693,7 +697,7 @@ def _fill_scores(
     places: npt.NDArray[np.intp],
     rows: npt.NDArray[Any],
 ) -> bool:
-    """Put the scores of rows in their places; of objects those of all rows that can be read."""
+    """Store the scores of rows at their places; for objects, of all rows that can be read."""
     try:
         scores[places] = _check_scores(score, rows)
     except (TypeError, ValueError, RecursionError):
@@ -729,7 +733,7 @@ class Never(EventRecord, word="Never"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Given(EventRecord, word="Given"):
-    """Any callable `outputs -> bools`; one with a method `pooled` counts coordinates too.
+    """Any callable `outputs -> bools`; a callable with a method `pooled` also counts coordinates.
 
     Args:
         event: the callable.
@@ -738,7 +742,7 @@ class Given(EventRecord, word="Given"):
     event: Any
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return the callable's answers, unchecked."""
+        """Return the result of the callable, unchecked."""
         answers: npt.NDArray[np.bool_] = self.event(outputs)
         return answers
 
@@ -749,9 +753,9 @@ class Given(EventRecord, word="Given"):
 
 
 def event_of(event: Event | EventRecord) -> EventRecord:
-    """Return an event as an audit counts it.
+    """Return an event in the form that an audit counts.
 
-    A subclass of an event of this package may decide otherwise, so it counts as a function.
+    A subclass of an event of this package may decide differently, and so is treated as a function.
 
     Example:
         >>> event_of(Never()), event_of(lambda outputs: outputs > 0).own_score

@@ -1,4 +1,4 @@
-"""The event "every coordinate lies in its set", counted coordinate by coordinate too."""
+"""The event "every coordinate lies in its set", which also counts single coordinates."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from ..suggestions import suggest_arguments
 from .event import EventRecord, group_rows
 
 _SHOWN_INTERVALS = 5
-"""Intervals that a report shows."""
+"""Largest number of intervals that a report shows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intervals(Record, word="Intervals"):
     """A set of real numbers that begins or ends at each of a few edges.
 
-    ``y < edges[0]`` is inside if `below` is true, and at each edge it changes; an edge belongs to
-    what lies above it. One edge makes a half-line. NaN is never inside, infinities may be.
+    Numbers ``y < edges[0]`` are inside if `below` is true. At each edge, inside and outside change;
+    an edge belongs to the interval above it. One edge makes a half-line. NaN is never inside;
+    infinities may be inside.
 
     Args:
         edges: increasing numbers, in the units of the outputs, at least one.
-        below: whether numbers below the first edge are inside.
+        below: True if numbers below the first edge are inside.
 
     Raises:
         TypeError: if the edges do not hold real numbers, or `below` is not a bool.
@@ -54,12 +55,12 @@ class Intervals(Record, word="Intervals"):
         set_fields(self, edges=frozen_array(edges), below=bool(self.below))
 
     def __call__(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return for each number whether it is inside, in the shape of the numbers."""
+        """Return for each number True if it is inside, in the shape of the numbers."""
         first = float(self.edges[0])
         if self.edges.size == 1:
             return values < first if self.below else values >= first
         passed = np.searchsorted(self.edges, values, side="right")
-        # NaN is beyond every edge for the search, but it equals nothing.
+        # The search places NaN beyond every edge; the comparison excludes it, as NaN != NaN.
         is_inside: npt.NDArray[np.bool_] = ((passed % 2 == 1) != self.below) & (values == values)
         return is_inside
 
@@ -85,18 +86,18 @@ def _format_span(low: str | None, high: str | None) -> str:
 class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     """The event "every coordinate of every group lies in its group's set".
 
-    For a mechanism whose coordinates are independent, and alike within a group, its probability
-    is the product ``prod_g p_g^m_g`` with m_g coordinates in group g, each in its set with
-    probability p_g. `pooled` counts for p_g on all coordinates of the group at once: m_g draws
-    from every output.
+    Suppose that the coordinates of a mechanism are independent, and have the same law within a
+    group. The probability of the event is then the product ``prod_g p_g^m_g``. Here m_g is the
+    number of coordinates in group g, and p_g the probability that one of them lies in its set.
+    `pooled` counts for p_g on all coordinates of the group together: every output gives m_g draws.
 
     Args:
-        groups: the coordinates of each group, counted from 0 in C order; no coordinate twice.
-        sets: for each group the set, an `Intervals`.
+        groups: coordinates of each group, counted from 0 in C order; no coordinate twice.
+        sets: the set of each group, an `Intervals`.
         dim: number of coordinates of an output.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if a field has the wrong type.
         ValueError: if no group is given, a group is empty, a coordinate appears twice or is not
             below `dim`, or the lengths differ.
 
@@ -135,14 +136,14 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         """Decide the joint event for every output.
 
         Args:
-            outputs: real numbers, shape `(size, ...)` with `dim` entries an output.
+            outputs: real numbers, shape `(size, ...)` with `dim` entries per output.
 
         Returns:
             One bool per output, shape `(size,)`.
 
         Raises:
             TypeError: if the outputs are not real numbers.
-            ValueError: if they have another number of entries.
+            ValueError: if the outputs have a different number of entries.
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
@@ -160,14 +161,14 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         """Count the numbers of each group that lie in its set, over all outputs and coordinates.
 
         Args:
-            outputs: real numbers, shape `(size, ...)` with `dim` entries an output.
+            outputs: real numbers, shape `(size, ...)` with `dim` entries per output.
 
         Returns:
-            For each group a count from 0 to size times its multiplicity.
+            A count for each group, from 0 to size times its multiplicity.
 
         Raises:
             TypeError: if the outputs are not real numbers.
-            ValueError: if they have another number of entries.
+            ValueError: if the outputs have a different number of entries.
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
@@ -198,7 +199,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
     @property
     def assumption(self) -> str:
-        """The assumption, to be printed with the verdict."""
+        """The assumption that is printed with the verdict."""
         return (
             "assumed, not tested: the coordinates are independent of each other, and those of one "
             f"group ({', '.join(map(str, self.multiplicities))} of {self.dim}) have one law"
@@ -226,7 +227,7 @@ def read_rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
 
 
 def _get_columns(flat: npt.NDArray[Any], group: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Return the columns of a group: a view where they are evenly spaced, as they usually are."""
+    """Return the columns of a group; a view if they are evenly spaced, which is the usual case."""
     step = group[1] - group[0] if len(group) > 1 else 1
     spaced = range(group[0], group[-1] + (1 if step > 0 else -1), step or 1)
     if step > 0 and tuple(spaced) == group:

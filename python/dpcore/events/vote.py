@@ -18,28 +18,28 @@ from . import event
 
 Side = Literal["x_prime", "x"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
-"""The inputs that a vote may point to."""
+"""The two possible results of a vote."""
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vote(event.EventRecord, word="Vote"):
-    """A majority vote over the entries of an output: does it look like x' or like x?
+    """A majority vote over the entries of an output: does the output look like x' or like x?
 
-    Entry i votes for x' when its output is at or beyond the threshold on the side of x'
-    (``output >= threshold`` where towards is +1, ``<=`` where it is -1); otherwise, and when it
-    is NaN, it votes for x. Entries with towards 0 do not vote. The vote is x' when strictly more
-    than half of the voting entries say so; a tie is a vote for x.
+    Entry i votes for x' if its output is at the threshold or beyond it on the side of x' (``output
+    >= threshold`` if towards is +1, ``<=`` if it is -1). Otherwise, or if it is NaN, it votes for
+    x. Entries with towards 0 do not vote. The result is x' if more than half of the voting entries
+    vote for x'. A tie is a vote for x.
 
     Args:
         threshold: threshold of every entry, in the units of the outputs, shape `(dim,)`.
-        towards: where x' lies from x, entry by entry: +1, -1, or 0 where they agree.
-        vote: which vote the event is, "x_prime" or "x" (the complement).
+        towards: direction from x to x', entry by entry: +1, -1, or 0 if they are equal.
+        vote: the result that the event counts, "x_prime" or "x" (the complement).
 
     Raises:
         TypeError: if an array does not hold real numbers, or `vote` is not a string.
-        ValueError: if the shapes are not one equal dimension, a threshold is not finite, towards
-            has other values, no entry votes, or `vote` is neither of the two.
+        ValueError: if the arrays do not have one equal dimension, a threshold is not finite,
+            towards has other values, no entry votes, or `vote` is neither "x_prime" nor "x".
 
     Source:
         Habernal (2022), section 4, the reconstruction attack.
@@ -72,20 +72,21 @@ class Vote(event.EventRecord, word="Vote"):
     def between(cls, pair: Pair | tuple[Any, Any], vote: Side = "x_prime") -> Vote:
         """Make the vote with thresholds midway between the two inputs.
 
-        The midpoint is ``x/2 + x'/2``: it cannot overflow, and halving is exact except for
-        subnormal inputs, so it is the correctly rounded midpoint (0.5 for 0 and 1).
+        The midpoint is computed as ``x/2 + x'/2``. This cannot overflow, and halving is exact
+        except for subnormal inputs. Therefore it is the correctly rounded midpoint (0.5 for 0 and
+        1).
 
         Args:
-            pair: two arrays of numbers, one dimension, equal shape, finite.
-            vote: which vote the event is, "x_prime" or "x".
+            pair: two one-dimensional arrays of finite numbers, equal shape.
+            vote: the result that the event counts, "x_prime" or "x".
 
         Returns:
             The event.
 
         Raises:
             TypeError: if the pair does not hold real numbers.
-            ValueError: if the inputs are not of one equal dimension, are empty or not finite, or
-                agree in every entry.
+            ValueError: if the inputs do not have one equal dimension, are empty or not finite, or
+                are equal in every entry.
         """
         pair = pair_of(pair)
         x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
@@ -94,7 +95,7 @@ class Vote(event.EventRecord, word="Vote"):
         towards = (x_prime > x).astype(np.int8) - (x_prime < x).astype(np.int8)
         if not towards.any():
             raise invalid("pair", "different in at least one entry", pair)
-        # Halves of the smallest numbers are rounded: two equal ones need not add up to either.
+        # Halves of the smallest numbers are rounded: two equal halves need not add up to the input.
         middle = np.where(x == x_prime, x, x / 2.0 + x_prime / 2.0)
         return cls(middle, towards, vote)
 
@@ -102,14 +103,14 @@ class Vote(event.EventRecord, word="Vote"):
         """Decide the event for every output.
 
         Args:
-            outputs: outputs, shape `(size, dim)`; `(size,)` too when dim is 1.
+            outputs: outputs, shape `(size, dim)`; also `(size,)` if dim is 1.
 
         Returns:
             One bool per output, shape `(size,)`.
 
         Raises:
             TypeError: if the outputs are not real numbers.
-            ValueError: if their shape is another.
+            ValueError: if the outputs have the wrong shape.
         """
         values = np.asarray(outputs)
         if values.dtype == object:
@@ -121,7 +122,7 @@ class Vote(event.EventRecord, word="Vote"):
         return won if self.vote == "x_prime" else ~won
 
     def _of_objects(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.bool_]:
-        """Evaluate the vote on rows, some of which are not vectors; those are not in the event."""
+        """Evaluate the vote on rows; rows that are not vectors are not in the event."""
         answers, dim = np.zeros(len(outputs), np.bool_), self.threshold.size
         tables = [
             (places, rows)
@@ -141,15 +142,15 @@ class Vote(event.EventRecord, word="Vote"):
 
     @property
     def ballot(self) -> event.Ballot:
-        """The vote as the core counts it."""
+        """The vote in the form that the core counts."""
         return event.Ballot(self.threshold, self.towards, self.vote == "x")
 
     def midway(self, pair: Pair) -> bool:
-        """Return True if its thresholds lie midway between two inputs."""
+        """Return True if the thresholds lie midway between two inputs."""
         return replace(self, vote="x_prime") == Vote.between(pair)
 
     def seen(self, outputs: npt.NDArray[Any] | event.Held, name: str) -> event.Seen:
-        """Count the vote in the core, which makes no answers, or where the outputs are."""
+        """Count the vote in the core, which makes no bools, or on the device of the outputs."""
         if isinstance(outputs, event.Held):
             return self._held(outputs, name)
         if outputs.dtype == object:
@@ -160,7 +161,7 @@ class Vote(event.EventRecord, word="Vote"):
         return event.Seen((self.ballot.hits(votes, len(values)),), nan, None)
 
     def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-        """Return outputs as rows of the vote's dimension."""
+        """Return outputs as rows with one entry per threshold."""
         if outputs.dtype.kind not in "buif":
             raise mistyped(name, "real numbers", outputs.dtype)
         self._check_shape(outputs.shape, name)
@@ -175,7 +176,8 @@ class Vote(event.EventRecord, word="Vote"):
         """Count on the device of the outputs; only the answers are copied."""
         self._check_shape(outputs.shape, f"outputs of {name}")
         edges, signs, away = event.cache_per_device(self, outputs, self._edges)
-        # What goes down votes for x' unless it is beyond; NaN is not, and yet votes for x.
+        # An entry with a downward edge votes for x' unless it is beyond the edge. NaN is not beyond
+        # it, but must vote for x.
         beyond, nan = outputs.at_least(edges), outputs.count_nan()
         votes = beyond.sum(1) if signs is None else beyond @ signs + float(away.sum())
         if nan and signs is not None:
@@ -185,7 +187,7 @@ class Vote(event.EventRecord, word="Vote"):
         return event.Seen((event.hits_of(answers),), nan, answers)
 
     def _edges(self, like: Any, name: str) -> tuple[Any, Any, Any]:
-        """Return per entry its edge (NaN: it has no vote), its sign, and if it votes downwards."""
+        """Return per entry its edge (NaN: no vote), its sign, and True if it votes downwards."""
         down = self.towards < 0
         edges = np.where(down, np.nextafter(self.threshold, np.inf), self.threshold)
         edges = event.at_least(np.where(self.towards == 0, np.nan, edges), name)

@@ -1,8 +1,8 @@
 """Comparison of all pairs of rows of a table: worst losses, hockey-stick and Renyi divergences.
 
-The table may be held by anything that gives blocks of rows of logarithms. The comparison goes in
-tiles, blocks of rows against rows from the first of the block on, so that every pair is met once,
-in both directions. No table of all pairs is ever held.
+The table may be any object that gives blocks of rows of logarithms. The comparison goes in tiles. A
+tile compares a block of rows with rows from the start of this block on. Therefore every pair is
+compared once, in both directions. The losses of all pairs are never stored together.
 """
 
 from __future__ import annotations
@@ -36,46 +36,46 @@ _NEIGHBOUR_REQUIREMENT: Final = (
 
 
 _MAX_CACHED_ENTRIES: Final = 2**21
-"""Entries of a table whose logarithms are kept: 16 MiB."""
+"""Largest number of table entries whose logarithms are kept: 16 MiB."""
 
 _ROW_SUM_TOLERANCE: Final = {False: 1e-9, True: 1e-5}
-"""Largest distance from 1 of the sum of a row: {single precision: distance}."""
+"""Largest distance of a row's sum from 1, as {is single precision: distance}."""
 
 _SYMMETRY_TOLERANCE: Final = 1e-9
-"""Relative difference of two distances that roundings explain."""
+"""Relative difference of two distances that rounding can explain."""
 
 _LOGARITHM_SLACK: Final = 1e-9
-"""Relative error of logarithms that is beyond all their roundings."""
+"""Relative error of logarithms that is larger than all their rounding errors."""
 
 _MAX_QUOTIENT_BITS: Final = 1000
-"""Difference of the bits of two whole numbers whose quotient is a normal double."""
+"""Difference in bits up to which the quotient of two whole numbers is a normal double."""
 
 _UNDERFLOW_PROBABILITY: Final = 1e-300
-"""A positive probability below it says that others may have underflowed to zero."""
+"""A positive probability below this suggests that others may have underflowed to zero."""
 
 _LARGEST_EXPONENT: Final = 700.0
-"""e to this power, times the least positive number, is a float64."""
+"""e to this power, times the smallest positive number, is still a float64."""
 
 _MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 64, 128
-"""Rows of a block, about a sixteenth of the table: a block against itself is computed twice."""
+"""Rows of a block, about a sixteenth of the table: pairs within a block are computed twice."""
 
 _MAX_READ_LOGARITHMS: Final = 2**20
-"""Logarithms that are computed at a time: 8 MiB."""
+"""Logarithms that are computed in one step: 8 MiB."""
 
 _MAX_TILE_PAIRS: Final = 2**18
-"""Pairs of a tile at most."""
+"""Largest number of pairs in a tile."""
 
 _TIMED_SECONDS: Final = 2.0
-"""Time of the first tiles from which on the rest is forecast; at most the tiles of one block."""
+"""Time after which the duration of the rest is forecast; at the latest after one block."""
 
 
 class Neighbours:
-    """Pairs of different rows that are compared, both ways.
+    """Pairs of different rows that are compared, in both directions.
 
     Args:
-        name: what reports call them.
-        among: the function from two spans of rows to the pairs of theirs that are neighbours, a
-            row and itself among them or not, or None for all.
+        name: name of the relation in reports.
+        among: function from two spans of rows to a mask of the neighbouring pairs. The mask may
+            include pairs of a row with itself. None for all pairs.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Neighbours:
         return self._among is None
 
     def among(self, rows: _RowSpan, others: _RowSpan) -> Flags | None:
-        """Return the pairs of two spans, shape `(len(rows), len(others))`, or None for all."""
+        """Return a mask of pairs of two spans, shape `(len(rows), len(others))`; None for all."""
         overlap = rows[0] < others[1] and others[0] < rows[1]
         if self._among is None and not overlap:
             return None
@@ -101,11 +101,11 @@ class Neighbours:
 
 
 def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
-    """Return the neighbours among so many rows.
+    """Return the neighbours among the rows of a table with `inputs` rows.
 
     Raises:
-        TypeError: if `neighbour` is none of the kinds that `audit_table` takes.
-        ValueError: if a mask or a pair does not fit the table, or a mask is not symmetric.
+        TypeError: if `neighbour` has none of the types that `audit_table` accepts.
+        ValueError: if a mask or a pair does not match the table, or a mask is not symmetric.
     """
     if neighbour is None:
         return Neighbours("all pairs of rows")
@@ -139,7 +139,7 @@ def _neighbours_from_mask(mask: Flags, inputs: int) -> Neighbours:
 
 
 def _make_value_error(name: str, requirement: str, problem: str) -> ValueError:
-    """Make a ValueError for a value that is described in words."""
+    """Return a ValueError for a value that is described in words."""
     return about(ValueError(f"{name} must be {requirement}, got {problem}"), name)
 
 
@@ -162,7 +162,7 @@ def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbo
 
 
 def _neighbours_from_relation(relation: Any) -> Neighbours:
-    """Return a relation on the numbers of rows, each an input of one entry."""
+    """Return a relation on the row numbers; each number is an input of one entry."""
     relation = neighbour_of(relation)
     name = f"{format_neighbour(relation)} on the numbers of rows"
     if type(relation) in (L1, L2, Linf):
@@ -191,11 +191,11 @@ class ExactRows:
     """A table of fractions, decimals and whole numbers, and the losses of its pairs of rows.
 
     Args:
-        entries: the probabilities as objects, shape `(inputs, outputs)`.
+        entries: probabilities as objects, shape `(inputs, outputs)`.
 
     Raises:
-        TypeError: if an entry is of another kind.
-        ValueError: if one is negative or not finite, or a row does not add up to exactly 1.
+        TypeError: if an entry is not an exact number.
+        ValueError: if an entry is negative or not finite, or a row does not add up to exactly 1.
     """
 
     def __init__(self, entries: npt.NDArray[Any]) -> None:
@@ -210,7 +210,7 @@ class ExactRows:
         self.logs = logs = np.array([[_log_fraction(entry) for entry in row] for row in self._rows])
         self.losses = np.zeros((len(logs), len(logs)))
         self.outputs = np.zeros(self.losses.shape, np.int64)
-        # Logarithms leave out what is surely smaller; fractions decide among the rest.
+        # Logarithms exclude outputs that are surely smaller; fractions decide among the rest.
         slack = _LOGARITHM_SLACK * max(1.0, -float(logs[np.isfinite(logs)].min()))
         for i, j in np.argwhere(~np.eye(len(logs), dtype=bool)).tolist():
             with np.errstate(invalid="ignore"):
@@ -220,22 +220,22 @@ class ExactRows:
             self.losses[i, j] = _log_fraction(self._ratio(i, j, self.outputs[i, j]))
 
     def _ratio(self, i: int, j: int, output: int) -> Any:
-        """Return the ratio of two probabilities of an output, math.inf for one over 0."""
+        """Return the ratio of two probabilities of an output; math.inf if the second is 0."""
         p, q = self._rows[i][output], self._rows[j][output]
         return p / q if q else math.inf
 
     def excess(self, i: int, j: int, allowed: Fraction) -> float:
-        """Return the loss of one row against another beyond an allowed one, in nats."""
+        """Return by how much the loss of one row against another exceeds `allowed`, in nats."""
         ratio = self._ratio(i, j, self.outputs[i, j])
         if ratio == math.inf:
             return math.inf
         n, d = ratio.numerator, ratio.denominator
         with localcontext() as context:
-            # So many digits that the logarithm of 1 + 1/d has 40 of its own.
+            # The precision is so high that the logarithm of 1 + 1/d has 40 correct digits.
             context.prec = 40 + (n.bit_length() + d.bit_length()) // 3
             loss = (Decimal(n) / Decimal(d)).ln()
             excess = loss - Decimal(allowed.numerator) / Decimal(allowed.denominator)
-            # What is too small for a double keeps its sign.
+            # A value that is too small for a double keeps its sign.
             return float(excess) or math.copysign(5e-324, excess) if excess else 0.0
 
 
@@ -259,7 +259,7 @@ def _log_fraction(ratio: Any) -> float:
     n, d = ratio.numerator, ratio.denominator
     if abs(n - d) < d // 2:
         return math.log1p((n - d) / d)
-    # A quotient of whole numbers is rounded once, where it does not overflow.
+    # A quotient of whole numbers is rounded only once, if it does not overflow.
     shift = n.bit_length() - d.bit_length()
     shift = shift if abs(shift) > _MAX_QUOTIENT_BITS else 0
     return math.log((n << max(-shift, 0)) / (d << max(shift, 0))) + shift * math.log(2.0)
@@ -269,14 +269,15 @@ class Table:
     """A table and its distances, read and checked in blocks of rows.
 
     Args:
-        table: what `audit_table` takes.
+        table: the table, as in `audit_table`.
         distances: None, or a matrix of distances between inputs.
         log: True if the entries are natural logarithms.
-        threads: threads of the compiled core.
+        threads: number of threads of the compiled core.
 
     Raises:
-        TypeError: if one of them is of the wrong kind.
-        ValueError: if a shape does not fit, or a distance is not what a distance is.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a shape does not match, or a distance is negative, not finite or not
+            symmetric.
     """
 
     def __init__(self, table: Any, distances: Any, log: bool, threads: int) -> None:
@@ -308,7 +309,7 @@ class Table:
 
     @property
     def in_memory(self) -> bool:
-        """True where a block of logarithms is a part of an array that is there anyway."""
+        """True if a block of logarithms is a part of an array that exists anyway."""
         entries = self._entries
         return self._kept is not None or (
             self.log
@@ -324,24 +325,24 @@ class Table:
         return bool(self._distances is not None or mechanism_attribute(self.owner, "distance_rows"))
 
     def last_place(self, claim: float | None) -> float:
-        """Return the last place of the greatest claim times distance: the claim is rounded, too."""
+        """Return the last place of the largest claim times distance: the claim is rounded."""
         apart = self.distance_rows(0, self.inputs)
         return float(np.spacing((claim or 0.0) * (1.0 if apart is None else float(apart.max()))))
 
     def log_rows(self, start: int, stop: int) -> Floats:
-        """Return natural logarithms of rows, shape `(stop - start, outputs)`, checked once."""
+        """Return the natural logarithms of rows, shape `(stop - start, outputs)`, checked once."""
         if self._kept is None and self.inputs * self.outputs <= _MAX_CACHED_ENTRIES:
             self._kept = self._logarithms(0, self.inputs)
         return self._logarithms(start, stop) if self._kept is None else self._kept[start:stop]
 
     def rows(self, start: int, stop: int) -> Floats:
-        """Return probabilities of rows, shape `(stop - start, outputs)`."""
+        """Return the probabilities of rows, shape `(stop - start, outputs)`."""
         if self.log:
             return np.exp(self.log_rows(start, stop))
         return self._checked_rows(start, stop)
 
     def distance_rows(self, start: int, stop: int) -> Floats | None:
-        """Return distances of rows to all inputs, shape `(stop - start, inputs)`, or None."""
+        """Return the distances of rows to all inputs, shape `(stop - start, inputs)`, or None."""
         if self._distances is not None:
             return self._distances[start:stop].astype(np.float64, copy=False)
         if not self.has_distances:
@@ -354,7 +355,7 @@ class Table:
         return rows.astype(np.float64, copy=False)
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[Any]]:
-        """Return the object's own or exact worst losses, and outputs that attain them."""
+        """Return worst losses, stated by the object or exact, and outputs that attain them."""
         if self.exact is not None:
             return self.exact.losses[start:stop], self.exact.outputs[start:stop]
         losses, outputs = (np.asarray(array) for array in self.owner.loss_rows(start, stop))
@@ -409,12 +410,12 @@ class Table:
         return rows
 
     def _check_rows(self, rows: Floats, start: int) -> None:
-        """Refuse what is not a distribution, in pieces that need little memory."""
+        """Raise an error for rows that are not distributions; small pieces save memory."""
         slack = _ROW_SUM_TOLERANCE[self.single]
         step = max(1, 2**18 // self.outputs)
         for first in range(0, len(rows), step):
             part = rows[first : first + step]
-            # Written so that NaN is refused, too.
+            # The comparison is written so that NaN raises an error, too.
             right = part <= slack if self.log else part >= 0.0
             if not right.all():
                 row, column = np.argwhere(~right)[0]
@@ -432,7 +433,7 @@ class Table:
 
 
 def _is_sparse(table: Any) -> bool:
-    # Where nobody has imported sparse matrices there are none.
+    # If scipy.sparse was not imported, the table cannot be a sparse matrix.
     module = imported_module("scipy.sparse")
     return module is not None and bool(module.issparse(table))
 
@@ -448,7 +449,7 @@ def _check_block(name: str, block: npt.NDArray[Any], shape: tuple[int, int]) -> 
 
 
 def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
-    """Refuse distances of rows from `start` on that are not distances."""
+    """Raise an error for distances, of rows from `start` on, that are negative or not finite."""
     right = (rows >= 0.0) & (rows < np.inf)
     if not right.all():
         row, column = np.argwhere(~right)[0]
@@ -457,7 +458,7 @@ def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
 
 
 def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[int, int]) -> None:
-    """Refuse distances unlike those the other way round; `at` are the numbers of the first."""
+    """Raise an error for asymmetric distances; `at` are the numbers of the first row and column."""
     unlike = ~(np.abs(rows - turned) <= _SYMMETRY_TOLERANCE * np.maximum(rows, turned))
     if unlike.any():
         row, column = np.argwhere(unlike)[0]
@@ -467,7 +468,7 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
-    """Return what the object calls its inputs and its outputs, or None where it has no names."""
+    """Return the object's names of its inputs and of its outputs, or None without names."""
     inputs, outputs, words = (
         mechanism_attribute(table.owner, name) for name in ("input_names", "output_names", "words")
     )
@@ -475,7 +476,7 @@ def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]
     outputs = inputs if outputs is None else outputs
 
     def check_labels(labels: Any, size: int) -> Sequence[Any] | None:
-        # A mechanism's words may be a method, or fewer than its rows.
+        # A mechanism's words may be a method, or there may be fewer words than rows.
         return labels if has_all(labels, "__getitem__") and len(labels) == size else None
 
     return check_labels(inputs, table.inputs), check_labels(outputs, table.outputs)
@@ -483,16 +484,16 @@ def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]
 
 @dataclass(slots=True)
 class Tally:
-    """The greatest losses among all pairs.
+    """The largest losses among all pairs.
 
     Attributes:
-        per_input: the greatest ratio of each input so far, -inf before the first.
-        claim: the claim tested, or None.
-        tolerance: loss in nats that roundings explain.
-        best: the greatest ratio, its inputs, its loss, its distance.
-        excess: the greatest loss beyond claim x distance, and its inputs.
-        pairs: ordered pairs compared.
-        infinite: those with an infinite ratio.
+        per_input: largest ratio of each input so far, -inf before the first.
+        claim: the tested claim, or None.
+        tolerance: loss in nats that rounding can explain.
+        best: largest ratio, its two inputs, its loss and its distance.
+        excess: largest loss beyond claim x distance, and its two inputs.
+        pairs: number of ordered pairs compared.
+        infinite: number of these pairs with an infinite ratio.
     """
 
     per_input: Floats
@@ -506,13 +507,13 @@ class Tally:
     def add(
         self, losses: Floats, at: tuple[int, int], apart: Floats | None, mask: Flags | None
     ) -> bool:
-        """Add losses of a block of ordered pairs; True if one of them is the new best.
+        """Add the losses of a block of ordered pairs; return True if one is the new best.
 
         Args:
             losses: worst losses, shape `(rows, others)`.
-            at: number of the first row and of the first other.
-            apart: their distances, or None.
-            mask: which of them are neighbours, or None for all.
+            at: number of the first row and of the first other row.
+            apart: distances of the pairs, or None.
+            mask: True for the pairs that are neighbours, or None for all.
         """
         ratios = losses if apart is None else self._per_distance(losses, apart)
         if mask is not None:
@@ -530,7 +531,7 @@ class Tally:
         row = int(np.argmax(highest))
         other = int(np.argmax(ratios[row]))
         place = at[0] + row, at[1] + other
-        # The first of equal ones, in whatever order the tiles come.
+        # Among equal ratios take the smallest row numbers, in whatever order the tiles arrive.
         if top == self.best[0] and place > self.best[1:3]:
             return False
         distance = 1.0 if apart is None else float(apart[row, other])
@@ -542,7 +543,7 @@ class Tally:
             ratios = losses / apart
         at_zero = apart == 0.0
         if at_zero.any():
-            # Rows that were computed twice differ by roundings.
+            # Rows that were computed twice differ by rounding.
             ratios[at_zero] = np.where(losses[at_zero] > self.tolerance, np.inf, 0.0)
         return ratios
 
@@ -561,7 +562,7 @@ class Tally:
 
 
 class _Tile(NamedTuple):
-    """Rows of a block, rows from its first on, and the distances and the neighbours of both."""
+    """Rows of a block, rows from its first row on, and the distances and neighbours of both."""
 
     rows: tuple[int, int]
     others: tuple[int, int]
@@ -594,7 +595,7 @@ class Comparison:
                 ahead, back = np.empty(tile.shape), np.empty(tile.shape)
                 _core.table_ratios(rows, others, ahead, back, self.table.threads)
                 tally.add(ahead.T, (tile.rows[0], tile.others[0]), tile.apart, tile.mask)
-                # Rows of the block against one another were met already.
+                # Pairs of rows within the block were already added.
                 first = max(tile.others[0], tile.rows[1])
                 if first < tile.others[1]:
                     rest = slice(first - tile.others[0], None)
@@ -608,7 +609,7 @@ class Comparison:
         return tally, output
 
     def _tally_owned(self, tally: Tally) -> int:
-        """Tally the losses that the object computes itself."""
+        """Tally the losses that the object itself computes."""
         table, output = self.table, -1
         step, begun = max(1, _MAX_READ_LOGARITHMS // table.inputs), time.monotonic()
         with Progress("comparing rows", table.inputs, self.progress) as bar:
@@ -623,14 +624,14 @@ class Comparison:
         return output
 
     def _find_excess(self, exact: ExactRows, claim: Fraction) -> tuple[float, int, int]:
-        """Return the exact greatest loss beyond claim x distance, and its inputs."""
+        """Return the exact largest loss beyond claim x distance, and its inputs."""
         size = self.table.inputs
         apart = self.table.distance_rows(0, size)
         apart = np.ones((size, size)) if apart is None else apart
         beyond = exact.losses - float(claim) * apart
         mask = self.neighbours.among((0, size), (0, size))
         beyond = np.where(~np.eye(size, dtype=bool) if mask is None else mask, beyond, -np.inf)
-        # Floats leave out what is surely smaller.
+        # Floats exclude pairs that are surely smaller.
         least = beyond.max() - _LOGARITHM_SLACK * max(1.0, float((float(claim) * apart).max()))
         near = np.argwhere(beyond >= least).tolist()
         excesses = ((exact.excess(i, j, claim * Fraction(apart[i, j])), -i, -j) for i, j in near)
@@ -660,19 +661,19 @@ class Comparison:
     def _correct(
         self, tile: _Tile, powers: Floats, beyond: Flags, ahead: Floats, back: Floats
     ) -> None:
-        """Compute again, from logarithms, what e^power times a probability cannot say."""
+        """Compute divergences again from logarithms, if e^power overflows."""
         rows = self.table.log_rows(*tile.rows)
         others = self.table.log_rows(*tile.others)
         losses = np.empty(tile.shape), np.empty(tile.shape)
         _core.table_ratios(rows, others, *losses, self.table.threads)
         for target, loss in ((ahead, losses[0]), (back, losses[1])):
-            # Without a loss beyond the power there is no divergence.
+            # If no loss exceeds the power, the divergence is 0.
             target[beyond] = 0.0
             for j, i in np.argwhere(beyond & (loss > powers)):
                 a, b = (rows[i], others[j]) if target is ahead else (others[j], rows[i])
                 with np.errstate(invalid="ignore"):
                     gap = powers[j, i] + b - a
-                # Where the first is zero there is nothing; NaN is zero against zero.
+                # Outputs with a first probability of zero add nothing; NaN means zero against zero.
                 kept = gap < 0.0
                 target[j, i] = float((np.exp(a[kept]) * -np.expm1(gap[kept])).sum())
 
@@ -693,9 +694,9 @@ class Comparison:
         return worst
 
     def _blocks(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
-        """Yield all tiles with a pair of neighbours, with what `read` gives of their rows."""
+        """Yield all tiles with a pair of neighbours, and the result of `read` for their rows."""
         table = self.table
-        # Reads and checks the whole of a small table.
+        # This reads and checks the whole of a small table.
         table.log_rows(0, 1)
         step = min(_MAX_BLOCK_ROWS, max(_MIN_BLOCK_ROWS, table.inputs // 16))
         many = _MAX_TILE_PAIRS // step
@@ -716,7 +717,8 @@ class Comparison:
                     bar.advance((rows[1] - rows[0]) * (others[1] - others[0]))
                     taken = time.monotonic() - compared
                     is_whole = others[1] == table.inputs
-                    # Of some neighbours, only a whole block has the usual share.
+                    # If only some pairs are neighbours, only a whole block has a typical share of
+                    # them.
                     if not is_forecast and (
                         is_whole or (self.neighbours.are_all and taken >= _TIMED_SECONDS)
                     ):
@@ -726,7 +728,7 @@ class Comparison:
                         self._forecast(bar, reading + taken * total / done)
 
     def _forecast(self, bar: Progress, seconds: float) -> None:
-        """State how long the comparison takes, if that is long: it grows with the cube."""
+        """Report the expected duration if it is long: it grows with the cube of the size."""
         inputs, outputs = self.table.inputs, self.table.outputs
         bar.forecast(f"{inputs * (inputs - 1) // 2:,} pairs of rows of {outputs:,}", seconds)
 
@@ -739,9 +741,9 @@ def _split_range(start: int, stop: int, step: int) -> Iterator[tuple[int, int]]:
 def _log_sums(a: Floats, b: Floats, alpha: float) -> npt.NDArray[np.float64]:
     """Return logs of the sums of p^alpha q^(1 - alpha), shape `(rows of a, rows of b)`.
 
-    A product of matrices where q^(1 - alpha) is at most e^700. A term that p^alpha loses to
-    underflow is below e^-45 then, and the sum, whose divergence of order above 1 is not
-    negative, is at least 1. Elsewhere terms are added as logarithms, row by row.
+    If q^(1 - alpha) is at most e^700, this is a product of matrices. A term in which p^alpha
+    underflows is then below e^-45. The sum is at least 1, because a divergence of order above 1 is
+    not negative. Otherwise terms are added as logarithms, row by row.
     """
     held = np.isfinite(b)
     if (alpha - 1.0) * -float(b[held].min(initial=0.0)) > _LARGEST_EXPONENT:

@@ -1,6 +1,6 @@
 """Exact audit of a mechanism with finitely many inputs and outputs, and its result.
 
-All figures are computed from the table, none is estimated. The report package is imported only
+All results are computed from the table; no value is estimated. The report package is imported only
 when a report, a picture or JSON is made.
 """
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CLAIM_TOLERANCE: Final = {False: 1e-9, True: 1e-6}
-"""In nats, for float64 and for float32, whose roundings alone are 1.2e-7."""
+"""In nats, for float64 and for float32. The rounding of float32 alone is 1.2e-7."""
 
 _LOSS_TOLERANCE: Final = 1e-6
-"""Relative difference of a loss that an object computes and its own logarithms."""
+"""Largest relative difference between a loss that an object states and its own logarithms."""
 
 _UNDERFLOW_DOUBT: Final = (
     "a probability of zero against a positive one may be underflow: pass logarithms (log=True)"
@@ -66,33 +66,33 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
     """The exact audit of a finite mechanism, made by `dpcore.audit_table`.
 
     Attributes:
-        name: what reports call the mechanism.
-        inputs: rows of the table.
-        outputs: its columns.
+        name: name of the mechanism in reports.
+        inputs: number of rows of the table.
+        outputs: number of its columns.
         metric: True if losses are measured per unit of distance.
-        epsilon: the greatest loss of a pair of neighbours, divided by their distance where there
-            are distances, in nats (per unit of distance); inf where a pair has an infinite loss, or
-            a loss at distance 0.
-        witness: the numbers of x, of x' and of an output that attain `epsilon`, the first of
-            equal ones; the output is the first that attains the loss of x against x', unless the
-            mechanism says itself which one does.
-        labels: what the mechanism calls x, x' and the output; empty where it has no names.
+        epsilon: the largest loss of a pair of neighbours, in nats. With distances, losses are
+            divided by the distance. It is inf if a pair has an infinite loss, or a loss at
+            distance 0.
+        witness: numbers of x, of x' and of an output that attain `epsilon`. Among equal ones the
+            first pair is taken, and its first output that attains the loss of x against x'. If the
+            mechanism states this output itself, its output is taken.
+        labels: the mechanism's names of x, x' and the output; empty without names.
         loss: ln P(output|x) / P(output|x') of the witness, in nats.
-        distance: from x to x' of the witness; 1 without distances.
-        per_input: the greatest loss (per unit of distance) of each input as x, 0 for one without
-            neighbours, shape `(inputs,)`.
-        pairs: ordered pairs of neighbours that were compared.
-        infinite_pairs: those of infinite loss, or with a loss at distance 0.
-        neighbours: which pairs of rows count.
-        tolerance: loss in nats beyond claim times distance that roundings explain.
-        claim: the epsilon tested (per unit of distance), or None.
-        own_claim: what the mechanism claims itself, or None.
-        excess: the greatest loss beyond claim times distance, in nats, or None without a claim.
-        excess_pair: the numbers of x and x' of `excess`, or None without a claim.
-        remarks: what a reader should know.
-        provenance: how it was made (not compared).
-        comparison: the table itself, for `delta` and `renyi`, or None in a result that was read
-            from a file, which does not hold the table (not compared).
+        distance: distance from x to x' of the witness; 1 without distances.
+        per_input: largest loss (per unit of distance) of each input as x, shape `(inputs,)`; 0 for
+            an input without neighbours.
+        pairs: number of ordered pairs of neighbours that were compared.
+        infinite_pairs: number of pairs with an infinite loss, or with a loss at distance 0.
+        neighbours: description of the pairs of rows that are neighbours.
+        tolerance: loss in nats beyond claim times distance that rounding can explain.
+        claim: the tested epsilon (per unit of distance), or None.
+        own_claim: the mechanism's own claim, or None.
+        excess: largest loss beyond claim times distance, in nats, or None without a claim.
+        excess_pair: numbers of x and x' of `excess`, or None without a claim.
+        remarks: remarks for the reader.
+        provenance: origin of the result (not compared).
+        comparison: the table itself, for `delta` and `renyi`. It is None in a result that was read
+            from a file, because the file does not hold the table (not compared).
     """
 
     name: str = field(metadata=field_rule(read_instance(str)))
@@ -150,13 +150,13 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         return self.remarks
 
     def delta(self, epsilon: float) -> float:
-        """Compute the least delta with which every pair of neighbours keeps epsilon x distance.
+        """Compute the least delta for which every pair of neighbours keeps epsilon x distance.
 
-        The greatest hockey-stick divergence: the sum over the outputs y of
+        It is the largest hockey-stick divergence. For a pair this is the sum over the outputs y of
         max(0, P(y|x) - e^(epsilon distance) P(y|x')).
 
         Args:
-            epsilon: per unit of distance, finite and at least 0.
+            epsilon: epsilon per unit of distance, finite and at least 0.
 
         Returns:
             A probability.
@@ -176,15 +176,15 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         return self._compared().delta(epsilon)
 
     def renyi(self, alphas: Any) -> Floats:
-        """Compute the greatest Renyi divergence of any pair of neighbours, for each order.
+        """Compute the largest Renyi divergence of any pair of neighbours, for each order.
 
-        It is that of the whole pair, not divided by the distance.
+        The divergence belongs to the whole pair and is not divided by the distance.
 
         Args:
             alphas: orders above 1, finite, shape `(n,)`.
 
         Returns:
-            Divergences in nats, shape `(n,)`; inf where a positive probability meets zero.
+            Divergences in nats, shape `(n,)`; inf if a positive probability meets a zero.
 
         Raises:
             TypeError: if `alphas` does not hold numbers.
@@ -207,7 +207,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         return self.comparison
 
     def __repr__(self) -> str:
-        """Return one line: what was audited and what came out."""
+        """Return one line with the audited mechanism and the outcome."""
         outcome = f"{self.verdict}, epsilon={self.epsilon:.6g}"
         return f"<TableAudit of {one_line(self.name, 60)}: {outcome}>"
 
@@ -262,45 +262,49 @@ def audit_table(
 ) -> TableAudit:
     """Compute the exact privacy loss of a mechanism with finitely many inputs and outputs.
 
-    Row x of the table is the distribution P(.|x) of the outputs. The loss of a pair is the
-    greatest ln P(y|x) / P(y|x') over the outputs y; epsilon is the greatest loss of any two
-    neighbours, divided by their distance where distances are given. All pairs of rows are
-    compared, in both directions: the result is computed, neither sampled nor estimated.
+    Row x of the table is the distribution P(.|x) of the outputs. The loss of a pair is the largest
+    ln P(y|x) / P(y|x') over the outputs y. Epsilon is the largest loss of any two neighbours; with
+    distances, losses are divided by the distance. All pairs of rows are compared, in both
+    directions. Therefore the result is computed; it is neither sampled nor estimated.
 
     Args:
-        table: probabilities, shape `(inputs, outputs)`: anything that numpy reads as a matrix, a
-            matrix of fractions, decimals and whole numbers, which are compared exactly, a
-            sparse matrix of scipy, or an object with `shape` and `log_rows(start, stop)`, the
-            natural logarithms of rows. Such an object may have `distance_rows(start, stop)`, which
-            stands for `distances=None`; `claim`; `words` (or `input_names`), one for each row;
-            and `loss_rows(start, stop)`, two arrays of shape `(stop - start, inputs)`: the exact
-            loss of each row against every row, which is then not computed from the logarithms,
-            and an output that attains it.
+        table: probabilities, shape `(inputs, outputs)`. It may be anything that numpy reads as a
+            matrix; a matrix of fractions, decimals and whole numbers, which are compared exactly; a
+            sparse matrix of scipy; or an object with `shape` and `log_rows(start, stop)`, which
+            returns the natural logarithms of rows. Such an object may also have
+            `distance_rows(start, stop)`, which replaces `distances=None`; `claim`; `words` (or
+            `input_names`), one for each row; and `loss_rows(start, stop)`. This returns two arrays
+            of shape `(stop - start, inputs)`: the exact loss of each row against every row, and an
+            output that attains it. The losses are then not computed from the logarithms.
         distances: distances between inputs for metric privacy, shape `(inputs, inputs)`:
-            symmetric, finite and at least 0, or None for ordinary neighbours.
-        claim: the epsilon to test, per unit of distance where there are distances. None takes the
-            object's own.
+            symmetric, finite and at least 0. None for ordinary neighbours.
+        claim: the epsilon to test, per unit of distance if there are distances. Defaults to the
+            object's own claim.
         log: True if the table holds natural logarithms; -inf is a probability of zero.
-        neighbour: which rows are neighbours: None (all), a symmetric matrix of booleans, a list
-            of pairs of row numbers, or a relation of `dpcore.pairs` on the numbers of rows.
-        tolerance: a claim is refuted by a loss of more than claim x distance + tolerance, in
-            nats. None is 1e-9, 1e-6 for a table of float32, and for one of exact numbers the last
-            place of claim x the greatest distance, by which the claim itself is rounded.
-        threads: threads of the compiled core. None is one a core. The result is the same bits.
-        progress: True or False shows a bar or none. None shows one on a terminal for long work.
+        neighbour: the relation of neighbouring rows: None (all pairs), a symmetric matrix of
+            booleans, a list of pairs of row numbers, or a relation of `dpcore.pairs` on the row
+            numbers.
+        tolerance: largest loss beyond claim x distance, in nats, that does not refute the claim.
+            Defaults to 1e-9, and to 1e-6 for a table of float32. For a table of exact numbers the
+            default is the last place of claim x the largest distance, because the claim itself is
+            rounded.
+        threads: number of threads of the compiled core. Defaults to one per core. The result does
+            not depend on it.
+        progress: True shows a progress bar and False does not. None shows a bar on a terminal for
+            long work.
 
     Returns:
         The `TableAudit`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if there are fewer than two rows; if a row has a negative or missing entry or
             does not add up to 1 within 1e-9 (float32: 1e-5; exact numbers: exactly); if distances
             are negative, not finite, not symmetric or of the wrong shape; if no two rows are
             neighbours; if a value is out of range.
 
     Warns:
-        AssumptionWarning: if a loss is infinite where a probability may have underflowed to zero.
+        AssumptionWarning: if a loss is infinite and a probability may have underflowed to zero.
 
     Source:
         Chatzikokolakis et al. (2013), definition 1; Dwork and Roth (2014), definition 2.4.
@@ -321,13 +325,13 @@ def audit_table(
     read = Table(table, distances, log, threads_of(threads))
     comparison = Comparison(read, read_neighbours(neighbour, read.inputs), progress)
     made = provenance_of(type(read.owner) if read.owner is not None else None, True)
-    # What kind of floats an object computes is known with its first row.
+    # The first row shows which type of floats an object computes.
     read.log_rows(0, 1)
     usual = _CLAIM_TOLERANCE[read.single] if read.exact is None else read.last_place(claim)
     settled = usual if tolerance is None else tolerance
     tally, output = comparison.tally_losses(claim, settled)
     output = _witness_output(read, tally, output)
-    # Logarithms of float64 have no underflow.
+    # Logarithms in float64 cannot underflow.
     doubtful = tally.infinite and not read.log and (read.single or read.tiny)
     if doubtful:
         warnings.warn(_UNDERFLOW_DOUBT, AssumptionWarning, stacklevel=3)
@@ -339,7 +343,7 @@ def audit_table(
         inputs=read.inputs,
         outputs=read.outputs,
         metric=read.has_distances,
-        # Of rows that add up to a little less than 1 the greatest logarithm is a little below 0.
+        # If rows add up to a little less than 1, the largest logarithm can be a little below 0.
         epsilon=max(0.0, epsilon),
         witness=(x, x_prime, output),
         labels=_label_witness(read, (x, x_prime, output)),
@@ -361,13 +365,13 @@ def audit_table(
 
 
 def _witness_output(table: Table, tally: Tally, output: int) -> int:
-    """Return the first output that attains the worst loss; of own losses, the object's output."""
+    """Return the first output that attains the worst loss, or the output that the object states."""
     _, x, x_prime, loss, _ = tally.best
     row, other = table.log_rows(x, x + 1)[0], table.log_rows(x_prime, x_prime + 1)[0]
     with np.errstate(invalid="ignore"):
         differences = row - other
     if output < 0:
-        # NaN is zero against zero.
+        # NaN means zero against zero.
         return int(np.nanargmax(differences))
     difference = float(differences[output]) if 0 <= output < table.outputs else np.nan
     if difference != loss and not abs(difference - loss) <= _LOSS_TOLERANCE * max(1.0, abs(loss)):
@@ -396,7 +400,7 @@ def _label_witness(table: Table, witness: tuple[int, int, int]) -> tuple[str, ..
 
 
 def list_rows(audit: TableAudit) -> list[Row]:
-    """Return the report as (label, text) rows, verdict first."""
+    """Return the report as (label, text) rows, the verdict first."""
     unit = " per unit of distance" if audit.metric else ""
     at = f" at distance {audit.distance:g}" if audit.metric else ""
     claim = "none given" if audit.claim is None else f"epsilon <= {audit.claim:g}{unit}"
@@ -430,7 +434,7 @@ def _format_witness(audit: TableAudit) -> str:
 
 
 def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
-    """Draw the greatest loss of every input in falling order, and the claim."""
+    """Draw the largest loss of every input in decreasing order, and the claim."""
     axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
     losses = np.sort(audit.per_input)[::-1]
     infinite = int(np.count_nonzero(np.isinf(losses)))

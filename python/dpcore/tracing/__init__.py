@@ -1,4 +1,4 @@
-"""Traces: which line of a function loses how much, from a few runs on one pair."""
+"""Traces: find which line of a function loses how much privacy, from a few runs on one pair."""
 
 from .outcome import Trace, TraceFinding, TraceStep
 from .primitives import primitive

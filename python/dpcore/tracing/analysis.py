@@ -22,10 +22,10 @@ from .returned import (
 )
 
 _MAX_SOLVED_DRAWS: Final = 64
-"""Draws whose move is found by plain runs, one per draw."""
+"""Largest number of draws for which plain runs, one per draw, can find the move."""
 _MAX_SINGLE_MOVES: Final = 64
 _MOVE_GROUPS: Final = 16
-"""Moves that are left out one by one; more are left out in groups."""
+"""Number of groups: if there are more moves than _MAX_SINGLE_MOVES, they are left out in groups."""
 
 
 @dataclass(slots=True)
@@ -33,20 +33,20 @@ class DrawTrace:
     """Runs and moves of one draw of the noise.
 
     Attributes:
-        number: of the draw, which gives its seed.
+        number: number of the draw, which gives its seed.
         recorded: output and run on x.
-        replayed: output and run on x', if there is one.
+        replayed: output and run on x', if it exists.
         rows: conditions on a move.
         table: the draws.
         move: the cheapest move.
-        order: 1 for the pair as it is, -1 if the other order costs more.
+        order: 1 for the pair as given, -1 if the other order costs more.
         partings: places where the two runs differ.
-        untraceable: a reason why the draw cannot be used, or "".
-        unkept: a reason why no move keeps what was compared, or "".
+        untraceable: reason why the draw cannot be used, or "".
+        unkept: reason why no move keeps all comparisons, or "".
         differing: path of the first output that differs in the replay, or None.
         checked: True if the plain run on x' gave the output of x.
         solved: True if the move was found by plain runs.
-        raised: an error of the function on x' only.
+        raised: error that the function raised on x' only.
     """
 
     number: int
@@ -67,7 +67,7 @@ class DrawTrace:
 
     @property
     def pure(self) -> float:
-        """The sum of the pure losses, primitives included."""
+        """The sum of the pure losses, including primitives."""
         return self.sum_costs(self.costs) + self.primitive_loss
 
     @property
@@ -102,7 +102,7 @@ def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
     try:
         recorded = function.run(0, function.make_run("record", number))
     except Exception as error:
-        # Code that refuses traced numbers may still run with plain ones.
+        # Code that rejects traced numbers may still run with plain numbers.
         recorded = function.run(0, function.make_run("plain", number))
         draw = DrawTrace(number, recorded, table=NoiseTable.of(recorded.run))
         draw.untraceable = f"a traced number is refused ({type(error).__name__}: {error})"
@@ -129,7 +129,7 @@ def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
 
 
 def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
-    """Return why a plain run on x does not repeat the recorded output, or ""."""
+    """Return why a plain run on x does not repeat the recorded output; "" if it does."""
     plain = function.make_run("plain", draw.number, reference=draw.recorded.run)
     try:
         again = function.run(0, plain)
@@ -144,7 +144,7 @@ def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
 
 
 def _find_other_inputs(first: TracedRun, second: TracedRun) -> str:
-    """Return why the steps of two runs on x have other inputs, or "": randomness is not seen."""
+    """Return why steps have different inputs in two runs on x (unseen randomness), or ""."""
     for step, twin in zip(first.steps, second.steps, strict=False):
         first_inputs, inputs = (dict(iterate_leaves(part.inputs)) for part in (step, twin))
         if find_difference(first_inputs, inputs, RUN_TOLERANCE) is not None:
@@ -153,7 +153,7 @@ def _find_other_inputs(first: TracedRun, second: TracedRun) -> str:
 
 
 def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
-    """List the draws and steps of x that x' lacks."""
+    """List the draws and steps that occur on x but not on x'."""
     first, second = draw.recorded.run, draw.replayed.run  # type: ignore[union-attr]
     missing = []
     for place in range(len(second.draws), len(first.draws)):
@@ -184,7 +184,7 @@ def mark_used(draw: DrawTrace) -> Flags:
 
 
 def _move_noise(function: TracedFunction, draw: DrawTrace) -> None:
-    """Find the move, unless the runs part, and check it by a plain run."""
+    """Find the move, unless the runs take different branches, and check it by a plain run."""
     assert draw.replayed is not None
     assert draw.table is not None
     draw.differing = find_difference(
@@ -209,7 +209,7 @@ def _move_noise(function: TracedFunction, draw: DrawTrace) -> None:
 
 
 def _find_lost_use(draw: DrawTrace) -> NoiseUse | None:
-    """Return the first reading of noise that has met no value, on either side."""
+    """Return the first reading, on x, of noise that was not yet added to a value."""
     for use in draw.recorded.run.uses:
         if not use.path and use.sense is None and not np.any(use.form[0]):
             return use
@@ -220,14 +220,14 @@ def run_moved(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOu
     """Run the function on x' with moved noise, without traced numbers.
 
     Raises:
-        PartedRuns: if it takes another course than the run on x.
+        PartedRuns: if it takes a different branch from the run on x.
     """
     run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
     return function.run(1, run)
 
 
 def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
-    """Return why the plain run on x' does not give the output of x, or ""."""
+    """Return why the plain run on x' does not give the output of x; "" if it does."""
     path = _find_moved_difference(function, draw, draw.move.shift)  # type: ignore[union-attr]
     if path is None:
         return ""
@@ -267,7 +267,7 @@ def needs_other_order(draw: DrawTrace) -> bool:
 
 
 def _solve_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
-    """Take the move that plain runs find, where the form of the noise is lost."""
+    """Use the move that plain runs find, if the form of the noise is lost."""
     solution = solve_outputs(function, draw)
     if solution is not None:
         draw.move, draw.costs = solution
@@ -279,8 +279,8 @@ def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove,
     """Find the cheapest move by plain runs on x', one per draw, and check it.
 
     Returns:
-        The move, and the costs of it or of that for the other order of the pair, if they are
-        greater, or None if the outputs are not linear in the noise.
+        The move and its costs; if the move for the other order of the pair costs more, its costs
+        are returned. None if the outputs are not linear in the noise.
     """
     table, reference = draw.table, draw.recorded.run
     if table is None or not 0 < reference.size <= _MAX_SOLVED_DRAWS:
@@ -309,7 +309,7 @@ def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove,
 def _find_linear_move(
     matrix: Floats, gaps: Floats, table: NoiseTable, order: int
 ) -> NoiseMove | None:
-    """Find the cheapest move that adds gaps to outputs that are linear in the noise."""
+    """Find the cheapest move that adds `gaps` to outputs that are linear in the noise."""
     tiny = RUN_TOLERANCE * np.abs(matrix).max(initial=0.0)
     matrix = np.where(np.abs(matrix) <= tiny, 0.0, matrix)
     nearest = np.rint(gaps)
@@ -332,13 +332,14 @@ def _join_numbers(leaves: dict[str, Any], paths: list[str]) -> Floats:
 def list_shown_moves(function: TracedFunction, draw: DrawTrace, share: float) -> Flags:
     """Return which moves the output shows.
 
-    Such a move is not made for a comparison, and without a share of it the plain run on x' gives
-    another output. More than 64 moves are changed in 16 groups.
+    The output shows a move if it changes in a plain run on x' in which a share of this move is left
+    out. Moves that only keep a comparison are not included. If there are more than 64 moves, they
+    are changed in 16 groups.
 
     Args:
         function: the function.
         draw: a draw with a move.
-        share: share of a move that is left out. Below 1, moves by integers are not shown.
+        share: share of a move that is left out. If it is below 1, moves by integers are not shown.
     """
     assert draw.move is not None
     assert draw.table is not None
@@ -355,7 +356,7 @@ def list_shown_moves(function: TracedFunction, draw: DrawTrace, share: float) ->
 
 
 def _mark_kept(draw: DrawTrace) -> Flags:
-    """Return which draws enter a value that is read or returned, not only compared."""
+    """Return which draws enter a value that is read or returned, and not only compared."""
     assert draw.move is not None
     kept = np.zeros(draw.move.shift.size, bool)
     for _, use, _ in draw.rows.spans if draw.rows is not None else ():
@@ -366,7 +367,7 @@ def _mark_kept(draw: DrawTrace) -> Flags:
 
 
 def find_rounding_error(draw: DrawTrace) -> float:
-    """Return the relative error of the loss that the roundings of single precision explain."""
+    """Return the relative error of the loss that rounding in single precision can explain."""
     error = 0.0
     for use in draw.replayed.run.uses if draw.replayed is not None else []:
         if use.twin is None or use.number.dtype != np.float32:
@@ -381,7 +382,7 @@ def find_rounding_error(draw: DrawTrace) -> float:
 def find_shown_step_loss(function: TracedFunction, draw: DrawTrace) -> float:
     """Return the loss of the steps whose output the returned value shows.
 
-    The value then changes with the output of the step.
+    A step is shown if the returned value changes with the output of the step.
     """
     steps = draw.replayed.run.steps if draw.replayed is not None else []
     total = 0.0
@@ -396,7 +397,7 @@ def find_shown_step_loss(function: TracedFunction, draw: DrawTrace) -> float:
 
 
 def _change_output(output: Any) -> Any:
-    """Return another output of a step: integers and booleans become 0 or 1, numbers move by 1."""
+    """Return a changed output of a step: integers and booleans become 0 or 1, floats move by 1."""
     array = np.asarray(output)
     if array.dtype.kind not in "biuf":
         return None

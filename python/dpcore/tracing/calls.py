@@ -32,11 +32,11 @@ _CONTRACT_ARGUMENTS: Final = 3
 _ORDINARY_STREAM: Final = 4
 _STRESSED_STREAM: Final = 5
 _STRESSED_DRAW: Final = 2**32 - 2
-"""Separates the generators of ordinary runs from those of traced ones."""
+"""Numbers that separate the generators of ordinary runs from those of traced runs."""
 
 
 def _find_style(function: Any) -> _Style:
-    """Determine which arguments a function takes besides its input."""
+    """Determine which arguments a function takes in addition to its input."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -69,7 +69,7 @@ class TracedFunction:
     Args:
         function: the function.
         pair: its two inputs.
-        seed: words of the seed.
+        seed: seed of the trace.
     """
 
     function: Callable[..., Any]
@@ -86,10 +86,10 @@ class TracedFunction:
 
     @classmethod
     def of(cls, function: Any, pair: Pair, seed: int) -> TracedFunction:
-        """Read what a user passed.
+        """Make a traced function from the argument of a user.
 
         Raises:
-            TypeError: if it is not a function of this kind.
+            TypeError: if the argument is not a function of the required form.
         """
         name = name_of(function)
         adapted = None if isinstance(function, type) else adapt(function)
@@ -112,7 +112,7 @@ class TracedFunction:
     def _call(self, side: int, generator: np.random.Generator) -> Any:
         x = self.inputs[side]
         with suppress(Exception):
-            # What cannot be copied is passed unchanged.
+            # An input that cannot be copied is passed unchanged.
             x = copy.deepcopy(x)
         match self.style:
             case "x":
@@ -125,7 +125,7 @@ class TracedFunction:
                 return self.function(x, 1, generator)
 
     def run(self, side: int, run: TracedRun) -> RunOutput:
-        """Run the function on x (side 0) or x' (side 1), and read what it returns."""
+        """Run the function on x (side 0) or x' (side 1), and read the value that it returns."""
         self.calls += 1
         with ExitStack() as stack:
             if run.mode == "record":
@@ -145,21 +145,21 @@ class TracedFunction:
         return RunOutput(leaves, parts, run)
 
     def _note_unseen(self, sources: list[str], generator: TracedGenerator) -> None:
-        """Note randomness that is drawn past the trace."""
+        """Note randomness that was drawn but not traced."""
         if generator.has_moved:
             sources = [*sources, "a draw without a law here"]
         self.unseen = self.unseen or next(iter(sources), "")
 
     @contextmanager
     def _watch_global_states(self, run: TracedRun) -> Iterator[None]:
-        """Note whether a run draws from the global generators past the patches."""
+        """Note if a run draws from the global generators without passing the patches."""
         state = _read_global_states()
         yield
         if not run.has_own_seed and _have_moved(state):
             self.bypassed = True
 
     def make_run(self, mode: Any, draw: int, **settings: Any) -> TracedRun:
-        """Make a run with the noise of a number, and a serial number of its own."""
+        """Make a run with the noise of the given draw and a new serial number."""
         run = TracedRun(mode, (self.seed, draw), self.calls, **settings)
         run.reads_sources = self.reads_sources
         return run
@@ -187,7 +187,7 @@ class TracedFunction:
 
 
 def _read_global_states() -> tuple[Any, Any]:
-    # A name imported beforehand draws from the global generators past the patches.
+    # A name that was imported before the trace bypasses the patches of the global generators.
     return random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
 
 
@@ -205,7 +205,7 @@ def _equal_words(first: Any, second: Any) -> bool:
 
 @contextmanager
 def keep_global_states() -> Iterator[None]:
-    """Put the global generators of Python and numpy back as they were."""
+    """Restore the states of the global generators of Python and numpy at the end."""
     state = _read_global_states()
     try:
         yield

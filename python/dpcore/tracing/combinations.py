@@ -1,4 +1,4 @@
-"""A combination of returned values as a score: an audit of it certifies what a trace found."""
+"""A combination of returned values as a score, with which an audit can certify a finding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OutputCombination(Record, word="OutputCombination"):
     """The sum of entries of an output with coefficients.
 
     Args:
-        terms: path of the output, entry, coefficient; as `Trace.terms` has them.
+        terms: path of the output, entry, coefficient, in the form of `Trace.terms`.
 
     Example:
         >>> score = OutputCombination((("output", 0, 1.0), ("output", 1, -1.0)))
@@ -30,10 +30,10 @@ class OutputCombination(Record, word="OutputCombination"):
     terms: tuple[tuple[str, int, float], ...]
 
     cost = 10_000
-    """Nanoseconds per output that it is taken to cost."""
+    """Assumed nanoseconds per output."""
 
     def __call__(self, outputs: Any) -> Floats:
-        """Return the combination of each output, shape `(size,)`; NaN where an entry is missing."""
+        """Return the combination of each output, shape `(size,)`; NaN if an entry is missing."""
         array = np.asarray(outputs)
         if array.dtype.kind in "biuf" and all(path == _ROOT for path, _, _ in self.terms):
             rows = array.reshape(len(array), -1).astype(np.float64)

@@ -1,7 +1,7 @@
-"""Where noise comes from: generators and functions that draw traced numbers while a run is traced.
+"""Sources of noise: generators and functions that draw traced numbers while a run is traced.
 
-Functions of modules are replaced while a trace lasts. Each replacement asks for the run of its own
-thread: other threads get the originals.
+Functions of modules are replaced during a trace. Each replacement looks up the run of the current
+thread. In other threads it calls the original.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FIXED: Final = (
     "random", "uniform", "integers", "permutation", "permuted", "shuffle", "binomial", "poisson",
     "multinomial", "bytes",
 )  # fmt: skip
-"""Draws of a Generator without a law here: runs with the same noise take the same bits."""
+"""Draws of a Generator that have no law here: runs with the same noise get the same bits."""
 
 _LEGACY_FIXED: Final = (
     "random", "random_sample", "ranf", "sample", "rand", "uniform", "randint", "random_integers",
@@ -96,14 +96,14 @@ def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
 
 
 def draw_named(run: TracedRun, name: str, loc: Any, scale: Any, shape: Any) -> Any:
-    """Draw noise of a law by its name, around a location: a hook imports no laws."""
+    """Draw noise of a named law around a location; hooks use names and import no laws."""
     if name == EXPONENTIAL.name:
         return draw_exponential(run, scale, shape)
     return draw_centred(run, _LAWS[name], loc, scale, shape)
 
 
 def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
-    """Draw geometric noise, whose move by one costs -ln(1 - probability)."""
+    """Draw geometric noise, for which a move by one costs -ln(1 - probability)."""
     shape = _find_shape(size, probability)
     probability = read_deep(probability, "parameter")
     with np.errstate(all="ignore"):
@@ -141,7 +141,7 @@ def choose_index(
 
 
 def _choose_items(run: TracedRun, original: Any, arguments: Any, named: Any) -> Any:
-    """Choose from a population: a step if probabilities are given, else a fixed draw."""
+    """Choose from a population: as a step if probabilities are given, otherwise as a fixed draw."""
     names = dict(zip(("a", "size", "replace", "p"), arguments, strict=False), **named)
     if names.get("p") is None:
         return run.fix("choice", lambda base: base.choice(*arguments, **named))
@@ -169,7 +169,7 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "exponential": lambda run, scale=1.0, size=None: draw_exponential(run, scale, size),
     "geometric": lambda run, p, size=None: draw_geometric(run, p, size),
 }
-"""Draws that Generator, RandomState and numpy.random share."""
+"""Draws that Generator, RandomState and numpy.random have in common."""
 
 
 def _draw_standard_normal(
@@ -210,7 +210,7 @@ _PYTHON: Final[dict[str, Callable[..., Any]]] = {
 
 
 class TracedGenerator(np.random.Generator):
-    """A Generator whose additive draws are traced; what has no law here draws fresh bits."""
+    """A Generator whose additive draws are traced; draws without a law here use fresh bits."""
 
     def __init__(self, run: TracedRun) -> None:
         super().__init__(np.random.PCG64([*run.seed, 3, run.serial]))
@@ -219,7 +219,7 @@ class TracedGenerator(np.random.Generator):
 
     @property
     def bit_generator(self) -> Any:
-        """The source of bits; whoever takes it draws past the trace."""
+        """The source of bits. Draws from it are not traced; this is noted."""
         ENTROPY.append("bit_generator")
         return super().bit_generator
 
@@ -233,12 +233,12 @@ class TracedGenerator(np.random.Generator):
         return super().__reduce__()
 
     def spawn(self, n_children: int) -> Any:
-        """Return this generator, as often as children are requested."""
+        """Return this generator once for each requested child."""
         return [self] * n_children
 
 
 class TracedRandomState(np.random.RandomState):
-    """The same for the legacy class."""
+    """The same as `TracedGenerator` for the legacy class."""
 
     def __init__(self, run: TracedRun) -> None:
         super().__init__(run.serial)
@@ -314,7 +314,7 @@ _add_methods()
 
 
 def _replace_by(draw: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return the function from an original function of a module to its replacement."""
+    """Return the function that turns an original function of a module into its replacement."""
 
     def make(original: Any) -> Any:
         def replacement(*arguments: Any, **named: Any) -> Any:
@@ -336,7 +336,7 @@ def _replace_default_generator(original: Any) -> Any:
         is_number = isinstance(seed, int | np.integer)
         if seed is None or (is_number and int(seed) in run.issued_seeds):
             return TracedGenerator(run)
-        # A fixed seed is no noise.
+        # Draws from a fixed seed are not noise.
         return original(seed)
 
     return default_rng
@@ -354,7 +354,7 @@ def _replace_seeding(original: Any) -> Any:
             return seed_really(*arguments, **named)
         if value is None or (isinstance(value, int | np.integer) and value in run.issued_seeds):
             return None
-        # From here on the global draws are no noise.
+        # From here on the global draws have a fixed seed and are not noise.
         run.has_own_seed = True
         return seed_really(*arguments, **named)
 
@@ -362,7 +362,7 @@ def _replace_seeding(original: Any) -> Any:
 
 
 class _LegacyClass(type):
-    """The class of `RandomState` while a trace lasts: without a seed it makes traced ones."""
+    """The class of `RandomState` during a trace: without a seed it makes traced instances."""
 
     def __call__(cls, seed: Any = None) -> Any:
         run = get_active_run()
@@ -380,7 +380,7 @@ def _replace_legacy_class(original: Any) -> Any:
 
 
 class _GlobalState(np.random.RandomState):
-    """The hidden generator of `numpy.random` while a trace lasts."""
+    """The hidden generator of `numpy.random` during a trace."""
 
 
 def _replace_global_state(original: Any) -> Any:
@@ -407,11 +407,11 @@ def _list_legacy_draws() -> list[tuple[str, Callable[..., Any]]]:
 
 
 ENTROPY: Final[list[str]] = []
-"""Draws past the trace, in any thread, that a run may have made."""
+"""Draws in any thread, possibly made by a run, that were not traced."""
 
 
 def _watch_entropy(name: str) -> Callable[[Any], Any]:
-    """Return the function from a source of randomness to one that notes its calls."""
+    """Return the function that turns a source of randomness into one that notes its calls."""
 
     def make(original: Any) -> Any:
         def replacement(*arguments: Any, **named: Any) -> Any:
@@ -496,7 +496,7 @@ def _install_patches() -> ExitStack:
 
 @contextmanager
 def restore_sources() -> Iterator[None]:
-    """Put the originals back for a while, unless another thread traces as well."""
+    """Restore the original functions for a while, unless another thread also traces."""
     with _LOCK:
         is_only = len(_TRACES) == 1 and bool(_INSTALLED)
         if is_only:
@@ -511,7 +511,7 @@ def restore_sources() -> Iterator[None]:
 
 @contextmanager
 def patch_sources() -> Iterator[None]:
-    """Replace the sources of noise; traces of several threads share one replacement."""
+    """Replace the sources of noise; traces in several threads share one replacement."""
     with _LOCK:
         _TRACES.append(0)
         if len(_TRACES) == 1:

@@ -1,6 +1,6 @@
-"""Faults that need no loss: where the code on x and x' differs beside the noise.
+"""Faults that need no loss: the code on x and x' differs in more than the noise.
 
-A value without noise, and values that share noise, are confirmed by ordinary runs, without patches.
+Ordinary runs, without patches, confirm values without noise and values that share noise.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .replay import NoiseUse, PartedRuns, TracedRun, show_value
 from .returned import CLEAR_TOLERANCE, NUMBER, RUN_TOLERANCE, Leaves, leaves_agree
 
 _ORDINARY_RUNS: Final = 20
-"""Runs per input that confirm a value without noise."""
+"""Number of runs per input that confirm a value without noise."""
 _STRESSED_RUNS: Final = 16
-"""Runs per input with noise of rare sizes."""
+"""Number of runs per input with noise of rare sizes."""
 
 _MAX_DENSE_ROWS: Final = 400
-"""Values among which a combination without noise is searched by singular values."""
+"""Largest number of values among which singular values find a combination without noise."""
 
 _MAX_MATCHED_ENTRIES: Final = 10_000
-"""Entries of an output that are compared with the values that were read."""
+"""Largest number of entries of an output that are compared with the values that were read."""
 
 _MAX_SHOWN_TERMS: Final = 4
 
@@ -39,12 +39,12 @@ Term = tuple[str, int, float]
 """A path of the output, an entry of it, and a coefficient."""
 
 EARLY_KINDS: Final = "data in a noisy value", "data in a law", "control flow"
-"""Kinds that occur in correct code where delta is above 0."""
+"""Kinds of findings that also occur in correct code if delta is above 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A combination of outputs that has no noise, if ordinary runs confirm it."""
+    """A combination of outputs that seems to have no noise; ordinary runs must confirm it."""
 
     kind: str
     terms: tuple[Term, ...]
@@ -123,7 +123,7 @@ def find_suspicion(draw: DrawTrace) -> Suspicion | None:
         return Suspicion("no noise", (), draw.differing)
     if draw.rows is None or draw.move is None or not draw.move.failures:
         return None
-    # A comparison is not in the output: a combination with one could not be confirmed.
+    # The output does not include comparisons: a combination with one could not be confirmed.
     owners = [(row, draw.rows.find_owner(row)) for row in draw.move.failures]
     failures = [row for row, owner in owners if _is_value(owner.use, owner.other)]
     combination = find_combination(draw.rows, failures)
@@ -146,7 +146,7 @@ def find_suspicion(draw: DrawTrace) -> Suspicion | None:
 
 
 def _name_noise(draw: DrawTrace, rows: list[int]) -> str:
-    """Name the draw whose noise is in several values."""
+    """Name the draw whose noise occurs in several values."""
     assert draw.rows is not None
     column = draw.rows.columns[np.isin(draw.rows.rows, rows)][0]
     noise = max(
@@ -178,14 +178,14 @@ def _find_output(owner: Owner, matches: Mapping[float, tuple[str, int]]) -> tupl
 
 
 def find_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, float]]:
-    """Find a combination of kept values that has no noise but another value on x'.
+    """Find a combination of kept values that has no noise but has another value on x'.
 
     Args:
         rows: the conditions on a move.
-        failures: rows among which it is searched.
+        failures: rows among which the combination is sought.
 
     Returns:
-        Rows and coefficients; empty if there is none among the values.
+        Rows and coefficients; empty if there is no such combination.
     """
     equal = [row for row in failures if rows.senses[row] == 0]
     terms = _group_terms(rows, equal)
@@ -239,13 +239,13 @@ def _find_dense_combination(
 def confirm_suspicion(
     function: TracedFunction, suspicion: Suspicion, recorded: TracedRun
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
-    """Confirm by ordinary runs that a value is constant on each side, and not the same.
+    """Confirm by ordinary runs that a value is constant on each side, and differs between sides.
 
-    It must also be constant in runs with noise of rare sizes: a comparison of noise that comes out
-    alike in all ordinary runs would hide it.
+    It must also be constant in runs with noise of rare sizes. Otherwise its noise might be hidden
+    by a comparison that has the same outcome in all ordinary runs.
 
     Returns:
-        The finding or None; why it is not confirmed, or ""; the terms of the combination.
+        The finding or None; the reason if it is not confirmed, or ""; the terms of the combination.
     """
     try:
         sides = _run_sides(function, recorded.calls)
@@ -257,7 +257,7 @@ def confirm_suspicion(
     finding, reason, terms = confirm(suspicion, sides)
     if finding is None:
         return None, reason, ()
-    # Slow: all objects are looked through.
+    # This is slow, because it searches all objects.
     generators = Generators.everywhere()
     path, entry, _ = terms[0] if len(terms) == 1 else (suspicion.path, 0, 1.0)
     values = [_get_entry(leaves[0].get(path), entry) for leaves in sides]
@@ -280,7 +280,7 @@ def _run_sides(function: TracedFunction, limit: int) -> list[list[Leaves]]:
 
 
 def _name_source(function: TracedFunction, values: list[Any]) -> str:
-    """Name the line that first computes a value, on both sides, or else the one that returns."""
+    """Name the line that first computes a value on both sides, or else the line that returns it."""
     computed, returned = zip(
         *(find_value(function, side, values[side]) for side in (0, 1)), strict=True
     )
@@ -308,7 +308,7 @@ def _confirm_terms(
             sizes.append(sum(map(abs, parts)))
     count = len(sides[0])
     first, second = (np.array(values[start : start + count]) for start in (0, count))
-    # Sums of large noise are less exact.
+    # Sums with large noise are less exact.
     slacks = RUN_TOLERANCE * np.array(sizes) if len(suspicion.terms) > 1 else np.zeros(2 * count)
     moved = np.concatenate([np.abs(side - side[0]) for side in (first, second)])
     if not np.all(moved <= slacks):

@@ -1,8 +1,8 @@
 """Traced numbers: a plain part plus coefficients times draws of noise.
 
-A traced number is neither a `float` nor an `ndarray`: C code would read a subclass without a call.
-Sums, products with plain numbers and rearrangements keep the form. Every other use is a reading: it
-goes through a method of this class, which records where it happened.
+A traced number is neither a `float` nor an `ndarray`, because C code would read a subclass without
+calling a method. Sums, products with plain numbers, and rearrangements keep the form. Every other
+use is a reading. A reading calls a method of this class, which records the place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REARRANGING: Final = {
     "copy", "concatenate", "stack", "vstack", "hstack", "column_stack", "append", "flipud",
     "fliplr", "where",
 }  # fmt: skip
-"""Functions of numpy whose results hold entries of their arguments, at other places."""
+"""Functions of numpy whose results hold the entries of their arguments, at other places."""
 
 _MIRRORED: Final = {
     "greater": "less",
@@ -35,13 +35,14 @@ _MIRRORED: Final = {
 """Comparisons with their sides exchanged."""
 
 _MAX_PRODUCT_ENTRIES: Final = 10_000_000
-"""Entries of a product of a matrix with traced numbers; a greater one is a reading."""
+"""Largest number of entries of a product of a matrix with traced numbers; beyond it, it is a
+reading."""
 
 _MERGED_TERMS: Final = 256
-"""Terms of one number from which on equal draws are merged."""
+"""Number of terms of one number from which terms of the same draw are merged."""
 
 _WIDTH: Final = 2
-"""Operands of a sum or product."""
+"""Number of operands of a sum or product."""
 
 
 def is_noisy(value: Any) -> bool:
@@ -50,7 +51,7 @@ def is_noisy(value: Any) -> bool:
 
 
 def spread_terms(terms: Array, shape: tuple[int, ...], size: tuple[int, ...]) -> Array:
-    """Broadcast the terms of an array of one shape to those of a larger shape."""
+    """Broadcast the terms of an array to a larger shape."""
     if shape == size:
         return terms
     ones = (1,) * (len(size) - len(shape))
@@ -58,15 +59,15 @@ def spread_terms(terms: Array, shape: tuple[int, ...], size: tuple[int, ...]) ->
 
 
 class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
-    """Number or array that noise entered: its value, its plain part, and its terms.
+    """A number or array with noise: its value, its plain part, and its terms.
 
     Args:
-        run: the run of the traced function, which records readings.
+        run: run of the traced function, which records readings.
         value: the number with its noise.
         plain: the number without noise, of the same shape.
         ids: numbers of the draws, shape `(terms, *shape)`.
-        weights: their coefficients, of the same shape.
-        meeting: where noise last met a plain number.
+        weights: coefficients of the draws, of the same shape.
+        meeting: place where noise was last added to a plain number.
     """
 
     __array_priority__ = 1e6
@@ -85,13 +86,13 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         self, run: Any, value: Any, plain: Any, ids: Array, weights: Array, meeting: Place | None
     ) -> None:
         self._run, self._meeting = run, meeting
-        # A number that has met data before, its sign, and the data that were added to it.
+        # An earlier traced number that met data, its sign, and the data that were added later.
         self._source: tuple[NoisyValue, int, Array] | None = None
         self.entry_meetings: tuple[Place | None, ...] = ()
         self._value, self._plain = np.asarray(value), np.asarray(plain)
         self._ids, self._weights = ids, weights
 
-    # What the run reads.
+    # Properties that the run reads.
 
     @property
     def form(self) -> tuple[Array, Array, Array]:
@@ -105,15 +106,15 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def meeting(self) -> Place | None:
-        """The place where noise last met a plain number."""
+        """The place where noise was last added to a plain number."""
         return self._meeting
 
     def read(self, op: str) -> Array:
         """Record a reading, and return the value as a plain array.
 
-        A run may read the number that met data before, in place of its sum with other data.
+        A run may read the earlier number that met data first, instead of its sum with other data.
 
-        The value is frozen from then on: both runs have it, so the number has no noise left.
+        The value is frozen from then on. Both runs have the same value, and so no noise is left.
         """
         if self._ids.shape[0] == 0:
             return self._value
@@ -209,7 +210,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         ids[:terms], weights[:terms] = (
             part.reshape(terms, self.size) for part in (self._ids, self._weights)
         )
-        # The rows that the places had before are free there.
+        # The rows that these places used before are free for them.
         weights[:, places] = 0.0
         for row in range(needed):
             ids[row, places] = np.broadcast_to(other._ids[row], places.shape)  # type: ignore[union-attr]
@@ -221,7 +222,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         self._meeting = self._meeting if other is None else other._meeting
 
     def _replace(self, other: Any) -> NoisyValue:
-        """Take the content of another number: an operation in place, on arrays only."""
+        """Take over the content of another number, for an operation in place on an array."""
         if not self.ndim:
             return other  # type: ignore[no-any-return]
         if not is_noisy(other):
@@ -336,7 +337,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self.__copy__()
 
     def _to_whole(self, change: Callable[[Array], Array]) -> NoisyValue | None:
-        """Round the plain part of a number whose noise is whole, or None where noise decides."""
+        """Round the plain part if the noise is whole; return None if noise decides the result."""
         with np.errstate(all="ignore"):
             fraction = np.abs(self._plain % 1)
         is_tie = change is np.round and bool(np.any(fraction == 0.5))
@@ -378,19 +379,19 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return average_form(self, axis, **options)
 
     def argmax(self, axis: Any = None) -> Any:
-        """Return the place of the greatest entry, as a comparison of all entries with it."""
+        """Return the place of the largest entry, as a comparison of all entries with it."""
         return find_extreme(self, "argmax", axis)
 
     def argmin(self, axis: Any = None) -> Any:
-        """Return the place of the least entry, as a comparison of all entries with it."""
+        """Return the place of the smallest entry, as a comparison of all entries with it."""
         return find_extreme(self, "argmin", axis)
 
     def max(self, axis: Any = None) -> Any:
-        """Return the greatest entry, as a comparison of all entries with it."""
+        """Return the largest entry, as a comparison of all entries with it."""
         return pick_extreme(self, "argmax", axis)
 
     def min(self, axis: Any = None) -> Any:
-        """Return the least entry, as a comparison of all entries with it."""
+        """Return the smallest entry, as a comparison of all entries with it."""
         return pick_extreme(self, "argmin", axis)
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
@@ -425,7 +426,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
             return result
         if is_noisy(out):
             return out._replace(np.asarray(result) if not is_noisy(result) else result)
-        # Noise enters a plain array: that is a reading.
+        # Noise enters a plain array: this is a reading.
         out[...] = read_deep(result, name)
         return out
 
@@ -468,7 +469,7 @@ def _read_plain(value: Any) -> Array | None:
 
 
 def _is_read_early(noisy: NoisyValue, factor: Array) -> bool:
-    """Return True in a run that reads each number that met data before a factor changes it."""
+    """Return True if a run reads each number that met data before a factor changes it."""
     mode = noisy._run.reads_sources
     if not mode or noisy._meeting is None or not len(noisy._ids):
         return False
@@ -476,9 +477,10 @@ def _is_read_early(noisy: NoisyValue, factor: Array) -> bool:
 
 
 def _reads_first(noisy: NoisyValue, other: Array) -> bool:
-    """Return True if data has another shape than a number that noise has already hidden.
+    """Return True if data has a different shape from a number that already contains noise and data.
 
-    The number is then read once. Its copies would be readings of another shape for other data.
+    The number is then read once. If it were copied, its copies would be readings whose shape
+    depends on the data.
     """
     if noisy._meeting is None or not noisy._ids.shape[0] or not other.ndim:
         return False
@@ -486,13 +488,13 @@ def _reads_first(noisy: NoisyValue, other: Array) -> bool:
 
 
 def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
-    """Add two operands, or subtract the second. One or both are traced.
+    """Add two operands, or subtract the second. At least one operand is traced.
 
     Args:
         left: an operand.
         right: the other operand.
         sign: 1 or -1.
-        keeps: True to keep the form of a number that has met data already.
+        keeps: True to keep the form of a number that has already met data.
     """
     operator = np.add if sign == 1 else np.subtract
     noisy, other = left if is_noisy(left) else right, None
@@ -535,7 +537,7 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
 
 
 def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
-    """Merge the terms of one number that belong to one draw."""
+    """Merge the terms of one number that belong to the same draw."""
     numbers, inverse = np.unique(ids.ravel(), return_inverse=True)
     if len(numbers) == ids.size:
         return ids, weights
@@ -569,7 +571,7 @@ def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> 
 
 
 def compare_forms(left: Any, right: Any, name: str) -> Any:
-    """Compare two operands: the outcome is kept by every move of the noise."""
+    """Compare two operands; every move of the noise must keep the outcome."""
     if not is_noisy(left):
         return compare_forms(right, left, _MIRRORED[name])
     gap = add_forms(left, right, -1, keeps=True)
@@ -584,7 +586,7 @@ def compare_forms(left: Any, right: Any, name: str) -> Any:
 
 
 def sum_form(noisy: NoisyValue, axis: Any = None, keepdims: bool = False, **other: Any) -> Any:
-    """Add entries along axes: terms of the entries become terms of the sum."""
+    """Add entries along axes; the terms of the entries become terms of the sum."""
     if any(value is not None for value in other.values()):
         return NotImplemented
     if axis is None:
@@ -740,7 +742,7 @@ def join_flat(values: Sequence[NoisyValue], run: Any) -> NoisyValue:
 
 
 def apply_ufunc(name: str, inputs: Any) -> Any:
-    """Apply a function of numpy to operands, or return NotImplemented."""
+    """Apply a function of numpy to operands; return NotImplemented for other functions."""
     if name in ("add", "subtract"):
         return add_forms(inputs[0], inputs[1], 1 if name == "add" else -1)
     if name in ("multiply", "divide", "true_divide") and len(inputs) == _WIDTH:

@@ -10,7 +10,7 @@ from .places import Place, is_user_file, make_place
 
 
 def _is_same(value: Any, target: Any) -> bool:
-    """Return True for a number or text equal to the target, of any such type."""
+    """Return True for a number or text that equals the target; the number types may differ."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return False
     return isinstance(value, str) == isinstance(target, str) and value == target

@@ -1,9 +1,9 @@
 """The cheapest move of the noise that keeps all values read or returned, and all comparisons.
 
-A use of a traced number on x has the value q + c z, on x' with moved noise q' + c (z + s). The move
-s keeps a value if c s = q - q', and the outcome of a comparison if c s is at least, or at most,
-q - q'. This move does not depend on z, as the proof by randomness alignment requires. Laplace noise
-of scale b then costs |s| / b; Gaussian noise of deviation sigma has mu = |s| / sigma.
+A use of a traced number has the value q + c z on x, and q' + c (z + s) on x' with moved noise. The
+move s keeps a value if c s = q - q'. It keeps the outcome of a comparison if c s is at least, or at
+most, q - q'. This move does not depend on z, as the proof by randomness alignment requires. Laplace
+noise of scale b then costs |s| / b. Gaussian noise of deviation sigma has mu = |s| / sigma.
 
 Source:
     Zhang and Kifer (2017), randomness alignment; Ding, Wang, Zhang and Kifer (2019), alignments of
@@ -22,25 +22,25 @@ from ..records import Flags, Floats, Ints
 from .replay import NoiseUse, TracedRun, differ_much
 
 _IMPOSSIBLE_COST: Final = 1e6
-"""Cost of a move downwards of noise that moves upwards only, relative to its usual cost."""
+"""Cost of a downward move of noise that can only move upwards, relative to its usual cost."""
 
 _MAX_HARD_ROWS: Final = 6_000
-"""Values and comparisons that share noise, in one program."""
+"""Largest number of values and comparisons that share noise, in one linear program."""
 
 _MAX_HARD_ENTRIES: Final = 20_000_000
-"""Values that share noise times draws."""
+"""Largest product of the number of values that share noise and the number of draws."""
 
 _ZERO: Final = 1e-12
-"""Relative size of a difference, or of a move, that roundings explain."""
+"""Relative size of a difference, or of a move, that rounding can explain."""
 _WHOLE_TOLERANCE: Final = 1e-9
 _SUPPORT: Final = 1e-9
-"""Size of a move, in scales, from which on it is not an error of the program."""
+"""Size of a move, in scales, above which it is not an error of the program."""
 _TIGHT: Final = 1e-6
-"""Slack of a row that the move meets with equality."""
+"""Largest slack of a row that the move is taken to meet with equality."""
 
 
 class Owner(NamedTuple):
-    """The use that a row comes from, on x and on x', and its entry."""
+    """The use to which a row belongs, on x and on x', and its entry."""
 
     use: NoiseUse
     other: NoiseUse
@@ -49,15 +49,15 @@ class Owner(NamedTuple):
 
 @dataclass(slots=True)
 class MoveRows:
-    """Linear conditions on a move, and what does not fit in one.
+    """Linear conditions on a move, and uses that cannot be written as conditions.
 
     Attributes:
-        rows: numbers of the rows of the coefficients.
-        columns: numbers of their draws.
+        rows: row number of each coefficient.
+        columns: draw number of each coefficient.
         weights: the coefficients.
         gaps: right-hand sides q - q'.
         senses: 0 for a value that is kept, 1 for at least, -1 for at most.
-        spans: for each use, its first row and its number of entries.
+        spans: first row of each use, with the use on x and on x'.
         uneven: uses whose coefficients differ between x and x'.
         undefined: uses whose plain part is finite on one side only.
     """
@@ -72,7 +72,7 @@ class MoveRows:
     undefined: list[tuple[NoiseUse, NoiseUse, int]] = field(default_factory=list)
 
     def find_owner(self, row: int) -> Owner:
-        """Return the use and the entry of a row."""
+        """Return the use and the entry to which a row belongs."""
         first, use, other = max((s for s in self.spans if s[0] <= row), key=lambda s: s[0])
         return Owner(use, other, row - first)
 
@@ -82,10 +82,10 @@ class NoiseMove:
     """A move of the noise.
 
     Attributes:
-        shift: what is added to each draw.
-        impossible: True for draws that the move leaves without probability.
-        failures: rows that no move keeps; empty for a move that keeps all.
-        is_too_large: True if the program was not solved.
+        shift: number that is added to each draw.
+        impossible: True for draws whose moved value has probability 0.
+        failures: rows that no move keeps; empty if the move keeps all rows.
+        is_too_large: True if the program was too large to solve.
     """
 
     shift: Floats
@@ -96,7 +96,7 @@ class NoiseMove:
 
 @dataclass(slots=True)
 class NoiseTable:
-    """The draws of a run, one entry per number drawn."""
+    """The draws of a run, with one entry per drawn number."""
 
     scales: Floats
     is_gaussian: Flags
@@ -118,7 +118,7 @@ class NoiseTable:
 
 
 def _list_terms(use: NoiseUse) -> tuple[Ints, Ints, Floats]:
-    """Return entries, draws and coefficients of the terms of a use."""
+    """Return the entries, draws and coefficients of the terms of a use."""
     plain, ids, weights = use.form
     terms = ids.shape[0]
     flat = ids.reshape(terms, -1).ravel()
@@ -159,7 +159,7 @@ def _sort_terms(terms: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
 
 
 def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
-    """Collect the conditions that the uses of two runs set on a move."""
+    """Collect the conditions on a move that the uses of two runs set."""
     parts: list[tuple[Any, ...]] = []
     spans: list[tuple[int, NoiseUse, NoiseUse]] = []
     uneven: list[tuple[NoiseUse, NoiseUse]] = []
@@ -191,7 +191,7 @@ def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
             if use.sense is not None:
                 senses = np.where(np.ravel(use.sense), 1, -1)
         if use.sense is not None and table.is_gaussian.any():
-            # Compared Gaussian values count as returned.
+            # Compared Gaussian values are treated like returned values.
             gaussian = table.is_gaussian[ids]
             senses[entries[gaussian]] = 0
         parts.append((entries + start, ids, weights, gap, senses))
@@ -209,7 +209,7 @@ def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
 def _compare_with_extreme(
     use: NoiseUse, entries: Ints, ids: Ints, weights: Floats, gap: Floats
 ) -> tuple[Ints, Ints, Floats, Floats, Ints]:
-    """Return rows that compare the extreme entry with each entry; that with itself is empty."""
+    """Return rows that compare the extreme entry with each entry; its own row is empty."""
     best, sign, size = int(use.result), int(use.sense), gap.size
     own = entries == best
     others = ~own
@@ -240,7 +240,7 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
     move = NoiseMove(np.zeros(size), np.zeros(size, bool))
     per_row = np.bincount(rows.rows, minlength=count)
     uses = np.bincount(rows.columns, minlength=size)
-    # Draws whose rows hold no other draw.
+    # Draws whose rows contain no other draw.
     single = per_row[rows.rows] == 1
     alone = np.bincount(rows.columns[single], minlength=size) == uses
     easy_terms = single & alone[rows.columns]
@@ -265,7 +265,7 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
 def _move_alone(
     rows: MoveRows, gaps: Floats, terms: Flags, table: NoiseTable, move: NoiseMove
 ) -> None:
-    """Move each draw that has its rows to itself into the interval that these rows allow."""
+    """Move each draw that shares no row into the interval that its rows allow."""
     numbers, columns, weights = rows.rows[terms], rows.columns[terms], rows.weights[terms]
     aims = gaps[numbers] / weights
     senses = np.where(weights > 0, 1, -1) * rows.senses[numbers]
@@ -284,14 +284,14 @@ def _move_alone(
 
 
 def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
-    """Return which rows fail, where the residual is the right side less the left."""
+    """Return which rows fail; the residual is the right side minus the left side."""
     equal = (senses == 0) & (np.abs(residual) > tolerance)
     more, less = (senses == 1) & (residual > tolerance), (senses == -1) & (residual < -tolerance)
     return np.asarray(equal | more | less)
 
 
 def _round_whole(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
-    """Refuse fractional moves of noise that consists of integers."""
+    """Mark fractional moves of integer noise as failures."""
     whole = table.is_whole[columns]
     if not whole.any():
         return
@@ -347,7 +347,7 @@ def _round_columns(move: NoiseMove, table: NoiseTable, part: Ints) -> None:
 
 
 def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
-    """Move the draw that counts most in the only row, or None where it moves by no integer."""
+    """Move the cheapest draw of a single row; None if it cannot move by an integer."""
     units = gap / weights
     costs = np.where(table.is_upwards[part] & (units < 0), _IMPOSSIBLE_COST, 1.0) * np.abs(units)
     best = int(np.argmin(costs))
@@ -377,7 +377,7 @@ def _split_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
 
 
 def _solve_squares(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -> Floats | None:
-    """Return the shortest move of Gaussian noise only, in units of sigma, or None if none fits."""
+    """Return the shortest move of Gaussian noise only, in units of sigma; None if none fits."""
     equal = senses == 0
     if not equal.all():
         return None
@@ -391,7 +391,7 @@ def _solve_squares(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -
 def _solve_program(
     block: Floats, aims: Floats, senses: Ints, table: NoiseTable, part: Ints
 ) -> Floats | None:
-    """Return the cheapest move in units of the scales by a linear program. None if none fits."""
+    """Return the cheapest move, in units of the scales, by a linear program; None if none fits."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
@@ -399,7 +399,7 @@ def _solve_program(
         return np.zeros(block.shape[1])
     upwards, whole = table.is_upwards[part], table.is_whole[part]
     steps = np.where(whole, 1.0 / table.scales[part], 1.0)
-    # Variables are steps upwards and steps downwards.
+    # The variables are steps upwards and steps downwards.
     costs = np.concatenate([steps, steps * np.where(upwards, _IMPOSSIBLE_COST, 1.0)])
     scaled = block * steps
     low = np.where(senses >= 0, aims, -np.inf)
@@ -418,7 +418,7 @@ def _solve_program(
 
 
 def _refine_units(block: Floats, aims: Floats, senses: Ints, units: Floats) -> Floats:
-    """Solve for the support of a move once more: the program allows errors of 1e-7."""
+    """Solve again for the nonzero part of a move, because the program allows errors of 1e-7."""
     support = np.abs(units) > _SUPPORT
     residual = aims - block @ units
     tight = (senses == 0) | (np.abs(residual) < _TIGHT)

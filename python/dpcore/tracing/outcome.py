@@ -1,4 +1,4 @@
-"""The result of a trace: which line loses how much for one pair, and its views."""
+"""The result of a trace: the loss of each line of code for one pair, with its views."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ASSUMPTIONS: Final = (
     "independent draws of the named laws, real arithmetic, no output but the returned value"
 )
 _MAX_LINES: Final = 12
-"""Lines of code that the report lists; the others are summed."""
+"""Largest number of lines of code that the report lists; the losses of the others are summed."""
 
 _FAILED: Final = "above the claim on this pair", "a finding"
 _UNDECIDED: Final = "no loss", "a step may be hidden", "not traceable"
@@ -44,11 +44,11 @@ class TraceStep(Record, word="TraceStep"):
 
     Attributes:
         place: file, line and function.
-        law: the law of its noise, or the name of a primitive.
-        loss: the pure loss in nats.
-        mu: the mu of Gaussian noise.
-        draws: numbers that the line drew.
-        meets: the values that the noise meets on x and x', and where.
+        law: law of the noise, or the name of a primitive.
+        loss: pure loss in nats.
+        mu: mu of Gaussian noise.
+        draws: number of values that the line drew.
+        meets: values to which the noise is added on x and x', and the place.
     """
 
     place: str
@@ -67,12 +67,12 @@ class TraceStep(Record, word="TraceStep"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceFinding(Record, word="TraceFinding"):
-    """A fault that shows without a loss.
+    """A fault that shows in a trace without a computed loss.
 
     Attributes:
         kind: "data in a noisy value", "data in a law", "control flow", "no noise",
             "shared noise", "value" or "primitive".
-        text: where it is, and what differs between x and x'.
+        text: place of the fault, and the difference between x and x'.
     """
 
     kind: str
@@ -91,22 +91,22 @@ class Trace(Result, word="dpcore.trace/1"):
     an upper bound only if `covers` begins with "every noise".
 
     Attributes:
-        name: what reports call the function.
+        name: name of the function in reports.
         outcome: one of the outcomes of a trace, without its reason.
-        reason: why there is no loss, or "".
-        loss: the loss in nats: the pure losses plus the epsilon of `mu` at `delta`, or None if
-            there is none.
-        mu: the mu of Gaussian noise, 0 without it.
-        steps: the lines that lose, of the draw with the greatest loss.
+        reason: reason why there is no loss, or "".
+        loss: loss in nats: the pure losses plus the epsilon of `mu` at `delta`. None if no loss
+            could be computed.
+        mu: mu of Gaussian noise, 0 without Gaussian noise.
+        steps: lines with a loss, of the draw with the largest loss.
         findings: faults that show without a loss.
-        checked: plain runs on x' that gave the output of x.
-        draws: draws of the noise.
-        covers: which noise the loss covers.
-        claim: the epsilon that the loss is compared with, or None.
-        delta: the delta of the claim.
-        seed: the seed that repeats the trace.
-        terms: the combination of outputs that has no noise: path, entry, coefficient.
-        runs: calls of the function (not compared).
+        checked: number of plain runs on x' that gave the output of x.
+        draws: number of draws of the noise.
+        covers: description of the noise that the loss covers.
+        claim: the epsilon with which the loss is compared, or None.
+        delta: delta of the claim.
+        seed: seed that repeats the trace.
+        terms: combination of outputs without noise, as path, entry and coefficient.
+        runs: number of calls of the function (not compared).
     """
 
     name: str
@@ -147,7 +147,7 @@ class Trace(Result, word="dpcore.trace/1"):
 
     @property
     def exit_status(self) -> int:
-        """The status of the command line: 0 within, 1 above or with a finding, 3 undecided."""
+        """The exit status: 0 within the claim, 1 above it or with a finding, 3 undecided."""
         return 1 if self.outcome in _FAILED else 3 if self.outcome in _UNDECIDED else 0
 
     def _require_consistency(self) -> None:
@@ -159,7 +159,7 @@ class Trace(Result, word="dpcore.trace/1"):
         is_compared = self.outcome in OUTCOMES[:2]
         if is_compared and (self.loss is None or self.claim is None):
             raise invalid("loss", "a number, and so the claim, with this outcome", self.loss)
-        # Roundings of single precision may put a loss within the claim slightly above it.
+        # Rounding in single precision may put a loss within the claim slightly above it.
         if self.outcome == OUTCOMES[0] and (self.loss or 0.0) <= (self.claim or 0.0):
             raise invalid("loss", "above the claim with this outcome", self.loss)
 

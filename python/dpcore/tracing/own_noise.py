@@ -1,6 +1,6 @@
 """The noise of this package in a traced run: native mechanisms and noise layers, by their laws.
 
-What has a law of additive noise draws traced numbers; any other noise is a single step.
+Noise with an additive law becomes traced numbers; any other noise is a single step.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ _LAYERS: Final = (
     ("dpcore.torch.layers", "GaussianNoise", "_noise", "normal"),
     ("dpcore.torch.layers", "L2LaplaceNoise", "forward", ""),
 )
-"""Noise layers, which are patched only where they are loaded: place, name, method, law of entries.
-"""
+"""Noise layers, which are patched only if they are loaded: place, name, method, law of entries."""
 
 
 def _replace_sampler(original: Any) -> Any:
@@ -55,16 +54,16 @@ def draw_outputs(
         mech: the mechanism.
         x: its input.
         size: number of outputs.
-        sample: the function from a seed to outputs of the core.
-        arguments: the other arguments of `fill_outputs`, by position.
-        named: the same by name.
+        sample: function from a seed to outputs of the core.
+        arguments: other positional arguments of `fill_outputs`.
+        named: other keyword arguments of `fill_outputs`.
     """
     x = x if is_noisy(x) else np.asarray(x, float)
     steps = mech.steps(x.size)
     rng = arguments[0] if arguments else named.get("rng")
     is_seed = rng is not None and not isinstance(rng, np.random.Generator)
     if is_seed and int(rng) not in run.issued_seeds:
-        # A fixed seed is no noise.
+        # Draws from a fixed seed are not noise.
         return sample(rng)
     law = native.law_of(steps.noise).traced
     out = named.get("out", arguments[1] if len(arguments) > 1 else None)
@@ -133,7 +132,7 @@ def _replace_spherical(original: Any) -> Any:
 
 
 def _take_layer_step(run: TracedRun, layer: Any, x: Any, call: Callable[[], Any]) -> Any:
-    """Take a layer whose rows have noise of L2 length as one step."""
+    """Treat a layer as one step, if each of its rows has noise with a random L2 length."""
     scale = layer.scale
 
     def find_loss(first: Any, second: Any) -> tuple[float, float]:

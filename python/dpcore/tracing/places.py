@@ -13,7 +13,7 @@ _OWN_FOLDER: Final = str(Path(__file__).parent.parent) + os.sep
 _STANDARD_FOLDER: Final = str(Path(os.__file__).parent) + os.sep
 _SKIPPED_PARTS: Final = ("<frozen", f"{os.sep}scipy{os.sep}", f"{os.sep}torch{os.sep}")
 _SKIPPED_FOLDERS: Final = [str(Path(np.__file__).parent) + os.sep]
-"""Files whose lines are not those of a user."""
+"""Files whose lines do not belong to the user."""
 
 _IS_SKIPPED: Final[dict[str, bool]] = {}
 _FILE_NAMES: Final[dict[str, str]] = {}
@@ -66,5 +66,5 @@ def make_place(frame: Any, line: int) -> Place:
 
 
 def is_user_file(file: str) -> bool:
-    """Return True for a file whose lines are those of a user."""
+    """Return True for a file whose lines belong to the user."""
     return not _is_skipped(file)

@@ -24,16 +24,16 @@ def primitive(
     Outside of a trace the function is unchanged.
 
     Args:
-        loss: the function from the values on x and x' to the loss in nats, or to their distance
-            and the loss.
-        value: the place of the argument whose value the noise hides.
-        declared: the greatest distance that the function is made for. Defaults to any distance.
+        loss: function from the values on x and x' to the loss in nats, or to a pair of their
+            distance and the loss.
+        value: position of the argument whose value the noise hides.
+        declared: largest distance for which the function is made. Defaults to any distance.
 
     Returns:
         The decorator.
 
     Raises:
-        TypeError: if `loss` is not callable, or another argument is of the wrong kind.
+        TypeError: if `loss` is not callable, or another argument has the wrong type.
         ValueError: if an argument is out of range.
 
     Example:
@@ -59,7 +59,7 @@ def primitive(
 
             def find_loss(first: Any, second: Any) -> tuple[float, float]:
                 if len(first[1]) != len(second[1]) or any(map(differ_much, first[1], second[1])):
-                    # Data in another argument change the law.
+                    # Data in another argument changes the law.
                     return math.inf, math.inf
                 result = loss(first[0], second[0])
                 pair = result if isinstance(result, tuple) else (result, result)

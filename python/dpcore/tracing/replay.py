@@ -1,8 +1,8 @@
 """One run of a traced function: recorded on x, replayed on x', or plain with moved noise.
 
-A recorded run keeps its draws of noise, and every use of a traced number with the result. A replay
-on x' takes the same draws and hands out the results of x, so that both runs stay together. A plain
-run has no traced numbers: it takes the draws plus a move of the noise.
+A recorded run stores its draws of noise, and every use of a traced number with its result. A replay
+on x' takes the same draws and returns the results of x for these uses. Therefore both runs take the
+same branches. A plain run has no traced numbers: it takes the draws plus a move of the noise.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .places import Place, find_place
 Array = npt.NDArray[Any]
 Mode = Literal["record", "replay", "plain"]
 EarlyReading = Literal["", "arrays", "all"]
-"""Which factors of a number that met data let a run read the number first."""
+"""The kinds of factors for which a run reads a number that met data before the product."""
 Kind = Literal["two-sided", "upwards", "gaussian"]
 
 _MIN_DRAW_LIMIT: Final = 1_000
@@ -38,13 +38,13 @@ _ORDINALS: Final = (
 )  # fmt: skip
 
 _PARAMETER_TOLERANCE: Final = 1e-12
-"""Relative difference of two parameters or coefficients that roundings explain."""
+"""Relative difference of two parameters or coefficients that rounding can explain."""
 
 _NO_PLACE: Final = Place("?", 0, "?")
 
 
 class _ThreadState(threading.local):
-    """The run of a thread, and True while it computes the output of a step."""
+    """The run of a thread, and True while this thread computes the output of a step."""
 
     run: TracedRun | None = None
     is_inside_step: bool = False
@@ -54,25 +54,25 @@ _ACTIVE: Final = _ThreadState()
 
 
 class PartedRuns(BaseException):
-    """A plain run that takes another course than the run whose noise it repeats.
+    """Raised if a plain run takes a different branch from the run whose noise it repeats.
 
-    It is not an `Exception`: the traced function must not catch it.
+    It is not an `Exception`, because the traced function must not catch it.
     """
 
 
 class EndlessRun(PartedRuns):
-    """A run on x' that draws far more often than the run on x."""
+    """Raised if a run on x' draws far more often than the run on x."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseLaw:
-    """A law of additive noise, and what a move of its noise costs.
+    """A law of additive noise, and the cost of moving its noise.
 
     Args:
-        name: what reports call it.
-        kind: "two-sided" if a move costs its size over the scale; "upwards" if only a move
-            upwards does, and any other is impossible; "gaussian".
-        parameter: the parameter that reports name.
+        name: name of the law in reports.
+        kind: "two-sided" if a move costs its size divided by the scale; "upwards" if only upward
+            moves are possible, at this cost; "gaussian" for Gaussian noise.
+        parameter: name of the parameter in reports.
         whole: True if the noise consists of integers.
     """
 
@@ -84,7 +84,7 @@ class NoiseLaw:
 
 @dataclass(slots=True)
 class NoiseDraw:
-    """Noise that one call drew."""
+    """The noise that one call drew."""
 
     place: Place
     law: NoiseLaw
@@ -110,7 +110,7 @@ class NoiseUse:
     meeting: Place = field(init=False)
 
     def find_meeting(self, entry: int) -> Place:
-        """Return where noise met the plain part of an entry."""
+        """Return the place where noise was added to the plain part of an entry."""
         places = self.number.entry_meetings
         return (places[entry] if places else None) or self.meeting
 
@@ -122,7 +122,7 @@ class NoiseUse:
 
 @dataclass(slots=True)
 class PrimitiveStep:
-    """A call that is one step: its inputs, its frozen output, and its loss once x' is known."""
+    """A call that is one step: its inputs, its frozen output, and its loss when x' is known."""
 
     place: Place
     name: str
@@ -144,7 +144,7 @@ class RunParting:
     text: str
     first: int = 0
     last: int = 0
-    """Numbers of the draws that are concerned: from the first to before the last."""
+    """Numbers of the draws concerned: from `first` up to, but not including, `last`."""
 
 
 def get_active_run() -> TracedRun | None:
@@ -155,7 +155,7 @@ def get_active_run() -> TracedRun | None:
 
 @contextmanager
 def activate_run(run: TracedRun | None) -> Iterator[None]:
-    """Make a run, or none, that of this thread."""
+    """Make a run the run of this thread; None means no run."""
     before = get_active_run()
     _ACTIVE.run = run
     try:

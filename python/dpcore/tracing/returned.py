@@ -1,4 +1,4 @@
-"""Leaves of what a traced function returns, by path, and their comparison entry by entry."""
+"""Leaves of the value that a traced function returns, by path, and their comparison."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .forms import is_noisy
 from .replay import TracedRun
 
 RUN_TOLERANCE: Final = 1e-9
-"""Relative difference of an entry in a plain run that roundings explain."""
+"""Relative difference of an entry in a plain run that rounding can explain."""
 SINGLE_TOLERANCE: Final = 1e-5
 """The same for single precision."""
 SINGLE_SLACK: Final = 2.0**-20
 """The rounding error of a sum in single precision, relative to its parts."""
 CLEAR_TOLERANCE: Final = 1e-12
-"""Relative difference of values without noise that roundings explain."""
+"""Relative difference of values without noise that rounding can explain."""
 _ROUNDING_SLACK: Final = 1e-13
-"""Rounding error of a sum, relative to its parts: a result near zero is less exact than they."""
+"""Rounding error of a sum, relative to its parts; a result near zero is less exact than these."""
 
 NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _PLAIN_TYPES: Final = (str, bytes, bool, int, float, complex, type(None))
@@ -41,7 +41,7 @@ def _list_attributes(value: Any) -> Mapping[str, Any] | None:
 
 
 def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Iterate over the leaves of a returned value: numbers, arrays, texts, with their paths."""
+    """Iterate over the leaves of a returned value: numbers, arrays and texts, with their paths."""
     if is_noisy(value) or isinstance(value, _PLAIN_TYPES) or depth > _MAX_DEPTH:
         yield path, value
     elif isinstance(value, Mapping):
@@ -66,7 +66,7 @@ def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator
     elif isinstance(value, np.ndarray) and value.dtype.hasobject:
         numbers = value.ravel().tolist() if value.ndim > 1 else []
         if numbers and all(map(_is_number, numbers)):
-            # Of a frame: with plain numbers it is one array.
+            # From a data frame: with plain numbers it would be one array.
             yield path, _stack_numbers(numbers, value.shape)
         else:
             yield from iterate_leaves(value.tolist(), path, depth + 1)
@@ -89,7 +89,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _stack_numbers(values: Any, shape: tuple[int, ...] = (-1,)) -> Any:
-    """Return a list of numbers as one array of a shape, traced if one of them is."""
+    """Return a list of numbers as one array of a shape; it is traced if a number is traced."""
     if not any(map(is_noisy, values)):
         return np.array(values).reshape(shape)
     array: Any = np.stack(list(values)).reshape(shape)
@@ -98,10 +98,10 @@ def _stack_numbers(values: Any, shape: tuple[int, ...] = (-1,)) -> Any:
 
 
 def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
-    """Read the leaves of a returned value; those with noise are uses of the run.
+    """Read the leaves of a returned value; leaves with noise are recorded as uses of the run.
 
     Returns:
-        Values by path, and for paths with noise the magnitude of the parts of each entry.
+        Values by path; and, for paths with noise, the magnitude of the parts of each entry.
     """
     leaves: Leaves = {}
     parts: dict[str, Any] = {}
@@ -144,7 +144,7 @@ def leaves_agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) ->
 
 
 def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
-    """Compare the numbers inside two texts; whole numbers and all else exactly."""
+    """Compare the numbers inside two texts; whole numbers and the other text must be equal."""
     if type(first) is not type(second):
         return False
     texts = [

@@ -1,4 +1,4 @@
-"""`dpcore.trace`: which line of a function loses how much, from a few runs."""
+"""`dpcore.trace`: find which line of a function loses how much privacy, from a few runs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from .returned import RUN_TOLERANCE
 
 _MAX_DRAWS: Final = 1_000
 _ABOVE_TOLERANCE: Final = 1e-9
-"""Loss above the claim, relative to it, that roundings explain."""
+"""Loss above the claim, relative to it, that rounding can explain."""
 _MIN_ABOVE: Final = 2
-"""Draws in which the output must show a loss above the claim."""
+"""Number of draws in which the output must show a loss above the claim."""
 _SMALL_SHARE: Final = 1e-3
-"""Share of a move whose loss an output shows if it holds the noisy value."""
+"""Share of a move; an output that contains the noisy value changes even with this share."""
 _EARLY_READINGS: Final[tuple[EarlyReading, ...]] = ("arrays", "all")
 _MANY_DRAWS: Final = 16
-"""Draws that must all show a loss that no small share of a move shows."""
+"""Number of draws that must all show a loss, if small shares of the moves do not show it."""
 _WARMING_DRAW: Final = 2**32 - 1
 _MAX_SCALES: Final = 3
 
@@ -61,27 +61,28 @@ def trace(
 ) -> Trace:
     """Compute which line of a function loses how much privacy on one pair, from a few runs.
 
-    The noise is followed from its draw: by the generator that the function receives, `numpy.random`
-    and `random`. The runs on x and x' take the same noise. The cheapest move of the noise that
-    gives both the same output is the loss; a plain run checks it. The loss is computed for this
-    pair and not certified: `dpcore.audit` certifies.
+    The noise is followed from its draw. It may come from the generator that the function receives,
+    from `numpy.random` or from `random`. The runs on x and x' take the same noise. The loss is the
+    cost of the cheapest move of the noise for which both runs give the same output. A plain run
+    checks this move. The loss is computed for this pair and is not certified; `dpcore.audit`
+    certifies.
 
     Args:
-        f: the function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, which is called with size 1, or
-            an object that `dpcore.audit` takes.
+        f: function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, which is called with size 1, or an
+            object that `dpcore.audit` accepts.
         pair: two neighbouring inputs, `(x, x_prime)`. Each run receives a copy.
-        claim: the epsilon that somebody claims, or a curve of `dpcore.claims`. Defaults to none.
-        delta: the delta of the claim, in [0, 1).
-        draws: draws of the noise, from 1 to 1,000.
+        claim: the claimed epsilon, or a curve of `dpcore.claims`. Defaults to no claim.
+        delta: delta of the claim, in [0, 1).
+        draws: number of draws of the noise, from 1 to 1,000.
         rng: None, a seed, or a numpy Generator.
 
     Returns:
-        The `Trace`. Its outcome is "not traceable" where the noise cannot be followed.
+        The `Trace`. Its outcome is "not traceable" if the noise cannot be followed.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if one is out of range, or the two inputs are equal.
-        Exception: if the function raises on x.
+        TypeError: if an argument has the wrong type.
+        ValueError: if an argument is out of range, or the two inputs are equal.
+        Exception: if the function raises an error on x.
 
     Source:
         Cebere et al. (2026), runs on both inputs with the same randomness; Zhang and Kifer (2017),
@@ -97,7 +98,7 @@ def trace(
     """
     pair = pair_of(pair)
     if inputs_equal(pair.x, pair.x_prime):
-        # Their loss is 0, whatever the function does: that would pass every claim.
+        # The loss of equal inputs is always 0, and would pass every claim.
         raise invalid("pair", "two inputs that differ", pair)
     level = claim if claim is None or isinstance(claim, Claim) else claim_level(claim)
     delta = delta_level(delta)
@@ -117,11 +118,11 @@ class _SettledOutcome:
     outcome: str
     reason: str = ""
     is_early: bool = False
-    """True for a finding that occurs in correct code where delta is above 0."""
+    """True for a finding that also occurs in correct code if delta is above 0."""
 
 
 class _TraceCourse:
-    """The course of one trace: its draws, and what they settle."""
+    """One trace: its draws, and the outcome that they decide."""
 
     def __init__(
         self, function: TracedFunction, claim: float | Claim | None, delta: float, draws: int
@@ -135,7 +136,7 @@ class _TraceCourse:
         self.settled: _SettledOutcome | None = None
 
     def run(self) -> None:
-        """Trace the draws until one settles the outcome."""
+        """Trace the draws until one decides the outcome."""
         self.settled = self._warm_up()
         for number in range(self.count):
             if self.settled is not None:
@@ -148,7 +149,10 @@ class _TraceCourse:
             self.settled = self._judge_all()
 
     def _trace_draw(self, number: int) -> tuple[DrawTrace, _SettledOutcome | None]:
-        """Trace a draw. If that fails, read numbers before they meet more data."""
+        """Trace a draw.
+
+        If this fails, read noisy numbers before they are combined with more data.
+        """
         draw = trace_draw(self.function, number)
         settled = self._judge_draw(draw)
         reads = any(not use.path for use in draw.recorded.run.uses)
@@ -170,19 +174,19 @@ class _TraceCourse:
         return best[:2]
 
     def _is_open(self, settled: _SettledOutcome) -> bool:
-        """Return True if other readings of the noisy values may settle more."""
+        """Return True if a different reading of the noisy values may decide more."""
         kinds = [finding.kind for finding in self.findings]
         is_open = settled.outcome in ("no loss", "not traceable")
         return is_open or kinds == ["data in a noisy value"]
 
     def _warm_up(self) -> _SettledOutcome | None:
-        """Run once on each input: caches and imports fill, and an error on x passes through."""
+        """Run once on x, to fill caches and imports; an error on x is raised here."""
         first = self.function.make_run("plain", _WARMING_DRAW)
         self.function.run(0, first)
         return None
 
     def _judge_draw(self, draw: DrawTrace) -> _SettledOutcome | None:
-        """Settle the outcome by one draw, or return None."""
+        """Decide the outcome by one draw, or return None."""
         if draw.raised is not None:
             return self._judge_error(draw.raised)
         if draw.untraceable or self.function.bypassed:
@@ -203,7 +207,7 @@ class _TraceCourse:
         return self._judge_suspicion(draw)
 
     def _judge_suspicion(self, draw: DrawTrace) -> _SettledOutcome | None:
-        """Settle the outcome by a value without noise, or by a comparison that is not kept."""
+        """Decide the outcome by a value without noise, or by a comparison that is not kept."""
         if draw.checked:
             return None
         suspicion = find_suspicion(draw)
@@ -234,7 +238,7 @@ class _TraceCourse:
         return f"no move of the noise keeps the values read at {' and '.join(places[:2])}"
 
     def _judge_error(self, error: Exception) -> _SettledOutcome:
-        """Settle the outcome for an error on x' only, by ordinary runs."""
+        """Decide the outcome for an error on x' only, by ordinary runs."""
         text = f"x' raises {type(error).__name__}: {error}"
         for number in range(20):
             try:
@@ -258,7 +262,7 @@ class _TraceCourse:
         return draw.untraceable
 
     def _take_other_order(self, number: int) -> _SettledOutcome | None:
-        """Trace the other order of the pair, whose loss is greater, in place of the draw."""
+        """Replace the draw by a trace of the other order of the pair, which has a larger loss."""
         other = trace_draw(self.function.swap(), number)
         settled = self._judge_draw(other)
         if settled is None:
@@ -269,7 +273,7 @@ class _TraceCourse:
     # All draws.
 
     def _judge_all(self) -> _SettledOutcome:
-        """Settle the outcome by the losses of all draws."""
+        """Decide the outcome by the losses of all draws."""
         if not any(draw.recorded.run.draws or draw.recorded.run.steps for draw in self.draws):
             fixed = _name_fixed_draw(self.draws[0])
             reason = (
@@ -290,9 +294,9 @@ class _TraceCourse:
     def _shows_above(self) -> bool:
         """Return True if outputs show a loss above the claim.
 
-        An output that changes with a small share of a move holds the noisy value: two draws are
-        enough. An output that changes with the whole move only, such as the place of a maximum,
-        changes by chance too: all of 16 draws must show it.
+        If an output changes with a small share of a move, it contains the noisy value, and two
+        draws are enough. If an output changes only with the whole move, such as the place of a
+        maximum, it may change by chance too. Then all of 16 draws must show it.
         """
         shown = 0
         for draw in self.draws:
@@ -355,7 +359,7 @@ class _TraceCourse:
         )
 
     def _describe_cover(self) -> str:
-        """Return which noise the loss covers, with the first reason why not every noise."""
+        """Return which noise the loss covers, with the first reason if it is not every noise."""
         count = f"{len(self.draws):,} draw{'s' if len(self.draws) > 1 else ''}"
         for draw in self.draws:
             reason = self._find_gap(draw)
@@ -413,14 +417,14 @@ class _TraceCourse:
 
 
 def _name_fixed_draw(draw: DrawTrace) -> str:
-    """Name the first draw that all runs repeat, or return ""."""
+    """Name the first draw without a law, which all runs repeat; "" if there is none."""
     for place, name in draw.recorded.run.fixed:
         return f"{name} at {place.short}"
     return ""
 
 
 def list_steps(draw: DrawTrace) -> tuple[TraceStep, ...]:
-    """List the lines of a draw that lose, the greatest loss first."""
+    """List the lines of a draw with a loss, the largest loss first."""
     groups: dict[tuple[str, str], list[Any]] = {}
     for noise in draw.recorded.run.draws:
         span = slice(noise.start, noise.start + noise.noise.size)
@@ -453,7 +457,7 @@ def _describe_law(noise: NoiseDraw, values: set[float]) -> str:
 
 
 def _describe_meeting(draw: DrawTrace, noise: NoiseDraw) -> str:
-    """Describe the first value that moved noise meets on x and x'."""
+    """Describe the first value to which moved noise is added on x and x'."""
     if draw.rows is None or not draw.costs.size:
         return ""
     span = np.arange(noise.start, noise.start + noise.noise.size)
