@@ -170,13 +170,11 @@ class Neighbour(Protocol):
         """Yield the pairs to try first, the most promising first. Some may not be neighbours."""
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
-        """Return a pair that differs slightly from a given one. It may not be a pair of
-        neighbours."""
+        """Return a pair slightly different from a given one. It may not be one of neighbours."""
 
 
 NeighbourArgument = Neighbour | Norm | tuple[Norm, float]
-"""Type of `neighbour=`: a relation, the name of a norm, or (norm, radius). The radius defaults to
-1."""
+"""Type of `neighbour=`: a relation, the name of a norm (radius 1), or a tuple (norm, radius)."""
 
 
 class DomainAttributes:
@@ -310,8 +308,8 @@ class Box(Record, word="Box"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-"""Neighbours at a distance of at most `radius` in the norm of the class."""
-    """Vectors at distance at most `radius` in the class's norm."""
+class _NormBall(Record):
+    """Neighbours at a distance of at most `radius` in the norm of the class."""
 
     radius: float = 1.0
 
