@@ -331,8 +331,7 @@ class _NormBall(Record):
         return self.radius
 
     def apart(self, pair: Pair) -> float:
-        """Compute the distance of the two inputs in the norm of the class, in the units of the
-        inputs.
+        """Compute the distance of the inputs in the norm of the class, in the units of the inputs.
 
         Raises:
             TypeError: if the inputs are not arrays of real numbers.
@@ -347,10 +346,9 @@ class _NormBall(Record):
         return 0.0 < distance(pair, self.norm) <= self.radius * (1.0 + SLACK)
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield the pairs of `patterns`, then changes of mixed signs, then random pairs without
-        end.
+        """Yield the pairs of `patterns`, then changes of mixed signs, then random pairs.
 
-        The vectors that are changed are constant ones and ones with gaps between their entries.
+        The iterator has no end. The vectors that are changed are constant ones and ones with gaps between their entries.
 
         Args:
             domain: domain of the inputs, with `low`, `high` and `clip`.

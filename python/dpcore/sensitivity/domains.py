@@ -338,6 +338,7 @@ class Sphere(Members, word="Sphere"):
         """Divide the vector by its norm; return the first unit vector for 0.
 
         All members are equally near to 0.
+        """
         if not x.any():
             return unit_vector(self.dim)
         return np.asarray(normalise_rows(x[np.newaxis], self.norm)[0])

@@ -421,12 +421,13 @@ def members_of(domain: Domain) -> Any:
 
 
 @suggest_arguments
-"""Return a hypothesis strategy for pairs of neighbours, which shrinks to simple pairs.
+def pairs_of(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
+    """Return a hypothesis strategy for pairs of neighbours, which shrinks to simple pairs.
 
-Args:
-    domain: a set of this package, or any domain with `draw`.
-    neighbour: neighbour relation, as in `refute`. Relations other than `L1`, `L2`, `Linf` and the
-        relation of `HistogramCounts` shrink poorly.
+    Args:
+        domain: a set of this package, or any domain with `draw`.
+        neighbour: neighbour relation, as in `refute`. Relations other than `L1`, `L2`, `Linf` and
+            the relation of `HistogramCounts` shrink poorly.
 
     Returns:
         A strategy of `Pair`.
