@@ -348,7 +348,8 @@ class _NormBall(Record):
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
         """Yield the pairs of `patterns`, then changes of mixed signs, then random pairs.
 
-        The iterator has no end. The vectors that are changed are constant ones and ones with gaps between their entries.
+        The iterator has no end. The vectors that are changed are constant ones and ones with gaps
+        between their entries.
 
         Args:
             domain: domain of the inputs, with `low`, `high` and `clip`.

@@ -247,8 +247,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
         return max(abs(float(x.min())), abs(float(x.max()) - 1.0))
 
     def _nearest(self, x: Floats) -> Floats:
-        """Return the nearest member in L2: the smallest entry becomes 0 and the largest becomes
-        1."""
+        """Return the nearest member in L2: the smallest entry becomes 0, the largest becomes 1."""
         nearest: Floats = np.clip(x, 0.0, 1.0)
         # In a constant row both would be the same place. Any two places are equally good there.
         top = int(np.argmax(x)) if x.min() < x.max() else self.dim - 1
@@ -327,8 +326,7 @@ class Sphere(Members, word="Sphere"):
     """Tolerance of the membership test. Few float64 vectors have a norm of exactly 1."""
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Draw independent entries and normalise them, shape `(dim,)`. For L2, the law is
-        uniform."""
+        """Draw independent entries and normalise them, shape `(dim,)`. For L2, this is uniform."""
         return _draw_direction(self.norm, self.dim, rng)
 
     def _excess(self, x: Floats) -> float:
@@ -653,6 +651,5 @@ class Normalise(CheckedRecord, word="Normalise"):
         return normalise_rows(rows, self.norm).reshape(np.shape(x))
 
     def range(self, dim: int) -> Sphere:
-        """Return the unit sphere of the norm, which contains all normalised rows of `dim`
-        entries."""
+        """Return the unit sphere of the norm, which contains all results with `dim` entries."""
         return Sphere(dim, self.norm)

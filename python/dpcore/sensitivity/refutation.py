@@ -269,8 +269,7 @@ def _get_best_pair(probe: search.Probe, space: search.Space) -> search.Inputs:
 
 
 def _list_witnesses(space: search.Space, f: Any, norm: Norm) -> list[search.Inputs]:
-    """List the pairs that attain the sensitivity of the domain, and of the range of f if it has
-    one."""
+    """List the pairs that attain the sensitivity of the domain, and of the range of f if any."""
     witnesses: list[search.Inputs] = []
     dim = space.domain.dim
     for domain in (space.domain, *([f.range(dim)] if has_range(f) else [])):

@@ -130,8 +130,7 @@ class Probe:
 
     @contextlib.contextmanager
     def allowance(self, method: str, share: float) -> Iterator[None]:
-        """Limit a part of the search to a share of the remaining calls, and end it when they are
-        used."""
+        """Limit a part of the search to a share of the remaining calls, and end it after them."""
         outer, label = self._limit, self.method
         self.method = method
         self._limit = self.evaluations + int(share * self.left)
@@ -300,8 +299,7 @@ class OneRecord(Record, word="OneRecord"):
         return apart and bool(domain.neighbouring(pair.x, pair.x_prime))
 
     def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs with one more record at special counts, then random neighbours without
-        end."""
+        """Yield pairs with one more record at special counts, then random neighbours, endlessly."""
         for place, count in itertools.product({0, domain.dim - 1}, _SPECIAL_COUNTS):
             x, x_prime = unit_vector(domain.dim, place), unit_vector(domain.dim, place - 1)
             rest = (count - 1) * x
@@ -335,8 +333,7 @@ class Space:
 
     @property
     def moves(self) -> bool:
-        """True if single coordinates can be moved: vectors, without a relation or with a norm
-        ball."""
+        """True if coordinates can be moved: for vectors without a relation or with a norm ball."""
         return self._clip is not None and (self.free or None not in self._ball)
 
     def clip(self, x: Any) -> Any:
@@ -348,8 +345,7 @@ class Space:
         return self.neighbour is None or self.neighbour.holds(Pair(x, x_prime), self.domain)
 
     def fit(self, x: Any, x_prime: Any) -> Inputs | None:
-        """Clip two vectors to neighbours nearby, or return None if the results are not
-        neighbours."""
+        """Clip two vectors to neighbours, or return None if the results are not neighbours."""
         x = self.clip(x)
         if self.neighbour is None:
             return x, self.clip(x_prime)
@@ -370,10 +366,9 @@ class Space:
         return [(pair.x, pair.x_prime) for pair in itertools.islice(kept, most)]
 
     def widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the smallest entry and the width of each coordinate, from draws and extreme
-        members.
+        """Return the smallest entry and the width of each coordinate.
 
-        A width of 0 is replaced by 1.
+        They are computed from draws and extreme members. A width of 0 is replaced by 1.
         """
         points = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.extremes(rng, 16)])
         low, high = (end(points, axis=0).astype(np.float64) for end in (np.min, np.max))
@@ -397,8 +392,7 @@ class Space:
         return [self.clip(x) for x in towards[:most]]
 
     def walks(self, rng: np.random.Generator) -> list[Walk]:
-        """List walks between datasets that each repeat one record, such as the lowest and
-        highest."""
+        """List walks between datasets that repeat one record, such as the lowest and highest."""
         pairs = itertools.combinations(self._corners(rng), 2)
         walks = [walk for ends in pairs for walk in self._list_walks(*ends)]
         if self.free:
@@ -586,8 +580,7 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
 
 
 def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Try random moves of the relation, and keep moves that gain; without a relation, draw
-    pairs."""
+    """Try random moves of the relation and keep those that gain; without a relation, draw pairs."""
     size = _MOVES_PER_CALL if probe.batched else 1
     here, value = start, float(probe.gaps([start])[0])
     last, idle = probe.evaluations, 0
@@ -652,8 +645,7 @@ class _Objective:
 
 
 def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Run L-BFGS-B from the best pair; with few coordinates, also differential evolution and
-    Powell.
+    """Run L-BFGS-B from the best pair; with few coordinates, also evolution and Powell.
 
     Source:
         Byrd, Lu, Nocedal and Zhu (1995); Storn and Price (1997); Powell (1964).
