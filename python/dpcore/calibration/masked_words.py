@@ -258,16 +258,17 @@ class MaskedWords(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-"""Masked mechanism that loses more than `word_dropout` states, and a sound counterpart.
+class Counterexample(Shown):
+    """Masked mechanism that loses more than `word_dropout` states, and a sound counterpart.
 
-Args:
-    name: name of the counterexample.
-    mechanism: the mechanism, with the claim that its loss exceeds.
-    pair: two texts on which its loss exceeds the claim.
-    sound: the counterpart, for which the conditions of the bound hold.
-    sound_pair: two texts on which the loss of the counterpart equals the bound.
-    broken: name and value of the argument with which `word_dropout` refuses the mechanism.
-    what: description of the fault on one line.
+    Args:
+        name: name of the counterexample.
+        mechanism: the mechanism, with the claim that its loss exceeds.
+        pair: two texts on which its loss exceeds the claim.
+        sound: the counterpart, for which the conditions of the bound hold.
+        sound_pair: two texts on which the loss of the counterpart equals the bound.
+        broken: name and value of the argument with which `word_dropout` refuses the mechanism.
+        what: description of the fault on one line.
 
     Raises:
         TypeError: if a mechanism or a pair is of the wrong kind.

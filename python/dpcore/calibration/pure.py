@@ -196,8 +196,8 @@ class L2Laplace(Record, word="L2Laplace"):
         largest = np.maximum(np.abs(near), np.abs(far)).max(axis=1, keepdims=True)
         largest[largest == 0.0] = 1.0
         near, far = near / largest, far / largest
-        # A difference of squares over the sum: the difference of two long lengths loses digits.
         # The difference of two large lengths loses digits, so the difference of squares is used.
+        sums = row_norms(near) + row_norms(far)
         ratios: Floats = (near + far) @ ((x - x_prime) / self.scale) / np.where(sums > 0, sums, 1.0)
         return ratios
 

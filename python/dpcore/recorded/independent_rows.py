@@ -202,6 +202,7 @@ def count_event(
         TypeError: if the attack does not return an event, or `share` is not a number.
         ValueError: if there are too few rows, paired sides differ in size, `share` is out of range,
             or the attack does not apply to these outputs.
+    """
     share = real("count_share", 0.5 if share is None else share, low=0.0, high=1.0,
                  open_low=True, open_high=True)  # fmt: skip
     sizes = len(sides[0]), len(sides[1])

@@ -102,6 +102,7 @@ class ReadSide(NamedTuple):
         groups: group of each row, or None without groups.
         labels: label of each row, or None without a column of labels.
         cells: cells of the columns if they were read from text.
+    """
 
     rows: Any
     titles: tuple[str, ...]
