@@ -303,8 +303,7 @@ class Counterexample(Shown):
 
 
 def _coin_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
-    """Return the probabilities of answers 0 and 1; 1 has ``e^(epsilon shift) / (1 +
-    e^epsilon)``."""
+    """Return both probabilities; answer 1 has ``e^(epsilon shift) / (1 + e^epsilon)``."""
     chance = math.exp(epsilon * (shift - 1.0)) / (1.0 + math.exp(-epsilon))
     return 1.0 - chance, chance
 

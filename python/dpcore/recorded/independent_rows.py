@@ -723,8 +723,7 @@ def _order_deviation(ranks: Floats) -> float:
 
 
 def _centred_ranks(values: Array) -> tuple[Floats, float]:
-    """Compute centred ranks, with the mean rank for ties, and the share of the most frequent
-    value."""
+    """Compute centred ranks, with mean ranks for ties, and the share of the commonest value."""
     order = np.argsort(values)
     ordered = values[order]
     differs = ordered[1:] != ordered[:-1]
