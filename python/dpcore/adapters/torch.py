@@ -130,8 +130,7 @@ class TorchModule(Adapter):
 
     @property
     def torch_threads(self) -> int | None:
-        """torch threads in a block: 1 for dpcore's noise layers, or None for torch's own
-        setting."""
+        """Number of threads in a block: 1 for dpcore's noise layers, or None for torch's own."""
         return 1 if _keeps_float64(self.module) else None
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:

@@ -34,8 +34,7 @@ from .shown import name_of
 
 
 class PlainResult(Protocol):
-    """Protocol of a result in this module: a dataclass that converts itself to plain data and
-    back."""
+    """Protocol of a result here: a dataclass that converts itself to plain data and back."""
 
     @property
     def _is_verdict_slow(self) -> bool:

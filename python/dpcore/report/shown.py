@@ -40,8 +40,7 @@ def name_of(mechanism: Any) -> str:
 
 
 class Shown:
-    """Base class for the display of results: `repr` is one line, `str` is complete, HTML is a
-    table.
+    """Display of results: `repr` is one line, `str` is complete, and a notebook shows a table.
 
     A dataclass gets all three; another class defines its own `repr` and `str`. If a method fails
     because an argument or a field does not have its annotated type, the error names it.
