@@ -124,8 +124,7 @@ class OpenDP(Adapter):
 
     @property
     def curve(self) -> ZCDP | None:
-        """zCDP curve of the privacy map at `d_in`, if the map returns a finite rho. Otherwise
-        None."""
+        """Curve of the privacy map at `d_in`, if the map returns a finite rho, or else None."""
         if self.d_in is None or _SHOWN_BY.get(str(self.measurement.output_measure)) != "curve":
             return None
         rho = float(self.measurement.map(self.d_in))
