@@ -341,8 +341,7 @@ class Result(Tabled[Config]):
 
     @property
     def trial_seconds(self) -> float:
-        """Measured duration of a trial on both sides, or the simulated one without a
-        measurement."""
+        """Measured duration of a trial on both sides, or else the simulated one."""
         serial = self.serial
         return self.config.trial_seconds if serial is None else serial.seconds / serial.trials
 
