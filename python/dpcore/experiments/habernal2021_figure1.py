@@ -134,8 +134,7 @@ class Excess(Shown):
 
     @property
     def factor(self) -> float:
-        """True over claimed sensitivity, which is also the factor between real and claimed
-        epsilon."""
+        """True over claimed sensitivity, which equals real over claimed epsilon."""
         return self.true / self.claimed
 
 
@@ -177,8 +176,7 @@ class Cost(Shown):
 
     @property
     def ratio(self) -> float:
-        """Noise-to-signal ratio of root mean square lengths; the noise has length scale sqrt(2
-        n)."""
+        """Noise-to-signal ratio of root mean square lengths; the noise has scale sqrt(2 n)."""
         return self.scale * math.sqrt(2.0 * self.dim) / self.signal
 
 

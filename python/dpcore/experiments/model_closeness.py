@@ -233,8 +233,7 @@ class _Study:
         return Cell(number, level, np.array(values), float(perplexity), float(unigram), p_values)
 
     def draw_split(self, seed: int) -> list[list[str]]:
-        """Draw sensitive texts, two halves of safe texts, and mixed texts for validation and
-        test."""
+        """Draw sensitive texts, two halves of safe texts, and mixed validation and test texts."""
         rng = np.random.default_rng(seed)
         size, few = self.texts, self.held_out
         ill, safe = ([part[row] for row in rng.permutation(len(part))] for part in self.sets)

@@ -299,8 +299,7 @@ class Result(Tabled[Config]):
         return tuple(dict.fromkeys(cell.target for cell in self.cells))
 
     def of(self, policy: str, reads: str, target: str) -> tuple[Cell, ...]:
-        """Return the cells of a policy, input and target, one per split; may be empty after
-        Ctrl-C."""
+        """Return the cells of a policy, input and target, one per completed split."""
         key = (policy, reads, target)
         return tuple(cell for cell in self.cells if (cell.policy, cell.reads, cell.target) == key)
 
