@@ -110,8 +110,9 @@ class Tabled(Answer, Generic[_ConfigType]):
         return encode_entries(head | entries | records)
 
     def join_parts(self, head: str, *parts: str) -> str:
-        """Join the parts of a table except for empty ones; a partial result is marked after the
-        head.
+        """Join the non-empty parts of a table, with a mark if the result is partial.
+
+        The mark stands after the head.
 
         Args:
             head: the first part.

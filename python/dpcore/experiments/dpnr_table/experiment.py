@@ -148,8 +148,7 @@ class Row(Shown):
         return self.runs[0]
 
     def over(self, name: str) -> tuple[float, float]:
-        """Compute mean and standard deviation of a value over the seeds; the latter is 0 for
-        one."""
+        """Compute mean and standard deviation of a value over the seeds (0 for one seed)."""
         return mean_and_sd(list(map(attrgetter(name), self.runs)))
 
     def naive(self, unseen: bool = False) -> tuple[float, float]:
@@ -171,19 +170,21 @@ class Row(Shown):
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train every system, attack it, and audit the claims on the largest pair.
 
-    config: options of the experiment.
-    threads: checked but not used. One thread is used, so that sums keep their order.
-    progress: True to show a progress bar. By default, it is shown for long work on a terminal or in
-        a notebook.
+    Args:
+        config: options of the experiment.
+        threads: checked but not used. One thread is used, so that sums keep their order.
+        progress: True to show a progress bar. By default, it is shown for long work on a terminal
+            or in a notebook.
 
-Returns:
-    The result, one row for each system.
+    Returns:
+        The result, one row for each system.
 
-Raises:
-    ModuleNotFoundError: if torch or scikit-learn is missing. The message states how to install it.
-    FileNotFoundError: if the data are missing.
-    ValueError: if the device is missing, or a file is malformed.
-    KeyboardInterrupt: on Ctrl-C before anything was measured.
+    Raises:
+        ModuleNotFoundError: if torch or scikit-learn is missing. The message states how to install
+            it.
+        FileNotFoundError: if the data are missing.
+        ValueError: if the device is missing, or a file is malformed.
+        KeyboardInterrupt: on Ctrl-C before anything was measured.
 
     Source:
         Lyu, He and Li (2020), tables 2 and 4, and their released code.
