@@ -203,8 +203,7 @@ class Config(Settings):
 
     @property
     def each(self) -> float:
-        """Confidence of one certified statement. The error probabilities add up to 1 -
-        confidence."""
+        """Confidence of one certified statement, so that all hold with `confidence`."""
         return 1.0 - (1.0 - self.confidence) / (_STATEMENTS_PER_MECHANISM * len(CASES))
 
 

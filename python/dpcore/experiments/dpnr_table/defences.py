@@ -88,8 +88,7 @@ class Opponent:
         self.optimiser = torch.optim.Adam(self.weights, lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
-        """Take one training step of the discriminator on detached vectors of the texts at
-        `batch`."""
+        """Take one training step of the discriminator on detached vectors of a batch."""
         descend_loss(self.discriminator.loss(rows, self.truth(rows, batch)), self.optimiser)
 
     def truth(self, rows: Any, batch: Any) -> Any:
